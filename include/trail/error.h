@@ -1,0 +1,65 @@
+/*
+ * Errors as values: a code, one message, and where in the trace it happened.
+ *
+ * Every function of libtrail that can fail takes a `trail_error *` (which may be NULL when the caller
+ * does not care) or hands one out. Nothing is printed, nothing aborts. A trail_error owns no memory and
+ * may be copied, kept and dropped freely.
+ */
+#ifndef TRAIL_ERROR_H
+#define TRAIL_ERROR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TRAIL_API __attribute__((visibility("default")))
+#else
+#define TRAIL_API
+#endif
+
+typedef enum trail_code {
+    TRAIL_OK = 0,
+    TRAIL_NOT_A_TRACE,  /* the 16-byte header is not that of a Go execution trace */
+    TRAIL_UNSUPPORTED,  /* a trace, but of a version that nobody wrote (yet) */
+    TRAIL_TRUNCATED,    /* the input ends inside a record, batch or generation */
+    TRAIL_CORRUPT,      /* a byte, length, type or ID that the format does not allow */
+    TRAIL_INCONSISTENT, /* well-formed, but the events contradict each other */
+    TRAIL_TIME_ORDER,   /* time stamps run backwards between CPUs */
+    TRAIL_IO,           /* reading or writing failed; the message has the system's reason */
+    TRAIL_NO_MEMORY,
+    TRAIL_USAGE, /* an argument of the call is wrong */
+} trail_code;
+
+/* A position that is not known, or does not apply, is TRAIL_NOWHERE. */
+#define TRAIL_NOWHERE (-1)
+
+#define TRAIL_MESSAGE_MAX 512
+
+typedef struct trail_error {
+    trail_code code;
+    char message[TRAIL_MESSAGE_MAX]; /* one line of UTF-8, NUL-terminated, no final newline */
+    int64_t offset;                  /* byte offset in the (uncompressed) trace */
+    int64_t generation;              /* v2: generation number as in the file */
+    int64_t batch;                   /* v1: index of the batch in the file, from 0 */
+    int64_t thread, proc, goroutine;
+    int64_t time_ns; /* trace time of the event at fault */
+} trail_error;
+
+/* A short fixed name of the code: "truncated", "inconsistent", ... Never NULL. */
+TRAIL_API const char *trail_code_name(trail_code code);
+
+/*
+ * Writes where the error is, for a person: "offset 0x1f40, generation 3, M 12, G 7, time 1.25s".
+ * Writes at most `size` bytes including the NUL; an error without any position gives "".
+ * Returns `buf`.
+ */
+TRAIL_API const char *trail_error_where(const trail_error *err, char *buf, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

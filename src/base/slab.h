@@ -1,0 +1,26 @@
+/*
+ * Slab: objects of one size at addresses that never change, with a free list. For the states of
+ * goroutines, Ps and Ms, which come and go while others point at them.
+ */
+#ifndef TRAIL_BASE_SLAB_H
+#define TRAIL_BASE_SLAB_H
+
+#include "base/arena.h"
+
+/* Set object_size (at least that of a pointer) and leave the rest zero. Not thread-safe. */
+struct slab {
+    size_t object_size;
+    void *free_list; /* each free object's first word points to the next */
+    struct arena arena;
+};
+
+/* A zeroed object; NULL when memory is out. */
+void *slab_get(struct slab *slab);
+
+/* Gives `object` back for the next slab_get. */
+void slab_put(struct slab *slab, void *object);
+
+/* Drops all objects. */
+void slab_free(struct slab *slab);
+
+#endif

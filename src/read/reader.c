@@ -1,0 +1,151 @@
+/*
+ * The public reader: recognises the format and hands on to the decoder of v1 or v2.
+ */
+#include "read/reader.h"
+
+#include "base/error.h"
+#include "read/source.h"
+#include "wire/wire.h"
+
+int reader_peek_version(trail_source *source, trail_error *err)
+{
+    uint8_t header[WIRE_HEADER_SIZE];
+    ssize_t n = source_peek(source, header, sizeof header, err);
+    if (n < 0)
+        return -1;
+    if (n < WIRE_HEADER_SIZE) {
+        error_set(err, TRAIL_NOT_A_TRACE,
+                  n == 0 ? "the input is empty: not a Go execution trace"
+                         : "failed to read header: only %zd of 16 bytes: not a Go execution trace",
+                  n);
+        if (err)
+            err->offset = 0;
+        return -1;
+    }
+    int version = wire_header_parse(header);
+    if (version > 0)
+        return version;
+    if (version == 0)
+        error_set(err, TRAIL_NOT_A_TRACE, "bad file format: not a Go execution trace");
+    else
+        error_set(err, TRAIL_UNSUPPORTED,
+                  "unknown or unsupported trace version go 1.%d (known: 1.5 to 1.26)", -version);
+    if (err)
+        err->offset = 0;
+    return -1;
+}
+
+trail_reader *trail_reader_open(trail_source *source, const trail_reader_options *options,
+                                trail_error *err)
+{
+    static const trail_reader_options defaults;
+    if (!options)
+        options = &defaults;
+    int version = reader_peek_version(source, err);
+    if (version < 0)
+        return NULL;
+    if (!trail_version_is_v2(version))
+        return v1_reader_open(source, version, options, err);
+    if (options->view == TRAIL_VIEW_V1) {
+        error_set(err, TRAIL_USAGE, "a trace of format 1.%d has no view of Go 1.21 and before",
+                  version);
+        return NULL;
+    }
+    return v2_reader_open(source, version, options, err);
+}
+
+void trail_reader_close(trail_reader *reader)
+{
+    if (reader)
+        reader->ops->close(reader);
+}
+
+int trail_reader_version(const trail_reader *reader)
+{
+    return reader->version;
+}
+
+long trail_reader_next_batch(trail_reader *reader, const trail_event **events)
+{
+    if (reader->pending_count > 0) {
+        long count = reader->pending_count;
+        *events = reader->pending;
+        reader->pending_count = 0;
+        return count;
+    }
+    return reader->ops->next_batch(reader, events);
+}
+
+int trail_reader_next(trail_reader *reader, const trail_event **event)
+{
+    if (reader->pending_count == 0) {
+        long count = reader->ops->next_batch(reader, &reader->pending);
+        if (count <= 0)
+            return (int)count;
+        reader->pending_count = count;
+    }
+    *event = reader->pending++;
+    reader->pending_count--;
+    return 1;
+}
+
+long trail_reader_next_v1_batch(trail_reader *reader, const trail_v1_event **events)
+{
+    if (!reader->ops->next_v1_batch || reader->options.view != TRAIL_VIEW_V1)
+        return error_set(&reader->error, TRAIL_USAGE, "the reader was not opened for v1 events");
+    return reader->ops->next_v1_batch(reader, events);
+}
+
+const trail_error *trail_reader_error(const trail_reader *reader)
+{
+    return &reader->error;
+}
+
+trail_string trail_reader_string(const trail_reader *reader, trail_string_handle handle)
+{
+    const struct tables *tables = &reader->tables;
+    return handle < tables->string_count ? tables->strings[handle] : tables->strings[0];
+}
+
+const trail_frame *trail_reader_stack(const trail_reader *reader, trail_stack_handle handle,
+                                      size_t *count)
+{
+    const struct tables *tables = &reader->tables;
+    if (handle >= tables->stack_count) {
+        *count = 0;
+        return NULL;
+    }
+    *count = tables->stacks[handle].count;
+    return *count ? tables->frames + tables->stacks[handle].first : NULL;
+}
+
+uint64_t trail_reader_epoch(const trail_reader *reader)
+{
+    return reader->tables.epoch;
+}
+
+size_t trail_reader_stack_count(const trail_reader *reader)
+{
+    return reader->tables.stack_count;
+}
+
+size_t trail_reader_string_count(const trail_reader *reader)
+{
+    return reader->tables.string_count;
+}
+
+size_t trail_reader_experiment_batches(const trail_reader *reader,
+                                       const trail_experiment_batch **batches)
+{
+    return reader->ops->experiment_batches ? reader->ops->experiment_batches(reader, batches) : 0;
+}
+
+size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs)
+{
+    return reader->ops->repairs ? reader->ops->repairs(reader, repairs) : 0;
+}
+
+void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats)
+{
+    *stats = reader->stats;
+}

@@ -1,0 +1,42 @@
+/*
+ * What the decoders of v1 and v2 have in common: each embeds a trail_reader as its first member and fills
+ * in reader_ops. Used by one thread at a time.
+ */
+#ifndef TRAIL_READ_READER_H
+#define TRAIL_READ_READER_H
+
+#include <trail/read.h>
+
+#include "read/tables.h"
+
+struct reader_ops {
+    long (*next_batch)(trail_reader *reader, const trail_event **events);
+    long (*next_v1_batch)(trail_reader *reader, const trail_v1_event **events); /* NULL in v2 */
+    size_t (*experiment_batches)(const trail_reader *reader, const trail_experiment_batch **batches);
+    size_t (*repairs)(const trail_reader *reader, const trail_repair **repairs);
+    void (*close)(trail_reader *reader); /* frees the whole decoder */
+};
+
+struct trail_reader {
+    const struct reader_ops *ops;
+    trail_source *source; /* the caller's */
+    trail_reader_options options;
+    int version;
+    struct tables tables; /* what handles of the events delivered last refer to */
+    trail_reader_stats stats;
+    trail_error error;
+    /* For trail_reader_next: what is left of the batch delivered last. */
+    const trail_event *pending;
+    long pending_count;
+};
+
+/* The version of the trace that the source begins with, -1 if it is none: *err says why. */
+int reader_peek_version(trail_source *source, trail_error *err);
+
+/* Open a decoder on a source whose 16-byte header of a known `version` was only peeked at. */
+trail_reader *v1_reader_open(trail_source *source, int version, const trail_reader_options *options,
+                             trail_error *err);
+trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
+                             trail_error *err);
+
+#endif

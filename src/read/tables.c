@@ -1,0 +1,201 @@
+#include "read/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Grows an array to hold one more element of `size` bytes (at least 16 at first, then doubling). */
+static bool reserve(void *array, size_t *capacity, size_t count, size_t more, size_t size)
+{
+    if (*capacity >= more && count <= *capacity - more)
+        return true;
+    size_t wanted = *capacity ? *capacity : 16;
+    while (wanted < count + more)
+        wanted *= 2;
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *grown = wanted <= SIZE_MAX / size ? realloc(old, wanted * size) : NULL;
+    if (!grown)
+        return false;
+    memcpy(array, &grown, sizeof grown);
+    *capacity = wanted;
+    return true;
+}
+
+/* MARK: ID tables */
+
+/* IDs up to this are kept in the array: a small multiple of what was defined, so bounded by the input. */
+static size_t dense_limit(const struct idtable *table)
+{
+    return 1024 + table->count * 4;
+}
+
+static bool dense_grow(struct idtable *table, uint64_t id)
+{
+    size_t size = table->dense_size ? table->dense_size : 1024;
+    while (size <= id)
+        size *= 2;
+    uint32_t *dense = realloc(table->dense, size * sizeof *dense);
+    if (!dense)
+        return false;
+    memset(dense + table->dense_size, 0, (size - table->dense_size) * sizeof *dense);
+    size_t old_size = table->dense_size;
+    table->dense = dense;
+    table->dense_size = size;
+    for (size_t i = 0; table->sparse.count > 0 && i <= table->sparse.mask; i++) {
+        const struct idmap_slot *slot = &table->sparse.slots[i];
+        if (slot->value && slot->id >= old_size && slot->id < size)
+            dense[slot->id] = (uint32_t)(uintptr_t)slot->value;
+    }
+    return true;
+}
+
+static bool idtable_put(struct idtable *table, uint64_t id, uint32_t handle)
+{
+    if (id >= table->dense_size && id < dense_limit(table) && !dense_grow(table, id))
+        return false;
+    table->count++;
+    if (id < table->dense_size) {
+        table->dense[id] = handle;
+        return true;
+    }
+    return idmap_put(&table->sparse, id, (void *)(uintptr_t)handle);
+}
+
+static void idtable_clear(struct idtable *table)
+{
+    if (table->dense)
+        memset(table->dense, 0, table->dense_size * sizeof *table->dense);
+    idmap_clear(&table->sparse);
+    table->count = 0;
+}
+
+static void idtable_free(struct idtable *table)
+{
+    free(table->dense);
+    idmap_free(&table->sparse);
+    *table = (struct idtable){0};
+}
+
+/* MARK: Tables */
+
+static bool push_string(struct tables *t, trail_string text)
+{
+    if (!reserve(&t->strings, &t->string_capacity, t->string_count, 1, sizeof *t->strings))
+        return false;
+    t->strings[t->string_count++] = text;
+    return true;
+}
+
+static bool push_stack(struct tables *t, uint64_t id, size_t count)
+{
+    size_t capacity = t->stack_capacity;
+    if (!reserve(&t->stack_file_ids, &capacity, t->stack_count, 1, sizeof *t->stack_file_ids) ||
+        !reserve(&t->stacks, &t->stack_capacity, t->stack_count, 1, sizeof *t->stacks))
+        return false;
+    t->stack_file_ids[t->stack_count] = id;
+    t->stacks[t->stack_count++] =
+        (struct table_stack){.first = (uint32_t)t->frame_count, .count = (uint32_t)count};
+    return true;
+}
+
+bool tables_reset(struct tables *t)
+{
+    idtable_clear(&t->string_ids);
+    idtable_clear(&t->stack_ids);
+    idmap_clear(&t->pc_frames);
+    arena_reset(&t->extra);
+    t->string_count = t->stack_count = t->frame_count = 0;
+    t->epoch++;
+    return push_string(t, (trail_string){.data = "", .size = 0}) && push_stack(t, 0, 0);
+}
+
+void tables_free(struct tables *t)
+{
+    idtable_free(&t->string_ids);
+    idtable_free(&t->stack_ids);
+    idmap_free(&t->pc_frames);
+    arena_free(&t->extra);
+    free(t->strings);
+    free(t->stacks);
+    free(t->stack_file_ids);
+    free(t->frames);
+    *t = (struct tables){0};
+}
+
+enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string text)
+{
+    uint32_t taken;
+    if (tables_string(t, id, &taken))
+        return TABLE_DUPLICATE;
+    if (t->string_count >= UINT32_MAX)
+        return TABLE_FULL;
+    if (!push_string(t, text) || !idtable_put(&t->string_ids, id, (uint32_t)t->string_count - 1))
+        return TABLE_NO_MEMORY;
+    return TABLE_OK;
+}
+
+/* Until tables_resolve_frames, `function` and `file` hold IDs of the file instead of handles. */
+static bool push_frame(struct tables *t, const uint64_t raw[4])
+{
+    size_t first = (size_t)(uintptr_t)idmap_find(&t->pc_frames, raw[0]);
+    if (first) {
+        t->frames[t->frame_count] = t->frames[first - 1];
+        t->frame_count++;
+        return true;
+    }
+    t->frames[t->frame_count++] = (trail_frame){
+        .pc = raw[0],
+        /* IDs over 32 bits cannot be defined in a valid file: they become one that is not. */
+        .function = raw[1] > UINT32_MAX ? UINT32_MAX : (uint32_t)raw[1],
+        .file = raw[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)raw[2],
+        .line = raw[3],
+    };
+    return idmap_put(&t->pc_frames, raw[0], (void *)(uintptr_t)t->frame_count);
+}
+
+enum table_result tables_add_stack(struct tables *t, uint64_t id, const uint64_t *raw, size_t count)
+{
+    uint32_t taken;
+    if (tables_stack(t, id, &taken))
+        return TABLE_DUPLICATE;
+    if (t->stack_count >= UINT32_MAX || t->frame_count > UINT32_MAX - count)
+        return TABLE_FULL;
+    if (!reserve(&t->frames, &t->frame_capacity, t->frame_count, count, sizeof *t->frames) ||
+        !push_stack(t, id, count) || !idtable_put(&t->stack_ids, id, (uint32_t)t->stack_count - 1))
+        return TABLE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (!push_frame(t, raw + 4 * i))
+            return TABLE_NO_MEMORY;
+    return TABLE_OK;
+}
+
+bool tables_resolve_frames(struct tables *t, uint64_t *bad_stack, uint64_t *bad_string,
+                           bool *bad_is_file)
+{
+    bool good = true;
+    for (size_t s = 0; s < t->stack_count; s++) {
+        for (uint32_t i = 0; i < t->stacks[s].count; i++) {
+            trail_frame *frame = &t->frames[t->stacks[s].first + i];
+            uint64_t function = frame->function, file = frame->file;
+            bool function_known = tables_string(t, function, &frame->function);
+            bool file_known = tables_string(t, file, &frame->file);
+            if (good && !(function_known && file_known)) {
+                good = false;
+                *bad_stack = t->stack_file_ids[s];
+                *bad_is_file = function_known;
+                *bad_string = function_known ? file : function;
+            }
+        }
+    }
+    return good;
+}
+
+trail_string_handle tables_extra_string(struct tables *t, const char *data, size_t size)
+{
+    if (size == 0 || t->string_count >= UINT32_MAX)
+        return 0;
+    char *copy = arena_copy(&t->extra, data, size);
+    if (!copy || !push_string(t, (trail_string){.data = copy, .size = size}))
+        return 0;
+    return (trail_string_handle)(t->string_count - 1);
+}

@@ -1,0 +1,126 @@
+#include "wire/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct wire_version wire_versions[] = {
+    {5, "Go 1.5-1.6"},   {7, "Go 1.7"},       {8, "Go 1.8"},   {9, "Go 1.9"},
+    {10, "Go 1.10"},     {11, "Go 1.11-1.18"}, {19, "Go 1.19-1.20"}, {21, "Go 1.21"},
+    {22, "Go 1.22"},     {23, "Go 1.23-1.24"}, {25, "Go 1.25"}, {26, "Go 1.26-1.27"},
+    {0, NULL},
+};
+
+void wire_header_make(uint8_t header[WIRE_HEADER_SIZE], int minor)
+{
+    char text[WIRE_HEADER_SIZE + 1] = {0};
+    (void)snprintf(text, sizeof text, "go 1.%d trace", minor % 1000);
+    memcpy(header, text, WIRE_HEADER_SIZE);
+}
+
+int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE])
+{
+    if (memcmp(header, "go 1.", 5) != 0)
+        return 0;
+    int minor = 0;
+    size_t i = 5;
+    for (; i < 8 && header[i] >= '0' && header[i] <= '9'; i++)
+        minor = minor * 10 + (header[i] - '0');
+    if (i == 5 || header[5] == '0')
+        return 0;
+    uint8_t expected[WIRE_HEADER_SIZE];
+    wire_header_make(expected, minor);
+    if (memcmp(header, expected, WIRE_HEADER_SIZE) != 0)
+        return 0;
+    for (const struct wire_version *v = wire_versions; v->minor; v++)
+        if (v->minor == minor)
+            return minor;
+    return -minor;
+}
+
+#define ARGS(...) {__VA_ARGS__}
+#define TEXTS(...) {__VA_ARGS__}
+
+const struct v1_type_info v1_types[V1_TYPES] = {
+#define V1_EVENT(number, name_, since_, args_, stack_, arg_names, text_names)                        \
+    [number] = {.name = #name_,                                                                    \
+                .arg = arg_names,                                                                  \
+                .text = text_names,                                                                \
+                .since = since_,                                                                   \
+                .args = args_,                                                                     \
+                .stack = stack_},
+#include "wire/v1.def"
+#undef V1_EVENT
+};
+
+unsigned v1_arg_count(unsigned type, int minor)
+{
+    unsigned count = (unsigned)v1_types[type].args + v1_types[type].stack;
+    switch (type) {
+    case V1_GCSweepDone:
+        return minor < 9 ? count - 2 : count;
+    case V1_GCStart:
+    case V1_GoStart:
+    case V1_GoUnblock:
+        return minor < 7 ? count - 1 : count;
+    case V1_STWStart:
+        return minor < 10 ? count - 1 : count;
+    case V1_Batch:
+    case V1_Frequency:
+    case V1_TimerGoroutine:
+        return minor < 7 ? count + 1 : count;
+    default:
+        return count;
+    }
+}
+
+unsigned v1_time_fields(unsigned type, int minor)
+{
+    switch (type) {
+    case V1_Batch:
+    case V1_Frequency:
+    case V1_Stack:
+    case V1_TimerGoroutine:
+    case V1_String:
+        return 0;
+    default:
+        return minor < 7 ? 2 : 1;
+    }
+}
+
+const char *v1_stw_kind(uint64_t kind, int minor)
+{
+    static const char *const before_21[] = {"mark termination", "sweep termination"};
+    static const char *const from_21[] = {
+        "unknown",
+        "GC mark termination",
+        "GC sweep termination",
+        "write heap dump",
+        "goroutine profile",
+        "goroutine profile cleanup",
+        "all goroutines stack trace",
+        "read mem stats",
+        "AllThreadsSyscall",
+        "GOMAXPROCS",
+        "start trace",
+        "stop trace",
+        "CountPagesInUse (test)",
+        "ReadMetricsSlow (test)",
+        "ReadMemStatsSlow (test)",
+        "PageCachePagesLeaked (test)",
+        "ResetDebugLog (test)",
+    };
+    if (minor < 21)
+        return kind < 2 ? before_21[kind] : NULL;
+    return kind < sizeof from_21 / sizeof *from_21 ? from_21[kind] : from_21[0];
+}
+
+const struct v2_type_info v2_types[V2_TYPES] = {
+#define V2_EVENT(number, name_, since_, class_, args_, ...)                                          \
+    [number] = {.name = #name_,                                                                    \
+                .arg = {__VA_ARGS__},                                                              \
+                .since = since_,                                                                   \
+                .class = V2_CLASS_##class_,                                                        \
+                .args = args_},
+#include "wire/v2.def"
+#undef V2_EVENT
+};

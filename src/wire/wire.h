@@ -1,0 +1,129 @@
+/*
+ * The facts of the formats, once, as tables: headers and versions (§0.1), event types of both generations
+ * of the format (v1.def, v2.def) and the limits that writers keep and readers enforce. Decoders, printers,
+ * the assembler and the encoders are driven by these and state none of it again.
+ */
+#ifndef TRAIL_WIRE_WIRE_H
+#define TRAIL_WIRE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MARK: Header: the text `go 1.N trace`, padded with NULs to 16 bytes (§0.1) */
+
+#define WIRE_HEADER_SIZE 16
+
+struct wire_version {
+    int minor;           /* N of the header */
+    const char *writers; /* the releases that write it */
+};
+
+/* The known versions, oldest first, ended by minor 0. */
+extern const struct wire_version wire_versions[];
+
+/*
+ * The minor number of a header; 0 if it is not the header of a trace; -minor if it is one of a version
+ * that is not known. The padding must be NUL.
+ */
+int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE]);
+
+/* Writes the header of a known version. */
+void wire_header_make(uint8_t header[WIRE_HEADER_SIZE], int minor);
+
+/* MARK: v1 (§1) */
+
+enum v1_type {
+#define V1_EVENT(number, name, since, args, stack, arg_names, text_names) V1_##name = number,
+#include "wire/v1.def"
+#undef V1_EVENT
+    V1_TYPES
+};
+
+#define V1_TYPE_MASK    0x3f
+#define V1_COUNT_SHIFT  6
+#define V1_COUNT_LENGTH 3 /* argument-count code: a length follows */
+
+#define V1_MAX_STRING 1000000
+#define V1_MAX_FRAMES 1000
+#define V1_NO_PROC    UINT64_MAX
+#define V1_MAX_PROC   INT32_MAX
+#define V1_MAX_LENGTH 2048 /* of a length-prefixed record, as Go >= 1.23 has it */
+
+struct v1_type_info {
+    const char *name;
+    const char *arg[5];  /* names, NULL-ended; the stack ID is not among them */
+    const char *text[3]; /* names of the texts that belong to it, NULL-ended */
+    uint8_t since;
+    uint8_t args;
+    uint8_t stack;
+};
+
+/* Indexed by type; entry 0 has no name. */
+extern const struct v1_type_info v1_types[V1_TYPES];
+
+/*
+ * Arguments of `type` in a file of version `minor`, with the stack ID, without leading time fields
+ * (§1.3). Not for Stack and String.
+ */
+unsigned v1_arg_count(unsigned type, int minor);
+
+/* Leading time fields of a record: [dseq, dticks] in 1.5, [dticks] after; none in untimed records. */
+unsigned v1_time_fields(unsigned type, int minor);
+
+/* Text of a stop-the-world kind in a file of version `minor`; NULL if the version has no such kind. */
+const char *v1_stw_kind(uint64_t kind, int minor);
+
+/* MARK: v2 (§5) */
+
+enum v2_type {
+#define V2_EVENT(number, name, ...) V2_##name = number,
+#include "wire/v2.def"
+#undef V2_EVENT
+    V2_TYPES
+};
+
+enum v2_class {
+    V2_CLASS_NONE,
+    V2_CLASS_STRUCTURAL,
+    V2_CLASS_TIMED,
+    V2_CLASS_CLOCK,
+    V2_CLASS_ALLOC_FREE
+};
+
+#define V2_MAX_ARGS       5
+#define V2_MAX_BATCH_DATA 65536
+#define V2_MAX_FRAMES     128
+#define V2_MAX_STRING     1024
+#define V2_NO_THREAD      UINT64_MAX
+#define V2_NO_PROC        UINT64_MAX
+#define V2_EXPERIMENT_ALLOC_FREE 1
+
+/* Values of gstatus and pstatus (§5.3). */
+enum { V2_GO_BAD, V2_GO_RUNNABLE, V2_GO_RUNNING, V2_GO_SYSCALL, V2_GO_WAITING, V2_GO_STATUSES };
+enum {
+    V2_PROC_BAD,
+    V2_PROC_RUNNING,
+    V2_PROC_IDLE,
+    V2_PROC_SYSCALL,
+    V2_PROC_ABANDONED,
+    V2_PROC_STATUSES
+};
+
+struct v2_type_info {
+    const char *name; /* NULL: no such type */
+    const char *arg[V2_MAX_ARGS];
+    uint8_t since;
+    uint8_t class;
+    uint8_t args;
+};
+
+extern const struct v2_type_info v2_types[V2_TYPES];
+
+/* True for a type that exists in files of version `minor` (AllocFree's from 1.23 on). */
+static inline bool v2_type_known(unsigned type, int minor)
+{
+    return type < V2_TYPES && v2_types[type].name && v2_types[type].since <= minor;
+}
+
+#endif
