@@ -23,9 +23,16 @@ int64_t source_skip(trail_source *source, uint64_t size, trail_error *err);
 
 /*
  * The rest of the source from where it stands as one piece, mapped or read. Valid until the source
- * is closed; the source is at its end afterwards. Returns -1 on an error.
+ * is closed; the source is at its end afterwards. Returns -1 on an error: *data and *size are what
+ * came before it (*data may be NULL).
  */
 int source_whole(trail_source *source, const uint8_t **data, size_t *size, trail_error *err);
+
+/*
+ * The same if it costs no copy (memory, or a plain file that can be mapped). Returns false, with
+ * nothing changed, if not.
+ */
+bool source_map(trail_source *source, const uint8_t **data, size_t *size);
 
 /*
  * The first bytes without taking them: up to `size`, fewer only if the source has no more. Returns

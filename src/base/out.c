@@ -1,0 +1,134 @@
+#include "base/out.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+bool out_init(struct out *out, out_write_fn write, void *context)
+{
+    *out = (struct out){.write = write, .context = context};
+    out->buffer = malloc(OUT_BUFFER_SIZE);
+    if (!out->buffer)
+        return false;
+    out->at = out->buffer;
+    out->end = out->buffer + OUT_BUFFER_SIZE;
+    return true;
+}
+
+static void out_write(struct out *out, const void *data, size_t size)
+{
+    if (out->failed || size == 0)
+        return;
+    errno = 0;
+    if (!out->write(out->context, data, size)) {
+        out->failed = true;
+        out->reason = errno;
+    }
+}
+
+void out_flush(struct out *out)
+{
+    out_write(out, out->buffer, (size_t)(out->at - out->buffer));
+    out->at = out->buffer;
+}
+
+int out_finish(struct out *out, trail_error *err)
+{
+    out_flush(out);
+    out_drop(out);
+    if (!out->failed)
+        return 0;
+    return error_set(err, TRAIL_IO, "cannot write: %s",
+                     out->reason ? strerror(out->reason) : "the output was refused");
+}
+
+void out_drop(struct out *out)
+{
+    free(out->buffer);
+    out->buffer = out->at = out->end = NULL;
+}
+
+void out_bytes_slow(struct out *out, const void *data, size_t size)
+{
+    out_flush(out);
+    if (size >= OUT_BUFFER_SIZE)
+        out_write(out, data, size);
+    else
+        out_bytes(out, data, size);
+}
+
+/* MARK: Numbers */
+
+#define U64_MAX_DIGITS 20
+
+static const char pairs[] = "0001020304050607080910111213141516171819"
+                            "2021222324252627282930313233343536373839"
+                            "4041424344454647484950515253545556575859"
+                            "6061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
+
+/* Writes the digits of `value` so that they end at `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+    while (value >= 100) {
+        end -= 2;
+        memcpy(end, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        end -= 2;
+        memcpy(end, pairs + 2 * value, 2);
+    } else {
+        *--end = (char)('0' + value);
+    }
+    return end;
+}
+
+void out_u64_slow(struct out *out, uint64_t value)
+{
+    char text[U64_MAX_DIGITS], *end = text + sizeof text;
+    char *begin = digits_before(end, value);
+    out_bytes(out, begin, (size_t)(end - begin));
+}
+
+void out_u64_padded(struct out *out, uint64_t value, unsigned digits)
+{
+    char text[U64_MAX_DIGITS], *end = text + sizeof text;
+    memset(text, '0', sizeof text);
+    char *begin = digits_before(end, value);
+    if (digits > sizeof text)
+        digits = sizeof text;
+    if (begin > end - digits)
+        begin = end - digits;
+    out_bytes(out, begin, (size_t)(end - begin));
+}
+
+void out_hex(struct out *out, uint64_t value, unsigned digits)
+{
+    char text[16], *begin = text + sizeof text;
+    do {
+        *--begin = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (begin > text && (value || begin > text + sizeof text - digits));
+    out_bytes(out, begin, (size_t)(text + sizeof text - begin));
+}
+
+void out_repeat(struct out *out, char c, size_t count)
+{
+    while (count-- > 0)
+        out_char(out, c);
+}
+
+void out_format(struct out *out, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n > 0)
+        out_bytes(out, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}

@@ -1,0 +1,602 @@
+/*
+ * Source: three ways to get raw bytes (descriptor, memory, callback) below three ways to read them
+ * (as they are, gzip, zstd).
+ *
+ * Raw bytes that were fetched but not used yet are [at, end): in a buffer of the source, or in the
+ * caller's memory itself. A plain source hands them out, a compressed one gives them to its codec.
+ * Bytes that were peeked at wait in `peeked` and are handed out first.
+ *
+ * Invariant: `delivered` counts exactly the uncompressed bytes that the user of the source has. For
+ * a plain file or memory it is therefore the place to map from, whatever was fetched or peeked at.
+ */
+#include "read/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/error.h"
+
+#define INPUT_SIZE     ((size_t)128 << 10)
+#define PEEK_MAX       64
+#define MAGIC_SIZE     4
+#define WHOLE_AT_FIRST ((size_t)1 << 20)
+
+struct codec {
+    const char *name;
+    bool (*matches)(const uint8_t *raw, size_t size);
+    bool (*init)(trail_source *source);
+    /* Takes some of [at, end), writes up to `size` bytes; -1 and source->error if it cannot. */
+    ssize_t (*decode)(trail_source *source, uint8_t *buf, size_t size);
+    void (*fini)(trail_source *source);
+};
+
+struct trail_source {
+    /* Underneath: a descriptor, a callback, or (neither) memory. */
+    int fd; /* -1 if none */
+    bool owns_fd;
+    bool regular; /* a file that can be mapped and seeked in */
+    trail_read_fn read;
+    void *context;
+    const uint8_t *memory;
+    int64_t start; /* regular: offset in the file where the source begins */
+    int64_t size;  /* from `start` on; -1 unknown */
+    char *name;    /* for messages */
+
+    const uint8_t *at, *end;
+    uint8_t *input; /* buffer behind them, unless memory */
+    int64_t taken;  /* raw bytes fetched: those up to `end` */
+    bool ended;     /* there are no raw bytes after `end` */
+
+    const struct codec *codec; /* NULL: plain */
+    union {
+        z_stream gzip;
+        ZSTD_DStream *zstd;
+    } state;
+    bool between; /* the compressed data may end here */
+    bool pending; /* the codec may have more output without more input */
+
+    uint8_t peeked[PEEK_MAX];
+    size_t peeked_at, peeked_end;
+    int64_t delivered;
+
+    void *mapping;
+    size_t mapping_size;
+    uint8_t *whole;
+    trail_error error; /* of the first failure, which stays */
+};
+
+static ssize_t fail_io(trail_source *s, int reason)
+{
+    return error_set(&s->error, TRAIL_IO, "cannot read %s: %s", s->name, strerror(reason));
+}
+
+/* MARK: Raw bytes */
+
+static ssize_t fd_read(int fd, void *buf, size_t size)
+{
+    for (;;) {
+        ssize_t n = read(fd, buf, size);
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
+            return n;
+        if (errno != EINTR && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) < 0 &&
+            errno != EINTR)
+            return -1;
+    }
+}
+
+/* Reads from underneath, past [at, end), which must be empty. */
+static ssize_t raw_read(trail_source *s, void *buf, size_t size)
+{
+    if (s->ended)
+        return 0;
+    if (size > SSIZE_MAX)
+        size = SSIZE_MAX;
+    ssize_t n = s->read ? s->read(s->context, buf, size) : fd_read(s->fd, buf, size);
+    if (n < 0)
+        return fail_io(s, errno);
+    if ((size_t)n > size)
+        return error_set(&s->error, TRAIL_USAGE, "the read callback returned more than fits");
+    s->ended = n == 0;
+    s->taken += n;
+    return n;
+}
+
+/* Fetches raw bytes into the buffer when [at, end) is empty. Returns how many, 0 at the end. */
+static ssize_t raw_fetch(trail_source *s)
+{
+    ssize_t n = raw_read(s, s->input, INPUT_SIZE);
+    if (n > 0) {
+        s->at = s->input;
+        s->end = s->input + n;
+    }
+    return n;
+}
+
+static size_t raw_take(trail_source *s, uint8_t *buf, size_t size)
+{
+    size_t n = (size_t)(s->end - s->at);
+    if (n > size)
+        n = size;
+    if (n > 0)
+        memcpy(buf, s->at, n);
+    s->at += n;
+    return n;
+}
+
+/* Offset of `at` in what is underneath. */
+static int64_t raw_position(const trail_source *s)
+{
+    return s->taken - (s->end - s->at);
+}
+
+/* MARK: Codecs */
+
+static ssize_t fail_codec(trail_source *s, const char *reason)
+{
+    error_set(&s->error, TRAIL_CORRUPT, "damaged %s data near compressed offset %lld: %s",
+              s->codec->name, (long long)raw_position(s), reason);
+    s->error.offset = s->delivered;
+    return -1;
+}
+
+static ssize_t fail_truncated(trail_source *s)
+{
+    error_set(&s->error, TRAIL_TRUNCATED, "the %s data end too early, after %lld compressed bytes",
+              s->codec->name, (long long)s->taken);
+    s->error.offset = s->delivered;
+    return -1;
+}
+
+static bool gzip_matches(const uint8_t *raw, size_t size)
+{
+    return size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b;
+}
+
+static bool gzip_init(trail_source *s)
+{
+    return inflateInit2(&s->state.gzip, 16 + MAX_WBITS) == Z_OK; /* 16: gzip framing only */
+}
+
+static ssize_t gzip_decode(trail_source *s, uint8_t *buf, size_t size)
+{
+    z_stream *z = &s->state.gzip;
+    if (s->between)
+        (void)inflateReset(z);
+    size_t input = (size_t)(s->end - s->at);
+    z->next_in = (Bytef *)(uintptr_t)s->at;
+    z->avail_in = input > UINT_MAX ? UINT_MAX : (uInt)input;
+    z->next_out = buf;
+    z->avail_out = size > UINT_MAX ? UINT_MAX : (uInt)size;
+    int result = inflate(z, Z_NO_FLUSH);
+    s->at = z->next_in;
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        return fail_codec(s, z->msg ? z->msg : zError(result));
+    s->between = result == Z_STREAM_END;
+    s->pending = z->avail_out == 0 && !s->between;
+    return z->next_out - buf;
+}
+
+static void gzip_fini(trail_source *s)
+{
+    (void)inflateEnd(&s->state.gzip);
+}
+
+static bool zstd_matches(const uint8_t *raw, size_t size)
+{
+    static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd};
+    static const uint8_t skippable[] = {0x2a, 0x4d, 0x18}; /* after 0x50 to 0x5f */
+    return size >= 4 &&
+           (memcmp(raw, frame, 4) == 0 || (raw[0] >> 4 == 5 && memcmp(raw + 1, skippable, 3) == 0));
+}
+
+static bool zstd_init(trail_source *s)
+{
+    s->state.zstd = ZSTD_createDStream();
+    return s->state.zstd != NULL;
+}
+
+/* Frames that follow each other, and skippable ones, are the library's business. */
+static ssize_t zstd_decode(trail_source *s, uint8_t *buf, size_t size)
+{
+    ZSTD_inBuffer in = {.src = s->at, .size = (size_t)(s->end - s->at)};
+    ZSTD_outBuffer out = {.dst = buf, .size = size};
+    size_t result = ZSTD_decompressStream(s->state.zstd, &out, &in);
+    s->at += in.pos;
+    if (ZSTD_isError(result))
+        return fail_codec(s, ZSTD_getErrorName(result));
+    s->between = result == 0;
+    s->pending = out.pos == size && !s->between;
+    return (ssize_t)out.pos;
+}
+
+static void zstd_fini(trail_source *s)
+{
+    (void)ZSTD_freeDStream(s->state.zstd);
+}
+
+static const struct codec codecs[] = {
+    {"gzip", gzip_matches, gzip_init, gzip_decode, gzip_fini},
+    {"zstd", zstd_matches, zstd_init, zstd_decode, zstd_fini},
+};
+
+/* Returns as soon as the codec gave anything. */
+static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
+{
+    for (;;) {
+        if (s->at == s->end && !s->pending) {
+            ssize_t fetched = raw_fetch(s);
+            if (fetched < 0)
+                return -1;
+            if (fetched == 0)
+                return s->between ? 0 : fail_truncated(s);
+        }
+        ssize_t n = s->codec->decode(s, buf, size);
+        if (n != 0)
+            return n;
+    }
+}
+
+/* MARK: Reading */
+
+static ssize_t plain_read(trail_source *s, uint8_t *buf, size_t size)
+{
+    if (s->at < s->end)
+        return (ssize_t)raw_take(s, buf, size);
+    if (size >= INPUT_SIZE / 2)
+        return raw_read(s, buf, size);
+    ssize_t fetched = raw_fetch(s);
+    return fetched <= 0 ? fetched : (ssize_t)raw_take(s, buf, size);
+}
+
+/* Reads without regard to what was peeked at. A failure is remembered: it will not get better. */
+static ssize_t read_some(trail_source *s, void *buf, size_t size)
+{
+    if (s->error.code != TRAIL_OK)
+        return -1;
+    return s->codec ? codec_read(s, buf, size) : plain_read(s, buf, size);
+}
+
+static int pass_error(const trail_source *s, trail_error *err)
+{
+    if (err)
+        *err = s->error;
+    return -1;
+}
+
+ssize_t source_read(trail_source *s, void *buf, size_t size, trail_error *err)
+{
+    if (size == 0)
+        return 0;
+    ssize_t n;
+    if (s->peeked_at < s->peeked_end) {
+        size_t left = s->peeked_end - s->peeked_at;
+        n = (ssize_t)(left < size ? left : size);
+        memcpy(buf, s->peeked + s->peeked_at, (size_t)n);
+        s->peeked_at += (size_t)n;
+    } else {
+        n = read_some(s, buf, size);
+    }
+    if (n < 0)
+        return pass_error(s, err);
+    s->delivered += n;
+    return n;
+}
+
+ssize_t source_peek(trail_source *s, void *buf, size_t size, trail_error *err)
+{
+    if (size > PEEK_MAX)
+        size = PEEK_MAX;
+    while (s->peeked_end < size) {
+        ssize_t n = read_some(s, s->peeked + s->peeked_end, size - s->peeked_end);
+        if (n < 0)
+            return pass_error(s, err);
+        if (n == 0)
+            break;
+        s->peeked_end += (size_t)n;
+    }
+    size_t n = s->peeked_end < size ? s->peeked_end : size;
+    memcpy(buf, s->peeked, n);
+    return (ssize_t)n;
+}
+
+/* MARK: Skipping */
+
+/* Bytes from `delivered` on to the end of a regular file as it is now. */
+static int64_t regular_left(const trail_source *s)
+{
+    struct stat st;
+    int64_t place = s->start + s->delivered;
+    return fstat(s->fd, &st) == 0 && st.st_size > place ? st.st_size - place : 0;
+}
+
+/* Puts a plain source that is a regular file or memory `size` bytes further, and forgets its
+ * buffers. */
+static bool seek_ahead(trail_source *s, int64_t size)
+{
+    int64_t place = s->delivered + size;
+    if (s->memory)
+        s->at = s->memory + place;
+    else if (lseek(s->fd, s->start + place, SEEK_SET) < 0)
+        return false;
+    else
+        s->at = s->end;
+    if (!s->memory)
+        s->taken = place;
+    s->peeked_at = s->peeked_end;
+    s->delivered = place;
+    return true;
+}
+
+static bool can_seek(const trail_source *s)
+{
+    return !s->codec && (s->regular || s->memory);
+}
+
+static int64_t left_to_seek(const trail_source *s)
+{
+    return s->memory ? s->size - s->delivered : regular_left(s);
+}
+
+int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
+{
+    if (size > INT64_MAX)
+        size = INT64_MAX;
+    if (can_seek(s)) {
+        int64_t left = left_to_seek(s);
+        int64_t step = (uint64_t)left < size ? left : (int64_t)size;
+        if (seek_ahead(s, step))
+            return step;
+    }
+    uint8_t dust[16384];
+    uint64_t skipped = 0;
+    while (skipped < size) {
+        uint64_t left = size - skipped;
+        ssize_t n = source_read(s, dust, left < sizeof dust ? (size_t)left : sizeof dust, err);
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        skipped += (uint64_t)n;
+    }
+    return (int64_t)skipped;
+}
+
+/* MARK: As one piece */
+
+/* Maps a regular file; the mapping begins at the file's start because it must begin at a page. */
+static bool map_regular(trail_source *s, const uint8_t **data, size_t *size)
+{
+    int64_t left = regular_left(s), place = s->start + s->delivered;
+    if (s->mapping || left <= 0 || (uint64_t)(place + left) > SIZE_MAX)
+        return false;
+    size_t all = (size_t)(place + left);
+    void *mapping = mmap(NULL, all, PROT_READ, MAP_PRIVATE, s->fd, 0);
+    if (mapping == MAP_FAILED)
+        return false;
+    s->mapping = mapping;
+    s->mapping_size = all;
+    *data = (const uint8_t *)mapping + place;
+    *size = (size_t)left;
+    return true;
+}
+
+bool source_map(trail_source *s, const uint8_t **data, size_t *size)
+{
+    if (!can_seek(s) || s->error.code != TRAIL_OK)
+        return false;
+    if (s->memory) {
+        *data = s->memory + s->delivered;
+        *size = (size_t)(s->size - s->delivered);
+    } else if (!map_regular(s, data, size)) {
+        return false;
+    }
+    (void)seek_ahead(s, (int64_t)*size);
+    s->ended = true;
+    return true;
+}
+
+static int whole_read(trail_source *s, size_t *size, trail_error *err)
+{
+    size_t capacity = 0;
+    *size = 0;
+    for (;;) {
+        if (*size == capacity) {
+            size_t wanted = capacity ? capacity * 2 : WHOLE_AT_FIRST;
+            uint8_t *grown = wanted > capacity ? realloc(s->whole, wanted) : NULL;
+            if (!grown)
+                return error_set(err, TRAIL_NO_MEMORY, "no memory for a trace of over %zu bytes",
+                                 capacity);
+            s->whole = grown;
+            capacity = wanted;
+        }
+        ssize_t n = source_read(s, s->whole + *size, capacity - *size, err);
+        if (n <= 0)
+            return (int)n;
+        *size += (size_t)n;
+    }
+}
+
+int source_whole(trail_source *s, const uint8_t **data, size_t *size, trail_error *err)
+{
+    if (source_map(s, data, size)) {
+        if (s->mapping)
+            (void)madvise(s->mapping, s->mapping_size, MADV_SEQUENTIAL);
+        return 0;
+    }
+    int result = whole_read(s, size, err);
+    *data = s->whole;
+    return result;
+}
+
+/* MARK: Opening and closing */
+
+static trail_source *source_new(const char *name, trail_error *err)
+{
+    trail_source *s = calloc(1, sizeof *s);
+    char *copy = strdup(name);
+    if (!s || !copy) {
+        free(s);
+        free(copy);
+        error_set(err, TRAIL_NO_MEMORY, "no memory to open %s", name);
+        return NULL;
+    }
+    s->fd = -1;
+    s->size = -1;
+    s->name = copy;
+    error_clear(&s->error);
+    return s;
+}
+
+/* Fetches at least as many raw bytes as it takes to tell what they are, if there are so many. */
+static bool fetch_magic(trail_source *s)
+{
+    size_t have = 0;
+    s->input = malloc(INPUT_SIZE);
+    if (!s->input)
+        return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to read %s", s->name) == 0;
+    while (have < MAGIC_SIZE && !s->ended) {
+        ssize_t n = raw_read(s, s->input + have, INPUT_SIZE - have);
+        if (n < 0)
+            return false;
+        have += (size_t)n;
+    }
+    s->at = s->input;
+    s->end = s->input + have;
+    return true;
+}
+
+/* Sets up the codec that the first bytes ask for. */
+static bool recognise(trail_source *s)
+{
+    if (!s->memory && !fetch_magic(s))
+        return false;
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+        if (!codecs[i].matches(s->at, (size_t)(s->end - s->at)))
+            continue;
+        if (!codecs[i].init(s))
+            return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to decompress %s", s->name) ==
+                   0;
+        s->codec = &codecs[i];
+        break;
+    }
+    return true;
+}
+
+static trail_source *source_ready(trail_source *s, trail_error *err)
+{
+    if (recognise(s))
+        return s;
+    pass_error(s, err);
+    trail_source_close(s);
+    return NULL;
+}
+
+/* Takes the descriptor: from here on trail_source_close closes it if `owns`. */
+static trail_source *open_descriptor(int fd, bool owns, const char *name, trail_error *err)
+{
+    trail_source *s = source_new(name, err);
+    if (!s) {
+        if (owns)
+            (void)close(fd);
+        return NULL;
+    }
+    s->fd = fd;
+    s->owns_fd = owns;
+    struct stat st;
+    int reason = fstat(fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+    if (reason) {
+        fail_io(s, reason);
+        pass_error(s, err);
+        trail_source_close(s);
+        return NULL;
+    }
+    off_t start = S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (start >= 0) {
+        s->regular = st.st_size > start; /* files of /proc say 0 and hold more */
+        s->start = start;
+        s->size = st.st_size > start ? st.st_size - start : 0;
+    }
+    return source_ready(s, err);
+}
+
+trail_source *trail_source_open_path(const char *path, trail_error *err)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        error_set(err, TRAIL_IO, "cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    return open_descriptor(fd, true, path, err);
+}
+
+trail_source *trail_source_open_fd(int fd, trail_error *err)
+{
+    return open_descriptor(fd, false, "the input", err);
+}
+
+trail_source *trail_source_open_memory(const void *data, size_t size, trail_error *err)
+{
+    trail_source *s = source_new("memory", err);
+    if (!s)
+        return NULL;
+    s->memory = data ? data : (const uint8_t *)"";
+    s->size = data ? (int64_t)size : 0;
+    s->at = s->memory;
+    s->end = s->memory + s->size;
+    s->taken = s->size;
+    s->ended = true;
+    return source_ready(s, err);
+}
+
+trail_source *trail_source_open_callback(trail_read_fn read, void *context, trail_error *err)
+{
+    trail_source *s = source_new("the input", err);
+    if (!s)
+        return NULL;
+    s->read = read;
+    s->context = context;
+    return source_ready(s, err);
+}
+
+void trail_source_close(trail_source *s)
+{
+    if (!s)
+        return;
+    if (s->codec)
+        s->codec->fini(s);
+    if (s->mapping)
+        (void)munmap(s->mapping, s->mapping_size);
+    if (s->owns_fd)
+        (void)close(s->fd);
+    free(s->whole);
+    free(s->input);
+    free(s->name);
+    free(s);
+}
+
+int64_t trail_source_size(const trail_source *source)
+{
+    return source->size;
+}
+
+int64_t trail_source_position(const trail_source *source)
+{
+    return raw_position(source);
+}
+
+const char *trail_source_compression(const trail_source *source)
+{
+    return source->codec ? source->codec->name : "none";
+}
