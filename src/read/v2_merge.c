@@ -22,33 +22,39 @@ COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
     return v2_ticks_to_ns(clock->ns_per_tick, ticks);
 }
 
-/* Decodes the event at cursor->at, which is before cursor->end. */
-COMMON bool decode_next(const struct v2_clock *clock, struct v2_cursor *c)
+/*
+ * Decodes the event at `at`, which is before cursor->end. Returns where it ends, NULL if it is
+ * malformed, and its time in *time_ns, which held that of the event before. The two are the
+ * caller's so that the loop can keep them in registers: the place of each event hangs on that of
+ * the one before.
+ */
+COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor *c,
+                                  const uint8_t *at, int64_t *time_ns)
 {
-    const uint8_t *at = NULL;
-    c->event = c->at;
+    c->event = at;
 #ifdef V2_WORD_ARGS
-    at = v2_decode_packed(c->at, c->end, &c->wire);
-    c->packed = at != NULL;
+    const uint8_t *next = v2_decode_packed(at, c->end, &c->wire);
+    c->packed = next != NULL;
+    if (UNLIKELY(!next))
+        next = v2_decode_any(at, c->end, &c->wire);
+#else
+    const uint8_t *next = v2_decode_any(at, c->end, &c->wire);
 #endif
-    if (UNLIKELY(!at)) {
-        at = v2_decode_any(c->at, c->end, &c->wire);
-        if (!at)
-            return false;
-    }
-    c->at = at;
-    c->last_ns = (int64_t)((uint64_t)c->last_ns + (uint64_t)delta_ns(clock, c->wire.ticks));
-    return true;
+    if (LIKELY(next))
+        *time_ns = (int64_t)((uint64_t)*time_ns + (uint64_t)delta_ns(clock, c->wire.ticks));
+    c->last_ns = *time_ns;
+    return next;
 }
 
 /* Offers the cursor's event to the model. */
-COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c)
+COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns)
 {
 #ifdef V2_WORD_ARGS
     if (UNLIKELY(!c->packed))
         return v2_order_advance_any(order, c);
 #endif
     struct step s = step_of(order, c, true);
+    s.time_ns = time_ns;
     enum v2_step step = handle_common(&s);
     return LIKELY(step != V2_FAILED) ? step : v2_order_advance_any(order, c);
 }
@@ -77,7 +83,8 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
         order->steps++;
         if (c->at == c->end)
             return V2_MERGE_END;
-        if (!decode_next(&order->clock, c)) {
+        c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
+        if (!c->at) {
             order->out = before;
             return V2_MERGE_MALFORMED;
         }
@@ -102,26 +109,33 @@ enum v2_merge MERGE(struct v2_order *order, struct v2_frontier *frontier, int64_
         /* Up to this time the head stays the head: its thread's events follow without sifting. */
         int64_t limit_ns = until_ns;
         struct v2_cursor *c = heads[0].cursor;
+        const uint8_t *at = c->at;
+        int64_t time_ns = c->last_ns;
         if (count > 1)
             limit_ns = earlier(limit_ns, heads[1].time_ns);
         if (count > 2)
             limit_ns = earlier(limit_ns, heads[2].time_ns);
         do {
             trail_event *before = order->out;
-            enum v2_step step = advance(order, c);
+            enum v2_step step = advance(order, c, time_ns);
             if (UNLIKELY(step != V2_ADVANCED)) {
-                heads[0].time_ns = c->last_ns;
+                c->at = at;
+                heads[0].time_ns = time_ns;
                 return step == V2_WAIT ? merge_another(order, frontier, which) : V2_MERGE_FAILED;
             }
             order->steps++;
-            if (UNLIKELY(c->at == c->end))
+            if (UNLIKELY(at == c->end)) {
+                c->at = at;
                 return V2_MERGE_END;
-            if (UNLIKELY(!decode_next(&order->clock, c))) {
+            }
+            at = decode_next(&order->clock, c, at, &time_ns);
+            if (UNLIKELY(!at)) {
                 order->out = before;
                 return V2_MERGE_MALFORMED;
             }
-        } while (c->last_ns <= limit_ns && order->out < full);
-        heads[0].time_ns = c->last_ns;
+        } while (time_ns <= limit_ns && order->out < full);
+        c->at = at;
+        heads[0].time_ns = time_ns;
         v2_sift_down(heads, count, 0);
         if (order->out >= full || heads[0].time_ns > until_ns)
             return V2_MERGE_PAUSE;
@@ -133,6 +147,9 @@ bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor)
 {
     cursor->packed = false;
     cursor->last_ns = cursor->batch_ns;
-    return decode_next(clock, cursor);
+    const uint8_t *at = decode_next(clock, cursor, cursor->at, &cursor->last_ns);
+    if (at)
+        cursor->at = at;
+    return at != NULL;
 }
 #endif
