@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_FIRST ((size_t)4096)
+#define ARENA_FIRST        ((size_t)4096)
 #define ARENA_LARGEST_STEP ((size_t)1 << 20)
 
 struct arena_block {

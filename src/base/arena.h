@@ -1,7 +1,7 @@
 /*
- * Arena: memory that lives exactly as long as its owner (a reader, a generation) and is dropped whole.
- * Blocks double in size, so that a big owner needs few of them; reset keeps the newest, largest block, so
- * that generation after generation runs in the same memory.
+ * Arena: memory that lives exactly as long as its owner (a reader, a generation) and is dropped
+ * whole. Blocks double in size, so that a big owner needs few of them; reset keeps the newest,
+ * largest block, so that generation after generation runs in the same memory.
  */
 #ifndef TRAIL_BASE_ARENA_H
 #define TRAIL_BASE_ARENA_H

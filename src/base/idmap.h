@@ -1,8 +1,8 @@
 /*
- * ID map: from any 64-bit ID to a pointer. Open addressing with linear probing, at most half full, and
- * deletion by shifting back, so that a table through which millions of goroutines pass stays as small as
- * the number alive. IDs come from files: the hash is a multiplication, so that runs of IDs spread well,
- * and an adversary can only make it slower, never larger.
+ * ID map: from any 64-bit ID to a pointer. Open addressing with linear probing, at most half full,
+ * and deletion by shifting back, so that a table through which millions of goroutines pass stays as
+ * small as the number alive. IDs come from files: the hash is a multiplication, so that runs of IDs
+ * spread well, and an adversary can only make it slower, never larger.
  */
 #ifndef TRAIL_BASE_IDMAP_H
 #define TRAIL_BASE_IDMAP_H

@@ -1,6 +1,7 @@
 /*
- * Unsigned LEB128 ("uvarint"): seven bits a byte, least significant first, the top bit says that more
- * follow; at most 10 bytes for 64 bits. Zero-padded encodings are legal and really written (§0).
+ * Unsigned LEB128 ("uvarint"): seven bits a byte, least significant first, the top bit says that
+ * more follow; at most 10 bytes for 64 bits. Zero-padded encodings are legal and really written
+ * (§0).
  */
 #ifndef TRAIL_BASE_VARINT_H
 #define TRAIL_BASE_VARINT_H
@@ -14,8 +15,8 @@
 const uint8_t *uvarint_get_slow(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
 /*
- * Decodes one number from [at, end). Returns where it ends, or NULL if the bytes run out first or it
- * does not fit 64 bits. One or two bytes, the usual case, take about a nanosecond.
+ * Decodes one number from [at, end). Returns where it ends, or NULL if the bytes run out first or
+ * it does not fit 64 bits. One or two bytes, the usual case, take about a nanosecond.
  */
 static inline const uint8_t *uvarint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {

@@ -25,9 +25,9 @@ const char *trail_batch_kind_name(trail_batch_kind kind)
 const char *trail_kind_name(trail_kind kind)
 {
     static const char *const names[TRAIL_KINDS] = {
-        "Bad",       "Sync",        "Metric",    "Label",           "StackSample",
-        "RangeBegin", "RangeActive", "RangeEnd",  "TaskBegin",       "TaskEnd",
-        "RegionBegin", "RegionEnd",  "Log",       "StateTransition", "Experimental",
+        "Bad",         "Sync",        "Metric",   "Label",           "StackSample",
+        "RangeBegin",  "RangeActive", "RangeEnd", "TaskBegin",       "TaskEnd",
+        "RegionBegin", "RegionEnd",   "Log",      "StateTransition", "Experimental",
     };
     return NAME(names, kind);
 }
@@ -78,9 +78,15 @@ const char *trail_repair_kind_name(trail_repair_kind kind)
 const trail_v1_type *trail_v1_type_get(unsigned type)
 {
     static const trail_v1_type types[V1_TYPES] = {
-#define ARGS(...)  {__VA_ARGS__}
-#define TEXTS(...) {__VA_ARGS__}
-#define V1_EVENT(number, name_, since, args, stack, arg_names, text_names)                           \
+#define ARGS(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define TEXTS(...)                                                                                 \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define V1_EVENT(number, name_, since, args, stack, arg_names, text_names)                         \
     [number] = {.name = #name_, .arg = arg_names, .text = text_names},
 #include "wire/v1.def"
 #undef V1_EVENT

@@ -1,6 +1,6 @@
 /*
- * What the decoders of v1 and v2 have in common: each embeds a trail_reader as its first member and fills
- * in reader_ops. Used by one thread at a time.
+ * What the decoders of v1 and v2 have in common: each embeds a trail_reader as its first member and
+ * fills in reader_ops. Used by one thread at a time.
  */
 #ifndef TRAIL_READ_READER_H
 #define TRAIL_READ_READER_H
@@ -12,7 +12,8 @@
 struct reader_ops {
     long (*next_batch)(trail_reader *reader, const trail_event **events);
     long (*next_v1_batch)(trail_reader *reader, const trail_v1_event **events); /* NULL in v2 */
-    size_t (*experiment_batches)(const trail_reader *reader, const trail_experiment_batch **batches);
+    size_t (*experiment_batches)(const trail_reader *reader,
+                                 const trail_experiment_batch **batches);
     size_t (*repairs)(const trail_reader *reader, const trail_repair **repairs);
     void (*close)(trail_reader *reader); /* frees the whole decoder */
 };

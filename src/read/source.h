@@ -1,8 +1,8 @@
 /*
- * Source: where the bytes of a trace come from, uncompressed. Above it nobody knows whether it is a file,
- * a pipe, memory or gzip. Two ways to take them: as a stream (source_read), which v2 and everything that
- * arrives through a pipe uses, or as one contiguous whole (source_whole), which v1 needs because its
- * verdict covers the whole file.
+ * Source: where the bytes of a trace come from, uncompressed. Above it nobody knows whether it is a
+ * file, a pipe, memory or gzip. Two ways to take them: as a stream (source_read), which v2 and
+ * everything that arrives through a pipe uses, or as one contiguous whole (source_whole), which v1
+ * needs because its verdict covers the whole file.
  */
 #ifndef TRAIL_READ_SOURCE_H
 #define TRAIL_READ_SOURCE_H
@@ -10,33 +10,33 @@
 #include <trail/read.h>
 
 /*
- * Reads up to `size` bytes, as many as are there without waiting for more once some are. Returns the
- * number (at least 1), 0 at the end, -1 on an error: *err is set.
+ * Reads up to `size` bytes, as many as are there without waiting for more once some are. Returns
+ * the number (at least 1), 0 at the end, -1 on an error: *err is set.
  */
 ssize_t source_read(trail_source *source, void *buf, size_t size, trail_error *err);
 
 /*
- * Skips `size` bytes; seeks where it can. Returns the number skipped (less than `size` only at the end),
- * -1 on an error.
+ * Skips `size` bytes; seeks where it can. Returns the number skipped (less than `size` only at the
+ * end), -1 on an error.
  */
 int64_t source_skip(trail_source *source, uint64_t size, trail_error *err);
 
 /*
- * The rest of the source from where it stands as one piece, mapped or read. Valid until the source is
- * closed; the source is at its end afterwards. Returns -1 on an error: *data and *size are what came
- * before it (*data may be NULL).
+ * The rest of the source from where it stands as one piece, mapped or read. Valid until the source
+ * is closed; the source is at its end afterwards. Returns -1 on an error: *data and *size are what
+ * came before it (*data may be NULL).
  */
 int source_whole(trail_source *source, const uint8_t **data, size_t *size, trail_error *err);
 
 /*
- * The same if it costs no copy (memory, or a plain file that can be mapped). Returns false, with nothing
- * changed, if not.
+ * The same if it costs no copy (memory, or a plain file that can be mapped). Returns false, with
+ * nothing changed, if not.
  */
 bool source_map(trail_source *source, const uint8_t **data, size_t *size);
 
 /*
- * The first bytes without taking them: up to `size`, fewer only if the source has no more. Returns the
- * number, -1 on an error. `size` at most 64, only before anything was read.
+ * The first bytes without taking them: up to `size`, fewer only if the source has no more. Returns
+ * the number, -1 on an error. `size` at most 64, only before anything was read.
  */
 ssize_t source_peek(trail_source *source, void *buf, size_t size, trail_error *err);
 

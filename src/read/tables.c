@@ -23,7 +23,8 @@ static bool reserve(void *array, size_t *capacity, size_t count, size_t more, si
 
 /* MARK: ID tables */
 
-/* IDs up to this are kept in the array: a small multiple of what was defined, so bounded by the input. */
+/* IDs up to this are kept in the array: a small multiple of what was defined, so bounded by the
+ * input. */
 static size_t dense_limit(const struct idtable *table)
 {
     return 1024 + table->count * 4;

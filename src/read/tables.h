@@ -1,11 +1,12 @@
 /*
- * Tables: the strings and stacks that events refer to, of one generation (v2) or of a whole file (v1).
+ * Tables: the strings and stacks that events refer to, of one generation (v2) or of a whole file
+ * (v1).
  *
- * A file names them by ID; events that are delivered name them by handle, a dense index given out in the
- * order of definition. Handle 0 is the empty string and the empty stack, and so is ID 0.
+ * A file names them by ID; events that are delivered name them by handle, a dense index given out
+ * in the order of definition. Handle 0 is the empty string and the empty stack, and so is ID 0.
  *
- * Text is not copied: it stays in the buffer it was found in, which must outlive the tables. Frames are
- * canonical: of all frames with one PC, the first that was defined stands for all (§6.2, §4.1).
+ * Text is not copied: it stays in the buffer it was found in, which must outlive the tables. Frames
+ * are canonical: of all frames with one PC, the first that was defined stands for all (§6.2, §4.1).
  */
 #ifndef TRAIL_READ_TABLES_H
 #define TRAIL_READ_TABLES_H
@@ -15,7 +16,8 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 
-/* From IDs of the file to handles: a plain array while IDs are dense, a map for those that are not. */
+/* From IDs of the file to handles: a plain array while IDs are dense, a map for those that are not.
+ */
 struct idtable {
     uint32_t *dense; /* 0: not defined */
     size_t dense_size;
@@ -37,7 +39,7 @@ struct tables {
     size_t stack_count, stack_capacity;
     trail_frame *frames;
     size_t frame_count, frame_capacity;
-    struct idmap pc_frames; /* PC -> index + 1 of its first frame, as a pointer */
+    struct idmap pc_frames;   /* PC -> index + 1 of its first frame, as a pointer */
     uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
     struct arena extra;       /* text of strings that are not in the file */
     uint64_t epoch;
@@ -54,20 +56,23 @@ enum table_result {
 bool tables_reset(struct tables *tables);
 void tables_free(struct tables *tables);
 
-/* Defines a string or stack of the file. `raw` has `count` frames of 4 numbers: pc, func, file, line. */
+/* Defines a string or stack of the file. `raw` has `count` frames of 4 numbers: pc, func, file,
+ * line. */
 enum table_result tables_add_string(struct tables *tables, uint64_t id, trail_string text);
 enum table_result tables_add_stack(struct tables *tables, uint64_t id, const uint64_t *raw,
                                    size_t count);
 
 /*
- * Resolves the strings that frames name by ID to handles; called once, when all is defined. An ID that is
- * not defined becomes handle 0; the first such is told: *bad_string, in the stack *bad_stack (IDs of the
- * file), true in *bad_is_file when it is the file name. Returns false if there was one.
+ * Resolves the strings that frames name by ID to handles; called once, when all is defined. An ID
+ * that is not defined becomes handle 0; the first such is told: *bad_string, in the stack
+ * *bad_stack (IDs of the file), true in *bad_is_file when it is the file name. Returns false if
+ * there was one.
  */
 bool tables_resolve_frames(struct tables *tables, uint64_t *bad_stack, uint64_t *bad_string,
                            bool *bad_is_file);
 
-/* Adds text that has no ID in the file; it is copied. Returns its handle, 0 for "" or without memory. */
+/* Adds text that has no ID in the file; it is copied. Returns its handle, 0 for "" or without
+ * memory. */
 trail_string_handle tables_extra_string(struct tables *tables, const char *data, size_t size);
 
 static inline bool idtable_find(const struct idtable *table, uint64_t id, uint32_t *handle)

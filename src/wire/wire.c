@@ -4,9 +4,9 @@
 #include <string.h>
 
 const struct wire_version wire_versions[] = {
-    {5, "Go 1.5-1.6"},   {7, "Go 1.7"},       {8, "Go 1.8"},   {9, "Go 1.9"},
-    {10, "Go 1.10"},     {11, "Go 1.11-1.18"}, {19, "Go 1.19-1.20"}, {21, "Go 1.21"},
-    {22, "Go 1.22"},     {23, "Go 1.23-1.24"}, {25, "Go 1.25"}, {26, "Go 1.26-1.27"},
+    {5, "Go 1.5-1.6"}, {7, "Go 1.7"},        {8, "Go 1.8"},        {9, "Go 1.9"},
+    {10, "Go 1.10"},   {11, "Go 1.11-1.18"}, {19, "Go 1.19-1.20"}, {21, "Go 1.21"},
+    {22, "Go 1.22"},   {23, "Go 1.23-1.24"}, {25, "Go 1.25"},      {26, "Go 1.26-1.27"},
     {0, NULL},
 };
 
@@ -37,11 +37,17 @@ int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE])
     return -minor;
 }
 
-#define ARGS(...) {__VA_ARGS__}
-#define TEXTS(...) {__VA_ARGS__}
+#define ARGS(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define TEXTS(...)                                                                                 \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 const struct v1_type_info v1_types[V1_TYPES] = {
-#define V1_EVENT(number, name_, since_, args_, stack_, arg_names, text_names)                        \
+#define V1_EVENT(number, name_, since_, args_, stack_, arg_names, text_names)                      \
     [number] = {.name = #name_,                                                                    \
                 .arg = arg_names,                                                                  \
                 .text = text_names,                                                                \
@@ -115,7 +121,7 @@ const char *v1_stw_kind(uint64_t kind, int minor)
 }
 
 const struct v2_type_info v2_types[V2_TYPES] = {
-#define V2_EVENT(number, name_, since_, class_, args_, ...)                                          \
+#define V2_EVENT(number, name_, since_, class_, args_, ...)                                        \
     [number] = {.name = #name_,                                                                    \
                 .arg = {__VA_ARGS__},                                                              \
                 .since = since_,                                                                   \

@@ -1,7 +1,8 @@
 /*
- * The facts of the formats, once, as tables: headers and versions (§0.1), event types of both generations
- * of the format (v1.def, v2.def) and the limits that writers keep and readers enforce. Decoders, printers,
- * the assembler and the encoders are driven by these and state none of it again.
+ * The facts of the formats, once, as tables: headers and versions (§0.1), event types of both
+ * generations of the format (v1.def, v2.def) and the limits that writers keep and readers enforce.
+ * Decoders, printers, the assembler and the encoders are driven by these and state none of it
+ * again.
  */
 #ifndef TRAIL_WIRE_WIRE_H
 #define TRAIL_WIRE_WIRE_H
@@ -23,8 +24,8 @@ struct wire_version {
 extern const struct wire_version wire_versions[];
 
 /*
- * The minor number of a header; 0 if it is not the header of a trace; -minor if it is one of a version
- * that is not known. The padding must be NUL.
+ * The minor number of a header; 0 if it is not the header of a trace; -minor if it is one of a
+ * version that is not known. The padding must be NUL.
  */
 int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE]);
 
@@ -68,10 +69,12 @@ extern const struct v1_type_info v1_types[V1_TYPES];
  */
 unsigned v1_arg_count(unsigned type, int minor);
 
-/* Leading time fields of a record: [dseq, dticks] in 1.5, [dticks] after; none in untimed records. */
+/* Leading time fields of a record: [dseq, dticks] in 1.5, [dticks] after; none in untimed records.
+ */
 unsigned v1_time_fields(unsigned type, int minor);
 
-/* Text of a stop-the-world kind in a file of version `minor`; NULL if the version has no such kind. */
+/* Text of a stop-the-world kind in a file of version `minor`; NULL if the version has no such kind.
+ */
 const char *v1_stw_kind(uint64_t kind, int minor);
 
 /* MARK: v2 (§5) */
@@ -91,12 +94,12 @@ enum v2_class {
     V2_CLASS_ALLOC_FREE
 };
 
-#define V2_MAX_ARGS       5
-#define V2_MAX_BATCH_DATA 65536
-#define V2_MAX_FRAMES     128
-#define V2_MAX_STRING     1024
-#define V2_NO_THREAD      UINT64_MAX
-#define V2_NO_PROC        UINT64_MAX
+#define V2_MAX_ARGS              5
+#define V2_MAX_BATCH_DATA        65536
+#define V2_MAX_FRAMES            128
+#define V2_MAX_STRING            1024
+#define V2_NO_THREAD             UINT64_MAX
+#define V2_NO_PROC               UINT64_MAX
 #define V2_EXPERIMENT_ALLOC_FREE 1
 
 /* Values of gstatus and pstatus (§5.3). */

@@ -1,0 +1,117 @@
+/*
+ * v2 order: the model of goroutines, Ps and Ms that puts the events of all threads into one
+ * consistent order (§6.5). The merge offers the next event of a thread; the model takes it, asks to
+ * wait because another thread's event must come first, or finds that the trace contradicts itself.
+ *
+ * Time stamps of different threads are not trusted for order. What is trusted is each thread's own
+ * order and the sequence numbers of goroutines and Ps, which count from 0 in every generation.
+ *
+ * The state follows what is alive: a destroyed goroutine leaves nothing behind. Names of tasks and
+ * of active regions are copied, because they outlive the generation that defines them.
+ */
+#ifndef TRAIL_READ_V2_ORDER_H
+#define TRAIL_READ_V2_ORDER_H
+
+#include <trail/read.h>
+
+#include "base/idmap.h"
+#include "base/slab.h"
+#include "read/tables.h"
+
+/* A range in flight on a goroutine or P: the begin event's type and, for STW, its kind string's ID.
+ */
+struct v2_range {
+    uint8_t type;
+    uint64_t kind;
+};
+
+struct v2_ranges {
+    struct v2_range *items;
+    uint32_t count, capacity;
+};
+
+struct v2_region;
+
+/* Sequence numbers are per generation: n succeeds only an n-1 of the same one. */
+struct v2_seq {
+    uint64_t generation, n;
+};
+
+struct v2_g {
+    void *link; /* of the slab; nothing else may be here */
+    int64_t id;
+    bool alive; /* false once destroyed: an M may still hold a stale pointer, see v2_m */
+    uint8_t status;
+    struct v2_seq seq;
+    struct v2_ranges ranges;
+    struct v2_region *regions; /* inner-most first */
+};
+
+struct v2_p {
+    int64_t id;
+    uint8_t status;
+    struct v2_seq seq;
+    struct v2_ranges ranges;
+};
+
+/*
+ * `g_id` and `p_id` are what the model says; `g` and `p` are only a shortcut to them. `g` is
+ * checked against `g_id` before use: a hostile trace can bind a goroutine to two Ms and destroy it
+ * on one.
+ */
+struct v2_m {
+    int64_t id;
+    bool seen; /* an event of it was offered: until then the model does not know it */
+    int64_t g_id, p_id;
+    struct v2_g *g;
+    struct v2_p *p;
+    uint64_t cursor_epoch; /* `cursor` belongs to this generation of the reader */
+    uint32_t cursor;
+};
+
+enum v2_gc { V2_GC_UNDETERMINED, V2_GC_NOT_RUNNING, V2_GC_RUNNING };
+
+#define V2_MAX_EMIT 3
+
+/* Owned by a reader, one thread. Zero-initialised is not ready: v2_order_init. */
+struct v2_order {
+    struct idmap gs, ps, ms, tasks;
+    struct slab g_slab, p_slab, m_slab, task_slab;
+    uint64_t initial_generation; /* 0 until the first event */
+    uint64_t generation;
+    uint64_t gc_seq;
+    enum v2_gc gc;
+    struct tables *tables; /* the reader's, of the current generation */
+    trail_string_handle range_names[TRAIL_RANGES];
+    trail_event *out; /* events of the step being made go here (room for V2_MAX_EMIT) */
+    unsigned emitted;
+    trail_error *error;
+};
+
+/* An event as decoded, offered by thread `m` (NULL: none). `arg` are the wire's without the time.
+ */
+struct v2_offer {
+    struct v2_m *m;
+    const uint64_t *arg;
+    uint8_t type;
+};
+
+enum v2_step {
+    V2_ADVANCED, /* order->emitted events are at order->out, without their times */
+    V2_WAIT,
+    V2_FAILED /* *order->error is set, without its position */
+};
+
+void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
+void v2_order_fini(struct v2_order *order);
+
+/* Tells that events of `generation` follow and that the tables are those of it. False: out of
+ * memory. */
+bool v2_order_generation(struct v2_order *order, uint64_t generation);
+
+/* The M of a thread ID of the file, made if need be; NULL when memory is out. */
+struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
+
+enum v2_step v2_order_advance(struct v2_order *order, const struct v2_offer *offer);
+
+#endif

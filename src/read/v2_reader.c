@@ -1,0 +1,578 @@
+/*
+ * v2 reader: merges the threads of a generation into one stream of events (§6.4).
+ *
+ * A cursor stands at the next event of each thread. The cursors form a binary min-heap by that
+ * event's time. The head is offered to the model (v2_order); if it has to wait, the others are
+ * offered in order of time. When times are equal the shape of the heap decides, so it is kept
+ * exactly as Go keeps it: sift up, else down; children replace their parent only when strictly
+ * smaller.
+ *
+ * Delivered times are strictly increasing, Sync events included: a time that is not later than the
+ * last one delivered becomes last + 1.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/varint.h"
+#include "read/reader.h"
+#include "read/source.h"
+#include "read/v2_generation.h"
+#include "read/v2_order.h"
+#include "wire/wire.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
+#define BATCH_EVENTS 512
+
+/* A thread's place in its batches, at an event that is decoded but not delivered. */
+struct v2_cursor {
+    const uint8_t *at, *end; /* what is left of the current batch, behind the event */
+    const uint8_t *event;    /* where the event begins */
+    int64_t last_ns;         /* time of the event; 0: take that of the batch */
+    uint64_t arg[V2_MAX_ARGS - 1];
+    struct v2_m *m; /* NULL: no thread */
+    int64_t thread;
+    uint32_t batch; /* index of the current one */
+    uint8_t type;
+};
+
+/* An entry of the frontier, the heap: the time lies beside, so that sifting stays in one array. */
+struct v2_head {
+    int64_t time_ns;
+    struct v2_cursor *cursor;
+};
+
+enum v2_phase {
+    PHASE_LOAD,   /* a generation has to be loaded */
+    PHASE_EVENTS, /* events of the current one are delivered */
+    PHASE_ERROR,  /* the final Sync went out; the error comes next */
+    PHASE_DONE
+};
+
+struct v2_reader {
+    struct trail_reader base; /* first: a trail_reader is this */
+    struct v2_generation generation;
+    struct v2_order order;
+    struct v2_cursor *cursors;
+    size_t cursor_count, cursor_capacity;
+    struct v2_head *frontier;
+    size_t frontier_count, frontier_capacity;
+    size_t next_sample;
+    int64_t last_ns;
+    uint64_t syncs;
+    enum v2_phase phase;
+    bool error_behind; /* base.error follows the current generation */
+    long count;        /* events in `events` */
+    trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
+};
+
+static struct v2_reader *v2(trail_reader *reader)
+{
+    return (struct v2_reader *)reader;
+}
+
+/* MARK: The heap */
+
+static size_t sift_up(struct v2_head *heap, size_t i)
+{
+    while (i > 0 && heap[(i - 1) / 2].time_ns > heap[i].time_ns) {
+        struct v2_head parent = heap[(i - 1) / 2];
+        heap[(i - 1) / 2] = heap[i];
+        heap[i] = parent;
+        i = (i - 1) / 2;
+    }
+    return i;
+}
+
+static void sift_down(struct v2_head *heap, size_t count, size_t i)
+{
+    struct v2_head moving = heap[i];
+    for (;;) {
+        size_t left = 2 * i + 1, smallest = i;
+        int64_t time = moving.time_ns;
+        if (left < count && heap[left].time_ns < time) {
+            smallest = left;
+            time = heap[left].time_ns;
+        }
+        if (left + 1 < count && heap[left + 1].time_ns < time)
+            smallest = left + 1;
+        if (smallest == i)
+            break;
+        heap[i] = heap[smallest];
+        i = smallest;
+    }
+    heap[i] = moving;
+}
+
+static void heap_update(struct v2_head *heap, size_t count, size_t i)
+{
+    if (sift_up(heap, i) == i)
+        sift_down(heap, count, i);
+}
+
+/* The entry goes to the root as if it were the smallest, and from there out. */
+static void heap_remove(struct v2_reader *r, size_t i)
+{
+    struct v2_head *heap = r->frontier;
+    for (; i > 0; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[0] = heap[--r->frontier_count];
+    if (r->frontier_count > 0)
+        sift_down(heap, r->frontier_count, 0);
+}
+
+/* A stable order by time; a sorted array is a heap too. */
+static void heap_sort_stable(struct v2_head *heap, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct v2_head moving = heap[i];
+        size_t j = i;
+        for (; j > 0 && heap[j - 1].time_ns > moving.time_ns; j--)
+            heap[j] = heap[j - 1];
+        heap[j] = moving;
+    }
+}
+
+/* MARK: Decoding */
+
+static void set_position(struct v2_reader *r, const struct v2_cursor *c)
+{
+    trail_error *err = &r->base.error;
+    err->offset = r->generation.offset + (c->event - r->generation.buffer);
+    err->generation = (int64_t)r->generation.number;
+    err->thread = c->thread;
+    if (err->time_ns == TRAIL_NOWHERE)
+        err->time_ns = c->last_ns;
+}
+
+static int bad_event(struct v2_reader *r, struct v2_cursor *c, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int bad_event(struct v2_reader *r, struct v2_cursor *c, const char *format, ...)
+{
+    char message[128];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    error_set(&r->base.error, TRAIL_CORRUPT, "%s", message);
+    set_position(r, c);
+    return -1;
+}
+
+/* One number with less than ten bytes left, or that is longer than two. */
+static inline const uint8_t *number(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    return at ? uvarint_get(at, end, value) : NULL;
+}
+
+/* Goes to the next batch of the thread that is not empty. False: there is none. */
+static bool next_batch_of(struct v2_reader *r, struct v2_cursor *c)
+{
+    const struct v2_generation *g = &r->generation;
+    while (c->batch != V2_NO_BATCH) {
+        c->batch = g->batches[c->batch].next;
+        if (c->batch == V2_NO_BATCH)
+            return false;
+        const struct v2_batch *batch = &g->batches[c->batch];
+        c->at = g->buffer + batch->at;
+        c->end = c->at + batch->size;
+        c->last_ns = 0;
+        if (batch->size > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Decodes the thread's next event. Returns 1, 0 if there is none, -1 if it is malformed. */
+static inline int decode(struct v2_reader *r, struct v2_cursor *c)
+{
+    if (UNLIKELY(c->at == c->end) && !next_batch_of(r, c))
+        return 0;
+    const struct v2_generation *g = &r->generation;
+    if (UNLIKELY(c->last_ns == 0))
+        c->last_ns = v2_ticks_to_ns(g->ns_per_tick, g->batches[c->batch].time);
+    const uint8_t *at = c->at, *end = c->end;
+    c->event = at;
+    uint8_t type = *at++;
+    uint64_t ticks;
+    if (UNLIKELY(type >= V2_TYPES || (v2_types[type].class != V2_CLASS_TIMED &&
+                                      v2_types[type].class != V2_CLASS_ALLOC_FREE))) {
+        if (type < V2_TYPES && v2_types[type].name)
+            return bad_event(r, c, "found event without a timestamp: type=%u (%s)", type,
+                             v2_types[type].name);
+        return bad_event(r, c, "found invalid event type: %u", type);
+    }
+    at = uvarint_get(at, end, &ticks);
+    if (UNLIKELY(!at))
+        return bad_event(r, c, "found invalid uvarint for timestamp");
+    switch (v2_types[type].args) {
+    case 5:
+        at = number(at, end, &c->arg[0]);
+        at = number(at, end, &c->arg[1]);
+        at = number(at, end, &c->arg[2]);
+        at = number(at, end, &c->arg[3]);
+        break;
+    case 4:
+        at = number(at, end, &c->arg[0]);
+        at = number(at, end, &c->arg[1]);
+        at = number(at, end, &c->arg[2]);
+        break;
+    case 3:
+        at = number(at, end, &c->arg[0]);
+        at = number(at, end, &c->arg[1]);
+        break;
+    case 2:
+        at = number(at, end, &c->arg[0]);
+        break;
+    default:
+        break;
+    }
+    if (UNLIKELY(!at))
+        return bad_event(r, c, "found invalid uvarint");
+    c->type = type;
+    c->at = at;
+    c->last_ns = (int64_t)((uint64_t)v2_ticks_to_ns(g->ns_per_tick, ticks) + (uint64_t)c->last_ns);
+    return 1;
+}
+
+/* MARK: Generations */
+
+static int out_of_memory(struct v2_reader *r)
+{
+    return error_set(&r->base.error, TRAIL_NO_MEMORY, "out of memory while reading a trace");
+}
+
+/* The cursor of a batch's thread in this generation; a new one stands before its first batch. */
+static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
+{
+    struct v2_m *m = v2_order_m(&r->order, thread);
+    if (!m)
+        return NULL;
+    if (m->cursor_epoch == r->base.tables.epoch)
+        return &r->cursors[m->cursor];
+    if (r->cursor_count == r->cursor_capacity) {
+        size_t capacity = r->cursor_capacity ? r->cursor_capacity * 2 : 64;
+        struct v2_cursor *cursors = realloc(r->cursors, capacity * sizeof *cursors);
+        if (!cursors)
+            return NULL;
+        r->cursors = cursors;
+        r->cursor_capacity = capacity;
+    }
+    m->cursor_epoch = r->base.tables.epoch;
+    m->cursor = (uint32_t)r->cursor_count;
+    struct v2_cursor *c = &r->cursors[r->cursor_count++];
+    *c = (struct v2_cursor){
+        .m = thread == V2_NO_THREAD ? NULL : m,
+        .thread = (int64_t)thread,
+        .batch = V2_NO_BATCH,
+    };
+    return c;
+}
+
+/* Links the batches of each thread, in file order, and remembers the first in its cursor. */
+static int link_batches(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    r->cursor_count = 0;
+    for (size_t i = g->batch_count; i-- > 0;) {
+        struct v2_cursor *c = cursor_of(r, g->batches[i].thread);
+        if (!c)
+            return out_of_memory(r);
+        g->batches[i].next = c->batch;
+        c->batch = (uint32_t)i;
+    }
+    return 0;
+}
+
+static int by_first_batch(const void *a, const void *b)
+{
+    const struct v2_head *x = a, *y = b;
+    return x->cursor->batch < y->cursor->batch ? -1 : 1;
+}
+
+/* Puts every cursor at its first event and into the frontier, in order of first appearance. */
+static int fill_frontier(struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    if (r->frontier_capacity < r->cursor_count) {
+        struct v2_head *frontier = realloc(r->frontier, r->cursor_count * sizeof *frontier);
+        if (!frontier)
+            return out_of_memory(r);
+        r->frontier = frontier;
+        r->frontier_capacity = r->cursor_count;
+    }
+    for (size_t i = 0; i < r->cursor_count; i++)
+        r->frontier[i].cursor = &r->cursors[i];
+    qsort(r->frontier, r->cursor_count, sizeof *r->frontier, by_first_batch);
+    r->frontier_count = 0;
+    for (size_t i = 0; i < r->cursor_count; i++) {
+        struct v2_cursor *c = r->frontier[i].cursor;
+        const struct v2_batch *batch = &g->batches[c->batch];
+        c->at = g->buffer + batch->at;
+        c->end = c->at + batch->size;
+        int decoded = decode(r, c);
+        if (decoded < 0)
+            return -1;
+        if (decoded == 0)
+            continue;
+        r->frontier[r->frontier_count] = (struct v2_head){.time_ns = c->last_ns, .cursor = c};
+        sift_up(r->frontier, r->frontier_count++);
+    }
+    return 0;
+}
+
+static void stamp(struct v2_reader *r, trail_event *e, int64_t time_ns)
+{
+    if (time_ns <= r->last_ns)
+        time_ns = (int64_t)((uint64_t)r->last_ns + 1);
+    e->time_ns = time_ns;
+    r->last_ns = time_ns;
+}
+
+static void deliver_sync(struct v2_reader *r, int64_t time_ns, bool final)
+{
+    trail_event *e = &r->events[r->count++];
+    *e = (trail_event){
+        .thread = TRAIL_NONE, .proc = TRAIL_NONE, .goroutine = TRAIL_NONE, .kind = TRAIL_SYNC};
+    e->sync.n = ++r->syncs;
+    e->sync.final = final;
+    e->sync.snapshot = !final && r->generation.has_snapshot ? &r->generation.snapshot : NULL;
+    stamp(r, e, time_ns);
+}
+
+static void count_generation(struct v2_reader *r)
+{
+    const struct tables *tables = &r->base.tables;
+    trail_reader_stats *stats = &r->base.stats;
+    stats->strings += tables->string_ids.count;
+    stats->stacks += tables->stack_ids.count;
+    stats->cpu_samples += r->generation.sample_count;
+}
+
+/* Loads the next generation and delivers its Sync, or the final one. -1: fail at once. */
+static int load(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    enum v2_load loaded = r->error_behind ? V2_LOAD_FAILED : v2_generation_load(g, &r->base.error);
+    r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
+    if (loaded == V2_NO_MORE || loaded == V2_LOAD_FAILED) {
+        r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
+        deliver_sync(r, r->last_ns, true);
+        return 0;
+    }
+    r->error_behind = loaded == V2_LOADED_THEN_ERROR;
+    r->next_sample = 0;
+    count_generation(r);
+    trail_error behind = r->base.error;
+    if (!v2_order_generation(&r->order, g->number))
+        return out_of_memory(r);
+    if (link_batches(r) < 0 || fill_frontier(r) < 0)
+        return -1;
+    r->base.error = behind;
+    r->phase = PHASE_EVENTS;
+    deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
+    return 0;
+}
+
+/* MARK: Merging */
+
+static void deliver_sample(struct v2_reader *r)
+{
+    const struct v2_sample *sample = &r->generation.samples[r->next_sample++];
+    trail_event *e = &r->events[r->count++];
+    *e = (trail_event){
+        .thread = sample->thread,
+        .proc = sample->proc,
+        .goroutine = sample->goroutine,
+        .kind = TRAIL_STACK_SAMPLE,
+        .wire = V2_CPUSample,
+        .stack = sample->stack,
+    };
+    stamp(r, e, sample->time_ns);
+}
+
+/* Offers entry i of the frontier to the model. */
+static inline enum v2_step offer(struct v2_reader *r, size_t i)
+{
+    struct v2_cursor *c = r->frontier[i].cursor;
+    r->order.out = &r->events[r->count];
+    return v2_order_advance(&r->order,
+                            &(struct v2_offer){.m = c->m, .arg = c->arg, .type = c->type});
+}
+
+/* Delivers what the offer of entry i emitted and moves its cursor on. Returns -1 on malformed data.
+ */
+static inline int take(struct v2_reader *r, size_t i)
+{
+    struct v2_cursor *c = r->frontier[i].cursor;
+    int64_t time_ns = c->last_ns;
+    int decoded = decode(r, c);
+    if (UNLIKELY(decoded < 0))
+        return -1;
+    for (unsigned e = 0; e < r->order.emitted; e++)
+        stamp(r, &r->events[r->count++], time_ns);
+    r->base.stats.wire_events++;
+    if (LIKELY(decoded > 0)) {
+        r->frontier[i].time_ns = c->last_ns;
+        heap_update(r->frontier, r->frontier_count, i);
+    } else {
+        heap_remove(r, i);
+    }
+    return 0;
+}
+
+static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
+{
+    set_position(r, c);
+    return -1;
+}
+
+/* No thread can go on: says which event is the earliest and what it would need. */
+static int stuck(struct v2_reader *r)
+{
+    const struct v2_cursor *c = r->frontier[0].cursor;
+    const struct v2_type_info *type = &v2_types[c->type];
+    char args[160] = "";
+    size_t n = 0;
+    for (unsigned i = 1; i < type->args && n < sizeof args; i++)
+        n += (size_t)snprintf(args + n, sizeof args - n, " %s=%" PRIu64, type->arg[i],
+                              c->arg[i - 1]);
+    error_set(&r->base.error, TRAIL_INCONSISTENT,
+              "broken trace: failed to advance: frontier: %zu threads wait, the earliest is M "
+              "%" PRId64 " [%s time=%" PRId64 "%s]",
+              r->frontier_count, c->thread, type->name, c->last_ns, args);
+    return failed_at(r, c);
+}
+
+/* The head has to wait: offers the others in order of time. */
+static int advance_another(struct v2_reader *r)
+{
+    heap_sort_stable(r->frontier, r->frontier_count);
+    for (size_t i = 1; i < r->frontier_count; i++) {
+        enum v2_step step = offer(r, i);
+        if (step == V2_ADVANCED)
+            return take(r, i);
+        if (step == V2_FAILED)
+            return failed_at(r, r->frontier[i].cursor);
+    }
+    return stuck(r);
+}
+
+/* Delivers the next event or events of the generation. 1, 0 when it is at its end, -1 on an error.
+ */
+static inline int advance(struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    if (r->next_sample < g->sample_count &&
+        (r->frontier_count == 0 || g->samples[r->next_sample].time_ns < r->frontier[0].time_ns)) {
+        deliver_sample(r);
+        return 1;
+    }
+    if (UNLIKELY(r->frontier_count == 0))
+        return 0;
+    enum v2_step step = offer(r, 0);
+    int result;
+    if (LIKELY(step == V2_ADVANCED))
+        result = take(r, 0);
+    else if (step == V2_WAIT)
+        result = advance_another(r);
+    else
+        result = failed_at(r, r->frontier[0].cursor);
+    return result < 0 ? -1 : 1;
+}
+
+static int merge(struct v2_reader *r)
+{
+    int result = 1;
+    while (result > 0 && r->count < BATCH_EVENTS)
+        result = advance(r);
+    if (result == 0) {
+        r->base.stats.generations++;
+        r->base.stats.good_bytes = (uint64_t)(r->generation.offset + (int64_t)r->generation.used);
+        r->phase = PHASE_LOAD;
+    }
+    return result;
+}
+
+static long v2_next_batch(trail_reader *reader, const trail_event **events)
+{
+    struct v2_reader *r = v2(reader);
+    r->count = 0;
+    *events = r->events;
+    while (r->count == 0) {
+        int result = 0;
+        switch (r->phase) {
+        case PHASE_LOAD:
+            result = load(r);
+            break;
+        case PHASE_EVENTS:
+            result = merge(r);
+            break;
+        case PHASE_ERROR:
+            return -1;
+        case PHASE_DONE:
+            return 0;
+        }
+        if (result < 0)
+            r->phase = PHASE_ERROR;
+    }
+    reader->stats.events += (uint64_t)r->count;
+    return r->count;
+}
+
+static size_t v2_experiment_batches(const trail_reader *reader,
+                                    const trail_experiment_batch **batches)
+{
+    const struct v2_reader *r = (const struct v2_reader *)reader;
+    *batches = r->generation.experiments;
+    return r->generation.experiment_count;
+}
+
+static void v2_close(trail_reader *reader)
+{
+    struct v2_reader *r = v2(reader);
+    v2_order_fini(&r->order);
+    v2_generation_free(&r->generation);
+    tables_free(&reader->tables);
+    free(r->cursors);
+    free(r->frontier);
+    free(r);
+}
+
+trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
+                             trail_error *err)
+{
+    static const struct reader_ops ops = {
+        .next_batch = v2_next_batch,
+        .experiment_batches = v2_experiment_batches,
+        .close = v2_close,
+    };
+    struct v2_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory for a reader");
+        return NULL;
+    }
+    r->base.ops = &ops;
+    r->base.source = source;
+    r->base.options = *options;
+    r->base.version = version;
+    error_clear(&r->base.error);
+    r->generation.version = version;
+    r->generation.source = source;
+    r->generation.tables = &r->base.tables;
+    r->generation.offset = WIRE_HEADER_SIZE;
+    r->last_ns = -1;
+    v2_order_init(&r->order, &r->base.tables, &r->base.error);
+    if (source_skip(source, WIRE_HEADER_SIZE, err) < 0) {
+        v2_close(&r->base);
+        return NULL;
+    }
+    return &r->base;
+}
