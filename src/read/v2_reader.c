@@ -568,7 +568,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.source = source;
     r->generation.tables = &r->base.tables;
     r->generation.offset = WIRE_HEADER_SIZE;
-    r->last_ns = -1;
+    r->last_ns = 0;
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0) {
         v2_close(&r->base);
