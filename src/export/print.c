@@ -40,6 +40,8 @@ static long print_events(struct print *print, struct filter *filter, const struc
         started = true;
         print_begin_batch(print);
         for (const trail_event *e = events; e < events + count; e++) {
+            if (printer->observe)
+                print->span_ns = printer->observe(&print->spans, e);
             enum filter_verdict verdict = filter_event(filter, e);
             if (verdict == FILTER_TAKE || verdict == FILTER_TAKE_LAST)
                 printer->event(print, e);
@@ -97,6 +99,8 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
     if ((size_t)options->format >= sizeof printers / sizeof *printers)
         return error_set(err, TRAIL_USAGE, "no such format: %d", (int)options->format);
     const struct printer *printer = printers[options->format];
+    if (printer == &print_text && options->stacks)
+        printer = &print_text_stacks;
     struct print print = {.reader = reader, .options = options};
     struct filter filter = {.rules = options->filter};
     int result;
@@ -113,5 +117,6 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
     }
     cache_free(&print.strings);
     cache_free(&print.stacks);
+    spans_free(&print.spans);
     return result;
 }
