@@ -20,6 +20,19 @@ int exit_code_of(const trail_error *err)
     }
 }
 
+trail_error no_error(void)
+{
+    return (trail_error){
+        .offset = TRAIL_NOWHERE,
+        .generation = TRAIL_NOWHERE,
+        .batch = TRAIL_NOWHERE,
+        .thread = TRAIL_NOWHERE,
+        .proc = TRAIL_NOWHERE,
+        .goroutine = TRAIL_NOWHERE,
+        .time_ns = TRAIL_NOWHERE,
+    };
+}
+
 const char *source_title(const char *word)
 {
     return strcmp(word, "-") == 0 ? "stdin" : word;

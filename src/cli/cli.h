@@ -32,6 +32,9 @@ static inline int worse_exit(int a, int b)
     return a > b ? a : b;
 }
 
+/* An error without a position, to be filled. */
+trail_error no_error(void);
+
 /* Opens a path, or stdin for "-". NULL after telling why not. */
 trail_source *open_source(const char *word, trail_error *err);
 

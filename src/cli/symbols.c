@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
 /* Addresses [low, high) of a function or of a compilation unit. */
 struct span {
     uint64_t low, high;
@@ -129,16 +131,8 @@ static bool load_units(struct symbols *symbols)
 
 static void fail(trail_error *err, trail_code code, const char *message)
 {
-    *err = (trail_error){
-        .code = code,
-        .offset = TRAIL_NOWHERE,
-        .generation = TRAIL_NOWHERE,
-        .batch = TRAIL_NOWHERE,
-        .thread = TRAIL_NOWHERE,
-        .proc = TRAIL_NOWHERE,
-        .goroutine = TRAIL_NOWHERE,
-        .time_ns = TRAIL_NOWHERE,
-    };
+    *err = no_error();
+    err->code = code;
     (void)snprintf(err->message, sizeof err->message, "%s", message);
 }
 
