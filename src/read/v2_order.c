@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "read/v2_generation.h"
 #include "wire/wire.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -42,91 +43,15 @@ struct step {
     const uint64_t *arg;
     struct v2_m *m; /* never NULL: see v2_order_advance */
     struct context now;
+    int64_t time_ns;
     uint8_t type;
 };
 
-typedef enum v2_step (*handler)(struct step *s);
-
-/* MARK: Life of the model */
-
-void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
-{
-    *order = (struct v2_order){
-        .g_slab.object_size = sizeof(struct v2_g),
-        .p_slab.object_size = sizeof(struct v2_p),
-        .m_slab.object_size = sizeof(struct v2_m),
-        .task_slab.object_size = sizeof(struct v2_task),
-        .tables = tables,
-        .error = error,
-    };
-}
-
-static void drop_regions(struct v2_g *g)
-{
-    while (g->regions) {
-        struct v2_region *outer = g->regions->outer;
-        free(g->regions->name);
-        free(g->regions);
-        g->regions = outer;
-    }
-}
-
-void v2_order_fini(struct v2_order *order)
-{
-    for (size_t i = 0; order->gs.slots && i <= order->gs.mask; i++) {
-        struct v2_g *g = order->gs.slots[i].value;
-        if (g) {
-            drop_regions(g);
-            free(g->ranges.items);
-        }
-    }
-    for (size_t i = 0; order->ps.slots && i <= order->ps.mask; i++)
-        if (order->ps.slots[i].value)
-            free(((struct v2_p *)order->ps.slots[i].value)->ranges.items);
-    for (size_t i = 0; order->tasks.slots && i <= order->tasks.mask; i++)
-        if (order->tasks.slots[i].value)
-            free(((struct v2_task *)order->tasks.slots[i].value)->name);
-    idmap_free(&order->gs);
-    idmap_free(&order->ps);
-    idmap_free(&order->ms);
-    idmap_free(&order->tasks);
-    slab_free(&order->g_slab);
-    slab_free(&order->p_slab);
-    slab_free(&order->m_slab);
-    slab_free(&order->task_slab);
-}
-
-bool v2_order_generation(struct v2_order *order, uint64_t generation)
-{
-    static const char *const names[TRAIL_RANGES] = {
-        [TRAIL_RANGE_GC] = "GC concurrent mark phase",
-        [TRAIL_RANGE_SWEEP] = "GC incremental sweep",
-        [TRAIL_RANGE_MARK_ASSIST] = "GC mark assist",
-    };
-    order->generation = generation;
-    for (int i = 0; i < TRAIL_RANGES; i++) {
-        if (!names[i])
-            continue;
-        order->range_names[i] = tables_extra_string(order->tables, names[i], strlen(names[i]));
-        if (order->range_names[i] == 0)
-            return false;
-    }
-    return true;
-}
-
-struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread)
-{
-    struct v2_m *m = idmap_find(&order->ms, thread);
-    if (m)
-        return m;
-    m = slab_get(&order->m_slab);
-    if (!m || !idmap_put(&order->ms, thread, m))
-        return NULL;
-    m->id = (int64_t)thread;
-    m->g_id = TRAIL_NONE;
-    m->p_id = TRAIL_NONE;
-    return m;
-}
+enum v2_step {
+    V2_ADVANCED,
+    V2_WAIT, /* for another thread's event */
+    V2_FAILED
+};
 
 /* MARK: Finding, failing, requiring */
 
@@ -262,7 +187,10 @@ static const char *proc_status_name(unsigned status)
 
 static inline trail_event *emit(struct step *s, trail_kind kind)
 {
-    trail_event *e = &s->order->out[s->order->emitted++];
+    struct v2_order *o = s->order;
+    trail_event *e = o->out++;
+    o->last_ns = s->time_ns > o->last_ns ? s->time_ns : (int64_t)((uint64_t)o->last_ns + 1);
+    e->time_ns = o->last_ns;
     e->thread = s->now.m;
     e->proc = s->now.p;
     e->goroutine = s->now.g;
@@ -470,6 +398,16 @@ static trail_go_state go_state_of(unsigned status)
         [V2_GO_WAITING] = TRAIL_GO_WAITING,
     };
     return (trail_go_state)states[status];
+}
+
+static void drop_regions(struct v2_g *g)
+{
+    while (g->regions) {
+        struct v2_region *outer = g->regions->outer;
+        free(g->regions->name);
+        free(g->regions);
+        g->regions = outer;
+    }
 }
 
 static struct v2_g *create_g(struct v2_order *o, int64_t id, unsigned status)
@@ -1250,76 +1188,266 @@ static enum v2_step on_alloc_free(struct step *s)
 
 /* MARK: Dispatch */
 
-static const handler handlers[V2_TYPES] = {
-    [V2_ProcsChange] = on_procs_change,
-    [V2_ProcStart] = on_proc_start,
-    [V2_ProcStop] = on_proc_stop,
-    [V2_ProcSteal] = on_proc_steal,
-    [V2_ProcStatus] = on_proc_status,
-    [V2_GoCreate] = on_go_create,
-    [V2_GoCreateSyscall] = on_create_syscall,
-    [V2_GoStart] = on_go_start,
-    [V2_GoDestroy] = on_go_destroy,
-    [V2_GoDestroySyscall] = on_destroy_syscall,
-    [V2_GoStop] = on_go_stop,
-    [V2_GoBlock] = on_go_stop,
-    [V2_GoUnblock] = on_go_unblock,
-    [V2_GoSyscallBegin] = on_syscall_begin,
-    [V2_GoSyscallEnd] = on_syscall_end,
-    [V2_GoSyscallEndBlocked] = on_syscall_end_blocked,
-    [V2_GoStatus] = on_go_status,
-    [V2_STWBegin] = on_stw,
-    [V2_STWEnd] = on_stw,
-    [V2_GCActive] = on_gc_active,
-    [V2_GCBegin] = on_gc_begin,
-    [V2_GCEnd] = on_gc_end,
-    [V2_GCSweepActive] = on_sweep_active,
-    [V2_GCSweepBegin] = on_sweep,
-    [V2_GCSweepEnd] = on_sweep,
-    [V2_GCMarkAssistActive] = on_mark_assist_active,
-    [V2_GCMarkAssistBegin] = on_mark_assist,
-    [V2_GCMarkAssistEnd] = on_mark_assist,
-    [V2_HeapAlloc] = on_heap,
-    [V2_HeapGoal] = on_heap,
-    [V2_GoLabel] = on_label,
-    [V2_UserTaskBegin] = on_task_begin,
-    [V2_UserTaskEnd] = on_task_end,
-    [V2_UserRegionBegin] = on_region,
-    [V2_UserRegionEnd] = on_region,
-    [V2_UserLog] = on_log,
-    [V2_GoSwitch] = on_go_switch,
-    [V2_GoSwitchDestroy] = on_go_switch,
-    [V2_GoCreateBlocked] = on_go_create,
-    [V2_GoStatusStack] = on_go_status,
-    [V2_Span] = on_alloc_free,
-    [V2_SpanAlloc] = on_alloc_free,
-    [V2_SpanFree] = on_alloc_free,
-    [V2_HeapObject] = on_alloc_free,
-    [V2_HeapObjectAlloc] = on_alloc_free,
-    [V2_HeapObjectFree] = on_alloc_free,
-    [V2_GoroutineStack] = on_alloc_free,
-    [V2_GoroutineStackAlloc] = on_alloc_free,
-    [V2_GoroutineStackFree] = on_alloc_free,
-};
-
-enum v2_step v2_order_advance(struct v2_order *order, const struct v2_offer *offer)
+/* A switch and not a table of functions: the common handlers become part of it. */
+static inline enum v2_step dispatch(struct step *s)
 {
-    /* An M that is not there, so that handlers need not ask: nothing is bound to it. */
-    struct v2_m nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE};
-    struct v2_m *m = offer->m ? offer->m : &nobody;
+    switch (s->type) {
+    case V2_ProcsChange:
+        return on_procs_change(s);
+    case V2_ProcStart:
+        return on_proc_start(s);
+    case V2_ProcStop:
+        return on_proc_stop(s);
+    case V2_ProcSteal:
+        return on_proc_steal(s);
+    case V2_ProcStatus:
+        return on_proc_status(s);
+    case V2_GoCreate:
+    case V2_GoCreateBlocked:
+        return on_go_create(s);
+    case V2_GoCreateSyscall:
+        return on_create_syscall(s);
+    case V2_GoStart:
+        return on_go_start(s);
+    case V2_GoDestroy:
+        return on_go_destroy(s);
+    case V2_GoDestroySyscall:
+        return on_destroy_syscall(s);
+    case V2_GoStop:
+    case V2_GoBlock:
+        return on_go_stop(s);
+    case V2_GoUnblock:
+        return on_go_unblock(s);
+    case V2_GoSyscallBegin:
+        return on_syscall_begin(s);
+    case V2_GoSyscallEnd:
+        return on_syscall_end(s);
+    case V2_GoSyscallEndBlocked:
+        return on_syscall_end_blocked(s);
+    case V2_GoStatus:
+    case V2_GoStatusStack:
+        return on_go_status(s);
+    case V2_STWBegin:
+    case V2_STWEnd:
+        return on_stw(s);
+    case V2_GCActive:
+        return on_gc_active(s);
+    case V2_GCBegin:
+        return on_gc_begin(s);
+    case V2_GCEnd:
+        return on_gc_end(s);
+    case V2_GCSweepActive:
+        return on_sweep_active(s);
+    case V2_GCSweepBegin:
+    case V2_GCSweepEnd:
+        return on_sweep(s);
+    case V2_GCMarkAssistActive:
+        return on_mark_assist_active(s);
+    case V2_GCMarkAssistBegin:
+    case V2_GCMarkAssistEnd:
+        return on_mark_assist(s);
+    case V2_HeapAlloc:
+    case V2_HeapGoal:
+        return on_heap(s);
+    case V2_GoLabel:
+        return on_label(s);
+    case V2_UserTaskBegin:
+        return on_task_begin(s);
+    case V2_UserTaskEnd:
+        return on_task_end(s);
+    case V2_UserRegionBegin:
+    case V2_UserRegionEnd:
+        return on_region(s);
+    case V2_UserLog:
+        return on_log(s);
+    case V2_GoSwitch:
+    case V2_GoSwitchDestroy:
+        return on_go_switch(s);
+    case V2_Span:
+    case V2_SpanAlloc:
+    case V2_SpanFree:
+    case V2_HeapObject:
+    case V2_HeapObjectAlloc:
+    case V2_HeapObjectFree:
+    case V2_GoroutineStack:
+    case V2_GoroutineStackAlloc:
+    case V2_GoroutineStackFree:
+        return on_alloc_free(s);
+    default:
+        return fail(s, "bad event type found while ordering: %u", s->type);
+    }
+}
+
+/* MARK: Runs */
+
+/* Offers the cursor's event to the model. */
+static inline enum v2_step advance(struct v2_order *order, struct v2_cursor *c)
+{
+    struct v2_m *m = c->m;
     struct step s = {
         .order = order,
-        .arg = offer->arg,
+        .arg = c->wire.arg,
         .m = m,
         .now = {.m = m->id, .p = m->p_id, .g = m->g_id},
-        .type = offer->type,
+        .time_ns = c->last_ns,
+        .type = c->wire.type,
     };
+    m->seen = true;
+    return dispatch(&s);
+}
+
+/* On Linux a tick is 64 ns, and integers give the same as Go's floating point. */
+static inline int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
+{
+    if (LIKELY(clock->exact != 0 && ticks <= UINT32_MAX))
+        return (int64_t)(ticks * clock->exact);
+    return v2_ticks_to_ns(clock->ns_per_tick, ticks);
+}
+
+typedef const uint8_t *decode_fn(const uint8_t *at, const uint8_t *end,
+                                 struct v2_wire_event *event);
+
+/* Decodes the event at cursor->at, which is before cursor->end. */
+static inline bool decode_next(const struct v2_order *order, struct v2_cursor *c, decode_fn *decode)
+{
+    c->event = c->at;
+    const uint8_t *at = decode(c->at, c->end, &c->wire);
+    if (UNLIKELY(!at))
+        return false;
+    c->at = at;
+    if (UNLIKELY(c->last_ns == 0))
+        c->last_ns = c->batch_ns;
+    c->last_ns = (int64_t)((uint64_t)c->last_ns + (uint64_t)delta_ns(&order->clock, c->wire.ticks));
+    return true;
+}
+
+bool v2_cursor_start(const struct v2_order *order, struct v2_cursor *c)
+{
+    return decode_next(order, c, v2_decode_any);
+}
+
+static inline __attribute__((always_inline)) enum v2_run run(struct v2_order *order,
+                                                             struct v2_cursor *c, int64_t limit_ns,
+                                                             const trail_event *full,
+                                                             decode_fn *decode)
+{
     if (UNLIKELY(order->initial_generation == 0))
         order->initial_generation = order->generation;
-    m->seen = true;
-    order->emitted = 0;
-    handler handle = handlers[s.type];
-    if (UNLIKELY(!handle))
-        return fail(&s, "bad event type found while ordering: %u", s.type);
-    return handle(&s);
+    do {
+        trail_event *before = order->out;
+        enum v2_step step = advance(order, c);
+        if (UNLIKELY(step != V2_ADVANCED))
+            return step == V2_WAIT ? V2_RUN_WAIT : V2_RUN_FAILED;
+        order->steps++;
+        if (UNLIKELY(c->at == c->end))
+            return V2_RUN_END;
+        if (UNLIKELY(!decode_next(order, c, decode))) {
+            order->out = before;
+            return V2_RUN_MALFORMED;
+        }
+    } while (c->last_ns <= limit_ns && order->out < full);
+    return V2_RUN_LIMIT;
+}
+
+static enum v2_run run_any(struct v2_order *order, struct v2_cursor *c, int64_t limit_ns,
+                           const trail_event *full)
+{
+    return run(order, c, limit_ns, full, v2_decode_any);
+}
+
+#ifdef V2_DECODE_BMI2
+V2_BMI2 static enum v2_run run_bmi2(struct v2_order *order, struct v2_cursor *c, int64_t limit_ns,
+                                    const trail_event *full)
+{
+    return run(order, c, limit_ns, full, v2_decode_bmi2);
+}
+#endif
+
+/* The fastest for this CPU. */
+static v2_run_fn *best_run(void)
+{
+#ifdef V2_DECODE_BMI2
+    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+        return run_bmi2;
+#endif
+    return run_any;
+}
+
+/* MARK: Life of the model */
+
+void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
+{
+    *order = (struct v2_order){
+        .g_slab.object_size = sizeof(struct v2_g),
+        .p_slab.object_size = sizeof(struct v2_p),
+        .m_slab.object_size = sizeof(struct v2_m),
+        .task_slab.object_size = sizeof(struct v2_task),
+        .nobody = {.id = TRAIL_NONE},
+        .last_ns = -1,
+        .tables = tables,
+        .error = error,
+        .run = best_run(),
+    };
+}
+
+void v2_order_fini(struct v2_order *order)
+{
+    for (size_t i = 0; order->gs.slots && i <= order->gs.mask; i++) {
+        struct v2_g *g = order->gs.slots[i].value;
+        if (g) {
+            drop_regions(g);
+            free(g->ranges.items);
+        }
+    }
+    for (size_t i = 0; order->ps.slots && i <= order->ps.mask; i++)
+        if (order->ps.slots[i].value)
+            free(((struct v2_p *)order->ps.slots[i].value)->ranges.items);
+    for (size_t i = 0; order->tasks.slots && i <= order->tasks.mask; i++)
+        if (order->tasks.slots[i].value)
+            free(((struct v2_task *)order->tasks.slots[i].value)->name);
+    idmap_free(&order->gs);
+    idmap_free(&order->ps);
+    idmap_free(&order->ms);
+    idmap_free(&order->tasks);
+    slab_free(&order->g_slab);
+    slab_free(&order->p_slab);
+    slab_free(&order->m_slab);
+    slab_free(&order->task_slab);
+}
+
+bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick)
+{
+    static const char *const names[TRAIL_RANGES] = {
+        [TRAIL_RANGE_GC] = "GC concurrent mark phase",
+        [TRAIL_RANGE_SWEEP] = "GC incremental sweep",
+        [TRAIL_RANGE_MARK_ASSIST] = "GC mark assist",
+    };
+    bool whole = ns_per_tick < 0x1p31 && ns_per_tick == (double)(uint64_t)ns_per_tick;
+    order->clock = (struct v2_clock){
+        .ns_per_tick = ns_per_tick,
+        .exact = whole ? (uint64_t)ns_per_tick : 0,
+    };
+    order->generation = generation;
+    for (int i = 0; i < TRAIL_RANGES; i++) {
+        if (!names[i])
+            continue;
+        order->range_names[i] = tables_extra_string(order->tables, names[i], strlen(names[i]));
+        if (order->range_names[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread)
+{
+    struct v2_m *m = idmap_find(&order->ms, thread);
+    if (m)
+        return m;
+    m = slab_get(&order->m_slab);
+    if (!m || !idmap_put(&order->ms, thread, m))
+        return NULL;
+    m->id = (int64_t)thread;
+    m->g_id = TRAIL_NONE;
+    m->p_id = TRAIL_NONE;
+    return m;
 }

@@ -17,6 +17,7 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 #include "read/tables.h"
+#include "read/v2_decode.h"
 
 /* A range in flight on a goroutine or P: the begin event's type and, for STW, its kind string's ID.
  */
@@ -71,47 +72,89 @@ struct v2_m {
 
 enum v2_gc { V2_GC_UNDETERMINED, V2_GC_NOT_RUNNING, V2_GC_RUNNING };
 
+/* A step emits no more events than this. */
 #define V2_MAX_EMIT 3
+
+/*
+ * A thread's place in one of its batches, at an event that is decoded but not taken. `last_ns` is
+ * the event's time; a value of 0 stands for "take that of the batch" (§6.2).
+ */
+struct v2_cursor {
+    const uint8_t *at, *end; /* what is left of the batch, behind the event */
+    const uint8_t *event;    /* where the event begins */
+    int64_t last_ns;
+    struct v2_wire_event wire;
+    struct v2_m *m;
+    int64_t thread;
+    int64_t batch_ns; /* time of the batch */
+    uint32_t batch;   /* the reader's index of it */
+};
+
+/* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31, else 0. */
+struct v2_clock {
+    double ns_per_tick;
+    uint64_t exact;
+};
+
+/* Why a run ended. */
+enum v2_run {
+    V2_RUN_LIMIT,  /* the cursor's next event is later than the limit, or the output is full */
+    V2_RUN_END,    /* the cursor's batch is at its end */
+    V2_RUN_WAIT,   /* the cursor's event has to wait for another thread's */
+    V2_RUN_FAILED, /* *order->error is set, without its position: the cursor's event is at fault */
+    V2_RUN_MALFORMED /* the bytes at cursor->event are no event; the one before it is not emitted */
+};
+
+struct v2_order;
+typedef enum v2_run v2_run_fn(struct v2_order *order, struct v2_cursor *cursor, int64_t limit_ns,
+                              const trail_event *full);
 
 /* Owned by a reader, one thread. Zero-initialised is not ready: v2_order_init. */
 struct v2_order {
-    struct idmap gs, ps, ms, tasks;
-    struct slab g_slab, p_slab, m_slab, task_slab;
-    uint64_t initial_generation; /* 0 until the first event */
+    trail_event *out; /* where the next event goes: room for V2_MAX_EMIT more than is asked for */
+    int64_t last_ns;  /* time of the event emitted last; all later ones are later */
     uint64_t generation;
+    struct tables *tables; /* the reader's, of the current generation */
+    struct idmap gs, ps, ms, tasks;
+    uint64_t initial_generation; /* 0 until the first event */
+    struct v2_clock clock;
+    uint64_t steps; /* wire events taken */
     uint64_t gc_seq;
     enum v2_gc gc;
-    struct tables *tables; /* the reader's, of the current generation */
     trail_string_handle range_names[TRAIL_RANGES];
-    trail_event *out; /* events of the step being made go here (room for V2_MAX_EMIT) */
-    unsigned emitted;
+    struct slab g_slab, p_slab, m_slab, task_slab;
+    struct v2_m nobody; /* stands for "no thread": never binds anything for longer than a step */
     trail_error *error;
-};
-
-/* An event as decoded, offered by thread `m` (NULL: none). `arg` are the wire's without the time.
- */
-struct v2_offer {
-    struct v2_m *m;
-    const uint64_t *arg;
-    uint8_t type;
-};
-
-enum v2_step {
-    V2_ADVANCED, /* order->emitted events are at order->out, without their times */
-    V2_WAIT,
-    V2_FAILED /* *order->error is set, without its position */
+    v2_run_fn *run; /* the fastest for this CPU */
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
 void v2_order_fini(struct v2_order *order);
 
-/* Tells that events of `generation` follow and that the tables are those of it. False: out of
- * memory. */
-bool v2_order_generation(struct v2_order *order, uint64_t generation);
+/*
+ * Tells that events of `generation` follow and that the tables are those of it. False: out of
+ * memory.
+ */
+bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick);
 
 /* The M of a thread ID of the file, made if need be; NULL when memory is out. */
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
-enum v2_step v2_order_advance(struct v2_order *order, const struct v2_offer *offer);
+/*
+ * Decodes the first event of the batch that the cursor stands before (at < end). False: it is
+ * malformed.
+ */
+bool v2_cursor_start(const struct v2_order *order, struct v2_cursor *cursor);
+
+/*
+ * Takes events of one thread, one after another, and emits what they mean at order->out, until one
+ * of the reasons above. Goes on while the next event is not later than `limit_ns` and order->out is
+ * before `full`.
+ */
+static inline enum v2_run v2_order_run(struct v2_order *order, struct v2_cursor *cursor,
+                                       int64_t limit_ns, const trail_event *full)
+{
+    return order->run(order, cursor, limit_ns, full);
+}
 
 #endif

@@ -11,13 +11,11 @@
  * last one delivered becomes last + 1.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/varint.h"
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v2_generation.h"
@@ -28,19 +26,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
-#define BATCH_EVENTS 512
-
-/* A thread's place in its batches, at an event that is decoded but not delivered. */
-struct v2_cursor {
-    const uint8_t *at, *end; /* what is left of the current batch, behind the event */
-    const uint8_t *event;    /* where the event begins */
-    int64_t last_ns;         /* time of the event; 0: take that of the batch */
-    uint64_t arg[V2_MAX_ARGS - 1];
-    struct v2_m *m; /* NULL: no thread */
-    int64_t thread;
-    uint32_t batch; /* index of the current one */
-    uint8_t type;
-};
+#define BATCH_EVENTS 128
 
 /* An entry of the frontier, the heap: the time lies beside, so that sifting stays in one array. */
 struct v2_head {
@@ -64,11 +50,9 @@ struct v2_reader {
     struct v2_head *frontier;
     size_t frontier_count, frontier_capacity;
     size_t next_sample;
-    int64_t last_ns;
     uint64_t syncs;
     enum v2_phase phase;
     bool error_behind; /* base.error follows the current generation */
-    long count;        /* events in `events` */
     trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
@@ -151,95 +135,34 @@ static void set_position(struct v2_reader *r, const struct v2_cursor *c)
         err->time_ns = c->last_ns;
 }
 
-static int bad_event(struct v2_reader *r, struct v2_cursor *c, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int bad_event(struct v2_reader *r, struct v2_cursor *c, const char *format, ...)
+static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 {
     char message[128];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(message, sizeof message, format, args);
-    va_end(args);
+    v2_decode_problem(c->event, c->end, message, sizeof message);
     error_set(&r->base.error, TRAIL_CORRUPT, "%s", message);
     set_position(r, c);
     return -1;
 }
 
-/* One number with less than ten bytes left, or that is longer than two. */
-static inline const uint8_t *number(const uint8_t *at, const uint8_t *end, uint64_t *value)
-{
-    return at ? uvarint_get(at, end, value) : NULL;
-}
-
-/* Goes to the next batch of the thread that is not empty. False: there is none. */
-static bool next_batch_of(struct v2_reader *r, struct v2_cursor *c)
+/*
+ * Puts the cursor at the first event of the next batch of its thread that is not empty. Returns 1,
+ * 0 if there is none, -1 if the event is malformed.
+ */
+static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
 {
     const struct v2_generation *g = &r->generation;
     while (c->batch != V2_NO_BATCH) {
-        c->batch = g->batches[c->batch].next;
-        if (c->batch == V2_NO_BATCH)
-            return false;
         const struct v2_batch *batch = &g->batches[c->batch];
+        c->batch = batch->next;
+        if (batch->size == 0)
+            continue;
         c->at = g->buffer + batch->at;
         c->end = c->at + batch->size;
+        c->batch_ns = v2_ticks_to_ns(g->ns_per_tick, batch->time);
         c->last_ns = 0;
-        if (batch->size > 0)
-            return true;
+        return v2_cursor_start(&r->order, c) ? 1 : bad_event(r, c);
     }
-    return false;
-}
-
-/* Decodes the thread's next event. Returns 1, 0 if there is none, -1 if it is malformed. */
-static inline int decode(struct v2_reader *r, struct v2_cursor *c)
-{
-    if (UNLIKELY(c->at == c->end) && !next_batch_of(r, c))
-        return 0;
-    const struct v2_generation *g = &r->generation;
-    if (UNLIKELY(c->last_ns == 0))
-        c->last_ns = v2_ticks_to_ns(g->ns_per_tick, g->batches[c->batch].time);
-    const uint8_t *at = c->at, *end = c->end;
-    c->event = at;
-    uint8_t type = *at++;
-    uint64_t ticks;
-    if (UNLIKELY(type >= V2_TYPES || (v2_types[type].class != V2_CLASS_TIMED &&
-                                      v2_types[type].class != V2_CLASS_ALLOC_FREE))) {
-        if (type < V2_TYPES && v2_types[type].name)
-            return bad_event(r, c, "found event without a timestamp: type=%u (%s)", type,
-                             v2_types[type].name);
-        return bad_event(r, c, "found invalid event type: %u", type);
-    }
-    at = uvarint_get(at, end, &ticks);
-    if (UNLIKELY(!at))
-        return bad_event(r, c, "found invalid uvarint for timestamp");
-    switch (v2_types[type].args) {
-    case 5:
-        at = number(at, end, &c->arg[0]);
-        at = number(at, end, &c->arg[1]);
-        at = number(at, end, &c->arg[2]);
-        at = number(at, end, &c->arg[3]);
-        break;
-    case 4:
-        at = number(at, end, &c->arg[0]);
-        at = number(at, end, &c->arg[1]);
-        at = number(at, end, &c->arg[2]);
-        break;
-    case 3:
-        at = number(at, end, &c->arg[0]);
-        at = number(at, end, &c->arg[1]);
-        break;
-    case 2:
-        at = number(at, end, &c->arg[0]);
-        break;
-    default:
-        break;
-    }
-    if (UNLIKELY(!at))
-        return bad_event(r, c, "found invalid uvarint");
-    c->type = type;
-    c->at = at;
-    c->last_ns = (int64_t)((uint64_t)v2_ticks_to_ns(g->ns_per_tick, ticks) + (uint64_t)c->last_ns);
-    return 1;
+    return 0;
 }
 
 /* MARK: Generations */
@@ -269,7 +192,7 @@ static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
     m->cursor = (uint32_t)r->cursor_count;
     struct v2_cursor *c = &r->cursors[r->cursor_count++];
     *c = (struct v2_cursor){
-        .m = thread == V2_NO_THREAD ? NULL : m,
+        .m = thread == V2_NO_THREAD ? &r->order.nobody : m,
         .thread = (int64_t)thread,
         .batch = V2_NO_BATCH,
     };
@@ -300,7 +223,6 @@ static int by_first_batch(const void *a, const void *b)
 /* Puts every cursor at its first event and into the frontier, in order of first appearance. */
 static int fill_frontier(struct v2_reader *r)
 {
-    const struct v2_generation *g = &r->generation;
     if (r->frontier_capacity < r->cursor_count) {
         struct v2_head *frontier = realloc(r->frontier, r->cursor_count * sizeof *frontier);
         if (!frontier)
@@ -314,13 +236,10 @@ static int fill_frontier(struct v2_reader *r)
     r->frontier_count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = r->frontier[i].cursor;
-        const struct v2_batch *batch = &g->batches[c->batch];
-        c->at = g->buffer + batch->at;
-        c->end = c->at + batch->size;
-        int decoded = decode(r, c);
-        if (decoded < 0)
+        int started = next_batch_of(r, c);
+        if (started < 0)
             return -1;
-        if (decoded == 0)
+        if (started == 0)
             continue;
         r->frontier[r->frontier_count] = (struct v2_head){.time_ns = c->last_ns, .cursor = c};
         sift_up(r->frontier, r->frontier_count++);
@@ -328,23 +247,27 @@ static int fill_frontier(struct v2_reader *r)
     return 0;
 }
 
-static void stamp(struct v2_reader *r, trail_event *e, int64_t time_ns)
+/* The next place for an event; its time is made later than that of the event before. */
+static trail_event *deliver(struct v2_reader *r, int64_t time_ns)
 {
-    if (time_ns <= r->last_ns)
-        time_ns = (int64_t)((uint64_t)r->last_ns + 1);
-    e->time_ns = time_ns;
-    r->last_ns = time_ns;
+    struct v2_order *o = &r->order;
+    o->last_ns = time_ns > o->last_ns ? time_ns : (int64_t)((uint64_t)o->last_ns + 1);
+    *o->out = (trail_event){
+        .time_ns = o->last_ns,
+        .thread = TRAIL_NONE,
+        .proc = TRAIL_NONE,
+        .goroutine = TRAIL_NONE,
+    };
+    return o->out++;
 }
 
 static void deliver_sync(struct v2_reader *r, int64_t time_ns, bool final)
 {
-    trail_event *e = &r->events[r->count++];
-    *e = (trail_event){
-        .thread = TRAIL_NONE, .proc = TRAIL_NONE, .goroutine = TRAIL_NONE, .kind = TRAIL_SYNC};
+    trail_event *e = deliver(r, time_ns);
+    e->kind = TRAIL_SYNC;
     e->sync.n = ++r->syncs;
     e->sync.final = final;
     e->sync.snapshot = !final && r->generation.has_snapshot ? &r->generation.snapshot : NULL;
-    stamp(r, e, time_ns);
 }
 
 static void count_generation(struct v2_reader *r)
@@ -364,14 +287,14 @@ static int load(struct v2_reader *r)
     r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
     if (loaded == V2_NO_MORE || loaded == V2_LOAD_FAILED) {
         r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
-        deliver_sync(r, r->last_ns, true);
+        deliver_sync(r, r->order.last_ns, true);
         return 0;
     }
     r->error_behind = loaded == V2_LOADED_THEN_ERROR;
     r->next_sample = 0;
     count_generation(r);
     trail_error behind = r->base.error;
-    if (!v2_order_generation(&r->order, g->number))
+    if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
         return out_of_memory(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
         return -1;
@@ -386,46 +309,13 @@ static int load(struct v2_reader *r)
 static void deliver_sample(struct v2_reader *r)
 {
     const struct v2_sample *sample = &r->generation.samples[r->next_sample++];
-    trail_event *e = &r->events[r->count++];
-    *e = (trail_event){
-        .thread = sample->thread,
-        .proc = sample->proc,
-        .goroutine = sample->goroutine,
-        .kind = TRAIL_STACK_SAMPLE,
-        .wire = V2_CPUSample,
-        .stack = sample->stack,
-    };
-    stamp(r, e, sample->time_ns);
-}
-
-/* Offers entry i of the frontier to the model. */
-static inline enum v2_step offer(struct v2_reader *r, size_t i)
-{
-    struct v2_cursor *c = r->frontier[i].cursor;
-    r->order.out = &r->events[r->count];
-    return v2_order_advance(&r->order,
-                            &(struct v2_offer){.m = c->m, .arg = c->arg, .type = c->type});
-}
-
-/* Delivers what the offer of entry i emitted and moves its cursor on. Returns -1 on malformed data.
- */
-static inline int take(struct v2_reader *r, size_t i)
-{
-    struct v2_cursor *c = r->frontier[i].cursor;
-    int64_t time_ns = c->last_ns;
-    int decoded = decode(r, c);
-    if (UNLIKELY(decoded < 0))
-        return -1;
-    for (unsigned e = 0; e < r->order.emitted; e++)
-        stamp(r, &r->events[r->count++], time_ns);
-    r->base.stats.wire_events++;
-    if (LIKELY(decoded > 0)) {
-        r->frontier[i].time_ns = c->last_ns;
-        heap_update(r->frontier, r->frontier_count, i);
-    } else {
-        heap_remove(r, i);
-    }
-    return 0;
+    trail_event *e = deliver(r, sample->time_ns);
+    e->kind = TRAIL_STACK_SAMPLE;
+    e->wire = V2_CPUSample;
+    e->thread = sample->thread;
+    e->proc = sample->proc;
+    e->goroutine = sample->goroutine;
+    e->stack = sample->stack;
 }
 
 static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
@@ -438,12 +328,12 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
 static int stuck(struct v2_reader *r)
 {
     const struct v2_cursor *c = r->frontier[0].cursor;
-    const struct v2_type_info *type = &v2_types[c->type];
+    const struct v2_type_info *type = &v2_types[c->wire.type];
     char args[160] = "";
     size_t n = 0;
     for (unsigned i = 1; i < type->args && n < sizeof args; i++)
         n += (size_t)snprintf(args + n, sizeof args - n, " %s=%" PRIu64, type->arg[i],
-                              c->arg[i - 1]);
+                              c->wire.arg[i - 1]);
     error_set(&r->base.error, TRAIL_INCONSISTENT,
               "broken trace: failed to advance: frontier: %zu threads wait, the earliest is M "
               "%" PRId64 " [%s time=%" PRId64 "%s]",
@@ -451,62 +341,96 @@ static int stuck(struct v2_reader *r)
     return failed_at(r, c);
 }
 
-/* The head has to wait: offers the others in order of time. */
-static int advance_another(struct v2_reader *r)
+/* What came of a run of the cursor in entry i, other than that it has to wait. -1 on an error. */
+static int after_run(struct v2_reader *r, size_t i, enum v2_run run)
 {
+    struct v2_cursor *c = r->frontier[i].cursor;
+    if (UNLIKELY(run == V2_RUN_FAILED))
+        return failed_at(r, c);
+    if (UNLIKELY(run == V2_RUN_MALFORMED))
+        return bad_event(r, c);
+    if (run == V2_RUN_END) {
+        int next = next_batch_of(r, c);
+        if (next <= 0) {
+            heap_remove(r, i);
+            return next;
+        }
+    }
+    r->frontier[i].time_ns = c->last_ns;
+    heap_update(r->frontier, r->frontier_count, i);
+    return 0;
+}
+
+/* The head has to wait: offers the others in order of time, and takes one event. */
+static int run_another(struct v2_reader *r)
+{
+    r->frontier[0].time_ns = r->frontier[0].cursor->last_ns;
     heap_sort_stable(r->frontier, r->frontier_count);
     for (size_t i = 1; i < r->frontier_count; i++) {
-        enum v2_step step = offer(r, i);
-        if (step == V2_ADVANCED)
-            return take(r, i);
-        if (step == V2_FAILED)
-            return failed_at(r, r->frontier[i].cursor);
+        enum v2_run run = v2_order_run(&r->order, r->frontier[i].cursor, INT64_MIN, r->events);
+        if (run != V2_RUN_WAIT)
+            return after_run(r, i, run);
     }
     return stuck(r);
 }
 
-/* Delivers the next event or events of the generation. 1, 0 when it is at its end, -1 on an error.
+/*
+ * The time up to which the head of the frontier stays the head and no CPU sample comes first: so
+ * long its thread's events follow one another without a look at the heap.
  */
-static inline int advance(struct v2_reader *r)
+static int64_t head_limit(const struct v2_reader *r)
 {
-    const struct v2_generation *g = &r->generation;
-    if (r->next_sample < g->sample_count &&
-        (r->frontier_count == 0 || g->samples[r->next_sample].time_ns < r->frontier[0].time_ns)) {
-        deliver_sample(r);
-        return 1;
-    }
-    if (UNLIKELY(r->frontier_count == 0))
-        return 0;
-    enum v2_step step = offer(r, 0);
-    int result;
-    if (LIKELY(step == V2_ADVANCED))
-        result = take(r, 0);
-    else if (step == V2_WAIT)
-        result = advance_another(r);
-    else
-        result = failed_at(r, r->frontier[0].cursor);
-    return result < 0 ? -1 : 1;
+    int64_t limit = INT64_MAX;
+    for (size_t i = 1; i <= 2 && i < r->frontier_count; i++)
+        if (r->frontier[i].time_ns < limit)
+            limit = r->frontier[i].time_ns;
+    if (r->next_sample < r->generation.sample_count &&
+        r->generation.samples[r->next_sample].time_ns < limit)
+        limit = r->generation.samples[r->next_sample].time_ns;
+    return limit;
 }
 
+/* Delivers events of the head's thread until another's turn comes, or one of another thread. */
+static int run_head(struct v2_reader *r)
+{
+    enum v2_run run =
+        v2_order_run(&r->order, r->frontier[0].cursor, head_limit(r), r->events + BATCH_EVENTS);
+    return run == V2_RUN_WAIT ? run_another(r) : after_run(r, 0, run);
+}
+
+static bool sample_comes_first(const struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    return r->next_sample < g->sample_count &&
+           (r->frontier_count == 0 || g->samples[r->next_sample].time_ns < r->frontier[0].time_ns);
+}
+
+/* Delivers events until the batch is full or the generation at its end. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
-    int result = 1;
-    while (result > 0 && r->count < BATCH_EVENTS)
-        result = advance(r);
-    if (result == 0) {
-        r->base.stats.generations++;
-        r->base.stats.good_bytes = (uint64_t)(r->generation.offset + (int64_t)r->generation.used);
-        r->phase = PHASE_LOAD;
+    while (r->order.out < r->events + BATCH_EVENTS) {
+        if (sample_comes_first(r)) {
+            deliver_sample(r);
+        } else if (r->frontier_count > 0) {
+            if (run_head(r) < 0)
+                return -1;
+        } else {
+            r->base.stats.generations++;
+            r->base.stats.good_bytes =
+                (uint64_t)(r->generation.offset + (int64_t)r->generation.used);
+            r->phase = PHASE_LOAD;
+            return 0;
+        }
     }
-    return result;
+    return 0;
 }
 
 static long v2_next_batch(trail_reader *reader, const trail_event **events)
 {
     struct v2_reader *r = v2(reader);
-    r->count = 0;
+    r->order.out = r->events;
     *events = r->events;
-    while (r->count == 0) {
+    while (r->order.out == r->events) {
         int result = 0;
         switch (r->phase) {
         case PHASE_LOAD:
@@ -523,8 +447,10 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         if (result < 0)
             r->phase = PHASE_ERROR;
     }
-    reader->stats.events += (uint64_t)r->count;
-    return r->count;
+    long count = r->order.out - r->events;
+    reader->stats.events += (uint64_t)count;
+    reader->stats.wire_events = r->order.steps;
+    return count;
 }
 
 static size_t v2_experiment_batches(const trail_reader *reader,
@@ -568,7 +494,6 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.source = source;
     r->generation.tables = &r->base.tables;
     r->generation.offset = WIRE_HEADER_SIZE;
-    r->last_ns = 0;
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0) {
         v2_close(&r->base);
