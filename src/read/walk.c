@@ -33,7 +33,8 @@ struct trail_walk {
     uint64_t size;
     bool failed;
     struct v1_lex lex;
-    bool stops[2][V1_TYPE_MASK + 1]; /* v1: types that end what is outside, inside a batch */
+    struct v1_lex
+        runs[2]; /* v1: the same, stopping at what ends a piece outside [0], inside [1] a batch */
     trail_error error;
 };
 
@@ -237,28 +238,27 @@ static bool v1_is_footer(unsigned type, int version)
 
 static void v1_init(trail_walk *walk)
 {
+    struct v1_lex *inside = &walk->runs[1], *outside = &walk->runs[0];
     v1_lex_init(&walk->lex, walk->version);
-    walk->stops[0][V1_Batch] = walk->stops[1][V1_Batch] = true;
-    for (unsigned type = 0; type < V1_TYPES; type++)
-        walk->stops[1][type] |= v1_is_footer(type, walk->version);
+    *inside = *outside = walk->lex;
+    for (unsigned first = 0; first < 256; first++) {
+        unsigned type = first & V1_TYPE_MASK;
+        if (type == V1_Batch)
+            outside->class[first] = inside->class[first] = V1_LEX_STOP;
+        if (v1_is_footer(type, walk->version))
+            inside->class[first] = V1_LEX_STOP;
+    }
 }
 
-/* Finds the end of the batch whose records begin at `at`. NULL if a record is bad: walk->error. */
-static const uint8_t *v1_records(trail_walk *walk, const bool *stops, uint64_t *count)
+/* Finds the end of the records that begin at `at`. NULL if one is bad: walk->error. */
+static const uint8_t *v1_records(trail_walk *walk, bool inside, uint64_t *count)
 {
-    const uint8_t *at = walk->at, *end = walk->end;
-    uint64_t records = 0;
-    while (at < end && !stops[*at & V1_TYPE_MASK]) {
-        const uint8_t *next = v1_lex_skip(&walk->lex, at, end);
-        if (__builtin_expect(!next, 0)) {
-            v1_lex_failed(walk, at);
-            return NULL;
-        }
-        at = next;
-        records++;
-    }
-    *count = records;
-    return at;
+    const struct v1_lex *run = &walk->runs[inside];
+    const uint8_t *end = v1_lex_run(run, walk->at, walk->end, count);
+    if (end == walk->end || run->class[*end] == V1_LEX_STOP)
+        return end;
+    v1_lex_failed(walk, end);
+    return NULL;
 }
 
 static int v1_next(trail_walk *walk, trail_batch *batch)
@@ -275,7 +275,7 @@ static int v1_next(trail_walk *walk, trail_batch *batch)
             return -1;
     }
     walk_advance(walk, batch->header_size);
-    const uint8_t *end = v1_records(walk, walk->stops[inside], &batch->records);
+    const uint8_t *end = v1_records(walk, inside, &batch->records);
     if (!end)
         return -1;
     batch->size = (uint64_t)(end - walk->at);
