@@ -8,7 +8,7 @@
  * doubles when it is full, memory is bounded by twice the input read. Its numbers lie in `numbers`,
  * which grows with the bytes that encode them, so that counts in the file allocate nothing.
  */
-#include <trail/read.h>
+#include "read/records.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -40,6 +40,8 @@ struct trail_records {
     struct v1_lex lex;
     const char *v1_names[V1_TYPES][V1_MAX_NUMBERS];
     trail_record record;
+    void (*before_wait)(void *context);
+    void *context;
     bool failed;
     trail_error error;
 };
@@ -303,6 +305,8 @@ static int records_fill(trail_records *r)
     }
     r->at = r->window;
     r->end = r->window + have;
+    if (r->before_wait)
+        r->before_wait(r->context);
     ssize_t n = source_read(r->source, r->window + have, r->window_size - have, &r->error);
     if (n < 0)
         return records_fail(r), -1;
@@ -338,6 +342,12 @@ static int records_begin(trail_records *r, trail_error *err)
     }
     r->offset = WIRE_HEADER_SIZE;
     return 0;
+}
+
+void records_before_wait(trail_records *records, void (*call)(void *context), void *context)
+{
+    records->before_wait = call;
+    records->context = context;
 }
 
 /* MARK: The public side */
