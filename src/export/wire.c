@@ -17,7 +17,7 @@
 #include "read/records.h"
 
 #define LABEL_SIZE 31
-#define MAX_ARGS   6
+#define MAX_ARGS   7
 #define TYPES      256
 #define LINE_ROOM  ((1 + MAX_ARGS) * (LABEL_SIZE + U64_DIGITS)) /* without frames and data */
 #define FRAME_ROOM (4 * (LABEL_SIZE + U64_DIGITS))
