@@ -8,7 +8,7 @@
  * doubles when it is full, memory is bounded by twice the input read. Its numbers lie in `numbers`,
  * which grows with the bytes that encode them, so that counts in the file allocate nothing.
  */
-#include <trail/read.h>
+#include "read/records.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -23,7 +23,6 @@
 
 #define WINDOW_AT_FIRST  ((size_t)256 << 10)
 #define NUMBERS_AT_FIRST 64
-#define V1_MAX_NUMBERS   6 /* of a record of v1 that is no Stack: two of time, args, stack */
 
 enum decoded { DECODED, NEEDS_MORE, FAILED };
 
@@ -40,6 +39,8 @@ struct trail_records {
     struct v1_lex lex;
     const char *v1_names[V1_TYPES][V1_MAX_NUMBERS];
     trail_record record;
+    void (*before_wait)(void *context);
+    void *context;
     bool failed;
     trail_error error;
 };
@@ -142,28 +143,11 @@ static enum decoded v2_decode(trail_records *r)
 
 /* MARK: v1 */
 
-/* Names the numbers of each type in the files of one version; the stack ID comes last. */
 static void v1_name_numbers(trail_records *r)
 {
-    for (unsigned type = 1; type < V1_TYPES; type++) {
-        const char **name = r->v1_names[type];
-        unsigned times = v1_time_fields(type, r->version), count = v1_arg_count(type, r->version);
-        if (times == 2)
-            *name++ = "dseq";
-        if (times > 0)
-            *name++ = "dt";
-        unsigned args = count - v1_types[type].stack;
-        for (unsigned i = 0; i < args; i++)
-            *name++ = i < v1_types[type].args ? v1_types[type].arg[i] : "unused";
-        if (v1_types[type].stack)
-            *name++ = "stk";
-    }
-    if (r->version < 7) {
-        r->v1_names[V1_Batch][1] = "seq";
-        r->v1_names[V1_Batch][2] = "ticks";
-        r->v1_names[V1_GoCreate][3] = "pc";
-    }
-    r->v1_names[V1_String][0] = "id";
+    for (unsigned type = 1; type < V1_TYPES; type++)
+        for (unsigned i = 0; i < V1_MAX_NUMBERS; i++)
+            r->v1_names[type][i] = v1_number_name(type, r->version, i);
 }
 
 static enum decoded v1_bad_value(trail_records *r, const uint8_t *at)
@@ -303,6 +287,8 @@ static int records_fill(trail_records *r)
     }
     r->at = r->window;
     r->end = r->window + have;
+    if (r->before_wait)
+        r->before_wait(r->context);
     ssize_t n = source_read(r->source, r->window + have, r->window_size - have, &r->error);
     if (n < 0)
         return records_fail(r), -1;
@@ -338,6 +324,12 @@ static int records_begin(trail_records *r, trail_error *err)
     }
     r->offset = WIRE_HEADER_SIZE;
     return 0;
+}
+
+void records_before_wait(trail_records *records, void (*call)(void *context), void *context)
+{
+    records->before_wait = call;
+    records->context = context;
 }
 
 /* MARK: The public side */

@@ -43,8 +43,8 @@ void v2_decode_problem(const uint8_t *at, const uint8_t *end, char *message, siz
  * `ends` has a bit at the top of each number's last byte. For number i, `upto` covers the word from
  * its start to there, so that two of them differ in exactly the number's bytes.
  */
-V2_BMI2 static inline const uint8_t *v2_decode_bmi2(const uint8_t *at, const uint8_t *end,
-                                                    struct v2_wire_event *event)
+V2_BMI2 static inline __attribute__((always_inline)) const uint8_t *
+v2_decode_bmi2(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)
 {
     const uint64_t top_bits = UINT64_C(0x8080808080808080);
     uint64_t word;

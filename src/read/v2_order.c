@@ -13,6 +13,13 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/*
+ * The handlers of common events become part of the loop that runs them, and their step stays in
+ * registers. They change nothing before they can fail no more, because a failure is repeated to
+ * tell why.
+ */
+#define COMMON static inline __attribute__((always_inline))
+
 /* Text that outlives its generation. */
 struct v2_name {
     size_t size;
@@ -45,6 +52,7 @@ struct step {
     struct context now;
     int64_t time_ns;
     uint8_t type;
+    bool brief; /* a failure need not say why: see run() */
 };
 
 enum v2_step {
@@ -55,10 +63,12 @@ enum v2_step {
 
 /* MARK: Finding, failing, requiring */
 
-static enum v2_step fail(struct step *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#define fail(s, ...) ((s)->brief ? V2_FAILED : fail_with(s, __VA_ARGS__))
 
-static enum v2_step fail(struct step *s, const char *format, ...)
+static enum v2_step fail_with(struct step *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold, noinline));
+
+static enum v2_step fail_with(struct step *s, const char *format, ...)
 {
     char message[TRAIL_MESSAGE_MAX];
     va_list args;
@@ -71,7 +81,7 @@ static enum v2_step fail(struct step *s, const char *format, ...)
     return V2_FAILED;
 }
 
-static enum v2_step fail_memory(struct step *s)
+static enum v2_step fail_memory(const struct step *s)
 {
     error_set(s->order->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
     return V2_FAILED;
@@ -93,7 +103,7 @@ static struct v2_p *find_p(const struct v2_order *order, int64_t id)
 }
 
 /* The state of the goroutine of the context; NULL if it is gone. */
-static inline struct v2_g *current_g(const struct step *s)
+COMMON struct v2_g *current_g(const struct step *s)
 {
     struct v2_g *g = s->m->g;
     if (LIKELY(g && g->id == s->now.g && g->alive))
@@ -101,7 +111,7 @@ static inline struct v2_g *current_g(const struct step *s)
     return find_g(s->order, s->now.g);
 }
 
-static inline struct v2_p *current_p(const struct step *s)
+COMMON struct v2_p *current_p(const struct step *s)
 {
     struct v2_p *p = s->m->p;
     if (LIKELY(p && p->id == s->now.p))
@@ -109,7 +119,7 @@ static inline struct v2_p *current_p(const struct step *s)
     return find_p(s->order, s->now.p);
 }
 
-static inline bool succeeds(const struct v2_order *order, struct v2_seq old, uint64_t n)
+COMMON bool succeeds(const struct v2_order *order, struct v2_seq old, uint64_t n)
 {
     return old.generation == order->generation && n == old.n + 1;
 }
@@ -120,13 +130,13 @@ static inline void set_seq(const struct v2_order *order, struct v2_seq *seq, uin
     seq->n = n;
 }
 
-static inline void bind_g(struct step *s, int64_t id, struct v2_g *g)
+COMMON void bind_g(struct step *s, int64_t id, struct v2_g *g)
 {
     s->m->g_id = id;
     s->m->g = g;
 }
 
-static inline void bind_p(struct step *s, int64_t id, struct v2_p *p)
+COMMON void bind_p(struct step *s, int64_t id, struct v2_p *p)
 {
     s->m->p_id = id;
     s->m->p = p;
@@ -142,7 +152,7 @@ enum {
     NEED_USER_GO = NEED_M | NEED_P | NEED_G
 };
 
-static enum v2_step unmet(struct step *s, unsigned needs)
+COMMON enum v2_step unmet(struct step *s, unsigned needs)
 {
     if ((needs & NEED_M) && s->now.m == TRAIL_NONE)
         return fail(s, "%s: expected a thread but didn't have one", type_name(s));
@@ -155,7 +165,7 @@ static enum v2_step unmet(struct step *s, unsigned needs)
     return fail(s, "%s: expected no goroutine but had one", type_name(s));
 }
 
-static inline bool met(const struct step *s, unsigned needs)
+COMMON bool met(const struct step *s, unsigned needs)
 {
     const struct context *now = &s->now;
     return !(((needs & NEED_M) && now->m == TRAIL_NONE) ||
@@ -185,7 +195,7 @@ static const char *proc_status_name(unsigned status)
 
 /* MARK: Emitting */
 
-static inline trail_event *emit(struct step *s, trail_kind kind)
+COMMON trail_event *emit(struct step *s, trail_kind kind)
 {
     struct v2_order *o = s->order;
     trail_event *e = o->out++;
@@ -202,8 +212,8 @@ static inline trail_event *emit(struct step *s, trail_kind kind)
     return e;
 }
 
-static inline trail_event *emit_transition(struct step *s, trail_resource resource, int64_t id,
-                                           unsigned from, unsigned to)
+COMMON trail_event *emit_transition(struct step *s, trail_resource resource, int64_t id,
+                                    unsigned from, unsigned to)
 {
     trail_event *e = emit(s, TRAIL_STATE_TRANSITION);
     e->transition.resource = (uint8_t)resource;
@@ -215,24 +225,23 @@ static inline trail_event *emit_transition(struct step *s, trail_resource resour
     return e;
 }
 
-static inline trail_event *emit_go(struct step *s, int64_t id, trail_go_state from,
-                                   trail_go_state to)
+COMMON trail_event *emit_go(struct step *s, int64_t id, trail_go_state from, trail_go_state to)
 {
     return emit_transition(s, TRAIL_RESOURCE_GOROUTINE, id, from, to);
 }
 
-static inline trail_event *emit_proc(struct step *s, int64_t id, trail_proc_state from,
-                                     trail_proc_state to)
+COMMON trail_event *emit_proc(struct step *s, int64_t id, trail_proc_state from,
+                              trail_proc_state to)
 {
     return emit_transition(s, TRAIL_RESOURCE_PROC, id, from, to);
 }
 
-static enum v2_step bad_stack(struct step *s, uint64_t id)
+COMMON enum v2_step bad_stack(struct step *s, uint64_t id)
 {
     return fail(s, "found invalid stack ID %" PRIu64 " for event %s", id, type_name(s));
 }
 
-static enum v2_step bad_string(struct step *s, uint64_t id)
+COMMON enum v2_step bad_string(struct step *s, uint64_t id)
 {
     return fail(s, "found invalid string ID %" PRIu64 " for event %s", id, type_name(s));
 }
@@ -315,7 +324,7 @@ static enum v2_step on_proc_status(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_proc_start(struct step *s)
+COMMON enum v2_step on_proc_start(struct step *s)
 {
     struct v2_order *o = s->order;
     int64_t id = (int64_t)s->arg[0];
@@ -331,7 +340,7 @@ static enum v2_step on_proc_start(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_proc_stop(struct step *s)
+COMMON enum v2_step on_proc_stop(struct step *s)
 {
     struct v2_p *p = current_p(s);
     if (!p)
@@ -413,8 +422,10 @@ static void drop_regions(struct v2_g *g)
 static struct v2_g *create_g(struct v2_order *o, int64_t id, unsigned status)
 {
     struct v2_g *g = slab_get(&o->g_slab);
-    if (!g || !idmap_put(&o->gs, (uint64_t)id, g))
+    if (!g || !idmap_put(&o->gs, (uint64_t)id, g)) {
+        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
         return NULL;
+    }
     g->id = id;
     g->alive = true;
     g->status = (uint8_t)status;
@@ -508,7 +519,7 @@ static enum v2_step on_go_status(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_go_create(struct step *s)
+COMMON enum v2_step on_go_create(struct step *s)
 {
     struct v2_order *o = s->order;
     bool blocked = s->type == V2_GoCreateBlocked;
@@ -521,10 +532,10 @@ static enum v2_step on_go_create(struct step *s)
                     go_status_name(V2_GO_RUNNING));
     if (find_g(o, id))
         return fail(s, "tried to create goroutine (%" PRId64 ") that already exists", id);
-    if (!create_g(o, id, blocked ? V2_GO_WAITING : V2_GO_RUNNABLE))
-        return fail_memory(s);
     STACK(s, s->arg[2], &stack);
     STACK(s, s->arg[1], &start);
+    if (!create_g(o, id, blocked ? V2_GO_WAITING : V2_GO_RUNNABLE))
+        return V2_FAILED;
     trail_event *e =
         emit_go(s, id, TRAIL_GO_NOT_EXIST, blocked ? TRAIL_GO_WAITING : TRAIL_GO_RUNNABLE);
     e->stack = stack;
@@ -533,7 +544,7 @@ static enum v2_step on_go_create(struct step *s)
 }
 
 /* The goroutine of the context, which must exist with `status`; NULL: failed. */
-static inline struct v2_g *running_g(struct step *s, unsigned status)
+COMMON struct v2_g *running_g(struct step *s, unsigned status)
 {
     struct v2_g *g = current_g(s);
     if (UNLIKELY(!g)) {
@@ -548,7 +559,7 @@ static inline struct v2_g *running_g(struct step *s, unsigned status)
 }
 
 /* GoStop and GoBlock. */
-static enum v2_step on_go_stop(struct step *s)
+COMMON enum v2_step on_go_stop(struct step *s)
 {
     bool stop = s->type == V2_GoStop;
     trail_stack_handle stack;
@@ -557,10 +568,10 @@ static enum v2_step on_go_stop(struct step *s)
     struct v2_g *g = running_g(s, V2_GO_RUNNING);
     if (!g)
         return V2_FAILED;
-    g->status = stop ? V2_GO_RUNNABLE : V2_GO_WAITING;
-    bind_g(s, TRAIL_NONE, NULL);
     STACK(s, s->arg[1], &stack);
     STRING(s, s->arg[0], &reason);
+    g->status = stop ? V2_GO_RUNNABLE : V2_GO_WAITING;
+    bind_g(s, TRAIL_NONE, NULL);
     trail_event *e =
         emit_go(s, s->now.g, TRAIL_GO_RUNNING, stop ? TRAIL_GO_RUNNABLE : TRAIL_GO_WAITING);
     e->stack = stack;
@@ -569,7 +580,7 @@ static enum v2_step on_go_stop(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_go_destroy(struct step *s)
+COMMON enum v2_step on_go_destroy(struct step *s)
 {
     REQUIRE(s, NEED_USER_GO);
     struct v2_g *g = running_g(s, V2_GO_RUNNING);
@@ -581,7 +592,7 @@ static enum v2_step on_go_destroy(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_go_start(struct step *s)
+COMMON enum v2_step on_go_start(struct step *s)
 {
     struct v2_order *o = s->order;
     int64_t id = (int64_t)s->arg[0];
@@ -596,7 +607,7 @@ static enum v2_step on_go_start(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_go_unblock(struct step *s)
+COMMON enum v2_step on_go_unblock(struct step *s)
 {
     struct v2_order *o = s->order;
     int64_t id = (int64_t)s->arg[0];
@@ -604,9 +615,9 @@ static enum v2_step on_go_unblock(struct step *s)
     struct v2_g *g = find_g(o, id);
     if (!g || g->status != V2_GO_WAITING || !succeeds(o, g->seq, s->arg[1]))
         return V2_WAIT;
+    STACK(s, s->arg[2], &stack);
     g->status = V2_GO_RUNNABLE;
     g->seq.n = s->arg[1];
-    STACK(s, s->arg[2], &stack);
     emit_go(s, id, TRAIL_GO_WAITING, TRAIL_GO_RUNNABLE)->stack = stack;
     return V2_ADVANCED;
 }
@@ -647,7 +658,7 @@ static enum v2_step on_go_switch(struct step *s)
 
 /* MARK: System calls */
 
-static enum v2_step on_syscall_begin(struct step *s)
+COMMON enum v2_step on_syscall_begin(struct step *s)
 {
     struct v2_order *o = s->order;
     trail_stack_handle stack;
@@ -663,17 +674,17 @@ static enum v2_step on_syscall_begin(struct step *s)
                     "failed to advance %s: can't make sequence: %" PRIu64 " (gen=%" PRIu64
                     ") -> %" PRIu64 " (gen=%" PRIu64 ")",
                     type_name(s), p->seq.n, p->seq.generation, s->arg[0], o->generation);
+    STACK(s, s->arg[1], &stack);
     g->status = V2_GO_SYSCALL;
     p->status = V2_PROC_SYSCALL;
     p->seq.n = s->arg[0];
-    STACK(s, s->arg[1], &stack);
     trail_event *e = emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_SYSCALL);
     e->stack = stack;
     e->transition.stack = stack;
     return V2_ADVANCED;
 }
 
-static enum v2_step on_syscall_end(struct step *s)
+COMMON enum v2_step on_syscall_end(struct step *s)
 {
     REQUIRE(s, NEED_USER_GO);
     struct v2_g *g = running_g(s, V2_GO_SYSCALL);
@@ -691,7 +702,7 @@ static enum v2_step on_syscall_end(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_syscall_end_blocked(struct step *s)
+COMMON enum v2_step on_syscall_end_blocked(struct step *s)
 {
     if (s->now.p != TRAIL_NONE) {
         const struct v2_p *p = current_p(s);
@@ -927,7 +938,7 @@ static enum v2_step on_procs_change(struct step *s)
     return V2_ADVANCED;
 }
 
-static enum v2_step on_heap(struct step *s)
+COMMON enum v2_step on_heap(struct step *s)
 {
     REQUIRE(s, NEED_M | NEED_P);
     trail_event *e = emit(s, TRAIL_METRIC);
@@ -1188,31 +1199,20 @@ static enum v2_step on_alloc_free(struct step *s)
 
 /* MARK: Dispatch */
 
-/* A switch and not a table of functions: the common handlers become part of it. */
-static inline enum v2_step dispatch(struct step *s)
+COMMON enum v2_step handle_common(struct step *s)
 {
     switch (s->type) {
-    case V2_ProcsChange:
-        return on_procs_change(s);
     case V2_ProcStart:
         return on_proc_start(s);
     case V2_ProcStop:
         return on_proc_stop(s);
-    case V2_ProcSteal:
-        return on_proc_steal(s);
-    case V2_ProcStatus:
-        return on_proc_status(s);
     case V2_GoCreate:
     case V2_GoCreateBlocked:
         return on_go_create(s);
-    case V2_GoCreateSyscall:
-        return on_create_syscall(s);
     case V2_GoStart:
         return on_go_start(s);
     case V2_GoDestroy:
         return on_go_destroy(s);
-    case V2_GoDestroySyscall:
-        return on_destroy_syscall(s);
     case V2_GoStop:
     case V2_GoBlock:
         return on_go_stop(s);
@@ -1224,6 +1224,27 @@ static inline enum v2_step dispatch(struct step *s)
         return on_syscall_end(s);
     case V2_GoSyscallEndBlocked:
         return on_syscall_end_blocked(s);
+    case V2_HeapAlloc:
+    case V2_HeapGoal:
+        return on_heap(s);
+    default:
+        return V2_FAILED;
+    }
+}
+
+static enum v2_step handle_any(struct step *s)
+{
+    switch (s->type) {
+    case V2_ProcsChange:
+        return on_procs_change(s);
+    case V2_ProcSteal:
+        return on_proc_steal(s);
+    case V2_ProcStatus:
+        return on_proc_status(s);
+    case V2_GoCreateSyscall:
+        return on_create_syscall(s);
+    case V2_GoDestroySyscall:
+        return on_destroy_syscall(s);
     case V2_GoStatus:
     case V2_GoStatusStack:
         return on_go_status(s);
@@ -1246,9 +1267,6 @@ static inline enum v2_step dispatch(struct step *s)
     case V2_GCMarkAssistBegin:
     case V2_GCMarkAssistEnd:
         return on_mark_assist(s);
-    case V2_HeapAlloc:
-    case V2_HeapGoal:
-        return on_heap(s);
     case V2_GoLabel:
         return on_label(s);
     case V2_UserTaskBegin:
@@ -1274,30 +1292,44 @@ static inline enum v2_step dispatch(struct step *s)
     case V2_GoroutineStackFree:
         return on_alloc_free(s);
     default:
-        return fail(s, "bad event type found while ordering: %u", s->type);
+        return handle_common(s);
     }
 }
 
 /* MARK: Runs */
 
-/* Offers the cursor's event to the model. */
-static inline enum v2_step advance(struct v2_order *order, struct v2_cursor *c)
+COMMON struct step step_of(struct v2_order *order, const struct v2_cursor *c, bool brief)
 {
-    struct v2_m *m = c->m;
-    struct step s = {
+    return (struct step){
         .order = order,
         .arg = c->wire.arg,
-        .m = m,
-        .now = {.m = m->id, .p = m->p_id, .g = m->g_id},
+        .m = c->m,
+        .now = {.m = c->m->id, .p = c->m->p_id, .g = c->m->g_id},
         .time_ns = c->last_ns,
         .type = c->wire.type,
+        .brief = brief,
     };
-    m->seen = true;
-    return dispatch(&s);
+}
+
+/* Offers the cursor's event to the model: any event, and with a reason if it fails. */
+static __attribute__((noinline)) enum v2_step advance_any(struct v2_order *order,
+                                                          const struct v2_cursor *c)
+{
+    struct step s = step_of(order, c, false);
+    return handle_any(&s);
+}
+
+/* The same, for speed; an event that is not common or fails is offered again. */
+COMMON enum v2_step advance(struct v2_order *order, const struct v2_cursor *c)
+{
+    struct step s = step_of(order, c, true);
+    c->m->seen = true;
+    enum v2_step step = handle_common(&s);
+    return LIKELY(step != V2_FAILED) ? step : advance_any(order, c);
 }
 
 /* On Linux a tick is 64 ns, and integers give the same as Go's floating point. */
-static inline int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
+COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
 {
     if (LIKELY(clock->exact != 0 && ticks <= UINT32_MAX))
         return (int64_t)(ticks * clock->exact);
@@ -1308,7 +1340,7 @@ typedef const uint8_t *decode_fn(const uint8_t *at, const uint8_t *end,
                                  struct v2_wire_event *event);
 
 /* Decodes the event at cursor->at, which is before cursor->end. */
-static inline bool decode_next(const struct v2_order *order, struct v2_cursor *c, decode_fn *decode)
+COMMON bool decode_next(const struct v2_order *order, struct v2_cursor *c, decode_fn *decode)
 {
     c->event = c->at;
     const uint8_t *at = decode(c->at, c->end, &c->wire);
