@@ -1415,7 +1415,7 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
         .m_slab.object_size = sizeof(struct v2_m),
         .task_slab.object_size = sizeof(struct v2_task),
         .nobody = {.id = TRAIL_NONE},
-        .last_ns = -1,
+        .last_ns = 0,
         .tables = tables,
         .error = error,
         .run = best_run(),
