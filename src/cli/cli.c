@@ -48,18 +48,18 @@ int tell_error(const char *word, const trail_error *err)
 {
     char where[256];
     (void)trail_error_where(err, where, sizeof where);
-    (void)fflush(stdout);
+    (void)fflush(stdout); /* so that what came before it is seen before it */
     fprintf(stderr, "trail: %s: %s%s%s%s\n", source_title(word), err->message,
             *where ? " (at " : "", where, *where ? ")" : "");
     return exit_code_of(err);
 }
 
-static bool write_stdout(void *context, const void *data, size_t size)
+static bool write_fd(void *context, const void *data, size_t size)
 {
-    (void)context;
+    const int *fd = context;
     const char *at = data;
     while (size > 0) {
-        ssize_t n = write(STDOUT_FILENO, at, size);
+        ssize_t n = write(*fd, at, size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -70,7 +70,10 @@ static bool write_stdout(void *context, const void *data, size_t size)
     return true;
 }
 
-const trail_sink stdout_sink = {.write = write_stdout};
+trail_sink fd_sink(int *fd)
+{
+    return (trail_sink){.write = write_fd, .context = fd};
+}
 
 int finish_stdout(int code)
 {

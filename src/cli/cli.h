@@ -45,8 +45,8 @@ const char *source_title(const char *word);
  * code. */
 int tell_error(const char *word, const trail_error *err);
 
-/* A sink that writes to stdout, past stdio. */
-extern const trail_sink stdout_sink;
+/* A sink that writes to a descriptor, which must live as long as the sink. */
+trail_sink fd_sink(int *fd);
 
 /* Flushes stdout and tells if anything written there was lost. Returns `code`, or EXIT_INOUT. */
 int finish_stdout(int code);

@@ -299,9 +299,19 @@ static int print_events(struct request *request, trail_source *source, trail_err
     trail_reader *reader = trail_reader_open(source, &request->reader, err);
     if (!reader)
         return tell_error(request->word, err);
-    int result = trail_print(reader, &options, &stdout_sink, err);
+    int fd = STDOUT_FILENO;
+    trail_sink sink = fd_sink(&fd);
+    int result = trail_print(reader, &options, &sink, err);
     trail_reader_close(reader);
     progress_end(&progress);
+    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+}
+
+static int print_records(struct request *request, trail_source *source, trail_error *err)
+{
+    int fd = STDOUT_FILENO;
+    trail_sink sink = fd_sink(&fd);
+    int result = trail_print_wire(source, &sink, err);
     return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
 }
 
@@ -321,7 +331,7 @@ static int print_file(struct request *request)
     if (!source)
         code = tell_error(request->word, &err);
     else if (request->format == FORMAT_WIRE)
-        code = EXIT_USAGE;
+        code = print_records(request, source, &err);
     else
         code = print_events(request, source, &err);
     trail_source_close(source);
