@@ -62,8 +62,6 @@ void out_bytes_slow(struct out *out, const void *data, size_t size)
 
 /* MARK: Numbers */
 
-#define U64_MAX_DIGITS 20
-
 static const char pairs[] = "0001020304050607080910111213141516171819"
                             "2021222324252627282930313233343536373839"
                             "4041424344454647484950515253545556575859"
@@ -87,16 +85,28 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
+char *u64_put_slow(char *to, uint64_t value)
+{
+    if (value < 100) {
+        memcpy(to, pairs + 2 * value, 2);
+        return to + 2;
+    }
+    char text[2 * U64_DIGITS];
+    char *begin = digits_before(text + U64_DIGITS, value);
+    memcpy(to, begin, U64_DIGITS); /* more than there is: a fixed size is a few instructions */
+    return to + (text + U64_DIGITS - begin);
+}
+
 void out_u64_slow(struct out *out, uint64_t value)
 {
-    char text[U64_MAX_DIGITS], *end = text + sizeof text;
+    char text[U64_DIGITS], *end = text + sizeof text;
     char *begin = digits_before(end, value);
     out_bytes(out, begin, (size_t)(end - begin));
 }
 
 void out_u64_padded(struct out *out, uint64_t value, unsigned digits)
 {
-    char text[U64_MAX_DIGITS], *end = text + sizeof text;
+    char text[U64_DIGITS], *end = text + sizeof text;
     memset(text, '0', sizeof text);
     char *begin = digits_before(end, value);
     if (digits > sizeof text)

@@ -21,6 +21,7 @@
 #include <trail/error.h>
 
 #define OUT_BUFFER_SIZE ((size_t)256 << 10)
+#define U64_DIGITS      20
 
 /* Takes all bytes, or returns false with errno set. */
 typedef bool (*out_write_fn)(void *context, const void *data, size_t size);
@@ -49,6 +50,7 @@ void out_drop(struct out *out);
 /* The general cases of the functions below. */
 void out_bytes_slow(struct out *out, const void *data, size_t size);
 void out_u64_slow(struct out *out, uint64_t value);
+char *u64_put_slow(char *to, uint64_t value);
 
 /* Makes room for `size` bytes, at most OUT_BUFFER_SIZE; they may then be put at out->at directly.
  */
@@ -77,6 +79,17 @@ static inline void out_char(struct out *out, char c)
 {
     out_room(out, 1);
     *out->at++ = c;
+}
+
+/* Writes `value` in decimal at `to` (room for U64_DIGITS bytes, all of which may be touched);
+ * returns its end. For who made room for more than one thing. */
+static inline char *u64_put(char *to, uint64_t value)
+{
+    if (value < 10) {
+        *to = (char)('0' + value);
+        return to + 1;
+    }
+    return u64_put_slow(to, value);
 }
 
 /* Decimal. */

@@ -111,6 +111,7 @@ static struct scan scan_record(const struct v1_lex *lex, const uint8_t *at, cons
 {
     struct scan scan = {.at = at + 1, .end = end};
     switch ((enum v1_lex_class)lex->class[*at]) {
+    case V1_LEX_STOP:
     case V1_LEX_UNKNOWN:
         fail(&scan, BAD_TYPE);
         break;
@@ -136,6 +137,92 @@ const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const ui
 {
     struct scan scan = scan_record(lex, at, end);
     return scan.problem == FINE ? scan.at : NULL;
+}
+
+/* MARK: Many records */
+
+#define BLOCK 64
+
+/* The top bits of eight bytes, that of the first in bit 0. */
+static inline uint64_t top_bits(uint64_t word)
+{
+    return (word & 0x8080808080808080) * 0x0002040810204081 >> 56;
+}
+
+/* The upper two bits of 64 bytes, a mask each: `more` are those of bit 7, `low` those of bit 6. */
+static inline void block_masks(const uint8_t *at, uint64_t *more, uint64_t *low)
+{
+    *more = *low = 0;
+    for (unsigned i = 0; i < BLOCK; i += 8) {
+        uint64_t word = v1_lex_load(at + i);
+        *more |= top_bits(word) << i;
+        *low |= top_bits(word << 1) << i;
+    }
+}
+
+/*
+ * The records that begin and end in the block at `at`. Returns how many bytes they take.
+ *
+ * `ends` has a bit for each byte without continuation bit from the record on. A first byte of code
+ * 0 or 1 is such a byte, one of code 2 is not: so the last byte of a record of code 0 is the second
+ * bit, and that of code 1 as well as of code 2 the third (in 1.5 files one more). The next record's
+ * place thus follows from masks in registers and from no load; this chain is all the time that
+ * lexing takes.
+ */
+static inline __attribute__((always_inline)) unsigned
+run_block(const struct v1_lex *lex, unsigned extra, const uint8_t *at, uint64_t *count)
+{
+    uint64_t more, low, records = 0;
+    unsigned place = 0;
+    block_masks(at, &more, &low);
+    uint64_t ends = ~more, coded = more | low, here = 1;
+    while (here) {
+        unsigned class = lex->class[at[place]];
+        if (__builtin_expect(class <= V1_LEX_BATCH, 1)) {
+            uint64_t second = ends & (ends - 1);
+            if (extra == 2)
+                second &= second - 1;
+            uint64_t third = second & (second - 1);
+            uint64_t last = coded & here ? third : second;
+            if (!last)
+                break;
+            here = (last & -last) << 1;
+            place = (unsigned)__builtin_ctzll(last) + 1;
+            ends = last & (last - 1);
+        } else if (class == V1_LEX_LENGTH && place < BLOCK - 1) {
+            unsigned next = place + 2 + at[place + 1];
+            if (next >= BLOCK || more >> (next - 1) & 1)
+                break;
+            place = next;
+            here = (uint64_t)1 << place;
+            ends = ~more & -here;
+        } else {
+            break;
+        }
+        records++;
+    }
+    *count += records;
+    return place;
+}
+
+const uint8_t *v1_lex_run(const struct v1_lex *lex, const uint8_t *at, const uint8_t *end,
+                          uint64_t *count)
+{
+    while (at < end) {
+        if (end - at >= BLOCK) {
+            unsigned size =
+                lex->extra == 1 ? run_block(lex, 1, at, count) : run_block(lex, 2, at, count);
+            at += size;
+            if (size > 0)
+                continue;
+        }
+        const uint8_t *next = lex->class[*at] < V1_LEX_UNKNOWN ? v1_lex_skip(lex, at, end) : NULL;
+        if (!next)
+            break;
+        at = next;
+        (*count)++;
+    }
+    return at;
 }
 
 /* MARK: Errors */

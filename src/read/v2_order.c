@@ -866,7 +866,7 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
         .p_slab.object_size = sizeof(struct v2_p),
         .m_slab.object_size = sizeof(struct v2_m),
         .task_slab.object_size = sizeof(struct v2_task),
-        .nobody = {.id = TRAIL_NONE},
+        .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
         .last_ns = 0,
         .tables = tables,
         .error = error,

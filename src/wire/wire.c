@@ -93,6 +93,26 @@ unsigned v1_time_fields(unsigned type, int minor)
     }
 }
 
+const char *v1_number_name(unsigned type, int minor, unsigned i)
+{
+    static const char *const batch_1_5[] = {"p", "seq", "ticks"};
+    if (type == V1_String)
+        return i == 0 ? "id" : NULL;
+    unsigned times = v1_time_fields(type, minor), count = v1_arg_count(type, minor);
+    if (i < times)
+        return i + 1 == times ? "dt" : "dseq";
+    i -= times;
+    if (i >= count)
+        return NULL;
+    if (minor < 7 && type == V1_Batch)
+        return batch_1_5[i];
+    if (minor < 7 && type == V1_GoCreate && i == 1)
+        return "pc";
+    if (i + 1 == count && v1_types[type].stack)
+        return "stk";
+    return i < v1_types[type].args ? v1_types[type].arg[i] : "unused";
+}
+
 const char *v1_stw_kind(uint64_t kind, int minor)
 {
     static const char *const before_21[] = {"mark termination", "sweep termination"};

@@ -1,0 +1,106 @@
+/*
+ * trail assemble: makes a trace from the text form of its records, which `trail print
+ * --format=wire` prints.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { OPT_OUTPUT = 1, OPT_VERSION };
+
+static const struct option rows[] = {
+    {OPT_OUTPUT, 'o', "output", "FILE", "where the trace goes (- is stdout)", NULL},
+    {OPT_VERSION, 'V', "version", "VERSION",
+     "the format, like 1.26, if the text does not begin with a line\n'Trace Go1.26'",
+     "1.5 1.7 1.8 1.9 1.10 1.11 1.19 1.21 1.22 1.23 1.25 1.26"},
+    {0},
+};
+
+/* The minor number of "1.26", "Go1.26" or "26"; 0 if there is no such format. */
+static int parse_version(const char *text)
+{
+    if (strncmp(text, "go", 2) == 0 || strncmp(text, "Go", 2) == 0)
+        text += 2;
+    if (strncmp(text, "1.", 2) == 0)
+        text += 2;
+    char *end;
+    long minor = strtol(text, &end, 10);
+    bool known = *text && *end == '\0' && minor > 0 && minor < 1000 &&
+                 trail_version_writers((int)minor) != NULL;
+    return known ? (int)minor : 0;
+}
+
+static int cannot(const char *what, const char *path)
+{
+    fprintf(stderr, "trail: %s: cannot %s: %s\n", path, what, strerror(errno));
+    return EXIT_INOUT;
+}
+
+static int assemble(const char *word, const char *path, int version)
+{
+    trail_error err;
+    bool to_stdout = strcmp(path, "-") == 0;
+    trail_source *text = open_source(word, &err);
+    if (!text)
+        return tell_error(word, &err);
+    int fd = STDOUT_FILENO;
+    if (!to_stdout)
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int code = EXIT_GOOD;
+    if (fd < 0) {
+        code = cannot("create", path);
+    } else {
+        trail_sink sink = fd_sink(&fd);
+        if (trail_assemble(text, version, &sink, &err) < 0)
+            code = tell_error(err.code == TRAIL_IO ? path : word, &err);
+        if (!to_stdout && close(fd) < 0 && code == EXIT_GOOD)
+            code = cannot("write", path);
+    }
+    trail_source_close(text);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *output = NULL;
+    int version = 0;
+    struct options options;
+    int id;
+    options_begin(&options, command, argc, argv);
+    while ((id = options_next(&options)) > 0) {
+        if (id == OPT_OUTPUT) {
+            output = options.value;
+        } else {
+            version = parse_version(options.value);
+            if (version == 0)
+                return usage_error(command, "no format '%s'; formats are like 1.26", options.value);
+        }
+    }
+    if (id != OPTIONS_END)
+        return id == OPTIONS_HELP ? EXIT_GOOD : EXIT_USAGE;
+    if (options.word_count != 1)
+        return usage_error(command, options.word_count == 0 ? "which text? (- is stdin)"
+                                                            : "one text at a time");
+    if (!output)
+        return usage_error(command, "where to? --output=FILE (- is stdout)");
+    return assemble(options.words[0], output, version);
+}
+
+const struct command command_assemble = {
+    .name = "assemble",
+    .summary = "make a trace from the text form of its records",
+    .synopsis = "[options] FILE.txt --output=FILE",
+    .details =
+        "The inverse of 'trail print --format=wire', for traces written by hand: for tests, and\n"
+        "to try what a reader makes of a sequence of events. In hand-written text a batch may\n"
+        "have size=auto.",
+    .examples = "  trail assemble steal.txt -o steal.trace && trail check steal.trace\n"
+                "  trail print -f wire app.trace | trail assemble --version=1.26 - -o copy.trace",
+    .options = rows,
+    .run = run,
+};

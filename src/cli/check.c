@@ -1,0 +1,352 @@
+/*
+ * trail check: reads everything with every check on, and gives a verdict a file: what is wrong,
+ * where, and how much before it is good.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/show.h"
+#include "cli/values.h"
+
+enum { OPT_REPAIR = 1, OPT_LIST, OPT_LIMIT, OPT_GO121, OPT_JSON, OPT_QUIET, OPT_SPEED };
+
+static const struct option rows[] = {
+    {OPT_REPAIR, 'r', "repair", NULL,
+     "Go 1.5 to 1.21: repair what has no consistent order, and count the\nrepairs", NULL},
+    {OPT_LIST, 'l', "list", NULL, "with --repair: list the repairs", NULL},
+    {OPT_LIMIT, 'n', "limit", "N", "with --list: at most N repairs (default 100)", NULL},
+    {OPT_GO121, 0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools", NULL},
+    {OPT_JSON, 'j', "json", NULL, "one JSON object a file", NULL},
+    {OPT_QUIET, 'q', "quiet", NULL, "print nothing; the exit status tells", NULL},
+    {OPT_SPEED, 0, "speed", NULL, "tell ns an event and MB/s on stderr", NULL},
+    {0},
+};
+
+struct request {
+    bool repair, list, go121, json, quiet, speed;
+    size_t limit;
+};
+
+/* What came out for one file. */
+struct verdict {
+    const char *word;
+    const struct request *request;
+    int code;
+    int version; /* 0: not even the header was good */
+    trail_error error;
+    trail_reader_stats stats;
+    int64_t first_ns, last_ns; /* of the events seen */
+    uint64_t seen;
+    int64_t total; /* bytes of the whole trace, -1 if not known */
+    uint64_t repairs[TRAIL_REPAIRS];
+    const trail_repair
+        *repair_list; /* of the reader, which is open as long as the verdict is shown */
+    size_t repair_count;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* MARK: Reading */
+
+static long read_all(trail_reader *reader, trail_source *source, struct verdict *verdict)
+{
+    struct progress progress;
+    progress_begin(&progress, source);
+    const trail_event *events;
+    long count;
+    while ((count = trail_reader_next_batch(reader, &events)) > 0) {
+        if (verdict->seen == 0)
+            verdict->first_ns = events[0].time_ns;
+        verdict->last_ns = events[count - 1].time_ns;
+        verdict->seen += (uint64_t)count;
+        progress_step(&progress);
+    }
+    progress_end(&progress);
+    return count;
+}
+
+static void tell_speed(const struct verdict *verdict, int64_t spent_ns)
+{
+    uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
+    double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
+    fprintf(stderr, "%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " events, %.3f s\n",
+            source_title(verdict->word), (double)spent_ns / (double)events, s > 0 ? mb / s : 0,
+            events, s);
+}
+
+static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
+{
+    int64_t begin = now_ns();
+    long result = read_all(reader, source, verdict);
+    int64_t spent = now_ns() - begin;
+    trail_reader_get_stats(reader, &verdict->stats);
+    if (result < 0) {
+        verdict->error = *trail_reader_error(reader);
+        verdict->code = exit_code_of(&verdict->error);
+    }
+    verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
+    for (size_t i = 0; i < verdict->repair_count; i++)
+        if (verdict->repair_list[i].kind < TRAIL_REPAIRS)
+            verdict->repairs[verdict->repair_list[i].kind]++;
+    if (verdict->request->speed)
+        tell_speed(verdict, spent);
+}
+
+/* MARK: For people */
+
+static void show_repairs(const struct verdict *verdict)
+{
+    char where[256], text[SHOW_SIZE];
+    if (!verdict->request->repair)
+        return;
+    printf("  repairs      %" PRIu64 "\n", verdict->stats.repairs);
+    for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
+        if (verdict->repairs[kind] > 0)
+            printf("    %-18s %9" PRIu64 "\n", trail_repair_kind_name((trail_repair_kind)kind),
+                   verdict->repairs[kind]);
+    if (!verdict->request->list)
+        return;
+    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
+        const trail_repair *repair = &verdict->repair_list[i];
+        trail_error at = no_error();
+        at.offset = repair->offset;
+        at.proc = repair->proc;
+        at.goroutine = repair->goroutine;
+        at.time_ns = repair->time_ns;
+        (void)trail_error_where(&at, where, sizeof where);
+        printf("    %s at %s", trail_repair_kind_name(repair->kind), where);
+        if (repair->shift_ns != 0)
+            printf(", moved by %s", show_duration(text, repair->shift_ns));
+        printf("\n");
+    }
+    if (verdict->stats.repairs > verdict->request->limit)
+        printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
+}
+
+static void show_good(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char text[SHOW_SIZE];
+    printf("%s: good\n", source_title(verdict->word));
+    printf("  format       go 1.%d trace (%s)\n", verdict->version,
+           trail_version_writers(verdict->version));
+    printf("  events       %" PRIu64, stats->wire_events);
+    if (verdict->seen > 0)
+        printf(" in %s", show_duration(text, verdict->last_ns - verdict->first_ns));
+    printf("\n");
+    if (trail_version_is_v2(verdict->version))
+        printf("  generations  %" PRIu64 "\n", stats->generations);
+    printf("  stacks       %" PRIu64 ", strings %" PRIu64 ", CPU samples %" PRIu64 "\n",
+           stats->stacks, stats->strings, stats->cpu_samples);
+    show_repairs(verdict);
+}
+
+/* What to try next with a bad file. */
+static void show_hint(const struct verdict *verdict)
+{
+    const char *word = verdict->word;
+    bool v2 = trail_version_is_v2(verdict->version);
+    bool order =
+        verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
+    if (v2 && verdict->stats.events > 0)
+        printf("  try          trail print %s   shows everything before the damage\n", word);
+    if (!v2 && order && !verdict->request->repair)
+        printf("  try          trail check --repair %s   or trail print --repair\n", word);
+    if (!v2 && (verdict->stats.good_bytes > 16 || verdict->stats.events > 0))
+        printf("  try          trail print --partial %s   shows what is consistent\n", word);
+}
+
+static void show_bad(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char where[256], good[SHOW_SIZE];
+    printf("%s: bad: %s\n", source_title(verdict->word), verdict->error.message);
+    printf("  what         %s\n", trail_code_name(verdict->error.code));
+    if (*trail_error_where(&verdict->error, where, sizeof where))
+        printf("  where        %s\n", where);
+    if (verdict->version == 0)
+        return;
+    printf("  format       go 1.%d trace (%s)\n", verdict->version,
+           trail_version_writers(verdict->version));
+    printf("  good         %s", show_bytes(good, stats->good_bytes));
+    if (verdict->total > 0)
+        printf(" of %" PRId64 " (%.1f %%)", verdict->total,
+               100.0 * (double)stats->good_bytes / (double)verdict->total);
+    printf(", %" PRIu64 " events", stats->events);
+    if (trail_version_is_v2(verdict->version))
+        printf(", %" PRIu64 " generations", stats->generations);
+    printf("\n");
+    show_hint(verdict);
+}
+
+/* MARK: --json (its keys are described in trail-check(1)) */
+
+static void json_repairs(struct json *json, const struct verdict *verdict)
+{
+    json_number(json, "repairs", verdict->stats.repairs);
+    json_open(json, "repairs_by_kind", '{');
+    for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
+        if (verdict->repairs[kind] > 0)
+            json_number(json, trail_repair_kind_name((trail_repair_kind)kind),
+                        verdict->repairs[kind]);
+    json_close(json, '}');
+    if (!verdict->request->list)
+        return;
+    json_open(json, "repair_list", '[');
+    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
+        const trail_repair *repair = &verdict->repair_list[i];
+        json_open(json, NULL, '{');
+        json_string(json, "kind", trail_repair_kind_name(repair->kind));
+        json_signed(json, "offset", repair->offset);
+        json_signed(json, "p", repair->proc);
+        json_signed(json, "g", repair->goroutine);
+        json_signed(json, "time_ns", repair->time_ns);
+        json_signed(json, "shift_ns", repair->shift_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_verdict(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    struct json json = {0};
+    json_open(&json, NULL, '{');
+    json_string(&json, "file", source_title(verdict->word));
+    json_bool(&json, "good", verdict->code == EXIT_GOOD);
+    if (verdict->version > 0) {
+        json_number(&json, "version", (uint64_t)verdict->version);
+        json_number(&json, "events", stats->events);
+        json_number(&json, "file_events", stats->wire_events);
+        json_number(&json, "generations", stats->generations);
+        json_number(&json, "strings", stats->strings);
+        json_number(&json, "stacks", stats->stacks);
+        json_number(&json, "cpu_samples", stats->cpu_samples);
+        json_number(&json, "bytes", stats->bytes);
+        json_number(&json, "good_bytes", stats->good_bytes);
+        if (verdict->request->repair)
+            json_repairs(&json, verdict);
+    }
+    if (verdict->code != EXIT_GOOD)
+        json_error(&json, "error", &verdict->error);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: Run */
+
+static void show_verdict(const struct verdict *verdict)
+{
+    if (verdict->request->json)
+        json_verdict(verdict);
+    else if (verdict->code == EXIT_INOUT || verdict->code == EXIT_USAGE)
+        (void)tell_error(verdict->word, &verdict->error);
+    else if (verdict->request->quiet)
+        return;
+    else if (verdict->code == EXIT_GOOD)
+        show_good(verdict);
+    else
+        show_bad(verdict);
+}
+
+static int check_file(const char *word, const struct request *request)
+{
+    struct verdict verdict = {.word = word, .request = request, .error = no_error(), .total = -1};
+    trail_reader_options options = {
+        .repair = request->repair,
+        .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
+        .verdict_only = true,
+    };
+    trail_reader *reader = NULL;
+    trail_source *source = open_source(word, &verdict.error);
+    if (source)
+        reader = trail_reader_open(source, &options, &verdict.error);
+    if (reader) {
+        verdict.version = trail_reader_version(reader);
+        if (strcmp(trail_source_compression(source), "none") == 0)
+            verdict.total = trail_source_size(source);
+        judge(&verdict, reader, source);
+    } else {
+        verdict.code = exit_code_of(&verdict.error);
+    }
+    show_verdict(&verdict);
+    trail_reader_close(reader);
+    trail_source_close(source);
+    return verdict.code;
+}
+
+static int parse_option(const struct command *command, struct request *request, int id,
+                        const char *value)
+{
+    int64_t number;
+    switch (id) {
+    case OPT_REPAIR:
+        request->repair = true;
+        return EXIT_GOOD;
+    case OPT_LIST:
+        request->list = request->repair = true;
+        return EXIT_GOOD;
+    case OPT_LIMIT:
+        if (!parse_id(value, "", &number))
+            return usage_error(command, "--limit is a number, not '%s'", value);
+        request->limit = (size_t)number;
+        return EXIT_GOOD;
+    case OPT_GO121:
+        request->go121 = true;
+        return EXIT_GOOD;
+    case OPT_JSON:
+        request->json = true;
+        return EXIT_GOOD;
+    case OPT_QUIET:
+        request->quiet = true;
+        return EXIT_GOOD;
+    default:
+        request->speed = true;
+        return EXIT_GOOD;
+    }
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.limit = 100};
+    struct options options;
+    int id;
+    options_begin(&options, command, argc, argv);
+    while ((id = options_next(&options)) > 0) {
+        int wrong = parse_option(command, &request, id, options.value);
+        if (wrong)
+            return wrong;
+    }
+    if (id != OPTIONS_END)
+        return id == OPTIONS_HELP ? EXIT_GOOD : EXIT_USAGE;
+    if (options.word_count == 0)
+        return usage_error(command, "which file? (- is stdin)");
+    int code = EXIT_GOOD;
+    for (int i = 0; i < options.word_count; i++)
+        code = worse_exit(code, check_file(options.words[i], &request));
+    return code;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "judge traces: good, or what is wrong and where",
+    .synopsis = "[options] FILE...",
+    .details =
+        "Reads everything with all checks on. For a bad trace it says what is wrong, where, and\n"
+        "how much of the file before it is good. The exit status is 1 if any trace is bad.",
+    .examples = "  trail check *.trace\n"
+                "  trail check --repair --list --limit=20 cgo.trace\n"
+                "  trail check --quiet app.trace && echo good",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,86 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int exit_code_of(const trail_error *err)
+{
+    switch (err->code) {
+    case TRAIL_OK:
+        return EXIT_GOOD;
+    case TRAIL_USAGE:
+        return EXIT_USAGE;
+    case TRAIL_IO:
+    case TRAIL_NO_MEMORY:
+        return EXIT_INOUT;
+    default:
+        return EXIT_BAD;
+    }
+}
+
+trail_error no_error(void)
+{
+    return (trail_error){
+        .offset = TRAIL_NOWHERE,
+        .generation = TRAIL_NOWHERE,
+        .batch = TRAIL_NOWHERE,
+        .thread = TRAIL_NOWHERE,
+        .proc = TRAIL_NOWHERE,
+        .goroutine = TRAIL_NOWHERE,
+        .time_ns = TRAIL_NOWHERE,
+    };
+}
+
+const char *source_title(const char *word)
+{
+    return strcmp(word, "-") == 0 ? "stdin" : word;
+}
+
+trail_source *open_source(const char *word, trail_error *err)
+{
+    return strcmp(word, "-") == 0 ? trail_source_open_fd(STDIN_FILENO, err)
+                                  : trail_source_open_path(word, err);
+}
+
+int tell_error(const char *word, const trail_error *err)
+{
+    char where[256];
+    (void)trail_error_where(err, where, sizeof where);
+    (void)fflush(stdout); /* so that what came before it is seen before it */
+    fprintf(stderr, "trail: %s: %s%s%s%s\n", source_title(word), err->message,
+            *where ? " (at " : "", where, *where ? ")" : "");
+    return exit_code_of(err);
+}
+
+static bool write_fd(void *context, const void *data, size_t size)
+{
+    const int *fd = context;
+    const char *at = data;
+    while (size > 0) {
+        ssize_t n = write(*fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+trail_sink fd_sink(int *fd)
+{
+    return (trail_sink){.write = write_fd, .context = fd};
+}
+
+int finish_stdout(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "trail: cannot write: %s\n",
+            errno ? strerror(errno) : "an earlier write failed");
+    return EXIT_INOUT;
+}

@@ -1,0 +1,368 @@
+/*
+ * trail print: the ordered events of a trace, as text for people, as Go's tools print them, or as
+ * JSON.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/symbols.h"
+#include "cli/values.h"
+
+enum {
+    OPT_FORMAT = 1,
+    OPT_GOROUTINE,
+    OPT_PROC,
+    OPT_THREAD,
+    OPT_KIND,
+    OPT_FROM,
+    OPT_TO,
+    OPT_LIMIT,
+    OPT_STACKS,
+    OPT_NO_STACKS,
+    OPT_COLOR,
+    OPT_REPAIR,
+    OPT_PARTIAL,
+    OPT_BINARY
+};
+
+static const struct option rows[] = {
+    {OPT_FORMAT, 'f', "format", "FORM",
+     "text: one event a line, for people (default)\n"
+     "go: as 'go tool trace -d=parsed' of Go 1.26 and 1.27\n"
+     "go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to 1.21)\n"
+     "wire: the records of the file, unordered; 'trail assemble' reads it\n"
+     "jsonl: one JSON object an event",
+     "text go go-v1 wire jsonl"},
+    {OPT_GOROUTINE, 'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
+     NULL},
+    {OPT_PROC, 'p', "proc", "N,...", "only events on or of these Ps", NULL},
+    {OPT_THREAD, 'm', "thread", "N,...", "only events on these threads (Ms)", NULL},
+    {OPT_KIND, 'k', "kind", "NAME,...",
+     "only events of these kinds (StateTransition, Log, ...) or types\nin the file (GoBlock, ...)",
+     NULL},
+    {OPT_FROM, 0, "from", "TIME",
+     "from this time on, counted from the first event: 1.5s 20ms 300us", NULL},
+    {OPT_TO, 0, "to", "TIME", "up to this time; +3ms counts from --from", NULL},
+    {OPT_LIMIT, 'n', "limit", "N", "at most N events", NULL},
+    {OPT_STACKS, 's', "stacks", NULL, "text: show stacks, a line a frame", NULL},
+    {OPT_NO_STACKS, 0, "no-stacks", NULL, "jsonl: leave stacks out", NULL},
+    {OPT_COLOR, 0, "color", "WHEN",
+     "auto (default: on a terminal, unless NO_COLOR is set),\n"
+     "always or never",
+     "auto always never"},
+    {OPT_REPAIR, 0, "repair", NULL,
+     "Go 1.5 to 1.21: read a trace without a consistent order all the\n"
+     "same; 'trail check --repair' lists what had to be assumed",
+     NULL},
+    {OPT_PARTIAL, 0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
+     NULL},
+    {OPT_BINARY, 0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
+     NULL},
+    {0},
+};
+
+/* FORMAT_WIRE is no format of events: it prints records. */
+enum { FORMAT_WIRE = 100 };
+
+/* What the command line asks for. */
+struct request {
+    const struct command *command;
+    const char *word;
+    int format;
+    const char *kinds[16];
+    size_t kind_count;
+    struct id_list goroutines, procs, threads;
+    trail_filter filter;
+    bool filtered, to_is_relative;
+    bool stacks, no_stacks;
+    const char *color;
+    const char *binary;
+    trail_reader_options reader;
+};
+
+static int parse_format(struct request *request, const char *word)
+{
+    static const struct {
+        const char *name;
+        int format;
+    } formats[] = {
+        {"text", TRAIL_FORMAT_TEXT},   {"go", TRAIL_FORMAT_GO}, {"go-v1", TRAIL_FORMAT_GO_V1},
+        {"jsonl", TRAIL_FORMAT_JSONL}, {"wire", FORMAT_WIRE},
+    };
+    static const char *const names[] = {"text", "go", "go-v1", "jsonl", "wire", NULL};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(word, formats[i].name) == 0) {
+            request->format = formats[i].format;
+            return EXIT_GOOD;
+        }
+    }
+    const char *nearest = nearest_word(word, names);
+    return usage_error(
+        request->command, "no format '%s'; %s%s%sthere are text, go, go-v1, wire and jsonl", word,
+        nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'? " : "");
+}
+
+static int parse_color(struct request *request, const char *word)
+{
+    if (strcmp(word, "auto") != 0 && strcmp(word, "always") != 0 && strcmp(word, "never") != 0)
+        return usage_error(request->command, "--color is auto, always or never, not '%s'", word);
+    request->color = word;
+    return EXIT_GOOD;
+}
+
+static int parse_times(struct request *request, int id, const char *word)
+{
+    trail_filter *filter = &request->filter;
+    bool relative = id == OPT_TO && *word == '+';
+    int64_t ns;
+    if (!parse_time(word + relative, &ns))
+        return usage_error(request->command,
+                           "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
+    if (id == OPT_FROM) {
+        filter->has_from = true;
+        filter->from_ns = ns;
+    } else {
+        filter->has_to = true;
+        filter->to_ns = ns;
+        request->to_is_relative = relative;
+    }
+    return EXIT_GOOD;
+}
+
+static int parse_ids(struct request *request, struct id_list *list, const char *letters,
+                     const char *word)
+{
+    if (parse_id_list(word, letters, list))
+        return EXIT_GOOD;
+    return usage_error(request->command, "'%s' is no list of numbers like 18 or 18,22", word);
+}
+
+static int parse_option(struct request *request, int id, const char *value)
+{
+    int64_t number;
+    switch (id) {
+    case OPT_FORMAT:
+        return parse_format(request, value);
+    case OPT_GOROUTINE:
+        return parse_ids(request, &request->goroutines, "gG", value);
+    case OPT_PROC:
+        return parse_ids(request, &request->procs, "pP", value);
+    case OPT_THREAD:
+        return parse_ids(request, &request->threads, "mM", value);
+    case OPT_KIND:
+        if (request->kind_count == sizeof request->kinds / sizeof *request->kinds)
+            return usage_error(request->command, "too many --kind; names may be joined by commas");
+        request->kinds[request->kind_count++] = value;
+        return EXIT_GOOD;
+    case OPT_FROM:
+    case OPT_TO:
+        return parse_times(request, id, value);
+    case OPT_LIMIT:
+        if (!parse_id(value, "", &number) || number == 0)
+            return usage_error(request->command, "--limit is a number from 1 on, not '%s'", value);
+        request->filter.limit = (uint64_t)number;
+        return EXIT_GOOD;
+    case OPT_STACKS:
+        request->stacks = true;
+        return EXIT_GOOD;
+    case OPT_NO_STACKS:
+        request->no_stacks = true;
+        return EXIT_GOOD;
+    case OPT_COLOR:
+        return parse_color(request, value);
+    case OPT_REPAIR:
+        request->reader.repair = true;
+        return EXIT_GOOD;
+    case OPT_PARTIAL:
+        request->reader.partial = true;
+        return EXIT_GOOD;
+    default:
+        request->binary = value;
+        return EXIT_GOOD;
+    }
+}
+
+/* MARK: Filters */
+
+static int unknown_kind(const struct request *request, trail_view view, const char *name)
+{
+    const char *names[256];
+    size_t count = 0;
+    while (count < 255 && (names[count] = trail_filter_kind_name(view, count)) != NULL)
+        count++;
+    names[count] = NULL;
+    const char *nearest = nearest_word(name, names);
+    if (nearest)
+        return usage_error(request->command, "no kind of event '%s'; did you mean '%s'?", name,
+                           nearest);
+    return usage_error(request->command, "no kind of event '%s'", name);
+}
+
+/* The kinds depend on the view, so that they wait until --format is known. */
+static int finish_kinds(struct request *request)
+{
+    trail_view view = request->reader.view;
+    for (size_t i = 0; i < request->kind_count; i++) {
+        const char *at = request->kinds[i];
+        for (;;) {
+            size_t length = strcspn(at, ",");
+            char name[64];
+            (void)snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), at);
+            if (!trail_filter_add_kind(&request->filter, view, name))
+                return unknown_kind(request, view, name);
+            if (at[length] == '\0')
+                break;
+            at += length + 1;
+        }
+    }
+    return EXIT_GOOD;
+}
+
+static int finish_filter(struct request *request)
+{
+    trail_filter *filter = &request->filter;
+    if (request->to_is_relative &&
+        __builtin_add_overflow(filter->to_ns, filter->from_ns, &filter->to_ns))
+        filter->to_ns = INT64_MAX;
+    if (filter->has_from && filter->has_to && filter->to_ns < filter->from_ns)
+        return usage_error(request->command, "--to is before --from");
+    filter->goroutines = request->goroutines.ids;
+    filter->goroutine_count = request->goroutines.count;
+    filter->procs = request->procs.ids;
+    filter->proc_count = request->procs.count;
+    filter->threads = request->threads.ids;
+    filter->thread_count = request->threads.count;
+    int wrong = finish_kinds(request);
+    if (wrong)
+        return wrong;
+    request->filtered = filter->goroutine_count || filter->proc_count || filter->thread_count ||
+                        filter->has_kinds || filter->has_from || filter->has_to || filter->limit;
+    if (request->format == FORMAT_WIRE && request->filtered)
+        return usage_error(request->command,
+                           "--format=wire prints the records of the file as they stand: "
+                           "it cannot be filtered");
+    return EXIT_GOOD;
+}
+
+/* OPTIONS_HELP if help was printed, else an exit code. */
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    options_begin(&options, request->command, argc, argv);
+    int id;
+    while ((id = options_next(&options)) > 0) {
+        int wrong = parse_option(request, id, options.value);
+        if (wrong)
+            return wrong;
+    }
+    if (id == OPTIONS_HELP)
+        return OPTIONS_HELP;
+    if (id == OPTIONS_WRONG)
+        return EXIT_USAGE;
+    if (options.word_count != 1)
+        return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
+                                                                     : "one file at a time");
+    request->word = options.words[0];
+    if (request->format == TRAIL_FORMAT_GO_V1)
+        request->reader.view = TRAIL_VIEW_V1;
+    return finish_filter(request);
+}
+
+/* MARK: Printing */
+
+static bool want_colour(const struct request *request)
+{
+    if (strcmp(request->color, "auto") != 0)
+        return strcmp(request->color, "always") == 0;
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+static int print_events(struct request *request, trail_source *source, trail_error *err)
+{
+    struct progress progress;
+    progress_begin(&progress, source);
+    trail_print_options options = {
+        .format = (trail_format)request->format,
+        .filter = request->filtered ? &request->filter : NULL,
+        .stacks = request->format == TRAIL_FORMAT_JSONL ? !request->no_stacks : request->stacks,
+        .colour = want_colour(request),
+        .flush = trail_source_size(source) < 0,
+        .progress = progress_step,
+        .progress_context = &progress,
+    };
+    trail_reader *reader = trail_reader_open(source, &request->reader, err);
+    if (!reader)
+        return tell_error(request->word, err);
+    int fd = STDOUT_FILENO;
+    trail_sink sink = fd_sink(&fd);
+    int result = trail_print(reader, &options, &sink, err);
+    trail_reader_close(reader);
+    progress_end(&progress);
+    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+}
+
+static int print_records(struct request *request, trail_source *source, trail_error *err)
+{
+    int fd = STDOUT_FILENO;
+    trail_sink sink = fd_sink(&fd);
+    int result = trail_print_wire(source, &sink, err);
+    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+}
+
+static int print_file(struct request *request)
+{
+    trail_error err;
+    struct symbols *symbols = NULL;
+    if (request->binary) {
+        symbols = symbols_open(request->binary, &err);
+        if (!symbols)
+            return tell_error(request->binary, &err);
+        request->reader.symbolize = symbols_find;
+        request->reader.symbolize_context = symbols;
+    }
+    int code;
+    trail_source *source = open_source(request->word, &err);
+    if (!source)
+        code = tell_error(request->word, &err);
+    else if (request->format == FORMAT_WIRE)
+        code = print_records(request, source, &err);
+    else
+        code = print_events(request, source, &err);
+    trail_source_close(source);
+    symbols_close(symbols);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .color = "auto"};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD)
+        code = print_file(&request);
+    free(request.goroutines.ids);
+    free(request.procs.ids);
+    free(request.threads.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_print = {
+    .name = "print",
+    .summary = "print the events of a trace",
+    .synopsis = "[options] FILE",
+    .details = "Prints the events in order, one a line. Conditions combine: an event is shown if "
+               "it meets\n"
+               "each that is given. What arrives through a pipe is shown as it arrives.",
+    .examples = "  trail print app.trace | less\n"
+                "  trail print --goroutine=18 --stacks app.trace\n"
+                "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"
+                "  curl -s localhost:6060/debug/pprof/trace?seconds=30 | trail print -\n"
+                "  trail print --format=jsonl --no-stacks app.trace.gz | jq 'select(.g == 18)'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,364 @@
+/*
+ * Walk: the batches of a trace in file order, none of their events decoded.
+ *
+ * A mapped file or memory is walked in place. v2 looks at a batch's header and the first byte of
+ * its data (§5.1, §6.1), so it touches one page a batch. What cannot be mapped comes through a
+ * window that holds at least the batch delivered last. v1 has no sizes: every record is lexed, in
+ * place always (§1.1).
+ *
+ * Invariant: `at` stands at the data of the batch delivered last, all `size` bytes of which are
+ * there; `offset` is the offset of `at` in the trace.
+ */
+#include <trail/read.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/varint.h"
+#include "read/reader.h"
+#include "read/source.h"
+#include "read/v1_lex.h"
+
+#define WINDOW_SIZE   ((size_t)256 << 10)
+#define V2_HEADER_MAX ((size_t)2 + 4 * UVARINT_MAX_SIZE)
+
+struct trail_walk {
+    trail_source *source;
+    int version;
+    const uint8_t *at, *end;
+    uint8_t *window; /* what [at, end) lies in; NULL: in place */
+    int64_t offset;
+    uint64_t size;
+    bool failed;
+    struct v1_lex lex;
+    struct v1_lex
+        runs[2]; /* v1: the same, stopping at what ends a piece outside [0], inside [1] a batch */
+    trail_error error;
+};
+
+static int walk_fail(trail_walk *walk, const trail_batch *batch)
+{
+    walk->error.offset = batch->offset;
+    if (batch->generation > 0)
+        walk->error.generation = (int64_t)batch->generation;
+    walk->failed = true;
+    return -1;
+}
+
+static void walk_advance(trail_walk *walk, uint64_t size)
+{
+    walk->at += size;
+    walk->offset += (int64_t)size;
+}
+
+/*
+ * Makes at least `size` bytes of [at, end) readable, fewer only at the end of the trace. False on
+ * an error.
+ */
+static bool window_fill(trail_walk *walk, size_t size)
+{
+    size_t have = (size_t)(walk->end - walk->at);
+    if (have >= size || !walk->window)
+        return true;
+    memmove(walk->window, walk->at, have);
+    walk->at = walk->window;
+    walk->end = walk->window + have;
+    while (have < size) {
+        ssize_t n =
+            source_read(walk->source, walk->window + have, WINDOW_SIZE - have, &walk->error);
+        if (n < 0) {
+            walk->failed = true;
+            return false;
+        }
+        if (n == 0)
+            break;
+        have += (size_t)n;
+        walk->end = walk->window + have;
+    }
+    return true;
+}
+
+/* MARK: v2 */
+
+/* A number of a batch header. False if there is none; `what` names it in the error. */
+static bool v2_number(trail_walk *walk, const uint8_t **at, const char *what, uint64_t *value)
+{
+    const uint8_t *next = uvarint_get(*at, walk->end, value);
+    if (next) {
+        *at = next;
+        return true;
+    }
+    bool cut = walk->end - *at < UVARINT_MAX_SIZE;
+    error_set(&walk->error, cut ? TRAIL_TRUNCATED : TRAIL_CORRUPT, "error reading batch %s: %s",
+              what, cut ? "unexpected EOF" : "a number of more than 64 bits");
+    return false;
+}
+
+/* Decodes the header at `at` of a batch of that type. */
+static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
+{
+    const uint8_t *at = walk->at + 1;
+    uint64_t thread;
+    if (type == V2_ExperimentalBatch) {
+        if (at == walk->end) {
+            error_set(&walk->error, TRAIL_TRUNCATED,
+                      "error reading batch experiment: unexpected EOF");
+            return false;
+        }
+        batch->experiment = *at++;
+    }
+    if (!v2_number(walk, &at, "gen", &batch->generation) ||
+        !v2_number(walk, &at, "M ID", &thread) ||
+        !v2_number(walk, &at, "timestamp", &batch->time_ticks) ||
+        !v2_number(walk, &at, "size", &batch->size))
+        return false;
+    if (batch->size > V2_MAX_BATCH_DATA) {
+        error_set(&walk->error, TRAIL_CORRUPT, "invalid batch size %" PRIu64 ", maximum is %d",
+                  batch->size, V2_MAX_BATCH_DATA);
+        return false;
+    }
+    batch->thread = (int64_t)thread;
+    batch->header_size = (uint64_t)(at - walk->at);
+    return true;
+}
+
+/* Goes to the data of the batch, which must be there in full. */
+static bool v2_data(trail_walk *walk, const trail_batch *batch)
+{
+    walk_advance(walk, batch->header_size);
+    if (!window_fill(walk, batch->size))
+        return false;
+    uint64_t have = (uint64_t)(walk->end - walk->at);
+    if (have >= batch->size)
+        return true;
+    error_set(&walk->error, TRAIL_TRUNCATED,
+              "failed to read full batch: read %" PRIu64 " but wanted %" PRIu64, have, batch->size);
+    return false;
+}
+
+static trail_batch_kind v2_kind(uint8_t type, const trail_batch *batch, const uint8_t *data)
+{
+    if (type == V2_EndOfGeneration)
+        return TRAIL_BATCH_END_GENERATION;
+    if (type == V2_ExperimentalBatch)
+        return TRAIL_BATCH_EXPERIMENT;
+    switch (batch->size > 0 ? *data : 0) {
+    case V2_Strings:
+        return TRAIL_BATCH_STRINGS;
+    case V2_Stacks:
+        return TRAIL_BATCH_STACKS;
+    case V2_CPUSamples:
+        return TRAIL_BATCH_CPU_SAMPLES;
+    case V2_Frequency:
+    case V2_Sync:
+        return TRAIL_BATCH_SYNC;
+    default:
+        return TRAIL_BATCH_EVENTS;
+    }
+}
+
+static bool v2_is_batch(uint8_t type, int version)
+{
+    return type == V2_EventBatch || ((type == V2_ExperimentalBatch || type == V2_EndOfGeneration) &&
+                                     v2_type_known(type, version));
+}
+
+static int v2_next(trail_walk *walk, trail_batch *batch)
+{
+    if (!window_fill(walk, V2_HEADER_MAX))
+        return -1;
+    if (walk->at == walk->end)
+        return 0;
+    uint8_t type = *walk->at;
+    if (!v2_is_batch(type, walk->version)) {
+        error_set(&walk->error, TRAIL_CORRUPT, "expected batch event, got event %u", type);
+        return walk_fail(walk, batch);
+    }
+    batch->header_size = 1;
+    if (type != V2_EndOfGeneration && !v2_header(walk, type, batch))
+        return walk_fail(walk, batch);
+    if (!v2_data(walk, batch))
+        return walk_fail(walk, batch);
+    batch->kind = v2_kind(type, batch, walk->at);
+    return 1;
+}
+
+/* MARK: v1 */
+
+static int v1_lex_failed(trail_walk *walk, const uint8_t *at)
+{
+    v1_lex_error(&walk->lex, at, walk->end, walk->offset + (at - walk->at), &walk->error);
+    walk->failed = true;
+    return -1;
+}
+
+/* Decodes the Batch record that ends at `next`. */
+static int v1_header(trail_walk *walk, const uint8_t *next, trail_batch *batch)
+{
+    const uint8_t *at = walk->at + 1;
+    uint64_t proc;
+    if (*walk->at >> V1_COUNT_SHIFT != 1) {
+        error_set(&walk->error, TRAIL_CORRUPT,
+                  "EvBatch has wrong number of arguments: got %u, want 2",
+                  (*walk->at >> V1_COUNT_SHIFT) + 1u);
+        return walk_fail(walk, batch);
+    }
+    at = uvarint_get(at, next, &proc);
+    if (at && walk->version < 7) /* the sequence number */
+        at = uvarint_get(at, next, &batch->time_ticks);
+    if (at)
+        at = uvarint_get(at, next, &batch->time_ticks);
+    if (!at) {
+        error_set(&walk->error, TRAIL_CORRUPT, "bad value in the batch at offset 0x%" PRIx64,
+                  batch->offset);
+        return walk_fail(walk, batch);
+    }
+    if (proc != V1_NO_PROC && proc > V1_MAX_PROC) {
+        error_set(&walk->error, TRAIL_CORRUPT,
+                  "processor ID %" PRIu64 " is larger than maximum of %d", proc, V1_MAX_PROC);
+        return walk_fail(walk, batch);
+    }
+    batch->proc = proc == V1_NO_PROC ? -1 : (int64_t)proc;
+    batch->header_size = (uint64_t)(next - walk->at);
+    return 1;
+}
+
+/*
+ * True for types that no batch of the version holds (§1.5): the footer of a trace. They belong to
+ * no batch though no Batch record comes before them.
+ */
+static bool v1_is_footer(unsigned type, int version)
+{
+    if (type == V1_Stack)
+        return version < 11;
+    return (type == V1_Frequency || type == V1_TimerGoroutine) && version < 21;
+}
+
+static void v1_init(trail_walk *walk)
+{
+    struct v1_lex *inside = &walk->runs[1], *outside = &walk->runs[0];
+    v1_lex_init(&walk->lex, walk->version);
+    *inside = *outside = walk->lex;
+    for (unsigned first = 0; first < 256; first++) {
+        unsigned type = first & V1_TYPE_MASK;
+        if (type == V1_Batch)
+            outside->class[first] = inside->class[first] = V1_LEX_STOP;
+        if (v1_is_footer(type, walk->version))
+            inside->class[first] = V1_LEX_STOP;
+    }
+}
+
+/* Finds the end of the records that begin at `at`. NULL if one is bad: walk->error. */
+static const uint8_t *v1_records(trail_walk *walk, bool inside, uint64_t *count)
+{
+    const struct v1_lex *run = &walk->runs[inside];
+    const uint8_t *end = v1_lex_run(run, walk->at, walk->end, count);
+    if (end == walk->end || run->class[*end] == V1_LEX_STOP)
+        return end;
+    v1_lex_failed(walk, end);
+    return NULL;
+}
+
+static int v1_next(trail_walk *walk, trail_batch *batch)
+{
+    if (walk->at == walk->end)
+        return 0;
+    batch->kind = TRAIL_BATCH_EVENTS;
+    bool inside = (*walk->at & V1_TYPE_MASK) == V1_Batch;
+    if (inside) {
+        const uint8_t *next = v1_lex_skip(&walk->lex, walk->at, walk->end);
+        if (!next)
+            return v1_lex_failed(walk, walk->at);
+        if (v1_header(walk, next, batch) < 0)
+            return -1;
+    }
+    walk_advance(walk, batch->header_size);
+    const uint8_t *end = v1_records(walk, inside, &batch->records);
+    if (!end)
+        return -1;
+    batch->size = (uint64_t)(end - walk->at);
+    return 1;
+}
+
+/* MARK: The public side */
+
+/* Finds the bytes: in place if possible, for v1 in any case, else through a window. */
+static int walk_begin(trail_walk *walk, trail_error *err)
+{
+    size_t size = 0;
+    walk->version = reader_peek_version(walk->source, err);
+    if (walk->version < 0)
+        return -1;
+    if (!trail_version_is_v2(walk->version)) {
+        v1_init(walk);
+        if (source_whole(walk->source, &walk->at, &size, err) < 0)
+            return -1;
+    } else if (!source_map(walk->source, &walk->at, &size)) {
+        walk->at = walk->window = malloc(WINDOW_SIZE);
+        if (!walk->window)
+            return error_set(err, TRAIL_NO_MEMORY, "no memory to walk a trace");
+    }
+    walk->end = walk->at + size;
+    if (!window_fill(walk, WIRE_HEADER_SIZE)) {
+        if (err)
+            *err = walk->error;
+        return -1;
+    }
+    walk_advance(walk, WIRE_HEADER_SIZE);
+    return 0;
+}
+
+trail_walk *trail_walk_open(trail_source *source, trail_error *err)
+{
+    trail_walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        error_set(err, TRAIL_NO_MEMORY, "no memory to walk a trace");
+        return NULL;
+    }
+    error_clear(&walk->error);
+    walk->source = source;
+    if (walk_begin(walk, err) == 0)
+        return walk;
+    trail_walk_close(walk);
+    return NULL;
+}
+
+int trail_walk_version(const trail_walk *walk)
+{
+    return walk->version;
+}
+
+int trail_walk_next(trail_walk *walk, trail_batch *batch)
+{
+    if (walk->failed)
+        return -1;
+    walk_advance(walk, walk->size);
+    walk->size = 0;
+    *batch = (trail_batch){.thread = -1, .proc = -1, .offset = walk->offset};
+    int result = trail_version_is_v2(walk->version) ? v2_next(walk, batch) : v1_next(walk, batch);
+    if (result > 0)
+        walk->size = batch->size;
+    return result;
+}
+
+const uint8_t *trail_walk_data(trail_walk *walk)
+{
+    if (!walk->failed)
+        return walk->at;
+    return NULL;
+}
+
+const trail_error *trail_walk_error(const trail_walk *walk)
+{
+    return &walk->error;
+}
+
+void trail_walk_close(trail_walk *walk)
+{
+    if (!walk)
+        return;
+    free(walk->window);
+    free(walk);
+}
