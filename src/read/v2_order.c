@@ -854,7 +854,10 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
                         &c->wire); /* the merge may have left the numbers packed */
     c->m->seen = true;
     struct step s = step_of(order, c, false);
-    return handle_any(&s);
+    enum v2_step step = handle_any(&s);
+    order->nobody.g_id = TRAIL_NONE;
+    order->nobody.p_id = TRAIL_NONE;
+    return step;
 }
 
 /* MARK: Life of the model */
