@@ -365,6 +365,11 @@ typedef struct trail_reader_options {
     bool partial;
     /* v1: infer missing events and shift times so that the trace is consistent; see trail_repair. */
     bool repair;
+    /*
+     * v1: judge only. trail_reader_next_batch (or _v1_batch) returns 0 at once if the trace is good, -1 if
+     * not; the stats are those of a reader that delivered everything. Saves the second of two passes.
+     */
+    bool verdict_only;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */
     void *symbolize_context;
 } trail_reader_options;

@@ -191,6 +191,13 @@ bool tables_resolve_frames(struct tables *t, uint64_t *bad_stack, uint64_t *bad_
     return good;
 }
 
+trail_string_handle tables_text(struct tables *t, trail_string text)
+{
+    if (text.size == 0 || t->string_count >= UINT32_MAX || !push_string(t, text))
+        return 0;
+    return (trail_string_handle)(t->string_count - 1);
+}
+
 trail_string_handle tables_extra_string(struct tables *t, const char *data, size_t size)
 {
     if (size == 0 || t->string_count >= UINT32_MAX)

@@ -71,6 +71,9 @@ enum table_result tables_add_stack(struct tables *tables, uint64_t id, const uin
 bool tables_resolve_frames(struct tables *tables, uint64_t *bad_stack, uint64_t *bad_string,
                            bool *bad_is_file);
 
+/* Adds text of the file that has no ID there; it is not copied. Returns its handle, 0 for "". */
+trail_string_handle tables_text(struct tables *tables, trail_string text);
+
 /* Adds text that has no ID in the file; it is copied. Returns its handle, 0 for "" or without
  * memory. */
 trail_string_handle tables_extra_string(struct tables *tables, const char *data, size_t size);

@@ -1,0 +1,101 @@
+/*
+ * v1, goroutines: all that any stage knows of one, in one struct, so that an event costs one look-up.
+ *
+ * Millions pass through a long trace. When one ends its struct is given back and only one bit remains of
+ * it. That is enough: for the order an ended goroutine stays "running" for ever, in which state nothing
+ * but its own events could be ready, and a P that runs it no longer exists (§3.3); for the checks it is
+ * dead but known (§3.6). v1_gs_get makes a struct of just that should the ID come up again.
+ *
+ * Whoever keeps a pointer over several events keeps the ID beside it and asks v1_g_is: memory of the
+ * structs is never given back before v1_gs_fini, so looking at a stale one is harmless.
+ */
+#ifndef TRAIL_READ_V1_G_H
+#define TRAIL_READ_V1_G_H
+
+#include <stdbool.h>
+
+#include "base/idmap.h"
+#include "base/slab.h"
+
+/* States of the order (§3.3). */
+enum v1_status { V1_DEAD, V1_RUNNABLE, V1_RUNNING, V1_WAITING };
+
+struct v1_lane;
+
+struct v1_region {
+    uint64_t task;
+    uint64_t name; /* string ID */
+    struct v1_region *outer;
+};
+
+/* What FutileWakeup may yet remove (§3.5): positions in the merge since the last unblock. */
+struct v1_futile_list {
+    uint64_t *position;
+    size_t count, capacity;
+    bool futile;
+};
+
+struct v1_g {
+    void *slab_link; /* the slab's while the struct is free */
+    uint64_t id;
+    bool alive; /* in the table */
+
+    /* Order (v1_merge). */
+    uint8_t status; /* enum v1_status */
+    uint8_t last;   /* type of the event that last changed the status */
+    uint64_t seq;
+    struct v1_lane *waiters; /* Ps whose next event needs another state of this goroutine */
+
+    /* System calls (v1_order). */
+    bool call_open;        /* no event of it since its GoSysCall number `call` */
+    uint64_t call;
+    int64_t blocked_ticks; /* of its last GoSysBlock or GoInSyscall; 0 if there was none */
+
+    struct v1_futile_list wakeup; /* v1_order */
+
+    bool snapshot; /* v1_reader: created before the start ended, and not spoken of since */
+
+    /* Checks (v1_check). */
+    bool known;       /* some event was its own, or created it */
+    bool mark_assist; /* between GCMarkAssistStart and Done */
+    bool fresh;       /* created, not started yet: `create_stack` goes to the first start */
+    uint8_t state;    /* enum v1_status */
+    uint8_t event;    /* type of the event that waits for its counterpart, 0 if none */
+    uint64_t create_stack;
+    struct v1_region *regions; /* innermost first */
+};
+
+struct v1_gs {
+    struct idmap map;
+    struct idmap ended; /* id / bits of a word -> a word with a bit for each that ended */
+    struct slab slab;
+    struct slab region_slab;
+};
+
+void v1_gs_init(struct v1_gs *gs);
+void v1_gs_fini(struct v1_gs *gs);
+
+/* As it was after v1_gs_init. */
+void v1_gs_reset(struct v1_gs *gs);
+
+/* The goroutine `id`, made if it is not there. NULL when memory is out. */
+struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id);
+
+static inline struct v1_g *v1_gs_get(struct v1_gs *gs, uint64_t id)
+{
+    struct v1_g *g = idmap_find(&gs->map, id);
+    return __builtin_expect(g != NULL, 1) ? g : v1_gs_get_slow(gs, id);
+}
+
+static inline bool v1_g_is(const struct v1_g *g, uint64_t id)
+{
+    return g && g->id == id && g->alive;
+}
+
+/* Gives an ended goroutine's struct back and remembers the end. False when memory is out. */
+bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
+
+/* Drops the innermost region. */
+void v1_g_pop_region(struct v1_gs *gs, struct v1_g *g);
+
+#endif

@@ -1,0 +1,283 @@
+#include "read/v1_index.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* The sweep: the index being built, and what only it needs. */
+struct sweep {
+    struct v1_index *index;
+    struct tables *tables;
+    trail_error *err;
+    uint64_t *frames; /* of the stack being defined: 4 numbers each */
+    size_t frames_capacity;
+};
+
+static int no_memory(struct sweep *sweep)
+{
+    return error_set(sweep->err, TRAIL_NO_MEMORY, "out of memory while indexing the trace");
+}
+
+/* Doubles an array of elements of `size` bytes when `count` of them fill it. NULL: out of memory. */
+static void *grow(void *array, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    size_t wanted = *capacity ? *capacity * 2 : 16;
+    void *grown = wanted <= SIZE_MAX / size ? realloc(array, wanted * size) : NULL;
+    if (grown)
+        *capacity = wanted;
+    return grown;
+}
+
+static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
+{
+    struct v1_index *index = sweep->index;
+    size_t known = (size_t)(uintptr_t)idmap_find(&index->chain_ids, (uint64_t)proc);
+    if (known)
+        return &index->chains[known - 1];
+    if (index->chain_count >= V1_MAX_LANES) {
+        error_set(sweep->err, TRAIL_CORRUPT, "more than %u Ps", V1_MAX_LANES);
+        return NULL;
+    }
+    struct v1_chain *chains =
+        grow(index->chains, &index->chain_capacity, index->chain_count, sizeof *chains);
+    if (!chains)
+        return no_memory(sweep), NULL;
+    index->chains = chains;
+    if (!idmap_put(&index->chain_ids, (uint64_t)proc, (void *)(uintptr_t)(index->chain_count + 1)))
+        return no_memory(sweep), NULL;
+    struct v1_chain *chain = &chains[index->chain_count++];
+    *chain = (struct v1_chain){.proc = proc, .first = V1_NO_BATCH};
+    return chain;
+}
+
+static int add_batch(struct sweep *sweep, int64_t proc, uint64_t offset)
+{
+    struct v1_index *index = sweep->index;
+    struct v1_chain *chain = chain_of(sweep, proc);
+    if (!chain)
+        return -1;
+    struct v1_batch *batches =
+        grow(index->batches, &index->batch_capacity, index->batch_count, sizeof *batches);
+    if (!batches || index->batch_count >= V1_NO_BATCH)
+        return no_memory(sweep);
+    index->batches = batches;
+    uint32_t i = (uint32_t)index->batch_count++;
+    batches[i] = (struct v1_batch){.offset = offset, .next = V1_NO_BATCH};
+    if (chain->first == V1_NO_BATCH)
+        chain->first = i;
+    else
+        batches[chain->last].next = i;
+    chain->last = i;
+    return 0;
+}
+
+static int on_batch(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
+{
+    uint64_t proc = record->number[0];
+    if (sweep->index->format->newer_rules && proc != V1_NO_PROC && proc > V1_MAX_PROC)
+        return error_set(sweep->err, TRAIL_CORRUPT, "processor ID %llu is larger than maximum of %d",
+                         (unsigned long long)proc, V1_MAX_PROC);
+    return add_batch(sweep, (int64_t)proc, offset);
+}
+
+static int on_frequency(struct sweep *sweep, const struct v1_record *record)
+{
+    sweep->index->has_frequency = true;
+    sweep->index->frequency = (int64_t)record->number[0];
+    return 0;
+}
+
+static int on_timer_goroutine(struct sweep *sweep, const struct v1_record *record)
+{
+    void *set = sweep->index;
+    return idmap_put(&sweep->index->timer_gs, record->number[0], set) ? 0 : no_memory(sweep);
+}
+
+static int on_string(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
+{
+    switch (tables_add_string(sweep->tables, record->number[0], record->text)) {
+    case TABLE_OK:
+        return 0;
+    case TABLE_DUPLICATE:
+        return error_set(sweep->err, TRAIL_CORRUPT, "string at offset 0x%llx has duplicate id %llu",
+                         (unsigned long long)offset, (unsigned long long)record->number[0]);
+    case TABLE_FULL:
+        return error_set(sweep->err, TRAIL_CORRUPT, "trace contains too many strings");
+    default:
+        return no_memory(sweep);
+    }
+}
+
+static bool frames_reserve(struct sweep *sweep, size_t count)
+{
+    if (count <= sweep->frames_capacity)
+        return true;
+    uint64_t *frames = realloc(sweep->frames, count * 4 * sizeof *frames);
+    if (!frames)
+        return false;
+    sweep->frames = frames;
+    sweep->frames_capacity = count;
+    return true;
+}
+
+/* A stack of ID 0 or without frames is ignored; of two with one ID the first counts. */
+static int on_stack(struct sweep *sweep, const struct v1_record *record)
+{
+    size_t count = (size_t)record->number[1];
+    if (record->number[0] == 0 || count == 0)
+        return 0;
+    if (!frames_reserve(sweep, count))
+        return no_memory(sweep);
+    unsigned fields = sweep->index->format->version < 7 ? 1 : 4;
+    const uint8_t *at = record->frames;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *frame = sweep->frames + 4 * i;
+        memset(frame, 0, 4 * sizeof *frame);
+        for (unsigned k = 0; k < fields; k++) {
+            at = uvarint_get(at, record->end, &frame[k]);
+            if (!at)
+                return error_set(sweep->err, TRAIL_IO, "the trace changed while it was being read");
+        }
+    }
+    switch (tables_add_stack(sweep->tables, record->number[0], sweep->frames, count)) {
+    case TABLE_OK:
+    case TABLE_DUPLICATE:
+        return 0;
+    case TABLE_FULL:
+        return error_set(sweep->err, TRAIL_CORRUPT, "trace contains too many stacks");
+    default:
+        return no_memory(sweep);
+    }
+}
+
+static int on_sample(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
+{
+    struct v1_index *index = sweep->index;
+    struct v1_sample *samples =
+        grow(index->samples, &index->sample_capacity, index->sample_count, sizeof *samples);
+    if (!samples)
+        return no_memory(sweep);
+    index->samples = samples;
+    samples[index->sample_count++] = (struct v1_sample){
+        .ticks = (int64_t)record->number[1],
+        .proc = (int64_t)record->number[2],
+        .g = record->number[3],
+        .stack = record->number[4],
+        .offset = offset,
+    };
+    return 0;
+}
+
+/* A timed record before any Batch: Go <= 1.21 takes it as one of P 0 from tick 0 on. */
+static int before_any_batch(struct sweep *sweep, unsigned type, uint64_t offset)
+{
+    if (sweep->index->format->newer_rules)
+        return error_set(sweep->err, TRAIL_CORRUPT,
+                         "read event %u with current P of 0, but P has no batches yet", type);
+    return type == V1_CPUSample ? 0 : add_batch(sweep, 0, offset);
+}
+
+static int take_record(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
+{
+    struct v1_index *index = sweep->index;
+    unsigned type = record->type;
+    bool timed = v1_time_fields(type, index->format->version) > 0;
+    if (index->batch_count == 0 && type != V1_Batch && type != V1_String &&
+        (timed || index->format->newer_rules) &&
+        before_any_batch(sweep, type, offset) < 0)
+        return -1;
+    index->timed += timed;
+    switch (type) {
+    case V1_Batch:
+        return on_batch(sweep, record, offset);
+    case V1_Frequency:
+        return on_frequency(sweep, record);
+    case V1_TimerGoroutine:
+        return on_timer_goroutine(sweep, record);
+    case V1_String:
+        return on_string(sweep, record, offset);
+    case V1_Stack:
+        return on_stack(sweep, record);
+    case V1_CPUSample:
+        return on_sample(sweep, record, offset);
+    case V1_FutileWakeup:
+        index->futile++;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int sweep_all(struct sweep *sweep)
+{
+    struct v1_index *index = sweep->index;
+    const uint8_t *data = index->bytes.data;
+    const uint8_t *at = data + index->end;
+    const uint8_t *end = data + index->bytes.size;
+    while (at < end) {
+        struct v1_record record;
+        if (v1_record_read(index->format, &index->bytes, at, &record, sweep->err) < 0)
+            return -1;
+        uint64_t offset = (uint64_t)(at - data);
+        if (take_record(sweep, &record, offset) < 0) {
+            if (sweep->err)
+                sweep->err->offset = (int64_t)offset;
+            return -1;
+        }
+        at = record.end;
+        if (index->batch_count > 0)
+            at = v1_records_skip(index->format, at, end, &index->timed);
+        index->end = (size_t)(at - data);
+    }
+    return 0;
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+    const struct v1_sample *x = a, *y = b;
+    if (x->ticks != y->ticks)
+        return x->ticks < y->ticks ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int v1_index_build(struct v1_index *index, const struct v1_format *format,
+                   const struct v1_bytes *bytes, struct tables *tables, trail_error *err)
+{
+    index->format = format;
+    index->bytes = *bytes;
+    index->end = bytes->size < WIRE_HEADER_SIZE ? bytes->size : WIRE_HEADER_SIZE;
+    struct sweep sweep = {.index = index, .tables = tables, .err = err};
+    int result = sweep_all(&sweep);
+    if (result < 0 && err)
+        err->batch = index->batch_count > 0 ? (int64_t)index->batch_count - 1 : TRAIL_NOWHERE;
+    free(sweep.frames);
+    /* By offset where times are equal: the order in the file, as a stable sort by time gives it. */
+    if (index->sample_count > 0)
+        qsort(index->samples, index->sample_count, sizeof *index->samples, compare_samples);
+    return result;
+}
+
+void v1_index_fini(struct v1_index *index)
+{
+    free(index->batches);
+    free(index->chains);
+    idmap_free(&index->chain_ids);
+    free(index->samples);
+    idmap_free(&index->timer_gs);
+    *index = (struct v1_index){0};
+}
+
+int64_t v1_index_batch_at(const struct v1_index *index, uint64_t offset)
+{
+    size_t low = 0, high = index->batch_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->batches[middle].offset <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (int64_t)low - 1;
+}

@@ -1,0 +1,752 @@
+#include "read/v1_merge.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* MARK: Rules: what an event is to its P (§3.2) and to its goroutine (§3.3) */
+
+enum key { KEY_NONE, KEY_G, KEY_ARG, KEY_GC };
+enum sequence { SEQ_ANY, SEQ_ZERO, SEQ_ONE, SEQ_ARG0, SEQ_ARG1 };
+enum effect {
+    EFFECT_NONE,
+    EFFECT_START,  /* its argument runs on the P from now on */
+    EFFECT_STOP,   /* the P runs nothing from now on */
+    EFFECT_ARG_G,  /* its own goroutine is its argument */
+    EFFECT_GLOBAL, /* belongs to no goroutine in Go <= 1.21 */
+    EFFECT_END     /* EFFECT_STOP, and the goroutine ends */
+};
+
+struct v1_rule {
+    uint8_t key;
+    uint8_t sequence;
+    uint8_t need; /* enum v1_status */
+    uint8_t next;
+    uint8_t bump; /* added to the sequence number */
+    uint8_t effect;
+    uint8_t plain; /* the type that it becomes; 0: itself */
+};
+
+#define BLOCKS   {KEY_G, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, EFFECT_STOP, 0}
+#define YIELDS   {KEY_G, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, EFFECT_STOP, 0}
+#define SNAPSHOT {KEY_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, EFFECT_ARG_G, 0}
+#define STARTS   {KEY_G, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, EFFECT_START, 0}
+#define GLOBAL   {.effect = EFFECT_GLOBAL}
+#define ENDS     {.effect = EFFECT_END}
+
+static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
+    [V1_GoCreate] = {KEY_ARG, SEQ_ZERO, V1_DEAD, V1_RUNNABLE, 1, EFFECT_NONE, 0},
+    [V1_GoWaiting] = SNAPSHOT,
+    [V1_GoInSyscall] = SNAPSHOT,
+    [V1_GoStart] = STARTS,
+    [V1_GoStartLabel] = STARTS,
+    [V1_GoStartLocal] = {KEY_G, SEQ_ANY, V1_RUNNABLE, V1_RUNNING, 1, EFFECT_START, V1_GoStart},
+    [V1_GoBlock] = BLOCKS,
+    [V1_GoBlockSend] = BLOCKS,
+    [V1_GoBlockRecv] = BLOCKS,
+    [V1_GoBlockSelect] = BLOCKS,
+    [V1_GoBlockSync] = BLOCKS,
+    [V1_GoBlockCond] = BLOCKS,
+    [V1_GoBlockNet] = BLOCKS,
+    [V1_GoBlockGC] = BLOCKS,
+    [V1_GoSleep] = BLOCKS,
+    [V1_GoSysBlock] = BLOCKS,
+    [V1_GoSched] = YIELDS,
+    [V1_GoPreempt] = YIELDS,
+    [V1_GoUnblock] = {KEY_ARG, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE, 0},
+    [V1_GoUnblockLocal] = {KEY_ARG, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE,
+                           V1_GoUnblock},
+    [V1_GoSysExit] = {KEY_G, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, EFFECT_ARG_G, 0},
+    [V1_GoSysExitLocal] = {KEY_ARG, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE,
+                           V1_GoSysExit},
+    [V1_GCStart] = {KEY_GC, SEQ_ARG0, V1_DEAD, V1_DEAD, 1, EFFECT_GLOBAL, 0},
+    [V1_GCDone] = GLOBAL,
+    [V1_STWStart] = GLOBAL,
+    [V1_STWDone] = GLOBAL,
+    [V1_GoEnd] = ENDS,
+    [V1_GoStop] = ENDS,
+};
+
+/* MARK: Heap by (time, order of the lane) */
+
+static inline bool before(const struct v1_ranked *a, const struct v1_ranked *b)
+{
+    return a->ticks < b->ticks || (a->ticks == b->ticks && a->order < b->order);
+}
+
+static void sift_up(struct v1_heap *heap, size_t i, struct v1_ranked entry)
+{
+    while (i > 0 && before(&entry, &heap->entry[(i - 1) / 2])) {
+        heap->entry[i] = heap->entry[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap->entry[i] = entry;
+}
+
+static inline void sift_down(struct v1_heap *heap, size_t i, struct v1_ranked entry)
+{
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= heap->count)
+            break;
+        if (child + 1 < heap->count && before(&heap->entry[child + 1], &heap->entry[child]))
+            child++;
+        if (!before(&heap->entry[child], &entry))
+            break;
+        heap->entry[i] = heap->entry[child];
+        i = child;
+    }
+    heap->entry[i] = entry;
+}
+
+static void heap_pop(struct v1_heap *heap)
+{
+    struct v1_ranked last = heap->entry[--heap->count];
+    if (heap->count > 0)
+        sift_down(heap, 0, last);
+}
+
+static struct v1_ranked rank(const struct v1_lane *lane)
+{
+    return (struct v1_ranked){lane->head.ticks, lane->order, lane->turn};
+}
+
+/* The frontier has room for every lane from the start. */
+static void frontier_push(struct v1_merge *merge, struct v1_lane *lane)
+{
+    lane->place = V1_LANE_READY;
+    sift_up(&merge->frontier, merge->frontier.count++, rank(lane));
+}
+
+/* MARK: Errors and repairs */
+
+void v1_merge_locate(const struct v1_merge *merge, const struct v1_event *event, trail_error *err)
+{
+    err->offset = (int64_t)event->offset;
+    err->batch = v1_index_batch_at(merge->index, event->offset);
+    err->proc = event->proc;
+    err->goroutine = (int64_t)event->g;
+    err->time_ns = event->ticks;
+}
+
+static int no_memory(struct v1_merge *merge)
+{
+    return error_set(&merge->error, TRAIL_NO_MEMORY, "out of memory while ordering the trace");
+}
+
+void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
+                    const struct v1_event *event, int64_t shift_ticks)
+{
+    enum { KEPT = 10000 };
+    if (!repairs->record)
+        return;
+    repairs->count++;
+    if (repairs->list_count >= KEPT)
+        return;
+    if (repairs->list_count == repairs->list_capacity) {
+        size_t capacity = repairs->list_capacity ? repairs->list_capacity * 2 : 16;
+        trail_repair *list = realloc(repairs->list, capacity * sizeof *list);
+        if (!list)
+            return;
+        repairs->list = list;
+        repairs->list_capacity = capacity;
+    }
+    repairs->list[repairs->list_count++] = (trail_repair){
+        .kind = kind,
+        .offset = (int64_t)event->offset,
+        .proc = event->proc,
+        .goroutine = (int64_t)event->g,
+        .time_ns = event->ticks,
+        .shift_ns = shift_ticks,
+    };
+}
+
+/* MARK: Decoding */
+
+/* Goes to the lane's next batch. Returns false if there is none. */
+static bool next_batch(struct v1_merge *merge, struct v1_lane *lane)
+{
+    const struct v1_index *index = merge->index;
+    if (lane->next_batch == V1_NO_BATCH)
+        return false;
+    uint32_t i = lane->next_batch;
+    const struct v1_batch *batch = &index->batches[i];
+    lane->at = index->bytes.data + batch->offset;
+    lane->end = index->bytes.data + v1_index_batch_end(index, i);
+    lane->next_batch = batch->next;
+    struct v1_record record;
+    /* A batch that only stands for events before any Batch begins with one of these, at time 0. */
+    if ((*lane->at & V1_TYPE_MASK) == V1_Batch &&
+        v1_record_read(merge->format, &index->bytes, lane->at, &record, NULL) == 0) {
+        lane->at = record.end;
+        lane->sequence = merge->format->version < 7 ? (int64_t)record.number[1] : 0;
+        lane->ticks = (int64_t)record.number[record.numbers - 1];
+    }
+    return true;
+}
+
+static int changed_under_us(struct v1_merge *merge, const uint8_t *at)
+{
+    error_set(&merge->error, TRAIL_IO, "the trace changed while it was being read");
+    merge->error.offset = at - merge->index->bytes.data;
+    return -1;
+}
+
+/* Steps over a record that is no event of a P: tables, frequency, CPU samples. */
+static int skip_untimed(struct v1_merge *merge, struct v1_lane *lane)
+{
+    struct v1_record record;
+    if (v1_record_read(merge->format, &merge->index->bytes, lane->at, &record, &merge->error) < 0 ||
+        record.end > lane->end)
+        return changed_under_us(merge, lane->at);
+    if (record.type == V1_CPUSample && !merge->format->newer_rules)
+        lane->ticks = (int64_t)((uint64_t)lane->ticks + record.number[0]);
+    lane->at = record.end;
+    return 0;
+}
+
+static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t size;
+    at = uvarint_get(at, end, &size);
+    return at && size <= (uint64_t)(end - at) ? at + size : NULL;
+}
+
+/* Reads the numbers of the event at lane->at into the head. Returns NULL if the bytes are not right. */
+static inline const uint8_t *decode_numbers(const struct v1_format *format, struct v1_lane *lane)
+{
+    const uint8_t *at = lane->at, *end = lane->end;
+    struct v1_event *head = &lane->head;
+    unsigned type = *at & V1_TYPE_MASK;
+    const struct v1_shape *shape = &format->shapes[type];
+    uint64_t number;
+    if (*at++ >= V1_COUNT_LENGTH << V1_COUNT_SHIFT && !(at = uvarint_get(at, end, &number)))
+        return NULL;
+    if (format->time_fields == 2) {
+        if (!(at = uvarint_get(at, end, &number)))
+            return NULL;
+        lane->sequence = (int64_t)((uint64_t)lane->sequence + number);
+    }
+    if (!(at = uvarint_get(at, end, &number)))
+        return NULL;
+    lane->ticks = (int64_t)((uint64_t)lane->ticks + number);
+    head->type = (uint8_t)type;
+    head->ticks = lane->ticks;
+    head->arg[0] = head->arg[1] = head->arg[2] = head->arg[3] = 0;
+    for (unsigned i = 0; i < shape->args; i++)
+        if (!(at = uvarint_get(at, end, &head->arg[i])))
+            return NULL;
+    head->stack = 0;
+    if (shape->stack && !(at = uvarint_get(at, end, &head->stack)))
+        return NULL;
+    head->text = NULL;
+    if (__builtin_expect(type == V1_UserLog, 0)) {
+        head->text = at;
+        at = skip_text(at, end);
+    }
+    return at;
+}
+
+/* The state of goroutine `id`, which a lane may have at hand. */
+static inline struct v1_g *lane_g(struct v1_merge *merge, struct v1_lane *lane)
+{
+    if (__builtin_expect(!v1_g_is(lane->last_gs, lane->last_g), 0))
+        lane->last_gs = v1_gs_get(merge->gs, lane->last_g);
+    return lane->last_gs;
+}
+
+/* Finds out whose event the head is, and whose state it changes. */
+static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
+{
+    struct v1_event *head = &lane->head;
+    const struct v1_rule *rule = &rules[head->type];
+    lane->rule = rule;
+    if (rule->effect == EFFECT_START) {
+        lane->last_g = head->arg[0];
+        lane->last_gs = v1_gs_get(merge->gs, lane->last_g);
+    }
+    head->g = lane->last_g;
+    head->gs = lane_g(merge, lane);
+    if (rule->effect == EFFECT_ARG_G) {
+        head->g = head->arg[0];
+        head->gs = v1_gs_get(merge->gs, head->g);
+    } else if (rule->effect == EFFECT_STOP || rule->effect == EFFECT_END) {
+        lane->last_g = 0;
+    } else if (rule->effect == EFFECT_GLOBAL && !merge->global_keeps_g) {
+        head->g = 0;
+        head->gs = v1_gs_get(merge->gs, 0);
+    }
+    lane->key_id = head->g;
+    head->key = NULL;
+    if (rule->key == KEY_G) {
+        head->key = head->gs;
+    } else if (rule->key == KEY_ARG) {
+        lane->key_id = head->arg[0];
+        head->key = v1_gs_get(merge->gs, lane->key_id);
+    } else if (rule->key == KEY_GC) {
+        head->key = &merge->gc;
+    }
+    if (!head->gs || (rule->key != KEY_NONE && !head->key))
+        return no_memory(merge);
+    lane->want = rule->sequence == SEQ_ARG1   ? head->arg[1]
+                 : rule->sequence == SEQ_ARG0 ? head->arg[0]
+                                              : rule->sequence == SEQ_ONE;
+    if (rule->plain)
+        head->type = rule->plain;
+    return 0;
+}
+
+static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
+{
+    if (merge->next_sample == merge->index->sample_count)
+        return 0;
+    const struct v1_sample *sample = &merge->index->samples[merge->next_sample++];
+    lane->rule = &rules[V1_CPUSample];
+    lane->turn++;
+    lane->head = (struct v1_event){
+        .type = V1_CPUSample,
+        .ticks = sample->ticks,
+        .offset = sample->offset,
+        .proc = sample->proc,
+        .g = sample->g,
+        .arg = {0, (uint64_t)sample->proc, sample->g},
+        .stack = sample->stack,
+    };
+    return 1;
+}
+
+/* Decodes the lane's next event into its head. Returns 1, 0 if there is none, -1 on an error. */
+static inline int decode(struct v1_merge *merge, struct v1_lane *lane)
+{
+    if (__builtin_expect(lane->order + 1 == merge->lane_count, 0))
+        return decode_sample(merge, lane);
+    for (;;) {
+        if (__builtin_expect(lane->at >= lane->end, 0)) {
+            if (!next_batch(merge, lane))
+                return 0;
+            continue;
+        }
+        unsigned type = *lane->at & V1_TYPE_MASK;
+        const struct v1_shape *shape = &merge->format->shapes[type];
+        if (__builtin_expect(shape->ordinary || type == V1_UserLog || type == V1_FutileWakeup, 1))
+            break;
+        if (skip_untimed(merge, lane) < 0)
+            return -1;
+    }
+    lane->head.offset = (uint64_t)(lane->at - merge->index->bytes.data);
+    const uint8_t *next = decode_numbers(merge->format, lane);
+    if (__builtin_expect(!next || next > lane->end, 0))
+        return changed_under_us(merge, lane->at);
+    lane->at = next;
+    lane->head.lane = lane;
+    lane->head.proc = lane->proc;
+    lane->turn++;
+    return resolve(merge, lane) < 0 ? -1 : 1;
+}
+
+/* MARK: Frontier */
+
+static inline bool is_ready(const struct v1_lane *lane)
+{
+    const struct v1_rule *rule = lane->rule;
+    const struct v1_g *key = lane->head.key;
+    return rule->key == KEY_NONE ||
+           (key && key->status == rule->need &&
+            (rule->sequence == SEQ_ANY || key->seq == lane->want));
+}
+
+static inline void apply(struct v1_lane *lane)
+{
+    struct v1_g *key = lane->head.key;
+    lane->head.previous = key->last;
+    key->last = lane->head.type;
+    key->status = lane->rule->next;
+    key->seq += lane->rule->bump;
+}
+
+/* Forgets outdated entries, so that the heap stays a small multiple of the lanes. */
+static void waiting_compact(struct v1_merge *merge)
+{
+    struct v1_heap *heap = &merge->waiting;
+    size_t kept = 0;
+    for (size_t i = 0; i < heap->count; i++) {
+        const struct v1_lane *lane = &merge->lanes[heap->entry[i].order];
+        if (lane->place == V1_LANE_WAITING && lane->turn == heap->entry[i].turn)
+            heap->entry[kept++] = heap->entry[i];
+    }
+    heap->count = kept;
+    for (size_t i = kept / 2; i-- > 0;)
+        sift_down(heap, i, heap->entry[i]);
+}
+
+static void hang(struct v1_merge *merge, struct v1_lane *lane)
+{
+    struct v1_g *key = lane->head.key;
+    lane->place = V1_LANE_WAITING;
+    merge->waiting_count++;
+    if (key) {
+        lane->next_waiter = key->waiters;
+        key->waiters = lane;
+    }
+    if (!merge->repairs->enabled)
+        return;
+    if (merge->waiting.count == merge->waiting.capacity)
+        waiting_compact(merge);
+    sift_up(&merge->waiting, merge->waiting.count++, rank(lane));
+}
+
+/* Looks at the waiters of a goroutine again, whose state changed. */
+static void release(struct v1_merge *merge, struct v1_g *key)
+{
+    struct v1_lane **link = &key->waiters;
+    while (*link) {
+        struct v1_lane *lane = *link;
+        if (!is_ready(lane)) {
+            link = &lane->next_waiter;
+            continue;
+        }
+        *link = lane->next_waiter;
+        merge->waiting_count--;
+        frontier_push(merge, lane);
+    }
+}
+
+/* Nothing that waits for an ended goroutine can become ready: only a repair finds those heads again. */
+static int end_goroutine(struct v1_merge *merge, struct v1_g *g)
+{
+    while (g->waiters) {
+        struct v1_lane *lane = g->waiters;
+        g->waiters = lane->next_waiter;
+        lane->head.key = NULL;
+    }
+    return v1_gs_end(merge->gs, g) ? 0 : no_memory(merge);
+}
+
+/* After an event was given out and used: its lane goes on, and so do those that waited for it. */
+static int finish_emitted(struct v1_merge *merge)
+{
+    struct v1_lane *lane = merge->emitted;
+    struct v1_g *changed = lane->head.key;
+    struct v1_g *ended =
+        lane->rule->effect == EFFECT_END && lane->head.g != 0 ? lane->head.gs : NULL;
+    merge->emitted = NULL;
+    int result = decode(merge, lane);
+    if (result < 0)
+        return -1;
+    if (result > 0 && is_ready(lane)) {
+        sift_down(&merge->frontier, 0, rank(lane));
+    } else {
+        heap_pop(&merge->frontier);
+        lane->place = V1_LANE_DONE;
+        if (result > 0)
+            hang(merge, lane);
+    }
+    if (changed && changed->waiters)
+        release(merge, changed);
+    if (__builtin_expect(ended != NULL, 0) && ended->alive)
+        return end_goroutine(merge, ended);
+    return 0;
+}
+
+/* The waiting head that is earliest. */
+static struct v1_lane *earliest_waiting(const struct v1_merge *merge)
+{
+    struct v1_lane *best = NULL;
+    for (size_t i = 0; i < merge->lane_count; i++) {
+        struct v1_lane *lane = &merge->lanes[i];
+        if (lane->place == V1_LANE_WAITING && (!best || lane->head.ticks < best->head.ticks))
+            best = lane;
+    }
+    return best;
+}
+
+static int fail_stuck(struct v1_merge *merge)
+{
+    const struct v1_lane *lane = earliest_waiting(merge);
+    static const char *const names[] = {"dead", "runnable", "running", "waiting"};
+    const struct v1_g *key = lane->head.key;
+    if (key == &merge->gc)
+        error_set(&merge->error, TRAIL_INCONSISTENT,
+                  "no consistent ordering of events possible: GCStart needs sequence %llu where %llu "
+                  "is next",
+                  (unsigned long long)lane->want, (unsigned long long)key->seq);
+    else if (!key || (lane->rule->sequence == SEQ_ANY || key->seq == lane->want))
+        error_set(&merge->error, TRAIL_INCONSISTENT,
+                  "no consistent ordering of events possible: %s needs goroutine %llu %s, which is %s",
+                  v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
+                  names[lane->rule->need], key ? names[key->status] : "ended");
+    else
+        error_set(&merge->error, TRAIL_INCONSISTENT,
+                  "no consistent ordering of events possible: %s needs goroutine %llu at sequence "
+                  "%llu, which is %s at %llu",
+                  v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
+                  (unsigned long long)lane->want, names[key->status],
+                  (unsigned long long)key->seq);
+    v1_merge_locate(merge, &lane->head, &merge->error);
+    return -1;
+}
+
+/* Puts the head's key into the state that the head needs. */
+static int force(struct v1_merge *merge, struct v1_lane *lane)
+{
+    struct v1_event *head = &lane->head;
+    if (head->key != &merge->gc && !v1_g_is(head->key, lane->key_id)) {
+        head->key = v1_gs_get(merge->gs, lane->key_id);
+        if (!head->key)
+            return no_memory(merge);
+    }
+    if (!v1_g_is(head->gs, head->g) && !(head->gs = v1_gs_get(merge->gs, head->g)))
+        return no_memory(merge);
+    head->key->status = lane->rule->need;
+    if (lane->rule->sequence != SEQ_ANY)
+        head->key->seq = lane->want;
+    v1_repairs_add(merge->repairs, TRAIL_REPAIR_SEQUENCE, head, 0);
+    return 0;
+}
+
+static void unhang(struct v1_lane *lane)
+{
+    struct v1_g *key = lane->head.key;
+    struct v1_lane **link = key ? &key->waiters : NULL;
+    while (link && *link && *link != lane)
+        link = &(*link)->next_waiter;
+    if (link && *link)
+        *link = lane->next_waiter;
+}
+
+static int repair_stuck(struct v1_merge *merge)
+{
+    struct v1_lane *lane;
+    do {
+        lane = &merge->lanes[merge->waiting.entry[0].order];
+        uint32_t turn = merge->waiting.entry[0].turn;
+        heap_pop(&merge->waiting);
+        if (lane->place == V1_LANE_WAITING && lane->turn == turn)
+            break;
+    } while (merge->waiting.count > 0);
+    unhang(lane);
+    merge->waiting_count--;
+    if (force(merge, lane) < 0)
+        return -1;
+    frontier_push(merge, lane);
+    return 0;
+}
+
+static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
+{
+    error_set(&merge->error, TRAIL_INCONSISTENT,
+              "encountered impossible goroutine state transition: event sequences are broken: %s of "
+              "goroutine %llu",
+              v1_types[lane->head.type].name, (unsigned long long)lane->key_id);
+    v1_merge_locate(merge, &lane->head, &merge->error);
+    return -1;
+}
+
+/* MARK: 1.5 */
+
+struct v1_sequenced {
+    int64_t sequence;
+    int64_t ticks;
+    uint64_t offset;
+    uint64_t g;
+    uint32_t lane;
+    uint32_t index; /* decides ties */
+};
+
+static int compare_sequenced(const void *a, const void *b)
+{
+    const struct v1_sequenced *x = a, *y = b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* A late system call exit stands where and when the call returned (§3.4). */
+static struct v1_sequenced sequenced_head(const struct v1_lane *lane, size_t index)
+{
+    const struct v1_event *head = &lane->head;
+    bool is_exit = head->type == V1_GoSysExit;
+    return (struct v1_sequenced){
+        .sequence = is_exit ? (int64_t)head->arg[1] : lane->sequence,
+        .ticks = is_exit && head->arg[2] != 0 ? (int64_t)head->arg[2] : head->ticks,
+        .offset = head->offset,
+        .g = head->g,
+        .lane = lane->order,
+        .index = (uint32_t)index,
+    };
+}
+
+static int sequence_all(struct v1_merge *merge)
+{
+    size_t capacity = (size_t)merge->index->timed + 1, count = 0;
+    merge->sequenced = malloc(capacity * sizeof *merge->sequenced);
+    if (!merge->sequenced)
+        return no_memory(merge);
+    for (size_t i = 0; i + 1 < merge->lane_count; i++) {
+        int result;
+        while ((result = decode(merge, &merge->lanes[i])) > 0 && count < capacity) {
+            merge->sequenced[count] = sequenced_head(&merge->lanes[i], count);
+            count++;
+        }
+        if (result != 0)
+            return -1;
+    }
+    qsort(merge->sequenced, count, sizeof *merge->sequenced, compare_sequenced);
+    merge->sequenced_count = count;
+    return 0;
+}
+
+/* Decodes the event again: what it is was only noted by its offset. */
+static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
+{
+    struct v1_event *ev = &merge->sequenced_event;
+    if (merge->position > 0 && rules[ev->type].effect == EFFECT_END && ev->g != 0 &&
+        ev->gs->alive && !v1_gs_end(merge->gs, ev->gs))
+        return no_memory(merge);
+    if (merge->position == merge->sequenced_count)
+        return 0;
+    const struct v1_sequenced *s = &merge->sequenced[merge->position++];
+    const struct v1_index *index = merge->index;
+    struct v1_lane *lane = &merge->lanes[s->lane];
+    lane->at = index->bytes.data + s->offset;
+    lane->end = index->bytes.data + index->end;
+    if (!decode_numbers(merge->format, lane))
+        return changed_under_us(merge, lane->at);
+    const struct v1_rule *rule = &rules[lane->head.type];
+    *ev = lane->head;
+    ev->ticks = s->ticks;
+    ev->offset = s->offset;
+    ev->g = s->g;
+    ev->lane = lane;
+    ev->proc = lane->proc;
+    ev->gs = v1_gs_get(merge->gs, s->g);
+    ev->key = rule->key == KEY_ARG ? v1_gs_get(merge->gs, ev->arg[0])
+              : rule->key == KEY_G ? ev->gs
+                                   : NULL;
+    if (!ev->gs || (rule->key == KEY_ARG && !ev->key))
+        return no_memory(merge);
+    *event = ev;
+    return 1;
+}
+
+/* MARK: Interface */
+
+static int first_head(struct v1_merge *merge, struct v1_lane *lane)
+{
+    int result = decode(merge, lane);
+    if (result > 0 && is_ready(lane))
+        frontier_push(merge, lane);
+    else if (result > 0)
+        hang(merge, lane);
+    return result;
+}
+
+static bool make_lanes(struct v1_merge *merge)
+{
+    const struct v1_index *index = merge->index;
+    merge->lane_count = index->chain_count + 1;
+    merge->lanes = calloc(merge->lane_count, sizeof *merge->lanes);
+    merge->frontier.entry = malloc(merge->lane_count * sizeof *merge->frontier.entry);
+    merge->waiting.capacity = 2 * merge->lane_count + 16;
+    if (merge->repairs->enabled)
+        merge->waiting.entry = malloc(merge->waiting.capacity * sizeof *merge->waiting.entry);
+    if (!merge->lanes || !merge->frontier.entry ||
+        (merge->repairs->enabled && !merge->waiting.entry))
+        return false;
+    for (size_t i = 0; i < merge->lane_count; i++) {
+        struct v1_lane *lane = &merge->lanes[i];
+        lane->order = (uint32_t)i;
+        lane->thread = TRAIL_NONE;
+        lane->next_batch = V1_NO_BATCH;
+        if (i < index->chain_count) {
+            lane->proc = index->chains[i].proc;
+            lane->next_batch = index->chains[i].first;
+        }
+    }
+    return true;
+}
+
+int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v1_gs *gs,
+                  struct v1_repairs *repairs, bool global_keeps_g)
+{
+    *merge = (struct v1_merge){
+        .index = index,
+        .format = index->format,
+        .gs = gs,
+        .repairs = repairs,
+        .global_keeps_g = global_keeps_g,
+    };
+    error_clear(&merge->error);
+    if (!make_lanes(merge))
+        return no_memory(merge);
+    if (merge->format->version < 7)
+        return sequence_all(merge);
+    for (size_t i = 0; i < merge->lane_count; i++)
+        if (first_head(merge, &merge->lanes[i]) < 0)
+            return -1;
+    return 0;
+}
+
+void v1_merge_fini(struct v1_merge *merge)
+{
+    free(merge->lanes);
+    free(merge->frontier.entry);
+    free(merge->waiting.entry);
+    free(merge->sequenced);
+    merge->lanes = NULL;
+    merge->frontier.entry = merge->waiting.entry = NULL;
+    merge->sequenced = NULL;
+}
+
+int v1_merge_next(struct v1_merge *merge, struct v1_event **event)
+{
+    if (merge->sequenced)
+        return next_sequenced(merge, event);
+    if (merge->emitted && finish_emitted(merge) < 0)
+        return -1;
+    if (__builtin_expect(merge->frontier.count == 0, 0)) {
+        if (merge->waiting_count == 0)
+            return 0;
+        if (!merge->repairs->enabled)
+            return fail_stuck(merge);
+        if (repair_stuck(merge) < 0)
+            return -1;
+    }
+    struct v1_lane *lane = &merge->lanes[merge->frontier.entry[0].order];
+    struct v1_event *head = &lane->head;
+    if (__builtin_expect(!v1_g_is(head->gs, head->g), 0) &&
+        !(head->gs = v1_gs_get(merge->gs, head->g)))
+        return no_memory(merge);
+    if (lane->rule->key != KEY_NONE) {
+        /* The goroutine may have changed, or ended, since the head entered the frontier. */
+        bool stale = lane->rule->key != KEY_GC && !v1_g_is(head->key, lane->key_id);
+        if (__builtin_expect(stale || !is_ready(lane), 0)) {
+            if (!merge->repairs->enabled)
+                return fail_impossible(merge, lane);
+            if (force(merge, lane) < 0)
+                return -1;
+        }
+        apply(lane);
+    }
+    merge->emitted = lane;
+    merge->position++;
+    *event = head;
+    return 1;
+}
+
+uint64_t v1_merge_done_before(const struct v1_merge *merge)
+{
+    uint64_t done = merge->index->end;
+    if (merge->sequenced) {
+        for (size_t i = (size_t)merge->position; i < merge->sequenced_count; i++)
+            if (merge->sequenced[i].offset < done)
+                done = merge->sequenced[i].offset;
+        return done;
+    }
+    for (size_t i = 0; merge->lanes && i + 1 < merge->lane_count; i++) {
+        const struct v1_lane *lane = &merge->lanes[i];
+        if (lane->place != V1_LANE_DONE && lane->turn > 0 && lane->head.offset < done)
+            done = lane->head.offset;
+    }
+    return done;
+}

@@ -1,0 +1,136 @@
+/*
+ * v1, merge: the events of all Ps in one order (§3.2 to §3.4).
+ *
+ * Each P is a lane with a cursor and one decoded event, its head. A head that starts, stops or wakes a
+ * goroutine is ready only when that goroutine (its key) has the state and sequence number that the event
+ * needs. Ready heads are in the frontier, a heap by time; the smallest is emitted and changes its key's
+ * state. A head that is not ready hangs on its key's list of waiters and is looked at again when that
+ * changed: this gives what Go has by trying all heads again after every event, at the cost of none.
+ *
+ * Equal times are decided by the order in which the Ps appear in the file (CPU samples come last), so
+ * that the same file always gives the same order. Go leaves that to chance.
+ *
+ * 1.5 files have a global sequence number instead: their events are put into an array and sorted. Such
+ * files are small and of a past age; nobody writes them any more.
+ *
+ * Repair: when no head is ready, the key of the earliest waiting one is forced into the state that
+ * the head needs.
+ */
+#ifndef TRAIL_READ_V1_MERGE_H
+#define TRAIL_READ_V1_MERGE_H
+
+#include "read/v1_g.h"
+#include "read/v1_index.h"
+
+/* An event on its way through the stages. Numbers are as in the file until a stage says otherwise. */
+struct v1_event {
+    int64_t ticks;
+    uint64_t offset;
+    uint64_t g;      /* the event's own goroutine; 0 if none */
+    struct v1_g *gs; /* its state */
+    struct v1_g *key; /* the goroutine whose state the event changes; NULL if it changes none */
+    struct v1_lane *lane; /* where it was found; NULL for CPU samples and moved events */
+    int64_t proc;
+    uint64_t arg[4];
+    uint64_t stack; /* ID in the file */
+    const uint8_t *text; /* UserLog: where the length of its message stands; else NULL */
+    uint8_t type;        /* Local variants have become the plain type */
+    uint8_t previous;    /* type of the event that changed the key's state before this one */
+};
+
+enum v1_lane_place { V1_LANE_DONE, V1_LANE_READY, V1_LANE_WAITING };
+
+struct v1_lane {
+    /* Cursor. */
+    const uint8_t *at, *end; /* of the current batch */
+    uint32_t next_batch;     /* V1_NO_BATCH: the current one is the last */
+    uint32_t order;          /* index of the lane: decides ties */
+    int64_t ticks;
+    int64_t sequence; /* 1.5: global sequence number */
+    int64_t proc;
+    uint64_t last_g; /* runs on this P as far as decoded; 0: none */
+    struct v1_g *last_gs;
+
+    /* Head. */
+    struct v1_event head;
+    const struct v1_rule *rule; /* of the head */
+    uint64_t want;              /* sequence number that it needs, if its rule asks for one */
+    uint64_t key_id;
+    uint32_t turn; /* counts heads */
+    uint8_t place; /* enum v1_lane_place */
+    struct v1_lane *next_waiter;
+
+    /* Of v1_check: what is going on on this P. */
+    bool running, stopped_world, sweeping;
+    uint64_t running_g;
+
+    /* Of v1_convert. */
+    bool seen;
+    int64_t thread;
+};
+
+struct v1_ranked {
+    int64_t ticks;
+    uint32_t order;
+    uint32_t turn;
+};
+
+struct v1_heap {
+    struct v1_ranked *entry;
+    size_t count, capacity;
+};
+
+struct v1_sequenced; /* 1.5 */
+
+/* What is done where a trace contradicts itself, and who is told. */
+struct v1_repairs {
+    bool enabled;
+    bool record; /* keep them: during one pass only */
+    uint64_t count;
+    trail_repair *list; /* time_ns and shift_ns in ticks until v1_reader converts them */
+    size_t list_count, list_capacity;
+};
+
+struct v1_merge {
+    const struct v1_index *index;
+    const struct v1_format *format;
+    struct v1_gs *gs;
+    struct v1_repairs *repairs;
+    bool global_keeps_g; /* events of GC and stopped worlds keep the P's goroutine (P2) */
+    struct v1_lane *lanes; /* one a P, and one for the CPU samples */
+    size_t lane_count;
+    size_t next_sample;
+    struct v1_heap frontier;
+    struct v1_heap waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
+    size_t waiting_count;
+    struct v1_g gc; /* GCStart has a sequence of its own */
+    struct v1_lane *emitted; /* whose head was given out last: still the top of the frontier */
+    uint64_t position;       /* events given out */
+    struct v1_sequenced *sequenced; /* 1.5 */
+    size_t sequenced_count;
+    struct v1_event sequenced_event;
+    trail_error error;
+};
+
+/* Starts from the beginning; call v1_merge_fini whatever it returns. `gs` must be as new. */
+int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v1_gs *gs,
+                  struct v1_repairs *repairs, bool global_keeps_g);
+void v1_merge_fini(struct v1_merge *merge);
+
+/*
+ * The next event, which may be changed and is valid until the next call. Returns 1, 0 at the end, -1:
+ * merge->error.
+ */
+int v1_merge_next(struct v1_merge *merge, struct v1_event **event);
+
+/* All before this offset has been given out. */
+uint64_t v1_merge_done_before(const struct v1_merge *merge);
+
+/* Adds the position of an event to an error; its time in ticks, until v1_reader converts it. */
+void v1_merge_locate(const struct v1_merge *merge, const struct v1_event *event, trail_error *err);
+
+/* Counts a repair, and keeps it if it is to be kept. `shift_ticks`: by how much a time was moved. */
+void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
+                    const struct v1_event *event, int64_t shift_ticks);
+
+#endif
