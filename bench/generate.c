@@ -19,7 +19,7 @@ static const char usage[] =
     "  --procs=N          Ps, 1 to 1024 (default 4)\n"
     "  --goroutines=N     about this many at a time, at least 16 (default 1000)\n"
     "  --stacks=N         about this many different ones (default 4000)\n"
-    "  --rate=N           events a second of trace time (default 2M)\n"
+    "  --rate=N           events a second of trace time (default: v2 2M, v1 6M)\n"
     "  -o, --output=FILE\n"
     "\n"
     "example: trail-generate --format=1.21 --size=20M -o load.trace\n";
@@ -102,8 +102,8 @@ static const struct option long_options[] = {
 int main(int argc, char **argv)
 {
     static struct sim sim;
-    sim.options = (struct options){
-        .version = 26, .seed = 1, .procs = 4, .goroutines = 1000, .stacks = 4000, .rate = 2000000};
+    sim.options =
+        (struct options){.version = 26, .seed = 1, .procs = 4, .goroutines = 1000, .stacks = 4000};
     const char *path = NULL;
     int option;
     while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {

@@ -127,9 +127,10 @@ static uint32_t pick_stack(struct sim *sim, enum site site)
 {
     size_t first = sim->program.first[site], n = sim->program.first[site + 1] - first;
     uint64_t r = rng_next(&sim->rng);
-    /* The product of three fractions: few stacks are hot, most are rare. */
+    /* The product of four fractions: few stacks are hot, most are rare. */
     uint64_t fraction = (r & 0xffff) * (r >> 16 & 0xffff) >> 16;
     fraction = fraction * (r >> 32 & 0xffff) >> 16;
+    fraction = fraction * (r >> 48) >> 16;
     return (uint32_t)(first + (fraction * n >> 16));
 }
 
@@ -291,9 +292,9 @@ static const struct {
     enum deed deed;
     unsigned weight; /* of 10,000 */
 } mix[] = {
-    {DO_WAKE, 3200},    {DO_BLOCK, 2200}, {DO_SYSCALL, 3000}, {DO_HEAP, 800},
-    {DO_GC_WORK, 300},  {DO_CREATE, 60},  {DO_END, 60},       {DO_YIELD, 60},
-    {DO_ANNOTATE, 250}, {DO_SWITCH, 60},  {DO_FOREIGN, 10},
+    {DO_WAKE, 3200},    {DO_BLOCK, 2200}, {DO_SYSCALL, 3100}, {DO_HEAP, 820},
+    {DO_GC_WORK, 300},  {DO_CREATE, 50},  {DO_END, 50},       {DO_YIELD, 59},
+    {DO_ANNOTATE, 200}, {DO_SWITCH, 20},  {DO_FOREIGN, 1},
 };
 
 static enum deed pick_deed(struct sim *sim)
@@ -362,10 +363,10 @@ static void create(struct sim *sim, struct proc *p)
     make_runnable(sim, &p->runnable, g);
 }
 
-/* A goroutine in the middle of something does not end. Returns whether it may. */
+/* Workers stay, and so does who assists: a goroutine that dies in a range is an error (§10.4). */
 static bool may_end(const struct sim *sim, const struct goroutine *g)
 {
-    return !g->worker && !g->assist && g->regions == 0 && g->task == 0 &&
+    return !g->worker && !g->assist &&
            sim->alive_count > sim->options.goroutines - sim->options.goroutines / 8;
 }
 
@@ -737,6 +738,8 @@ void sim_run(struct sim *sim)
     sim->rng.state = sim->options.seed;
     sim->writer = v2 ? &v2_writer : &v1_writer;
     sim->frequency = v2 ? 15625000 : 46875000;
+    if (sim->options.rate == 0)
+        sim->options.rate = v2 ? 2000000 : 6000000;
     sim->step = sim->frequency * sim->options.procs / sim->options.rate + 1;
     sim->now = sim->frequency * 3600;
     sim->heap = 4 << 20;
