@@ -67,6 +67,16 @@ static struct goroutine *queue_take(struct sim *sim, struct queue *queue)
     return g;
 }
 
+/* A product of six fractions: few stacks are hot, most are rare. */
+static uint32_t pick_stack(struct sim *sim, enum site site)
+{
+    size_t first = sim->program.first[site], n = sim->program.first[site + 1] - first;
+    uint64_t r = rng_next(&sim->rng), fraction = r & 0xffff;
+    for (unsigned i = 1; i < 6; i++)
+        fraction = fraction * (r >> i * 9 & 0xffff) >> 16;
+    return (uint32_t)(first + (fraction * n >> 16));
+}
+
 static struct goroutine *goroutine_new(struct sim *sim)
 {
     struct goroutine *g = sim->free;
@@ -77,9 +87,7 @@ static struct goroutine *goroutine_new(struct sim *sim)
     memset(g, 0, sizeof *g);
     g->id = ++sim->last_goroutine;
     g->last_proc = -1;
-    size_t first = sim->program.first[SITE_START];
-    g->start_stack =
-        (uint32_t)(first + rng_below(&sim->rng, sim->program.first[SITE_START + 1] - first));
+    g->start_stack = pick_stack(sim, SITE_START);
     if (sim->alive_count == sim->alive_capacity) {
         sim->alive_capacity = sim->alive_capacity ? sim->alive_capacity * 2 : 1024;
         sim->alive = must_grow(sim->alive, sim->alive_capacity * sizeof(struct goroutine *));
@@ -122,17 +130,6 @@ static void machine_put(struct sim *sim, struct machine *m)
 }
 
 /* MARK: Actions */
-
-static uint32_t pick_stack(struct sim *sim, enum site site)
-{
-    size_t first = sim->program.first[site], n = sim->program.first[site + 1] - first;
-    uint64_t r = rng_next(&sim->rng);
-    /* The product of four fractions: few stacks are hot, most are rare. */
-    uint64_t fraction = (r & 0xffff) * (r >> 16 & 0xffff) >> 16;
-    fraction = fraction * (r >> 32 & 0xffff) >> 16;
-    fraction = fraction * (r >> 48) >> 16;
-    return (uint32_t)(first + (fraction * n >> 16));
-}
 
 static void act(struct sim *sim, struct machine *m, enum act what, struct action action)
 {
