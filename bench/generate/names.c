@@ -203,9 +203,10 @@ static unsigned maker_stack(const struct maker *maker, int site, struct frame *f
     for (int i = 0; i < 5 && maker->leaf[site][i]; i++)
         frame[n++] = maker_frame(maker, maker->leaf[site][i] - 1, rng_below(rng, CALL_SITES));
     unsigned depth = site == SITE_START ? 1 : 8 + (unsigned)rng_below(rng, 23);
-    while (n < depth)
-        frame[n++] = maker_frame(maker, first_own + rng_below(rng, OWN_FUNCTIONS),
-                                 rng_below(rng, CALL_SITES));
+    while (n < depth) {
+        size_t function = first_own + rng_below(rng, OWN_FUNCTIONS);
+        frame[n++] = maker_frame(maker, function, rng_below(rng, CALL_SITES));
+    }
     return n;
 }
 

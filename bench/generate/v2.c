@@ -219,8 +219,8 @@ static void create(struct sim *sim, struct buffer *buffer, const struct action *
     struct v2 *v2 = sim->state;
     action->g->status_gen = v2->generation;
     action->g->seq = 0;
-    EVENT(buffer, V2_GoCreate, action->g->id, stack_id(sim, action->g->start_stack),
-          stack_id(sim, action->stack));
+    uint64_t start = stack_id(sim, action->g->start_stack);
+    EVENT(buffer, V2_GoCreate, action->g->id, start, stack_id(sim, action->stack));
 }
 
 static void v2_act(struct sim *sim, struct machine *m, enum act act, const struct action *action)
