@@ -51,7 +51,6 @@ struct v1_bytes {
     size_t size;
 };
 
-#define V1_MAX_NUMBERS 8
 
 struct v1_record {
     unsigned type;
