@@ -42,8 +42,8 @@ typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
  *
  * _path     regular files are mapped where that helps; a file that is cut short while it is being read
  *           may end the process with SIGBUS, as with any mapping
- * _fd       reads from the descriptor's position on; the descriptor stays the caller's and must stay
- *           open as long as the source
+ * _fd       reads from the descriptor's position on (regular files are mapped as well); the descriptor
+ *           stays the caller's and must stay open as long as the source
  * _memory   `data` must stay readable and unchanged as long as the source
  * _callback `context` is passed through
  */
@@ -110,7 +110,8 @@ typedef struct trail_walk trail_walk;
 /*
  * Walks the batches of a trace in file order. The walk uses `source` (at its start) but does not own it.
  * v2 skips the batches' data, by seeking where the source can; v1 has no sizes and lexes every record.
- * v1 records outside any batch (the footer of 1.5-1.10 files) come as batches with header_size 0.
+ * v1 records outside any batch come as batches with header_size 0: before 1.21 the frequency (and until
+ * 1.13 timer goroutines), until 1.10 also the stacks and strings that follow.
  */
 TRAIL_API trail_walk *trail_walk_open(trail_source *source, trail_error *err);
 TRAIL_API int trail_walk_version(const trail_walk *walk);
