@@ -141,7 +141,8 @@ const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const ui
 
 /* MARK: Many records */
 
-#define BLOCK 64
+#define BLOCK        64
+#define CHECKED_SIZE 9 /* a longer record may have a number of more than 64 bits */
 
 /* The top bits of eight bytes, that of the first in bit 0. */
 static inline uint64_t top_bits(uint64_t word)
@@ -186,8 +187,11 @@ run_block(const struct v1_lex *lex, unsigned extra, const uint8_t *at, uint64_t 
             uint64_t last = coded & here ? third : second;
             if (!last)
                 break;
+            unsigned next = (unsigned)__builtin_ctzll(last) + 1;
+            if (__builtin_expect(next - place > CHECKED_SIZE, 0))
+                break;
+            place = next;
             here = (last & -last) << 1;
-            place = (unsigned)__builtin_ctzll(last) + 1;
             ends = last & (last - 1);
         } else if (class == V1_LEX_LENGTH && place < BLOCK - 1) {
             unsigned next = place + 2 + at[place + 1];

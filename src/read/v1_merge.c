@@ -111,11 +111,68 @@ static struct v1_ranked rank(const struct v1_lane *lane)
     return (struct v1_ranked){lane->head.ticks, lane->order, lane->turn};
 }
 
-/* The frontier has room for every lane from the start. */
+/* MARK: Frontier: heap, or for few lanes an array sorted by time; it has room for every lane */
+
+#define FLAT_MAX 48
+
+/* A new entry comes after those of its time. */
+static void flat_insert(struct v1_heap *flat, struct v1_ranked entry)
+{
+    size_t i = flat->count++;
+    for (; i > 0 && entry.ticks < flat->entry[i - 1].ticks; i--)
+        flat->entry[i] = flat->entry[i - 1];
+    flat->entry[i] = entry;
+}
+
+/*
+ * Go <= 1.21 fills the gap of the entry that it took from the front with the last one, appends new
+ * entries and sorts anew, stably. So the last one comes before all others of its time: every time.
+ */
+static inline void flat_rotate(struct v1_heap *flat)
+{
+    size_t last = flat->count - 1;
+    struct v1_ranked entry = flat->entry[last];
+    if (__builtin_expect(last < 2 || flat->entry[last - 1].ticks != entry.ticks, 1))
+        return;
+    size_t i = last;
+    for (; i > 1 && flat->entry[i - 1].ticks == entry.ticks; i--)
+        flat->entry[i] = flat->entry[i - 1];
+    flat->entry[i] = entry;
+}
+
 static void frontier_push(struct v1_merge *merge, struct v1_lane *lane)
 {
     lane->place = V1_LANE_READY;
-    sift_up(&merge->frontier, merge->frontier.count++, rank(lane));
+    if (merge->flat)
+        flat_insert(&merge->frontier, rank(lane));
+    else
+        sift_up(&merge->frontier, merge->frontier.count++, rank(lane));
+}
+
+/* Replaces the front entry. */
+static inline void frontier_replace(struct v1_merge *merge, const struct v1_lane *lane)
+{
+    struct v1_heap *frontier = &merge->frontier;
+    struct v1_ranked entry = rank(lane);
+    if (!merge->flat) {
+        sift_down(frontier, 0, entry);
+        return;
+    }
+    size_t i = 0;
+    for (; i + 1 < frontier->count && frontier->entry[i + 1].ticks <= entry.ticks; i++)
+        frontier->entry[i] = frontier->entry[i + 1];
+    frontier->entry[i] = entry;
+}
+
+static void frontier_pop(struct v1_merge *merge)
+{
+    struct v1_heap *frontier = &merge->frontier;
+    if (!merge->flat) {
+        heap_pop(frontier);
+        return;
+    }
+    frontier->count--;
+    memmove(frontier->entry, frontier->entry + 1, frontier->count * sizeof *frontier->entry);
 }
 
 /* MARK: Errors and repairs */
@@ -344,7 +401,7 @@ static inline int decode(struct v1_merge *merge, struct v1_lane *lane)
     return resolve(merge, lane) < 0 ? -1 : 1;
 }
 
-/* MARK: Frontier */
+/* MARK: Readiness */
 
 static inline bool is_ready(const struct v1_lane *lane)
 {
@@ -433,10 +490,12 @@ static int finish_emitted(struct v1_merge *merge)
     int result = decode(merge, lane);
     if (result < 0)
         return -1;
+    if (merge->flat)
+        flat_rotate(&merge->frontier);
     if (result > 0 && is_ready(lane)) {
-        sift_down(&merge->frontier, 0, rank(lane));
+        frontier_replace(merge, lane);
     } else {
-        heap_pop(&merge->frontier);
+        frontier_pop(merge);
         lane->place = V1_LANE_DONE;
         if (result > 0)
             hang(merge, lane);
@@ -645,6 +704,7 @@ static bool make_lanes(struct v1_merge *merge)
 {
     const struct v1_index *index = merge->index;
     merge->lane_count = index->chain_count + 1;
+    merge->flat = merge->lane_count <= FLAT_MAX;
     merge->lanes = calloc(merge->lane_count, sizeof *merge->lanes);
     merge->frontier.entry = malloc(merge->lane_count * sizeof *merge->frontier.entry);
     merge->waiting.capacity = 2 * merge->lane_count + 16;

@@ -7,8 +7,11 @@
  * state. A head that is not ready hangs on its key's list of waiters and is looked at again when that
  * changed: this gives what Go has by trying all heads again after every event, at the cost of none.
  *
- * Equal times are decided by the order in which the Ps appear in the file (CPU samples come last), so
- * that the same file always gives the same order. Go leaves that to chance.
+ * Equal times: with few Ps the frontier is an array, sorted by time, and treats equal times as Go <= 1.21
+ * does (flat_rotate), so that its order is reproduced wherever it does not depend on chance: Go also
+ * looks at its Ps in random order, where here it is the order in which they appear in the file, CPU
+ * samples last. With many Ps the frontier is a heap by (time, order of the P). The same file always gives
+ * the same order.
  *
  * 1.5 files have a global sequence number instead: their events are put into an array and sorted. Such
  * files are small and of a past age; nobody writes them any more.
@@ -101,6 +104,7 @@ struct v1_merge {
     size_t lane_count;
     size_t next_sample;
     struct v1_heap frontier;
+    bool flat; /* the frontier is a sorted array, not a heap */
     struct v1_heap waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
     size_t waiting_count;
     struct v1_g gc; /* GCStart has a sequence of its own */

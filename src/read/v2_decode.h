@@ -2,9 +2,9 @@
  * v2 events on the wire (§5.3): a type byte, then as many uvarints as the type has, the first of
  * them the time since the event before. No length anywhere.
  *
- * An event is nearly always nine bytes or less. Those are decoded without a branch on the length of
- * a number where the CPU has BMI2: the eight bytes behind the type are taken as one word, the clear
- * top bits in it say where each number ends, and one instruction gathers a number's bits.
+ * An event is nearly always nine bytes or less: its numbers then lie in one 64-bit word, and the
+ * clear top bits in it say where each of them ends. Where the CPU has BMI2, one instruction gathers
+ * a number's bits from there, so that no branch depends on the length of a number.
  */
 #ifndef TRAIL_READ_V2_DECODE_H
 #define TRAIL_READ_V2_DECODE_H
@@ -17,7 +17,8 @@
 #include "wire/wire.h"
 
 struct v2_wire_event {
-    uint64_t ticks; /* since the event before */
+    uint64_t word, ends; /* packed: the eight bytes behind the type; the top bits of last bytes */
+    uint64_t ticks;      /* since the event before */
     uint64_t arg[V2_MAX_ARGS - 1];
     uint8_t type;
 };
@@ -26,47 +27,48 @@ struct v2_wire_event {
 extern const uint8_t v2_numbers_of[256];
 
 /*
- * A decoder takes the event at `at`, before `end` (at < end). It returns where the event ends, or
- * NULL if it is malformed: v2_decode_problem says how. This one does any event, number by number.
+ * Decodes the event at `at`, before `end` (at < end), number by number into ticks and arg. Returns
+ * where it ends, or NULL if it is malformed: v2_decode_problem says how.
  */
 const uint8_t *v2_decode_any(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event);
 
 /* Why the event at `at` is malformed; writes into `message`. */
 void v2_decode_problem(const uint8_t *at, const uint8_t *end, char *message, size_t size);
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef __BMI2__
 #include <immintrin.h>
-#define V2_DECODE_BMI2 1
-#define V2_BMI2        __attribute__((target("bmi,bmi2")))
+
+#define V2_TOP_BITS UINT64_C(0x8080808080808080)
+
+/* Number i of a packed event. */
+static inline __attribute__((always_inline)) uint64_t v2_word_number(uint64_t word, uint64_t ends,
+                                                                     unsigned i)
+{
+    uint64_t before = 0;
+    for (unsigned k = 0; k < i; k++) {
+        before = _blsmsk_u64(ends);
+        ends = _blsr_u64(ends);
+    }
+    return _pext_u64(word, (before ^ _blsmsk_u64(ends)) & ~V2_TOP_BITS);
+}
 
 /*
- * `ends` has a bit at the top of each number's last byte. For number i, `upto` covers the word from
- * its start to there, so that two of them differ in exactly the number's bytes.
+ * Packs the event at `at` if it is of the short kind and sets all but arg. Returns where it ends,
+ * NULL if it is not or is malformed.
  */
-V2_BMI2 static inline __attribute__((always_inline)) const uint8_t *
-v2_decode_bmi2(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)
+static inline __attribute__((always_inline)) const uint8_t *
+v2_decode_packed(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)
 {
-    const uint64_t top_bits = UINT64_C(0x8080808080808080);
-    uint64_t word;
     unsigned numbers = v2_numbers_of[*at];
     if (__builtin_expect(end - at < 9 || numbers == 0, 0))
-        return v2_decode_any(at, end, event);
-    memcpy(&word, at + 1, sizeof word);
-    uint64_t ends = ~word & top_bits;
-    uint64_t last = _pdep_u64(UINT64_C(1) << (numbers - 1), ends);
-    if (__builtin_expect(last == 0, 0))
-        return v2_decode_any(at, end, event);
-    uint64_t upto = _blsmsk_u64(ends);
+        return NULL;
+    memcpy(&event->word, at + 1, sizeof event->word);
     event->type = *at;
-    event->ticks = _pext_u64(word, upto & ~top_bits);
-    for (unsigned i = 0; i < 3; i++) {
-        ends = _blsr_u64(ends);
-        uint64_t next = _blsmsk_u64(ends);
-        event->arg[i] = _pext_u64(word, (upto ^ next) & ~top_bits);
-        upto = next;
-    }
-    if (__builtin_expect(numbers == V2_MAX_ARGS, 0))
-        event->arg[3] = _pext_u64(word, (upto ^ _blsmsk_u64(_blsr_u64(ends))) & ~top_bits);
+    event->ends = ~event->word & V2_TOP_BITS;
+    uint64_t last = _pdep_u64(UINT64_C(1) << (numbers - 1), event->ends);
+    if (__builtin_expect(last == 0, 0))
+        return NULL;
+    event->ticks = v2_word_number(event->word, event->ends, 0);
     return at + 2 + (_tzcnt_u64(last) >> 3);
 }
 #endif

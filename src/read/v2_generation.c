@@ -8,6 +8,7 @@
 #include "base/varint.h"
 #include "read/source.h"
 #include "read/v2_batch.h"
+#include "read/v2_order.h"
 #include "wire/wire.h"
 
 #define READ_STEP ((size_t)256 * 1024)

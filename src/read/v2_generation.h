@@ -73,13 +73,6 @@ enum v2_load {
  * calls. */
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err);
 
-/* Nanoseconds of a number of ticks: trunc(ticks * ns_per_tick), as Go computes it on amd64. */
-static inline int64_t v2_ticks_to_ns(double ns_per_tick, uint64_t ticks)
-{
-    double ns = (double)ticks * ns_per_tick;
-    return ns < 0x1p63 ? (int64_t)ns : INT64_MIN;
-}
-
 void v2_generation_free(struct v2_generation *generation);
 
 #endif

@@ -77,7 +77,7 @@ enum v2_gc { V2_GC_UNDETERMINED, V2_GC_NOT_RUNNING, V2_GC_RUNNING };
 
 /*
  * A thread's place in one of its batches, at an event that is decoded but not taken. `last_ns` is
- * the event's time; a value of 0 stands for "take that of the batch" (§6.2).
+ * the event's time (§6.2).
  */
 struct v2_cursor {
     const uint8_t *at, *end; /* what is left of the batch, behind the event */
@@ -87,7 +87,8 @@ struct v2_cursor {
     struct v2_m *m;
     int64_t thread;
     int64_t batch_ns; /* time of the batch */
-    uint32_t batch;   /* the reader's index of it */
+    uint32_t batch;   /* the reader's index of the next one */
+    bool packed;      /* wire.arg is not set: the arguments are in wire.word */
 };
 
 /* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31, else 0. */
@@ -96,18 +97,18 @@ struct v2_clock {
     uint64_t exact;
 };
 
-/* Why a run ended. */
-enum v2_run {
-    V2_RUN_LIMIT,  /* the cursor's next event is later than the limit, or the output is full */
-    V2_RUN_END,    /* the cursor's batch is at its end */
-    V2_RUN_WAIT,   /* the cursor's event has to wait for another thread's */
-    V2_RUN_FAILED, /* *order->error is set, without its position: the cursor's event is at fault */
-    V2_RUN_MALFORMED /* the bytes at cursor->event are no event; the one before it is not emitted */
-};
+/* Nanoseconds of a number of ticks: trunc(ticks * ns_per_tick), as Go computes it on amd64. */
+static inline int64_t v2_ticks_to_ns(double ns_per_tick, uint64_t ticks)
+{
+    double ns = (double)ticks * ns_per_tick;
+    return ns < 0x1p63 ? (int64_t)ns : INT64_MIN;
+}
 
-struct v2_order;
-typedef enum v2_run v2_run_fn(struct v2_order *order, struct v2_cursor *cursor, int64_t limit_ns,
-                              const trail_event *full);
+enum v2_step {
+    V2_ADVANCED,
+    V2_WAIT,  /* another thread's event must come first */
+    V2_FAILED /* *order->error is set, without its position */
+};
 
 /* Owned by a reader, one thread. Zero-initialised is not ready: v2_order_init. */
 struct v2_order {
@@ -125,7 +126,6 @@ struct v2_order {
     struct slab g_slab, p_slab, m_slab, task_slab;
     struct v2_m nobody; /* stands for "no thread": never binds anything for longer than a step */
     trail_error *error;
-    v2_run_fn *run; /* the fastest for this CPU */
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
@@ -141,20 +141,9 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
 /*
- * Decodes the first event of the batch that the cursor stands before (at < end). False: it is
- * malformed.
+ * Offers the cursor's event to the model. ADVANCED: what it means is at order->out, which has moved
+ * on, and each event is later than the one before it.
  */
-bool v2_cursor_start(const struct v2_order *order, struct v2_cursor *cursor);
-
-/*
- * Takes events of one thread, one after another, and emits what they mean at order->out, until one
- * of the reasons above. Goes on while the next event is not later than `limit_ns` and order->out is
- * before `full`.
- */
-static inline enum v2_run v2_order_run(struct v2_order *order, struct v2_cursor *cursor,
-                                       int64_t limit_ns, const trail_event *full)
-{
-    return order->run(order, cursor, limit_ns, full);
-}
+enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);
 
 #endif

@@ -1,14 +1,7 @@
 /*
- * v2 reader: merges the threads of a generation into one stream of events (§6.4).
- *
- * A cursor stands at the next event of each thread. The cursors form a binary min-heap by that
- * event's time. The head is offered to the model (v2_order); if it has to wait, the others are
- * offered in order of time. When times are equal the shape of the heap decides, so it is kept
- * exactly as Go keeps it: sift up, else down; children replace their parent only when strictly
- * smaller.
- *
- * Delivered times are strictly increasing, Sync events included: a time that is not later than the
- * last one delivered becomes last + 1.
+ * v2 reader: generations one after another, each with its Sync event, its CPU samples and the
+ * events of its threads merged (v2_merge.h). Delivered times are strictly increasing, Sync events
+ * included: a time that is not later than the last one delivered becomes last + 1.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,20 +12,11 @@
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v2_generation.h"
-#include "read/v2_order.h"
+#include "read/v2_merge.h"
 #include "wire/wire.h"
-
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
 #define BATCH_EVENTS 128
-
-/* An entry of the frontier, the heap: the time lies beside, so that sifting stays in one array. */
-struct v2_head {
-    int64_t time_ns;
-    struct v2_cursor *cursor;
-};
 
 enum v2_phase {
     PHASE_LOAD,   /* a generation has to be loaded */
@@ -47,8 +31,9 @@ struct v2_reader {
     struct v2_order order;
     struct v2_cursor *cursors;
     size_t cursor_count, cursor_capacity;
-    struct v2_head *frontier;
-    size_t frontier_count, frontier_capacity;
+    struct v2_frontier frontier;
+    size_t frontier_capacity;
+    v2_merge_fn *merge;
     size_t next_sample;
     uint64_t syncs;
     enum v2_phase phase;
@@ -61,69 +46,7 @@ static struct v2_reader *v2(trail_reader *reader)
     return (struct v2_reader *)reader;
 }
 
-/* MARK: The heap */
-
-static size_t sift_up(struct v2_head *heap, size_t i)
-{
-    while (i > 0 && heap[(i - 1) / 2].time_ns > heap[i].time_ns) {
-        struct v2_head parent = heap[(i - 1) / 2];
-        heap[(i - 1) / 2] = heap[i];
-        heap[i] = parent;
-        i = (i - 1) / 2;
-    }
-    return i;
-}
-
-static void sift_down(struct v2_head *heap, size_t count, size_t i)
-{
-    struct v2_head moving = heap[i];
-    for (;;) {
-        size_t left = 2 * i + 1, smallest = i;
-        int64_t time = moving.time_ns;
-        if (left < count && heap[left].time_ns < time) {
-            smallest = left;
-            time = heap[left].time_ns;
-        }
-        if (left + 1 < count && heap[left + 1].time_ns < time)
-            smallest = left + 1;
-        if (smallest == i)
-            break;
-        heap[i] = heap[smallest];
-        i = smallest;
-    }
-    heap[i] = moving;
-}
-
-static void heap_update(struct v2_head *heap, size_t count, size_t i)
-{
-    if (sift_up(heap, i) == i)
-        sift_down(heap, count, i);
-}
-
-/* The entry goes to the root as if it were the smallest, and from there out. */
-static void heap_remove(struct v2_reader *r, size_t i)
-{
-    struct v2_head *heap = r->frontier;
-    for (; i > 0; i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[0] = heap[--r->frontier_count];
-    if (r->frontier_count > 0)
-        sift_down(heap, r->frontier_count, 0);
-}
-
-/* A stable order by time; a sorted array is a heap too. */
-static void heap_sort_stable(struct v2_head *heap, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        struct v2_head moving = heap[i];
-        size_t j = i;
-        for (; j > 0 && heap[j - 1].time_ns > moving.time_ns; j--)
-            heap[j] = heap[j - 1];
-        heap[j] = moving;
-    }
-}
-
-/* MARK: Decoding */
+/* MARK: Cursors */
 
 static void set_position(struct v2_reader *r, const struct v2_cursor *c)
 {
@@ -159,8 +82,7 @@ static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
         c->at = g->buffer + batch->at;
         c->end = c->at + batch->size;
         c->batch_ns = v2_ticks_to_ns(g->ns_per_tick, batch->time);
-        c->last_ns = 0;
-        return v2_cursor_start(&r->order, c) ? 1 : bad_event(r, c);
+        return v2_cursor_start(&r->order.clock, c) ? 1 : bad_event(r, c);
     }
     return 0;
 }
@@ -223,26 +145,25 @@ static int by_first_batch(const void *a, const void *b)
 /* Puts every cursor at its first event and into the frontier, in order of first appearance. */
 static int fill_frontier(struct v2_reader *r)
 {
+    struct v2_frontier *f = &r->frontier;
     if (r->frontier_capacity < r->cursor_count) {
-        struct v2_head *frontier = realloc(r->frontier, r->cursor_count * sizeof *frontier);
-        if (!frontier)
+        struct v2_head *heads = realloc(f->heads, r->cursor_count * sizeof *heads);
+        if (!heads)
             return out_of_memory(r);
-        r->frontier = frontier;
+        f->heads = heads;
         r->frontier_capacity = r->cursor_count;
     }
     for (size_t i = 0; i < r->cursor_count; i++)
-        r->frontier[i].cursor = &r->cursors[i];
-    qsort(r->frontier, r->cursor_count, sizeof *r->frontier, by_first_batch);
-    r->frontier_count = 0;
+        f->heads[i].cursor = &r->cursors[i];
+    qsort(f->heads, r->cursor_count, sizeof *f->heads, by_first_batch);
+    f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
-        struct v2_cursor *c = r->frontier[i].cursor;
+        struct v2_cursor *c = f->heads[i].cursor;
         int started = next_batch_of(r, c);
         if (started < 0)
             return -1;
-        if (started == 0)
-            continue;
-        r->frontier[r->frontier_count] = (struct v2_head){.time_ns = c->last_ns, .cursor = c};
-        sift_up(r->frontier, r->frontier_count++);
+        if (started > 0)
+            v2_frontier_push(f, c);
     }
     return 0;
 }
@@ -327,7 +248,7 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
 /* No thread can go on: says which event is the earliest and what it would need. */
 static int stuck(struct v2_reader *r)
 {
-    const struct v2_cursor *c = r->frontier[0].cursor;
+    const struct v2_cursor *c = r->frontier.heads[0].cursor;
     const struct v2_type_info *type = &v2_types[c->wire.type];
     char args[160] = "";
     size_t n = 0;
@@ -337,72 +258,52 @@ static int stuck(struct v2_reader *r)
     error_set(&r->base.error, TRAIL_INCONSISTENT,
               "broken trace: failed to advance: frontier: %zu threads wait, the earliest is M "
               "%" PRId64 " [%s time=%" PRId64 "%s]",
-              r->frontier_count, c->thread, type->name, c->last_ns, args);
+              r->frontier.count, c->thread, type->name, c->last_ns, args);
     return failed_at(r, c);
 }
 
-/* What came of a run of the cursor in entry i, other than that it has to wait. -1 on an error. */
-static int after_run(struct v2_reader *r, size_t i, enum v2_run run)
+/* The batch of entry i is at its end: its thread goes on with the next one, or leaves. */
+static int end_of_batch(struct v2_reader *r, size_t i)
 {
-    struct v2_cursor *c = r->frontier[i].cursor;
-    if (UNLIKELY(run == V2_RUN_FAILED))
+    int next = next_batch_of(r, r->frontier.heads[i].cursor);
+    if (next > 0)
+        v2_frontier_update(&r->frontier, i);
+    else
+        v2_frontier_remove(&r->frontier, i);
+    return next < 0 ? -1 : 0;
+}
+
+/* Delivers events of the frontier, up to the next CPU sample. */
+static int merge_events(struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    const trail_event *full = r->events + BATCH_EVENTS;
+    int64_t until_ns =
+        r->next_sample < g->sample_count ? g->samples[r->next_sample].time_ns : INT64_MAX;
+    size_t which;
+    enum v2_merge merged = r->merge(&r->order, &r->frontier, until_ns, full, &which);
+    struct v2_cursor *c = r->frontier.heads[which].cursor;
+    switch (merged) {
+    case V2_MERGE_PAUSE:
+        break;
+    case V2_MERGE_END:
+        return end_of_batch(r, which);
+    case V2_MERGE_STUCK:
+        return stuck(r);
+    case V2_MERGE_FAILED:
         return failed_at(r, c);
-    if (UNLIKELY(run == V2_RUN_MALFORMED))
+    case V2_MERGE_MALFORMED:
         return bad_event(r, c);
-    if (run == V2_RUN_END) {
-        int next = next_batch_of(r, c);
-        if (next <= 0) {
-            heap_remove(r, i);
-            return next;
-        }
     }
-    r->frontier[i].time_ns = c->last_ns;
-    heap_update(r->frontier, r->frontier_count, i);
     return 0;
-}
-
-/* The head has to wait: offers the others in order of time, and takes one event. */
-static int run_another(struct v2_reader *r)
-{
-    r->frontier[0].time_ns = r->frontier[0].cursor->last_ns;
-    heap_sort_stable(r->frontier, r->frontier_count);
-    for (size_t i = 1; i < r->frontier_count; i++) {
-        enum v2_run run = v2_order_run(&r->order, r->frontier[i].cursor, INT64_MIN, r->events);
-        if (run != V2_RUN_WAIT)
-            return after_run(r, i, run);
-    }
-    return stuck(r);
-}
-
-/*
- * The time up to which the head of the frontier stays the head and no CPU sample comes first: so
- * long its thread's events follow one another without a look at the heap.
- */
-static int64_t head_limit(const struct v2_reader *r)
-{
-    int64_t limit = INT64_MAX;
-    for (size_t i = 1; i <= 2 && i < r->frontier_count; i++)
-        if (r->frontier[i].time_ns < limit)
-            limit = r->frontier[i].time_ns;
-    if (r->next_sample < r->generation.sample_count &&
-        r->generation.samples[r->next_sample].time_ns < limit)
-        limit = r->generation.samples[r->next_sample].time_ns;
-    return limit;
-}
-
-/* Delivers events of the head's thread until another's turn comes, or one of another thread. */
-static int run_head(struct v2_reader *r)
-{
-    enum v2_run run =
-        v2_order_run(&r->order, r->frontier[0].cursor, head_limit(r), r->events + BATCH_EVENTS);
-    return run == V2_RUN_WAIT ? run_another(r) : after_run(r, 0, run);
 }
 
 static bool sample_comes_first(const struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
     return r->next_sample < g->sample_count &&
-           (r->frontier_count == 0 || g->samples[r->next_sample].time_ns < r->frontier[0].time_ns);
+           (r->frontier.count == 0 ||
+            g->samples[r->next_sample].time_ns < r->frontier.heads[0].time_ns);
 }
 
 /* Delivers events until the batch is full or the generation at its end. Returns -1 on an error. */
@@ -411,8 +312,8 @@ static int merge(struct v2_reader *r)
     while (r->order.out < r->events + BATCH_EVENTS) {
         if (sample_comes_first(r)) {
             deliver_sample(r);
-        } else if (r->frontier_count > 0) {
-            if (run_head(r) < 0)
+        } else if (r->frontier.count > 0) {
+            if (merge_events(r) < 0)
                 return -1;
         } else {
             r->base.stats.generations++;
@@ -468,7 +369,7 @@ static void v2_close(trail_reader *reader)
     v2_generation_free(&r->generation);
     tables_free(&reader->tables);
     free(r->cursors);
-    free(r->frontier);
+    free(r->frontier.heads);
     free(r);
 }
 
@@ -494,6 +395,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.source = source;
     r->generation.tables = &r->base.tables;
     r->generation.offset = WIRE_HEADER_SIZE;
+    r->merge = v2_merge_best();
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0) {
         v2_close(&r->base);

@@ -1,0 +1,58 @@
+# Which packages of Debian 12 are needed for what, and the one function that installs them. Sourced by
+# ./try, ./test and .ci/run.
+
+packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev libdw-dev libelf-dev"
+packages_test="libcmocka-dev python3 golang-go gzip zstd xz-utils"
+packages_lint="clang clang-tidy clang-format cppcheck"
+packages_s390x="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user"
+packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+
+say() {
+    printf '\n== %s\n' "$*"
+}
+
+# Prints those of the packages that are not installed.
+packages_missing() {
+    for package in "$@"; do
+        status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+        [ "$status" = installed ] || printf '%s ' "$package"
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "This needs root or sudo: $*" >&2
+        return 1
+    fi
+}
+
+# Installs what is missing; does nothing, and asks for nothing, when all is there.
+packages_install() {
+    missing=$(packages_missing "$@")
+    [ -n "$missing" ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        echo "Please install what these packages of Debian 12 contain: $missing" >&2
+        return 1
+    fi
+    say "Installing $missing"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null
+    # shellcheck disable=SC2086
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $missing </dev/null
+}
+
+# Prints the newest Go toolchain of the system; fails if there is none.
+find_go() {
+    for go in /usr/lib/go-1.23/bin/go /usr/lib/go-1.22/bin/go /usr/lib/go-1.21/bin/go go \
+        /usr/lib/go-1.19/bin/go; do
+        if command -v "$go" >/dev/null; then
+            command -v "$go"
+            return 0
+        fi
+    done
+    return 1
+}
