@@ -56,18 +56,23 @@ static bool idtable_put(struct idtable *table, uint64_t id, uint32_t handle)
         return false;
     table->count++;
     if (id < table->dense_size) {
-        table->dense[id] = handle;
+        table->dense[id] = handle + 1;
         return true;
     }
-    return idmap_put(&table->sparse, id, (void *)(uintptr_t)handle);
+    return idmap_put(&table->sparse, id, (void *)((uintptr_t)handle + 1));
 }
 
-static void idtable_clear(struct idtable *table)
+/* Empty but for ID 0, which has handle 0. */
+static bool idtable_clear(struct idtable *table)
 {
     if (table->dense)
         memset(table->dense, 0, table->dense_size * sizeof *table->dense);
+    else if (!dense_grow(table, 0))
+        return false;
+    table->dense[0] = 1;
     idmap_clear(&table->sparse);
     table->count = 0;
+    return true;
 }
 
 static void idtable_free(struct idtable *table)
@@ -101,8 +106,8 @@ static bool push_stack(struct tables *t, uint64_t id, size_t count)
 
 bool tables_reset(struct tables *t)
 {
-    idtable_clear(&t->string_ids);
-    idtable_clear(&t->stack_ids);
+    if (!idtable_clear(&t->string_ids) || !idtable_clear(&t->stack_ids))
+        return false;
     idmap_clear(&t->pc_frames);
     arena_reset(&t->extra);
     t->string_count = t->stack_count = t->frame_count = 0;

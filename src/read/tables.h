@@ -19,9 +19,9 @@
 /* From IDs of the file to handles: a plain array while IDs are dense, a map for those that are not.
  */
 struct idtable {
-    uint32_t *dense; /* 0: not defined */
+    uint32_t *dense; /* handle + 1; 0: not defined. Entry 0 is always defined */
     size_t dense_size;
-    struct idmap sparse; /* values are handles as pointers */
+    struct idmap sparse; /* values are handle + 1 as pointers */
     size_t count;
 };
 
@@ -80,12 +80,13 @@ trail_string_handle tables_extra_string(struct tables *tables, const char *data,
 
 static inline bool idtable_find(const struct idtable *table, uint64_t id, uint32_t *handle)
 {
-    if (id < table->dense_size) {
-        *handle = table->dense[id];
-        return *handle != 0 || id == 0;
-    }
-    *handle = id == 0 ? 0 : (uint32_t)(uintptr_t)idmap_find(&table->sparse, id);
-    return *handle != 0 || id == 0;
+    uint32_t entry = 0;
+    if (__builtin_expect(id < table->dense_size, 1))
+        entry = table->dense[id];
+    else
+        entry = (uint32_t)(uintptr_t)idmap_find(&table->sparse, id);
+    *handle = entry ? entry - 1 : 0;
+    return entry != 0;
 }
 
 /* The handle of an ID of the file; false (and handle 0) if it is not defined. */

@@ -76,7 +76,7 @@ COMMON struct v2_p *find_p(const struct v2_order *order, int64_t id)
 COMMON struct v2_g *current_g(const struct step *s)
 {
     struct v2_g *g = s->m->g;
-    if (LIKELY(g && g->id == s->now.g && g->alive))
+    if (LIKELY(g && g->id == s->now.g))
         return g;
     return find_g(s->order, s->now.g);
 }
@@ -135,14 +135,19 @@ COMMON enum v2_step unmet(struct step *s, unsigned needs)
     return fail(s, "%s: expected no goroutine but had one", type_name(s));
 }
 
+/* Who has a P or a goroutine has a thread, so that need not be asked. */
 COMMON bool met(const struct step *s, unsigned needs)
 {
     const struct context *now = &s->now;
-    return !(((needs & NEED_M) && now->m == TRAIL_NONE) ||
-             ((needs & NEED_P) && now->p == TRAIL_NONE) ||
-             ((needs & NEED_NO_P) && now->p != TRAIL_NONE) ||
-             ((needs & NEED_G) && now->g == TRAIL_NONE) ||
-             ((needs & NEED_NO_G) && now->g != TRAIL_NONE));
+    if ((needs & NEED_M) && !(needs & (NEED_P | NEED_G)) && now->m == TRAIL_NONE)
+        return false;
+    if ((needs & NEED_P) && now->p == TRAIL_NONE)
+        return false;
+    if ((needs & NEED_NO_P) && now->p != TRAIL_NONE)
+        return false;
+    if ((needs & NEED_G) && now->g == TRAIL_NONE)
+        return false;
+    return !((needs & NEED_NO_G) && now->g != TRAIL_NONE);
 }
 
 #define REQUIRE(s, needs)                                                                          \

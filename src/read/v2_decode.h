@@ -60,12 +60,13 @@ static inline __attribute__((always_inline)) const uint8_t *
 v2_decode_packed(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)
 {
     unsigned numbers = v2_numbers_of[*at];
-    if (__builtin_expect(end - at < 9 || numbers == 0, 0))
+    if (__builtin_expect(end - at < 9, 0))
         return NULL;
     memcpy(&event->word, at + 1, sizeof event->word);
     event->type = *at;
     event->ends = ~event->word & V2_TOP_BITS;
-    uint64_t last = _pdep_u64(UINT64_C(1) << (numbers - 1), event->ends);
+    /* No type has 0 numbers and is timed; the shift by 63 then asks for an end that no word has. */
+    uint64_t last = _pdep_u64(UINT64_C(1) << ((numbers - 1) & 63), event->ends);
     if (__builtin_expect(last == 0, 0))
         return NULL;
     event->ticks = v2_word_number(event->word, event->ends, 0);

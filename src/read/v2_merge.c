@@ -17,7 +17,7 @@
 /* On Linux a tick is 64 ns, and integers give the same as Go's floating point. */
 COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
 {
-    if (LIKELY(clock->exact != 0 && ticks <= UINT32_MAX))
+    if (LIKELY(ticks <= clock->exact_until))
         return (int64_t)(ticks * clock->exact);
     return v2_ticks_to_ns(clock->ns_per_tick, ticks);
 }
@@ -34,9 +34,10 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
     c->event = at;
 #ifdef V2_WORD_ARGS
     const uint8_t *next = v2_decode_packed(at, c->end, &c->wire);
-    c->packed = next != NULL;
-    if (UNLIKELY(!next))
+    if (UNLIKELY(!next)) {
         next = v2_decode_any(at, c->end, &c->wire);
+        c->wire.type = 0; /* not packed, so no common handler may take it */
+    }
 #else
     const uint8_t *next = v2_decode_any(at, c->end, &c->wire);
 #endif
@@ -49,10 +50,6 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
 /* Offers the cursor's event to the model. */
 COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns)
 {
-#ifdef V2_WORD_ARGS
-    if (UNLIKELY(!c->packed))
-        return v2_order_advance_any(order, c);
-#endif
     struct step s = step_of(order, c, true);
     s.time_ns = time_ns;
     enum v2_step step = handle_common(&s);
@@ -145,9 +142,9 @@ enum v2_merge MERGE(struct v2_order *order, struct v2_frontier *frontier, int64_
 #ifndef __BMI2__
 bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor)
 {
-    cursor->packed = false;
     cursor->last_ns = cursor->batch_ns;
     const uint8_t *at = decode_next(clock, cursor, cursor->at, &cursor->last_ns);
+    cursor->wire.type = 0; /* see decode_next */
     if (at)
         cursor->at = at;
     return at != NULL;

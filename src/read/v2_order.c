@@ -186,7 +186,6 @@ struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
         return NULL;
     }
     g->id = id;
-    g->alive = true;
     g->status = (uint8_t)status;
     set_seq(o, &g->seq, 0);
     return g;
@@ -197,7 +196,7 @@ void v2_destroy_g(struct v2_order *o, struct v2_g *g)
     idmap_remove(&o->gs, (uint64_t)g->id);
     drop_regions(g);
     free(g->ranges.items);
-    g->alive = false;
+    g->id = TRAIL_NONE;
     slab_put(&o->g_slab, g);
 }
 
@@ -848,12 +847,14 @@ static enum v2_step handle_any(struct step *s)
 
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
 {
+    struct v2_wire_event wire; /* the cursor's is packed, or of no type: see v2_merge.c */
     if (UNLIKELY(order->initial_generation == 0))
         order->initial_generation = order->generation;
-    (void)v2_decode_any(c->event, c->end,
-                        &c->wire); /* the merge may have left the numbers packed */
+    (void)v2_decode_any(c->event, c->end, &wire);
     c->m->seen = true;
     struct step s = step_of(order, c, false);
+    s.wire = &wire;
+    s.type = wire.type;
     enum v2_step step = handle_any(&s);
     order->nobody.g_id = TRAIL_NONE;
     order->nobody.p_id = TRAIL_NONE;
@@ -912,6 +913,7 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
     order->clock = (struct v2_clock){
         .ns_per_tick = ns_per_tick,
         .exact = whole ? (uint64_t)ns_per_tick : 0,
+        .exact_until = whole ? UINT32_MAX : 0,
     };
     order->generation = generation;
     for (int i = 0; i < TRAIL_RANGES; i++) {

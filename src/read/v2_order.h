@@ -40,8 +40,7 @@ struct v2_seq {
 
 struct v2_g {
     void *link; /* of the slab; nothing else may be here */
-    int64_t id;
-    bool alive; /* false once destroyed: an M may still hold a stale pointer, see v2_m */
+    int64_t id; /* TRAIL_NONE once destroyed: an M may still hold a stale pointer, see v2_m */
     uint8_t status;
     struct v2_seq seq;
     struct v2_ranges ranges;
@@ -88,13 +87,13 @@ struct v2_cursor {
     int64_t thread;
     int64_t batch_ns; /* time of the batch */
     uint32_t batch;   /* the reader's index of the next one */
-    bool packed;      /* wire.arg is not set: the arguments are in wire.word */
 };
 
-/* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31, else 0. */
+/* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31. */
 struct v2_clock {
     double ns_per_tick;
     uint64_t exact;
+    uint64_t exact_until; /* up to so many ticks `exact` may be used */
 };
 
 /* Nanoseconds of a number of ticks: trunc(ticks * ns_per_tick), as Go computes it on amd64. */

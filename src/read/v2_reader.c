@@ -249,12 +249,14 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
 static int stuck(struct v2_reader *r)
 {
     const struct v2_cursor *c = r->frontier.heads[0].cursor;
-    const struct v2_type_info *type = &v2_types[c->wire.type];
+    const struct v2_type_info *type = &v2_types[*c->event];
+    struct v2_wire_event wire;
     char args[160] = "";
     size_t n = 0;
+    (void)v2_decode_any(c->event, c->end, &wire);
     for (unsigned i = 1; i < type->args && n < sizeof args; i++)
         n += (size_t)snprintf(args + n, sizeof args - n, " %s=%" PRIu64, type->arg[i],
-                              c->wire.arg[i - 1]);
+                              wire.arg[i - 1]);
     error_set(&r->base.error, TRAIL_INCONSISTENT,
               "broken trace: failed to advance: frontier: %zu threads wait, the earliest is M "
               "%" PRId64 " [%s time=%" PRId64 "%s]",
