@@ -42,8 +42,8 @@ typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
  *
  * _path     regular files are mapped where that helps; a file that is cut short while it is being read
  *           may end the process with SIGBUS, as with any mapping
- * _fd       reads from the descriptor's position on; the descriptor stays the caller's and must stay
- *           open as long as the source
+ * _fd       reads from the descriptor's position on (regular files are mapped as well); the descriptor
+ *           stays the caller's and must stay open as long as the source
  * _memory   `data` must stay readable and unchanged as long as the source
  * _callback `context` is passed through
  */

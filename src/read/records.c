@@ -37,7 +37,7 @@ struct trail_records {
     uint64_t *numbers;
     size_t capacity;
     struct v1_lex lex;
-    const char *v1_names[V1_TYPES][V1_MAX_NUMBERS];
+    const char *v1_names[V1_TYPES][V1_NAMED_NUMBERS];
     trail_record record;
     void (*before_wait)(void *context);
     void *context;
@@ -146,7 +146,7 @@ static enum decoded v2_decode(trail_records *r)
 static void v1_name_numbers(trail_records *r)
 {
     for (unsigned type = 1; type < V1_TYPES; type++)
-        for (unsigned i = 0; i < V1_MAX_NUMBERS; i++)
+        for (unsigned i = 0; i < V1_NAMED_NUMBERS; i++)
             r->v1_names[type][i] = v1_number_name(type, r->version, i);
 }
 

@@ -47,7 +47,8 @@ const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const ui
 
 /*
  * Passes over records up to the first that is a V1_LEX_STOP, or damaged or cut off, or to the end.
- * Returns where that is, and adds the number of records to *count. About 3.7 ns a record of 3 bytes.
+ * Returns where that is, and adds the number of records to *count. About 3.7 ns a record of 3
+ * bytes.
  */
 const uint8_t *v1_lex_run(const struct v1_lex *lex, const uint8_t *at, const uint8_t *end,
                           uint64_t *count);

@@ -21,8 +21,7 @@
 #include "read/source.h"
 #include "read/v1_lex.h"
 
-#define WINDOW_SIZE   ((size_t)256 << 10)
-#define V2_HEADER_MAX ((size_t)2 + 4 * UVARINT_MAX_SIZE)
+#define WINDOW_SIZE ((size_t)256 << 10) /* more than any batch of v2 */
 
 struct trail_walk {
     trail_source *source;
@@ -165,20 +164,34 @@ static bool v2_is_batch(uint8_t type, int version)
                                      v2_type_known(type, version));
 }
 
-static int v2_next(trail_walk *walk, trail_batch *batch)
+/* Decodes what begins a batch, from the bytes that are there. False on an error: walk->error. */
+static bool v2_begin(trail_walk *walk, trail_batch *batch)
 {
-    if (!window_fill(walk, V2_HEADER_MAX))
-        return -1;
-    if (walk->at == walk->end)
-        return 0;
     uint8_t type = *walk->at;
     if (!v2_is_batch(type, walk->version)) {
         error_set(&walk->error, TRAIL_CORRUPT, "expected batch event, got event %u", type);
-        return walk_fail(walk, batch);
+        return false;
     }
     batch->header_size = 1;
-    if (type != V2_EndOfGeneration && !v2_header(walk, type, batch))
-        return walk_fail(walk, batch);
+    return type == V2_EndOfGeneration || v2_header(walk, type, batch);
+}
+
+static int v2_next(trail_walk *walk, trail_batch *batch)
+{
+    /* Waits for no more bytes than the header turns out to need: they may be long in coming. */
+    for (size_t want = 1;;) {
+        if (!window_fill(walk, want))
+            return -1;
+        size_t have = (size_t)(walk->end - walk->at);
+        if (have == 0)
+            return 0;
+        if (have >= want && v2_begin(walk, batch))
+            break;
+        if (have < want || walk->error.code != TRAIL_TRUNCATED)
+            return walk_fail(walk, batch);
+        want = have + 1;
+    }
+    uint8_t type = *walk->at;
     if (!v2_data(walk, batch))
         return walk_fail(walk, batch);
     batch->kind = v2_kind(type, batch, walk->at);

@@ -77,7 +77,7 @@ unsigned v1_time_fields(unsigned type, int minor);
  * The name of number `i` of a record, counted from the leading time fields on: "dseq" and "dt", the
  * arguments, and "stk" for the stack ID. NULL past the last. Frames of a Stack are not counted.
  */
-#define V1_MAX_NUMBERS 7
+#define V1_NAMED_NUMBERS 7
 const char *v1_number_name(unsigned type, int minor, unsigned i);
 
 /* Text of a stop-the-world kind in a file of version `minor`; NULL if the version has no such kind.

@@ -185,6 +185,38 @@ static void test_v1_1_5_has_sequence_numbers(void **state)
     expect_batches(5, want, COUNT(want));
 }
 
+/* A batch that is there is delivered before its writer gives anything more: here it never does. */
+static ssize_t give_once(void *context, void *buf, size_t size)
+{
+    size_t *pieces = context;
+    if ((*pieces)++ > 0)
+        return -1;
+    assert_true(size >= trace.size);
+    memcpy(buf, trace.data, trace.size);
+    return (ssize_t)trace.size;
+}
+
+static void test_batches_come_as_they_arrive(void **state)
+{
+    (void)state;
+    trail_error err;
+    trail_batch batch;
+    size_t pieces = 0;
+    bytes_header(&trace, 26);
+    bytes_put(&trace, "\x01\x01\x07\x01\x02\x0b\x01\x34", 8);
+    trail_source *source = trail_source_open_callback(give_once, &pieces, &err);
+    trail_walk *walk = trail_walk_open(source, &err);
+    assert_non_null(walk);
+    assert_int_equal(trail_walk_next(walk, &batch), 1);
+    assert_int_equal(batch.size, 2);
+    assert_int_equal(trail_walk_next(walk, &batch), 1);
+    assert_int_equal(batch.kind, TRAIL_BATCH_END_GENERATION);
+    assert_int_equal(trail_walk_next(walk, &batch), -1);
+    assert_int_equal(trail_walk_error(walk)->code, TRAIL_IO);
+    trail_walk_close(walk);
+    trail_source_close(source);
+}
+
 /* MARK: Errors */
 
 struct bad {
@@ -395,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_v1_footer_is_outside),
         cmocka_unit_test(test_v1_1_21_frequency_is_inside),
         cmocka_unit_test(test_v1_1_5_has_sequence_numbers),
+        cmocka_unit_test(test_batches_come_as_they_arrive),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_no_trace),
         cmocka_unit_test(test_lexer_agrees_with_the_description),
