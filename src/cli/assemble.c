@@ -35,12 +35,6 @@ static int parse_version(const char *text)
     return known ? (int)minor : 0;
 }
 
-static int cannot(const char *what, const char *path)
-{
-    fprintf(stderr, "trail: %s: cannot %s: %s\n", path, what, strerror(errno));
-    return EXIT_INOUT;
-}
-
 static int assemble(const char *word, const char *path, int version)
 {
     trail_error err;
@@ -48,18 +42,20 @@ static int assemble(const char *word, const char *path, int version)
     trail_source *text = open_source(word, &err);
     if (!text)
         return tell_error(word, &err);
-    int fd = STDOUT_FILENO;
+    struct output output = {.fd = STDOUT_FILENO};
     if (!to_stdout)
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        output.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     int code = EXIT_GOOD;
-    if (fd < 0) {
-        code = cannot("create", path);
+    if (output.fd < 0) {
+        code = tell_output_error(path, errno);
     } else {
-        trail_sink sink = fd_sink(&fd);
-        if (trail_assemble(text, version, &sink, &err) < 0)
-            code = tell_error(err.code == TRAIL_IO ? path : word, &err);
-        if (!to_stdout && close(fd) < 0 && code == EXIT_GOOD)
-            code = cannot("write", path);
+        trail_sink sink = output_sink(&output);
+        if (trail_assemble(text, version, &sink, &err) < 0 && !output.reason)
+            code = tell_error(word, &err);
+        if (!to_stdout && close(output.fd) < 0 && !output.reason)
+            output.reason = errno;
+        if (output.reason)
+            code = tell_output_error(to_stdout ? "the output" : path, output.reason);
     }
     trail_source_close(text);
     return code;

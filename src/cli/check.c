@@ -141,7 +141,7 @@ static void show_good(const struct verdict *verdict)
     printf("  format       go 1.%d trace (%s)\n", verdict->version,
            trail_version_writers(verdict->version));
     printf("  events       %" PRIu64, stats->wire_events);
-    if (verdict->seen > 0)
+    if (verdict->seen > 0 && stats->wire_events > 0)
         printf(" in %s", show_duration(text, verdict->last_ns - verdict->first_ns));
     printf("\n");
     if (trail_version_is_v2(verdict->version))
@@ -155,10 +155,12 @@ static void show_good(const struct verdict *verdict)
 static void show_hint(const struct verdict *verdict)
 {
     const char *word = verdict->word;
+    if (strcmp(word, "-") == 0)
+        return;
     bool v2 = trail_version_is_v2(verdict->version);
     bool order =
         verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
-    if (v2 && verdict->stats.events > 0)
+    if (v2 && verdict->stats.events > 1)
         printf("  try          trail print %s   shows everything before the damage\n", word);
     if (!v2 && order && !verdict->request->repair)
         printf("  try          trail check --repair %s   or trail print --repair\n", word);

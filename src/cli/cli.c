@@ -54,25 +54,34 @@ int tell_error(const char *word, const trail_error *err)
     return exit_code_of(err);
 }
 
-static bool write_fd(void *context, const void *data, size_t size)
+static bool write_output(void *context, const void *data, size_t size)
 {
-    const int *fd = context;
+    struct output *output = context;
     const char *at = data;
     while (size > 0) {
-        ssize_t n = write(*fd, at, size);
+        ssize_t n = write(output->fd, at, size);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n < 0) {
+            output->reason = errno;
             return false;
+        }
         at += n;
         size -= (size_t)n;
     }
     return true;
 }
 
-trail_sink fd_sink(int *fd)
+trail_sink output_sink(struct output *output)
 {
-    return (trail_sink){.write = write_fd, .context = fd};
+    return (trail_sink){.write = write_output, .context = output};
+}
+
+int tell_output_error(const char *title, int reason)
+{
+    const char *more = reason == EPIPE ? ": whoever read it went away" : "";
+    fprintf(stderr, "trail: cannot write %s: %s%s\n", title, strerror(reason), more);
+    return EXIT_INOUT;
 }
 
 int finish_stdout(int code)
@@ -80,7 +89,5 @@ int finish_stdout(int code)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "trail: cannot write: %s\n",
-            errno ? strerror(errno) : "an earlier write failed");
-    return EXIT_INOUT;
+    return tell_output_error("the output", errno ? errno : EIO);
 }

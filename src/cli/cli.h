@@ -45,8 +45,17 @@ const char *source_title(const char *word);
  * code. */
 int tell_error(const char *word, const trail_error *err);
 
-/* A sink that writes to a descriptor, which must live as long as the sink. */
-trail_sink fd_sink(int *fd);
+/* Where output goes that does not pass through stdio; remembers why it failed. */
+struct output {
+    int fd;
+    int reason; /* errno of the write that failed, 0: none did */
+};
+
+/* A sink that writes to `output`, which must live as long. */
+trail_sink output_sink(struct output *output);
+
+/* Tells that writing `title` failed. Returns EXIT_INOUT. */
+int tell_output_error(const char *title, int reason);
 
 /* Flushes stdout and tells if anything written there was lost. Returns `code`, or EXIT_INOUT. */
 int finish_stdout(int code);

@@ -2,6 +2,7 @@
  * trail print: the ordered events of a trace, as text for people, as Go's tools print them, or as
  * JSON.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +284,25 @@ static bool want_colour(const struct request *request)
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
+static int print_result(const struct request *request, int result, const struct output *output,
+                        const trail_error *err)
+{
+    if (output->reason)
+        return tell_output_error("the output", output->reason);
+    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+}
+
+/* What was made up is never shown without a word. */
+static void tell_repairs(const struct request *request, const trail_reader *reader)
+{
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    if (stats.repairs > 0)
+        fprintf(stderr,
+                "trail: %s: %" PRIu64 " repairs; 'trail check --repair --list' lists them\n",
+                source_title(request->word), stats.repairs);
+}
+
 static int print_events(struct request *request, trail_source *source, trail_error *err)
 {
     struct progress progress;
@@ -299,20 +319,21 @@ static int print_events(struct request *request, trail_source *source, trail_err
     trail_reader *reader = trail_reader_open(source, &request->reader, err);
     if (!reader)
         return tell_error(request->word, err);
-    int fd = STDOUT_FILENO;
-    trail_sink sink = fd_sink(&fd);
+    struct output output = {.fd = STDOUT_FILENO};
+    trail_sink sink = output_sink(&output);
     int result = trail_print(reader, &options, &sink, err);
-    trail_reader_close(reader);
     progress_end(&progress);
-    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+    tell_repairs(request, reader);
+    trail_reader_close(reader);
+    return print_result(request, result, &output, err);
 }
 
 static int print_records(struct request *request, trail_source *source, trail_error *err)
 {
-    int fd = STDOUT_FILENO;
-    trail_sink sink = fd_sink(&fd);
+    struct output output = {.fd = STDOUT_FILENO};
+    trail_sink sink = output_sink(&output);
     int result = trail_print_wire(source, &sink, err);
-    return result == 0 ? EXIT_GOOD : tell_error(request->word, err);
+    return print_result(request, result, &output, err);
 }
 
 static int print_file(struct request *request)

@@ -15,7 +15,7 @@ const char *show_bytes(char *buf, uint64_t bytes)
     for (; value >= 1024 && i < 6; i++)
         value /= 1024;
     if (i == 0)
-        (void)snprintf(buf, SHOW_SIZE, "%" PRIu64 " bytes", bytes);
+        (void)snprintf(buf, SHOW_SIZE, "%" PRIu64 "%s", bytes, bytes == 1 ? " byte" : " bytes");
     else
         (void)snprintf(buf, SHOW_SIZE, value < 10 ? "%.2f %s" : "%.1f %s", value, units[i]);
     return buf;

@@ -24,16 +24,18 @@ enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE
 
 /* MARK: Text of the trace */
 
-/* Printable characters as they are, all others as \x.. */
+/* Printable characters as they are but for quotes, all others as \x.. */
 static void plain_text(struct out *out, trail_string string)
 {
     const uint8_t *at = (const uint8_t *)string.data, *end = at + string.size;
     while (at < end) {
         uint32_t rune;
         unsigned n = utf8_decode(at, end, &rune);
-        if (n > 0 && rune_is_print(rune)) {
+        if (*at == '"') {
+            out_str(out, "\\\"");
+        } else if (n > 0 && rune_is_print(rune)) {
             out_bytes(out, at, n);
-        } else if (n <= 1 && *at == '\n') {
+        } else if (*at == '\n') {
             out_str(out, "\\n");
         } else {
             for (unsigned i = 0; i < (n ? n : 1); i++) {
@@ -582,7 +584,9 @@ static void what_go(struct print *print, const trail_event *event)
     }
     if (from == TRAIL_GO_WAITING && to == TRAIL_GO_RUNNABLE)
         put_took(print, ", after ");
-    else if (from != to && (from == TRAIL_GO_RUNNABLE || from == TRAIL_GO_SYSCALL))
+    /* A v1 file does not tell when a system call that did not block ended: 1 ns stands for that. */
+    else if (from != to && (from == TRAIL_GO_RUNNABLE || from == TRAIL_GO_SYSCALL) &&
+             print->span_ns > 1)
         put_took(print, " after ");
 }
 
