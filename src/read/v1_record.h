@@ -56,6 +56,8 @@ struct v1_bytes {
 };
 
 
+#define V1_MAX_NUMBERS 8
+
 struct v1_record {
     unsigned type;
     unsigned numbers;
