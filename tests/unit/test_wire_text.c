@@ -171,7 +171,7 @@ static void test_bytes_to_text(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        char first[20] = "", want[1100];
+        char first[30] = "", want[1100];
         trail_error err;
         if (pairs[i].version < 22) /* Go's printer has no such line for the others */
             (void)snprintf(first, sizeof first, "Trace Go1.%d\n", pairs[i].version);
