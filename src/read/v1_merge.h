@@ -83,7 +83,15 @@ struct v1_heap {
     size_t count, capacity;
 };
 
-struct v1_sequenced; /* 1.5 */
+/* 1.5: an event with its global sequence number, found again by its offset. */
+struct v1_sequenced {
+    int64_t sequence;
+    int64_t ticks;
+    uint64_t offset;
+    uint64_t g;
+    uint32_t lane;
+    uint32_t index; /* decides ties */
+};
 
 /* What is done where a trace contradicts itself, and who is told. */
 struct v1_repairs {
@@ -95,6 +103,7 @@ struct v1_repairs {
 };
 
 struct v1_merge {
+    int (*next)(struct v1_merge *merge, struct v1_event **event); /* for this CPU */
     const struct v1_index *index;
     const struct v1_format *format;
     struct v1_gs *gs;
@@ -127,7 +136,10 @@ void v1_merge_fini(struct v1_merge *merge);
  * The next event, which may be changed and is valid until the next call. Returns 1, 0 at the end, -1:
  * merge->error.
  */
-int v1_merge_next(struct v1_merge *merge, struct v1_event **event);
+static inline int v1_merge_next(struct v1_merge *merge, struct v1_event **event)
+{
+    return merge->next(merge, event);
+}
 
 /* All before this offset has been given out. */
 uint64_t v1_merge_done_before(const struct v1_merge *merge);
@@ -138,5 +150,16 @@ void v1_merge_locate(const struct v1_merge *merge, const struct v1_event *event,
 /* Counts a repair, and keeps it if it is to be kept. `shift_ticks`: by how much a time was moved. */
 void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
                     const struct v1_event *event, int64_t shift_ticks);
+
+/* v1_frontier.c, once for every CPU and once for those with BMI2. */
+#ifdef TRAIL_BMI2_VARIANT
+#define V1_FRONTIER(name) v1_frontier_##name##_bmi2
+#else
+#define V1_FRONTIER(name) v1_frontier_##name
+#endif
+int v1_frontier_begin(struct v1_merge *merge);
+int v1_frontier_next(struct v1_merge *merge, struct v1_event **event);
+int v1_frontier_begin_bmi2(struct v1_merge *merge);
+int v1_frontier_next_bmi2(struct v1_merge *merge, struct v1_event **event);
 
 #endif

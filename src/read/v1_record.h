@@ -112,17 +112,16 @@ static inline const uint8_t *v1_word_load(struct v1_word *word, const uint8_t *a
 static inline uint64_t v1_word_number(const struct v1_word *word, unsigned i)
 {
     uint64_t ends = word->ends, before = 0;
-    unsigned shift = 0;
     for (unsigned k = 0; k < i; k++) {
         before = ends ^ (ends - 1);
-        shift = (unsigned)__builtin_ctzll(ends | UINT64_C(1) << 62) + 1;
         ends &= ends - 1;
     }
     uint64_t mask = (before ^ ends ^ (ends - 1)) & ~V1_TOP_BITS;
 #ifdef __BMI2__
     return _pext_u64(word->word, mask);
 #else
-    uint64_t bits = (word->word & mask) >> shift;
+    /* The lowest bit of the mask is the number's; what lies below is gone: divide by that bit. */
+    uint64_t bits = mask ? (word->word & mask) >> __builtin_ctzll(mask) : 0;
     bits = (bits & UINT64_C(0x007f007f007f007f)) | (bits & UINT64_C(0x7f007f007f007f00)) >> 1;
     bits = (bits & UINT64_C(0x00003fff00003fff)) | (bits & UINT64_C(0x3fff00003fff0000)) >> 2;
     return (bits & UINT64_C(0x0fffffff)) | (bits & UINT64_C(0x0fffffff00000000)) >> 4;
