@@ -71,11 +71,6 @@ static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
     [V1_GoStop] = ENDS,
 };
 
-static inline bool has_key(const struct v1_rule *rule)
-{
-    return rule->next | rule->need | rule->sequence;
-}
-
 /* MARK: Heap by (time, order of the lane) */
 
 static inline bool before(const struct v1_ranked *a, const struct v1_ranked *b)
@@ -360,12 +355,14 @@ static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
     case ROLE_GC:
         head->gs = merge->global_keeps_g ? lane_g(merge, lane) : merge->g0;
         head->g = merge->global_keeps_g ? lane->last_g : 0;
-        head->key = rule->role == ROLE_GC ? &merge->gc : NULL;
+        lane->key_id = 0;
+        head->key = rule->role == ROLE_GC ? &merge->gc : &merge->always;
         break;
     default:
         head->gs = lane_g(merge, lane);
         head->g = lane->last_g;
-        head->key = NULL;
+        lane->key_id = 0;
+        head->key = &merge->always;
         if (rule->role == ROLE_END)
             lane_runs(merge, lane, 0);
         break;
@@ -387,7 +384,9 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
     const struct v1_sample *sample = &merge->index->samples[merge->next_sample++];
     lane->rule = &rules[V1_CPUSample];
     lane->turn++;
+    lane->key_id = 0;
     lane->head = (struct v1_event){
+        .key = &merge->always,
         .type = V1_CPUSample,
         .ticks = sample->ticks,
         .offset = sample->offset,
@@ -457,9 +456,8 @@ static inline bool is_ready(const struct v1_lane *lane)
 {
     const struct v1_rule *rule = lane->rule;
     const struct v1_g *key = lane->head.key;
-    return !has_key(rule) ||
-           (key && key->status == rule->need &&
-            (rule->sequence == SEQ_ANY || key->seq == lane->want));
+    return (key->status == rule->need) &
+           ((rule->sequence == SEQ_ANY) | (key->seq == lane->want));
 }
 
 static inline void apply(struct v1_lane *lane)
@@ -768,18 +766,14 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
     if (__builtin_expect(!v1_g_is(head->gs, head->g), 0) &&
         !(head->gs = v1_gs_get(merge->gs, head->g)))
         return no_memory(merge);
-    if (has_key(lane->rule)) {
-        /* The goroutine may have changed, or ended, since the head entered the frontier. */
-        bool stale = head->key != head->gs && lane->rule->role != ROLE_GC &&
-                     !v1_g_is(head->key, lane->key_id);
-        if (__builtin_expect(stale || !is_ready(lane), 0)) {
-            if (!merge->repairs->enabled)
-                return fail_impossible(merge, lane);
-            if (force(merge, lane) < 0)
-                return -1;
-        }
-        apply(lane);
+    /* The key may have changed, or ended, since the head entered the frontier. */
+    if (__builtin_expect(!v1_g_is(head->key, lane->key_id) || !is_ready(lane), 0)) {
+        if (!merge->repairs->enabled)
+            return fail_impossible(merge, lane);
+        if (force(merge, lane) < 0)
+            return -1;
     }
+    apply(lane);
     merge->emitted = lane;
     merge->position++;
     *event = head;

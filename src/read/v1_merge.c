@@ -79,6 +79,8 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
         .repairs = repairs,
         .global_keeps_g = global_keeps_g,
         .packed_end = index->bytes.data,
+        .gc.alive = true,
+        .always.alive = true,
     };
     if (index->format->version >= 7 && index->bytes.size > V1_PACKED_REACH)
         merge->packed_end += index->bytes.size - V1_PACKED_REACH;

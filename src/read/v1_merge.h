@@ -31,7 +31,7 @@ struct v1_event {
     uint64_t offset;
     uint64_t g;      /* the event's own goroutine; 0 if none */
     struct v1_g *gs; /* its state */
-    struct v1_g *key; /* the goroutine whose state the event changes; NULL if it changes none */
+    struct v1_g *key; /* the goroutine whose state the event changes, or one that is none */
     struct v1_lane *lane; /* where it was found; NULL for CPU samples and moved events */
     int64_t proc;
     uint64_t arg[4];
@@ -118,7 +118,8 @@ struct v1_merge {
     bool flat; /* the frontier is a sorted array, not a heap */
     struct v1_heap waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
     size_t waiting_count;
-    struct v1_g gc; /* GCStart has a sequence of its own */
+    struct v1_g gc;     /* GCStart has a sequence of its own */
+    struct v1_g always; /* key of the events that are always ready: nothing changes it */
     struct v1_lane *emitted; /* whose head was given out last: still the top of the frontier */
     uint64_t position;       /* events given out */
     struct v1_sequenced *sequenced; /* 1.5 */
