@@ -1,6 +1,6 @@
 /*
- * v1, frontier: the part of the merge that runs once an event. The file is compiled twice, the second
- * time for CPUs that have BMI2, where one instruction gathers a number (v1_word_number).
+ * v1, frontier: the part of the merge that runs once an event. The file is compiled twice, the
+ * second time for CPUs that have BMI2, where one instruction gathers a number (v1_word_number).
  */
 #include "read/v1_merge.h"
 
@@ -33,12 +33,30 @@ struct v1_rule {
     uint8_t plain; /* the type that it becomes; 0: itself */
 };
 
-#define BLOCKS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, 0}
-#define YIELDS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, 0}
-#define SNAPSHOT {ROLE_ARG_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, 0}
-#define STARTS   {ROLE_START, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, 0}
-#define GLOBAL   {.role = ROLE_GLOBAL}
-#define ENDS     {.role = ROLE_END}
+#define BLOCKS                                                                                     \
+    {                                                                                              \
+        ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, 0                                           \
+    }
+#define YIELDS                                                                                     \
+    {                                                                                              \
+        ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, 0                                          \
+    }
+#define SNAPSHOT                                                                                   \
+    {                                                                                              \
+        ROLE_ARG_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, 0                                         \
+    }
+#define STARTS                                                                                     \
+    {                                                                                              \
+        ROLE_START, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, 0                                        \
+    }
+#define GLOBAL                                                                                     \
+    {                                                                                              \
+        .role = ROLE_GLOBAL                                                                        \
+    }
+#define ENDS                                                                                       \
+    {                                                                                              \
+        .role = ROLE_END                                                                           \
+    }
 
 static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
     [V1_GoCreate] = {ROLE_WAKE, SEQ_ZERO, V1_DEAD, V1_RUNNABLE, 1, 0},
@@ -236,8 +254,8 @@ static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * Reads the numbers of the event at lane->at into the head, whatever it looks like. Returns where it
- * ends, NULL if the bytes are not right.
+ * Reads the numbers of the event at lane->at into the head, whatever it looks like. Returns where
+ * it ends, NULL if the bytes are not right.
  */
 static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane *lane)
 {
@@ -274,8 +292,8 @@ static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane 
 }
 
 /*
- * The same for nearly every event of files from 1.7 on, without a branch on the length of a number: one
- * 64-bit word holds the first three. NULL: it is for decode_any.
+ * The same for nearly every event of files from 1.7 on, without a branch on the length of a number:
+ * one 64-bit word holds the first three. NULL: it is for decode_any.
  */
 static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct v1_lane *lane)
 {
@@ -456,8 +474,7 @@ static inline bool is_ready(const struct v1_lane *lane)
 {
     const struct v1_rule *rule = lane->rule;
     const struct v1_g *key = lane->head.key;
-    return (key->status == rule->need) &
-           ((rule->sequence == SEQ_ANY) | (key->seq == lane->want));
+    return (key->status == rule->need) & ((rule->sequence == SEQ_ANY) | (key->seq == lane->want));
 }
 
 static inline void apply(struct v1_lane *lane)
@@ -516,7 +533,8 @@ static void release(struct v1_merge *merge, struct v1_g *key)
     }
 }
 
-/* Nothing that waits for an ended goroutine can become ready: only a repair finds those heads again. */
+/* Nothing that waits for an ended goroutine can become ready: only a repair finds those heads
+ * again. */
 static int end_goroutine(struct v1_merge *merge, struct v1_g *g)
 {
     while (g->waiters) {
@@ -532,8 +550,7 @@ static int finish_emitted(struct v1_merge *merge)
 {
     struct v1_lane *lane = merge->emitted;
     struct v1_g *changed = lane->head.key;
-    struct v1_g *ended =
-        lane->rule->role == ROLE_END && lane->head.g != 0 ? lane->head.gs : NULL;
+    struct v1_g *ended = lane->rule->role == ROLE_END && lane->head.g != 0 ? lane->head.gs : NULL;
     merge->emitted = NULL;
     int result = decode(merge, lane);
     if (result < 0)
@@ -573,22 +590,23 @@ static int fail_stuck(struct v1_merge *merge)
     static const char *const names[] = {"dead", "runnable", "running", "waiting"};
     const struct v1_g *key = lane->head.key;
     if (key == &merge->gc)
-        error_set(&merge->error, TRAIL_INCONSISTENT,
-                  "no consistent ordering of events possible: GCStart needs sequence %llu where %llu "
-                  "is next",
-                  (unsigned long long)lane->want, (unsigned long long)key->seq);
+        error_set(
+            &merge->error, TRAIL_INCONSISTENT,
+            "no consistent ordering of events possible: GCStart needs sequence %llu where %llu "
+            "is next",
+            (unsigned long long)lane->want, (unsigned long long)key->seq);
     else if (!key || (lane->rule->sequence == SEQ_ANY || key->seq == lane->want))
-        error_set(&merge->error, TRAIL_INCONSISTENT,
-                  "no consistent ordering of events possible: %s needs goroutine %llu %s, which is %s",
-                  v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
-                  names[lane->rule->need], key ? names[key->status] : "ended");
+        error_set(
+            &merge->error, TRAIL_INCONSISTENT,
+            "no consistent ordering of events possible: %s needs goroutine %llu %s, which is %s",
+            v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
+            names[lane->rule->need], key ? names[key->status] : "ended");
     else
         error_set(&merge->error, TRAIL_INCONSISTENT,
                   "no consistent ordering of events possible: %s needs goroutine %llu at sequence "
                   "%llu, which is %s at %llu",
                   v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
-                  (unsigned long long)lane->want, names[key->status],
-                  (unsigned long long)key->seq);
+                  (unsigned long long)lane->want, names[key->status], (unsigned long long)key->seq);
     v1_merge_locate(merge, &lane->head, &merge->error);
     return -1;
 }
@@ -641,10 +659,11 @@ static int repair_stuck(struct v1_merge *merge)
 
 static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
 {
-    error_set(&merge->error, TRAIL_INCONSISTENT,
-              "encountered impossible goroutine state transition: event sequences are broken: %s of "
-              "goroutine %llu",
-              v1_types[lane->head.type].name, (unsigned long long)lane->key_id);
+    error_set(
+        &merge->error, TRAIL_INCONSISTENT,
+        "encountered impossible goroutine state transition: event sequences are broken: %s of "
+        "goroutine %llu",
+        v1_types[lane->head.type].name, (unsigned long long)lane->key_id);
     v1_merge_locate(merge, &lane->head, &merge->error);
     return -1;
 }
@@ -698,8 +717,8 @@ static int sequence_all(struct v1_merge *merge)
 static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
 {
     struct v1_event *ev = &merge->sequenced_event;
-    if (merge->position > 0 && rules[ev->type].role == ROLE_END && ev->g != 0 &&
-        ev->gs->alive && !v1_gs_end(merge->gs, ev->gs))
+    if (merge->position > 0 && rules[ev->type].role == ROLE_END && ev->g != 0 && ev->gs->alive &&
+        !v1_gs_end(merge->gs, ev->gs))
         return no_memory(merge);
     if (merge->position == merge->sequenced_count)
         return 0;
