@@ -70,8 +70,8 @@ def written(name, data):
 
 
 def second_generation(data):
-    """Where generation 2 begins: after EndOfGeneration (52), with EventBatch (1) gen=2."""
-    return data.index(b"\x34\x01\x02") + 1
+    """Where generation 2 begins: after EndOfGeneration (52), with EventBatch (1) gen=2 m=-1."""
+    return data.index(b"\x34\x01\x02" + b"\xff" * 9) + 1
 
 
 V2, V1, V15, GAP = "everything-1.26", "everything-1.21", "everything-1.5", "gap-1.11"
