@@ -194,6 +194,14 @@ def after_two_dashes_everything_is_a_word():
 
 
 @test
+def manual_pages_tell_every_option():
+    for name in COMMANDS:
+        page = read(os.path.join(ROOT, "man", f"trail-{name}.1")).decode()
+        for option in re.findall(r"^  (?:-\w,|   ) --([\w-]+)", good(name, "--help").out.decode(), re.M):
+            assert option == "help" or re.search(rf"^\.It .*Fl -{option}\b", page, re.M), f"{name}: --{option}"
+
+
+@test
 def completions_name_every_sub_command_and_option():
     for shell in ("bash", "zsh", "fish"):
         text = good("completion", shell).out.decode()
