@@ -89,6 +89,7 @@ int main(int argc, char **argv)
         struct fuzz_bytes bytes = {0};
         if (!read_file(argv[i], &bytes)) {
             perror(argv[i]);
+            free(bytes.data);
             return 1;
         }
         run(bytes.data, bytes.size);

@@ -144,7 +144,7 @@ static uint32_t program_text(struct program *program, const char *text)
 
 #define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
 #define OWN_FUNCTIONS  (COUNT(packages) * COUNT(types) * COUNT(verbs) / 2)
-#define LEAF_FUNCTIONS (SITES * 5)
+#define LEAF_FUNCTIONS ((size_t)SITES * 5)
 #define FUNCTIONS      (OWN_FUNCTIONS + LEAF_FUNCTIONS)
 #define MAX_FRAMES     32
 #define MESSAGES       1000

@@ -110,7 +110,8 @@ typedef struct trail_walk trail_walk;
 /*
  * Walks the batches of a trace in file order. The walk uses `source` (at its start) but does not own it.
  * v2 skips the batches' data, by seeking where the source can; v1 has no sizes and lexes every record.
- * v1 records outside any batch (the footer of 1.5-1.10 files) come as batches with header_size 0.
+ * v1 records outside any batch come as batches with header_size 0: before 1.21 the frequency (and until
+ * 1.13 timer goroutines), until 1.10 also the stacks and strings that follow.
  */
 TRAIL_API trail_walk *trail_walk_open(trail_source *source, trail_error *err);
 TRAIL_API int trail_walk_version(const trail_walk *walk);

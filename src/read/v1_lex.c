@@ -60,10 +60,7 @@ static void scan_number(struct scan *scan)
         scan->at = next;
         return;
     }
-    const uint8_t *byte = scan->at;
-    while (byte < scan->end && byte < scan->at + UVARINT_MAX_SIZE && *byte >= 0x80)
-        byte++;
-    fail(scan, byte == scan->end ? CUT : BAD_VALUE);
+    fail(scan, scan->end - scan->at < UVARINT_MAX_SIZE ? CUT : BAD_VALUE);
 }
 
 static void scan_bytes(struct scan *scan, uint64_t size)

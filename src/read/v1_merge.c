@@ -6,41 +6,43 @@
 
 /* MARK: Rules: what an event is to its P (§3.2) and to its goroutine (§3.3) */
 
-enum key { KEY_NONE, KEY_G, KEY_ARG, KEY_GC };
 enum sequence { SEQ_ANY, SEQ_ZERO, SEQ_ONE, SEQ_ARG0, SEQ_ARG1 };
-enum effect {
-    EFFECT_NONE,
-    EFFECT_START,  /* its argument runs on the P from now on */
-    EFFECT_STOP,   /* the P runs nothing from now on */
-    EFFECT_ARG_G,  /* its own goroutine is its argument */
-    EFFECT_GLOBAL, /* belongs to no goroutine in Go <= 1.21 */
-    EFFECT_END     /* EFFECT_STOP, and the goroutine ends */
+
+/* Whose event it is, and which goroutine is its key: the one whose state it changes. */
+enum role {
+    ROLE_PLAIN,  /* of the goroutine on the P; no key */
+    ROLE_START,  /* its argument runs on the P from now on, and is the key */
+    ROLE_STOP,   /* of the goroutine on the P, which is the key; the P runs nothing from now on */
+    ROLE_WAKE,   /* of the goroutine on the P; the key is its argument */
+    ROLE_ARG_G,  /* of its argument, which is the key too */
+    ROLE_GLOBAL, /* belongs to no goroutine in Go <= 1.21; no key */
+    ROLE_GC,     /* the same; the key is what counts GCs */
+    ROLE_END     /* of the goroutine on the P, which ends; no key */
 };
 
 struct v1_rule {
-    uint8_t key;
+    uint8_t role;
     uint8_t sequence;
     uint8_t need; /* enum v1_status */
     uint8_t next;
-    uint8_t bump; /* added to the sequence number */
-    uint8_t effect;
+    uint8_t bump;  /* added to the sequence number */
     uint8_t plain; /* the type that it becomes; 0: itself */
 };
 
-#define BLOCKS   {KEY_G, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, EFFECT_STOP, 0}
-#define YIELDS   {KEY_G, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, EFFECT_STOP, 0}
-#define SNAPSHOT {KEY_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, EFFECT_ARG_G, 0}
-#define STARTS   {KEY_G, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, EFFECT_START, 0}
-#define GLOBAL   {.effect = EFFECT_GLOBAL}
-#define ENDS     {.effect = EFFECT_END}
+#define BLOCKS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, 0}
+#define YIELDS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, 0}
+#define SNAPSHOT {ROLE_ARG_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, 0}
+#define STARTS   {ROLE_START, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, 0}
+#define GLOBAL   {.role = ROLE_GLOBAL}
+#define ENDS     {.role = ROLE_END}
 
 static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
-    [V1_GoCreate] = {KEY_ARG, SEQ_ZERO, V1_DEAD, V1_RUNNABLE, 1, EFFECT_NONE, 0},
+    [V1_GoCreate] = {ROLE_WAKE, SEQ_ZERO, V1_DEAD, V1_RUNNABLE, 1, 0},
     [V1_GoWaiting] = SNAPSHOT,
     [V1_GoInSyscall] = SNAPSHOT,
     [V1_GoStart] = STARTS,
     [V1_GoStartLabel] = STARTS,
-    [V1_GoStartLocal] = {KEY_G, SEQ_ANY, V1_RUNNABLE, V1_RUNNING, 1, EFFECT_START, V1_GoStart},
+    [V1_GoStartLocal] = {ROLE_START, SEQ_ANY, V1_RUNNABLE, V1_RUNNING, 1, V1_GoStart},
     [V1_GoBlock] = BLOCKS,
     [V1_GoBlockSend] = BLOCKS,
     [V1_GoBlockRecv] = BLOCKS,
@@ -53,19 +55,22 @@ static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
     [V1_GoSysBlock] = BLOCKS,
     [V1_GoSched] = YIELDS,
     [V1_GoPreempt] = YIELDS,
-    [V1_GoUnblock] = {KEY_ARG, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE, 0},
-    [V1_GoUnblockLocal] = {KEY_ARG, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE,
-                           V1_GoUnblock},
-    [V1_GoSysExit] = {KEY_G, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, EFFECT_ARG_G, 0},
-    [V1_GoSysExitLocal] = {KEY_ARG, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, EFFECT_NONE,
-                           V1_GoSysExit},
-    [V1_GCStart] = {KEY_GC, SEQ_ARG0, V1_DEAD, V1_DEAD, 1, EFFECT_GLOBAL, 0},
+    [V1_GoUnblock] = {ROLE_WAKE, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, 0},
+    [V1_GoUnblockLocal] = {ROLE_WAKE, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, V1_GoUnblock},
+    [V1_GoSysExit] = {ROLE_ARG_G, SEQ_ARG1, V1_WAITING, V1_RUNNABLE, 1, 0},
+    [V1_GoSysExitLocal] = {ROLE_WAKE, SEQ_ANY, V1_WAITING, V1_RUNNABLE, 1, V1_GoSysExit},
+    [V1_GCStart] = {ROLE_GC, SEQ_ARG0, V1_DEAD, V1_DEAD, 1, 0},
     [V1_GCDone] = GLOBAL,
     [V1_STWStart] = GLOBAL,
     [V1_STWDone] = GLOBAL,
     [V1_GoEnd] = ENDS,
     [V1_GoStop] = ENDS,
 };
+
+static inline bool has_key(const struct v1_rule *rule)
+{
+    return rule->next | rule->need | rule->sequence;
+}
 
 /* MARK: Heap by (time, order of the lane) */
 
@@ -269,8 +274,11 @@ static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
     return at && size <= (uint64_t)(end - at) ? at + size : NULL;
 }
 
-/* Reads the numbers of the event at lane->at into the head. Returns NULL if the bytes are not right. */
-static inline const uint8_t *decode_numbers(const struct v1_format *format, struct v1_lane *lane)
+/*
+ * Reads the numbers of the event at lane->at into the head, whatever it looks like. Returns where it
+ * ends, NULL if the bytes are not right.
+ */
+static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane *lane)
 {
     const uint8_t *at = lane->at, *end = lane->end;
     struct v1_event *head = &lane->head;
@@ -304,12 +312,53 @@ static inline const uint8_t *decode_numbers(const struct v1_format *format, stru
     return at;
 }
 
-/* The state of goroutine `id`, which a lane may have at hand. */
+/*
+ * The same for nearly every event of files from 1.7 on, without a branch on the length of a number: one
+ * 64-bit word holds the first three. NULL: it is for decode_any.
+ */
+static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct v1_lane *lane)
+{
+    const uint8_t *at = lane->at;
+    struct v1_event *head = &lane->head;
+    unsigned first = merge->format->first[*at];
+    if (__builtin_expect(first == 0 || at >= merge->packed_end, 0))
+        return NULL;
+    const struct v1_shape *shape = &merge->format->shapes[*at & V1_TYPE_MASK];
+    unsigned prefixed = first >> 7;
+    struct v1_word word;
+    const uint8_t *next = v1_word_load(&word, at + 1 + prefixed, prefixed ? 3 : first);
+    if (__builtin_expect(!next || shape->numbers > 4, 0))
+        return NULL;
+    uint64_t one = v1_word_number(&word, 1), two = v1_word_number(&word, 2);
+    bool fourth = shape->numbers == 4;
+    uint64_t three = 0;
+    if (fourth && !(next = uvarint_get(next, next + UVARINT_MAX_SIZE, &three)))
+        return NULL;
+    lane->ticks = (int64_t)((uint64_t)lane->ticks + v1_word_number(&word, 0));
+    head->type = *at & V1_TYPE_MASK;
+    head->ticks = lane->ticks;
+    head->arg[0] = shape->args > 0 ? one : 0;
+    head->arg[1] = shape->args > 1 ? two : 0;
+    head->arg[2] = shape->args > 2 ? three : 0;
+    head->arg[3] = 0;
+    uint64_t last = fourth ? three : first == 3 ? two : one;
+    head->stack = shape->stack ? last : 0;
+    head->text = NULL;
+    return next;
+}
+
+/* The goroutine on the lane's P, which the lane mostly has at hand. */
 static inline struct v1_g *lane_g(struct v1_merge *merge, struct v1_lane *lane)
 {
     if (__builtin_expect(!v1_g_is(lane->last_gs, lane->last_g), 0))
         lane->last_gs = v1_gs_get(merge->gs, lane->last_g);
     return lane->last_gs;
+}
+
+static inline void lane_runs(struct v1_merge *merge, struct v1_lane *lane, uint64_t g)
+{
+    lane->last_g = g;
+    lane->last_gs = g == 0 ? merge->g0 : v1_gs_get(merge->gs, g);
 }
 
 /* Finds out whose event the head is, and whose state it changes. */
@@ -318,32 +367,44 @@ static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
     struct v1_event *head = &lane->head;
     const struct v1_rule *rule = &rules[head->type];
     lane->rule = rule;
-    if (rule->effect == EFFECT_START) {
-        lane->last_g = head->arg[0];
-        lane->last_gs = v1_gs_get(merge->gs, lane->last_g);
-    }
-    head->g = lane->last_g;
-    head->gs = lane_g(merge, lane);
-    if (rule->effect == EFFECT_ARG_G) {
-        head->g = head->arg[0];
-        head->gs = v1_gs_get(merge->gs, head->g);
-    } else if (rule->effect == EFFECT_STOP || rule->effect == EFFECT_END) {
-        lane->last_g = 0;
-    } else if (rule->effect == EFFECT_GLOBAL && !merge->global_keeps_g) {
-        head->g = 0;
-        head->gs = v1_gs_get(merge->gs, 0);
-    }
-    lane->key_id = head->g;
-    head->key = NULL;
-    if (rule->key == KEY_G) {
-        head->key = head->gs;
-    } else if (rule->key == KEY_ARG) {
+    switch (rule->role) {
+    case ROLE_START:
+        lane_runs(merge, lane, head->arg[0]);
+        head->gs = head->key = lane->last_gs;
+        head->g = lane->key_id = lane->last_g;
+        break;
+    case ROLE_STOP:
+        head->gs = head->key = lane_g(merge, lane);
+        head->g = lane->key_id = lane->last_g;
+        lane_runs(merge, lane, 0);
+        break;
+    case ROLE_WAKE:
+        head->gs = lane_g(merge, lane);
+        head->g = lane->last_g;
         lane->key_id = head->arg[0];
         head->key = v1_gs_get(merge->gs, lane->key_id);
-    } else if (rule->key == KEY_GC) {
-        head->key = &merge->gc;
+        if (!head->key)
+            return no_memory(merge);
+        break;
+    case ROLE_ARG_G:
+        head->g = lane->key_id = head->arg[0];
+        head->gs = head->key = v1_gs_get(merge->gs, head->g);
+        break;
+    case ROLE_GLOBAL:
+    case ROLE_GC:
+        head->gs = merge->global_keeps_g ? lane_g(merge, lane) : merge->g0;
+        head->g = merge->global_keeps_g ? lane->last_g : 0;
+        head->key = rule->role == ROLE_GC ? &merge->gc : NULL;
+        break;
+    default:
+        head->gs = lane_g(merge, lane);
+        head->g = lane->last_g;
+        head->key = NULL;
+        if (rule->role == ROLE_END)
+            lane_runs(merge, lane, 0);
+        break;
     }
-    if (!head->gs || (rule->key != KEY_NONE && !head->key))
+    if (__builtin_expect(!head->gs, 0))
         return no_memory(merge);
     lane->want = rule->sequence == SEQ_ARG1   ? head->arg[1]
                  : rule->sequence == SEQ_ARG0 ? head->arg[0]
@@ -372,28 +433,51 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
     return 1;
 }
 
-/* Decodes the lane's next event into its head. Returns 1, 0 if there is none, -1 on an error. */
-static inline int decode(struct v1_merge *merge, struct v1_lane *lane)
+/* Goes to the lane's next event, over batches and records that are none. Returns 1, 0 or -1. */
+static int find_event(struct v1_merge *merge, struct v1_lane *lane)
 {
-    if (__builtin_expect(lane->order + 1 == merge->lane_count, 0))
-        return decode_sample(merge, lane);
     for (;;) {
-        if (__builtin_expect(lane->at >= lane->end, 0)) {
+        if (lane->at >= lane->end) {
             if (!next_batch(merge, lane))
                 return 0;
             continue;
         }
         unsigned type = *lane->at & V1_TYPE_MASK;
         const struct v1_shape *shape = &merge->format->shapes[type];
-        if (__builtin_expect(shape->ordinary || type == V1_UserLog || type == V1_FutileWakeup, 1))
-            break;
+        if (shape->ordinary || type == V1_UserLog || type == V1_FutileWakeup)
+            return 1;
         if (skip_untimed(merge, lane) < 0)
             return -1;
     }
-    lane->head.offset = (uint64_t)(lane->at - merge->index->bytes.data);
-    const uint8_t *next = decode_numbers(merge->format, lane);
-    if (__builtin_expect(!next || next > lane->end, 0))
+}
+
+/* Finds and decodes the event that is not where or how decode_packed could take it. */
+static __attribute__((noinline)) int decode_slow(struct v1_merge *merge, struct v1_lane *lane,
+                                                 const uint8_t **next)
+{
+    int found = find_event(merge, lane);
+    if (found <= 0)
+        return found;
+    *next = decode_any(merge->format, lane);
+    return *next ? 1 : changed_under_us(merge, lane->at);
+}
+
+/* Decodes the lane's next event into its head. Returns 1, 0 if there is none, -1 on an error. */
+static inline int decode(struct v1_merge *merge, struct v1_lane *lane)
+{
+    const uint8_t *next = NULL;
+    if (__builtin_expect(lane->at < lane->end, 1))
+        next = decode_packed(merge, lane);
+    if (__builtin_expect(!next, 0)) {
+        if (lane->order + 1 == merge->lane_count)
+            return decode_sample(merge, lane);
+        int result = decode_slow(merge, lane, &next);
+        if (result <= 0)
+            return result;
+    }
+    if (__builtin_expect(next > lane->end, 0))
         return changed_under_us(merge, lane->at);
+    lane->head.offset = (uint64_t)(lane->at - merge->index->bytes.data);
     lane->at = next;
     lane->head.lane = lane;
     lane->head.proc = lane->proc;
@@ -407,7 +491,7 @@ static inline bool is_ready(const struct v1_lane *lane)
 {
     const struct v1_rule *rule = lane->rule;
     const struct v1_g *key = lane->head.key;
-    return rule->key == KEY_NONE ||
+    return !has_key(rule) ||
            (key && key->status == rule->need &&
             (rule->sequence == SEQ_ANY || key->seq == lane->want));
 }
@@ -485,7 +569,7 @@ static int finish_emitted(struct v1_merge *merge)
     struct v1_lane *lane = merge->emitted;
     struct v1_g *changed = lane->head.key;
     struct v1_g *ended =
-        lane->rule->effect == EFFECT_END && lane->head.g != 0 ? lane->head.gs : NULL;
+        lane->rule->role == ROLE_END && lane->head.g != 0 ? lane->head.gs : NULL;
     merge->emitted = NULL;
     int result = decode(merge, lane);
     if (result < 0)
@@ -659,7 +743,7 @@ static int sequence_all(struct v1_merge *merge)
 static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
 {
     struct v1_event *ev = &merge->sequenced_event;
-    if (merge->position > 0 && rules[ev->type].effect == EFFECT_END && ev->g != 0 &&
+    if (merge->position > 0 && rules[ev->type].role == ROLE_END && ev->g != 0 &&
         ev->gs->alive && !v1_gs_end(merge->gs, ev->gs))
         return no_memory(merge);
     if (merge->position == merge->sequenced_count)
@@ -669,7 +753,7 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     struct v1_lane *lane = &merge->lanes[s->lane];
     lane->at = index->bytes.data + s->offset;
     lane->end = index->bytes.data + index->end;
-    if (!decode_numbers(merge->format, lane))
+    if (!decode_any(merge->format, lane))
         return changed_under_us(merge, lane->at);
     const struct v1_rule *rule = &rules[lane->head.type];
     *ev = lane->head;
@@ -679,10 +763,8 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     ev->lane = lane;
     ev->proc = lane->proc;
     ev->gs = v1_gs_get(merge->gs, s->g);
-    ev->key = rule->key == KEY_ARG ? v1_gs_get(merge->gs, ev->arg[0])
-              : rule->key == KEY_G ? ev->gs
-                                   : NULL;
-    if (!ev->gs || (rule->key == KEY_ARG && !ev->key))
+    ev->key = rule->role == ROLE_WAKE ? v1_gs_get(merge->gs, ev->arg[0]) : ev->gs;
+    if (!ev->gs || !ev->key)
         return no_memory(merge);
     *event = ev;
     return 1;
@@ -735,9 +817,13 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
         .gs = gs,
         .repairs = repairs,
         .global_keeps_g = global_keeps_g,
+        .packed_end = index->bytes.data,
     };
+    if (index->format->version >= 7 && index->bytes.size > V1_PACKED_REACH)
+        merge->packed_end += index->bytes.size - V1_PACKED_REACH;
     error_clear(&merge->error);
-    if (!make_lanes(merge))
+    merge->g0 = v1_gs_get(gs, 0);
+    if (!merge->g0 || !make_lanes(merge))
         return no_memory(merge);
     if (merge->format->version < 7)
         return sequence_all(merge);
@@ -777,9 +863,9 @@ int v1_merge_next(struct v1_merge *merge, struct v1_event **event)
     if (__builtin_expect(!v1_g_is(head->gs, head->g), 0) &&
         !(head->gs = v1_gs_get(merge->gs, head->g)))
         return no_memory(merge);
-    if (lane->rule->key != KEY_NONE) {
+    if (has_key(lane->rule)) {
         /* The goroutine may have changed, or ended, since the head entered the frontier. */
-        bool stale = lane->rule->key != KEY_GC && !v1_g_is(head->key, lane->key_id);
+        bool stale = lane->rule->role != ROLE_GC && !v1_g_is(head->key, lane->key_id);
         if (__builtin_expect(stale || !is_ready(lane), 0)) {
             if (!merge->repairs->enabled)
                 return fail_impossible(merge, lane);

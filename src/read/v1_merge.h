@@ -103,6 +103,8 @@ struct v1_merge {
     struct v1_lane *lanes; /* one a P, and one for the CPU samples */
     size_t lane_count;
     size_t next_sample;
+    const uint8_t *packed_end; /* events before it can be read in words without leaving the file */
+    struct v1_g *g0;
     struct v1_heap frontier;
     bool flat; /* the frontier is a sorted array, not a heap */
     struct v1_heap waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */

@@ -17,6 +17,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#ifdef __BMI2__
+#include <immintrin.h>
+#endif
+
 #include <trail/read.h>
 
 #include "base/varint.h"
@@ -51,6 +55,7 @@ struct v1_bytes {
     size_t size;
 };
 
+
 #define V1_MAX_NUMBERS 8
 
 struct v1_record {
@@ -80,6 +85,49 @@ static inline uint64_t v1_load64(const uint8_t *at)
 
 /* The furthest that v1_records_skip looks: first byte, length, 16 bytes. */
 #define V1_RECORD_REACH 18
+
+/* MARK: Up to three numbers in one word */
+
+/* The furthest that v1_word_load and a fourth number behind it look: first byte, length, 8 + 10 bytes. */
+#define V1_PACKED_REACH 20
+
+struct v1_word {
+    uint64_t word;
+    uint64_t ends; /* the top bits of the bytes that end a number */
+};
+
+/* Loads `numbers` (1..3) uvarints from `at` on. Returns where they end, NULL if not within 8 bytes. */
+static inline const uint8_t *v1_word_load(struct v1_word *word, const uint8_t *at, unsigned numbers)
+{
+    word->word = v1_load64(at);
+    word->ends = ~word->word & V1_TOP_BITS;
+    uint64_t ends1 = word->ends & (word->ends - 1), ends2 = ends1 & (ends1 - 1);
+    uint64_t last = numbers == 1 ? word->ends : numbers == 2 ? ends1 : ends2;
+    if (__builtin_expect(last == 0, 0))
+        return NULL;
+    return at + (__builtin_ctzll(last) >> 3) + 1;
+}
+
+/* Number `i` of those that were loaded; any value if there are not as many. */
+static inline uint64_t v1_word_number(const struct v1_word *word, unsigned i)
+{
+    uint64_t ends = word->ends, before = 0;
+    unsigned shift = 0;
+    for (unsigned k = 0; k < i; k++) {
+        before = ends ^ (ends - 1);
+        shift = (unsigned)__builtin_ctzll(ends | UINT64_C(1) << 62) + 1;
+        ends &= ends - 1;
+    }
+    uint64_t mask = (before ^ ends ^ (ends - 1)) & ~V1_TOP_BITS;
+#ifdef __BMI2__
+    return _pext_u64(word->word, mask);
+#else
+    uint64_t bits = (word->word & mask) >> shift;
+    bits = (bits & UINT64_C(0x007f007f007f007f)) | (bits & UINT64_C(0x7f007f007f007f00)) >> 1;
+    bits = (bits & UINT64_C(0x00003fff00003fff)) | (bits & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (bits & UINT64_C(0x0fffffff)) | (bits & UINT64_C(0x0fffffff00000000)) >> 4;
+#endif
+}
 
 /*
  * The end of `numbers` (1..4) uvarints from `at` on, of which 8 bytes can be read; NULL if they do not

@@ -85,8 +85,9 @@ struct v2_cursor {
     struct v2_wire_event wire;
     struct v2_m *m;
     int64_t thread;
-    int64_t batch_ns; /* time of the batch */
-    uint32_t batch;   /* the reader's index of the next one */
+    int64_t batch_ns;    /* time of the batch */
+    uint32_t batch;      /* the reader's index of the thread's next batch */
+    uint32_t last_batch; /* and of its last */
 };
 
 /* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31. */

@@ -121,28 +121,26 @@ static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
     return c;
 }
 
-/* Links the batches of each thread, in file order, and remembers the first in its cursor. */
+/* Links the batches of each thread; the cursors come in the order of their threads' first batches.
+ */
 static int link_batches(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
     r->cursor_count = 0;
-    for (size_t i = g->batch_count; i-- > 0;) {
+    for (uint32_t i = 0; i < g->batch_count; i++) {
         struct v2_cursor *c = cursor_of(r, g->batches[i].thread);
         if (!c)
             return out_of_memory(r);
-        g->batches[i].next = c->batch;
-        c->batch = (uint32_t)i;
+        if (c->batch == V2_NO_BATCH)
+            c->batch = i;
+        else
+            g->batches[c->last_batch].next = i;
+        c->last_batch = i;
     }
     return 0;
 }
 
-static int by_first_batch(const void *a, const void *b)
-{
-    const struct v2_head *x = a, *y = b;
-    return x->cursor->batch < y->cursor->batch ? -1 : 1;
-}
-
-/* Puts every cursor at its first event and into the frontier, in order of first appearance. */
+/* Puts every cursor at its first event and into the frontier. */
 static int fill_frontier(struct v2_reader *r)
 {
     struct v2_frontier *f = &r->frontier;
@@ -153,12 +151,9 @@ static int fill_frontier(struct v2_reader *r)
         f->heads = heads;
         r->frontier_capacity = r->cursor_count;
     }
-    for (size_t i = 0; i < r->cursor_count; i++)
-        f->heads[i].cursor = &r->cursors[i];
-    qsort(f->heads, r->cursor_count, sizeof *f->heads, by_first_batch);
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
-        struct v2_cursor *c = f->heads[i].cursor;
+        struct v2_cursor *c = &r->cursors[i];
         int started = next_batch_of(r, c);
         if (started < 0)
             return -1;

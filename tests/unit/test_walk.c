@@ -40,10 +40,10 @@ static trail_source *open_trace(bool in_place)
 
 struct want {
     trail_batch_kind kind;
+    uint8_t experiment;
     uint64_t generation;
     int64_t thread, proc;
     uint64_t time, header_size, size, records;
-    uint8_t experiment;
 };
 
 static void expect_batch(trail_walk *walk, const struct want *want, int64_t *offset)
@@ -108,14 +108,14 @@ static void test_v2_kinds(void **state)
     bytes_put(&trace, "\x04", 1);
     bytes_put(&trace, "\x34", 1);
     const struct want want[] = {
-        {TRAIL_BATCH_SYNC, 1, -1, -1, 100, 23, 3, 0, 0},
-        {TRAIL_BATCH_EVENTS, 1, 7, -1, 101, 14, 2, 0, 0},
-        {TRAIL_BATCH_EVENTS, 1, 7, -1, 102, 14, 0, 0, 0},
-        {TRAIL_BATCH_CPU_SAMPLES, 1, -1, -1, 103, 23, 1, 0, 0},
-        {TRAIL_BATCH_STACKS, 1, -1, -1, 104, 23, 1, 0, 0},
-        {TRAIL_BATCH_EXPERIMENT, 1, 7, -1, 105, 6, 3, 0, 1},
-        {TRAIL_BATCH_STRINGS, 1, -1, -1, 106, 23, 1, 0, 0},
-        {TRAIL_BATCH_END_GENERATION, 0, -1, -1, 0, 1, 0, 0, 0},
+        {TRAIL_BATCH_SYNC, 0, 1, -1, -1, 100, 23, 3, 0},
+        {TRAIL_BATCH_EVENTS, 0, 1, 7, -1, 101, 14, 2, 0},
+        {TRAIL_BATCH_EVENTS, 0, 1, 7, -1, 102, 14, 0, 0},
+        {TRAIL_BATCH_CPU_SAMPLES, 0, 1, -1, -1, 103, 23, 1, 0},
+        {TRAIL_BATCH_STACKS, 0, 1, -1, -1, 104, 23, 1, 0},
+        {TRAIL_BATCH_EXPERIMENT, 1, 1, 7, -1, 105, 6, 3, 0},
+        {TRAIL_BATCH_STRINGS, 0, 1, -1, -1, 106, 23, 1, 0},
+        {TRAIL_BATCH_END_GENERATION, 0, 0, -1, -1, 0, 1, 0, 0},
     };
     expect_batches(26, want, COUNT(want));
 }
@@ -132,7 +132,7 @@ static void test_v2_large_batches(void **state)
         memset(data, (int)(0x0b + i), sizeof data);
         bytes_batch(&trace, 300, i, 1, size);
         bytes_put(&trace, data, size);
-        want[i] = (struct want){TRAIL_BATCH_EVENTS, 300, i, -1, 1, 15, size, 0, 0};
+        want[i] = (struct want){TRAIL_BATCH_EVENTS, 0, 300, i, -1, 1, 15, size, 0};
     }
     expect_batches(22, want, 3);
 }
@@ -151,9 +151,9 @@ static void test_v1_footer_is_outside(void **state)
     bytes_put(&trace, "\x02\x64", 2);                         /* Frequency 100 */
     bytes_put(&trace, "\xc3\x06\x01\x01\x09\x01\x01\x05", 8); /* Stack */
     const struct want want[] = {
-        {TRAIL_BATCH_EVENTS, 0, -1, 5, 400, 4, 10, 3, 0},
-        {TRAIL_BATCH_EVENTS, 0, -1, -1, 7, 12, 0, 0, 0},
-        {TRAIL_BATCH_EVENTS, 0, -1, -1, 0, 0, 10, 2, 0},
+        {TRAIL_BATCH_EVENTS, 0, 0, -1, 5, 400, 4, 10, 3},
+        {TRAIL_BATCH_EVENTS, 0, 0, -1, -1, 7, 12, 0, 0},
+        {TRAIL_BATCH_EVENTS, 0, 0, -1, -1, 0, 0, 10, 2},
     };
     expect_batches(10, want, COUNT(want));
 }
@@ -165,7 +165,7 @@ static void test_v1_1_21_frequency_is_inside(void **state)
     bytes_put(&trace, "\x41\x00\x07\x02\x64", 5);
     bytes_put(&trace, "\xf0\x04\x01\x00\x01\x00\x02hi",
               9); /* UserLog, message outside its length */
-    const struct want want[] = {{TRAIL_BATCH_EVENTS, 0, -1, 0, 7, 3, 11, 2, 0}};
+    const struct want want[] = {{TRAIL_BATCH_EVENTS, 0, 0, -1, 0, 7, 3, 11, 2}};
     expect_batches(21, want, COUNT(want));
 }
 
@@ -179,8 +179,8 @@ static void test_v1_1_5_has_sequence_numbers(void **state)
     bytes_put(&trace, "\xcd\x05\x01\x02\x03\x04\x05", 7); /* GoCreate, with a length */
     bytes_put(&trace, "\x02\x64\x00", 3);                 /* Frequency 100, unused */
     const struct want want[] = {
-        {TRAIL_BATCH_EVENTS, 0, -1, 3, 8, 4, 14, 3, 0},
-        {TRAIL_BATCH_EVENTS, 0, -1, -1, 0, 0, 3, 1, 0},
+        {TRAIL_BATCH_EVENTS, 0, 0, -1, 3, 8, 4, 14, 3},
+        {TRAIL_BATCH_EVENTS, 0, 0, -1, -1, 0, 0, 3, 1},
     };
     expect_batches(5, want, COUNT(want));
 }
@@ -221,9 +221,9 @@ static void test_batches_come_as_they_arrive(void **state)
 
 struct bad {
     int version;
+    trail_code code;
     const char *data; /* after the header */
     size_t size;
-    trail_code code;
     int64_t offset;
     int batches; /* before the error */
     const char *message;
@@ -255,39 +255,39 @@ static void test_errors(void **state)
 {
     (void)state;
     static const struct bad bads[] = {
-        {22, "\x01\x01\x01\x01\x00\x34", 6, TRAIL_CORRUPT, 21, 1,
+        {22, TRAIL_CORRUPT, "\x01\x01\x01\x01\x00\x34", 6, 21, 1,
          "expected batch event, got event 52"},
-        {22, "\x31\x01\x01\x01\x01\x00", 6, TRAIL_CORRUPT, 16, 0,
+        {22, TRAIL_CORRUPT, "\x31\x01\x01\x01\x01\x00", 6, 16, 0,
          "expected batch event, got event 49"},
-        {23, "\x31", 1, TRAIL_TRUNCATED, 16, 0, "error reading batch experiment: unexpected EOF"},
-        {26, "\x01", 1, TRAIL_TRUNCATED, 16, 0, "error reading batch gen: unexpected EOF"},
-        {26, "\x01\x01\x80", 3, TRAIL_TRUNCATED, 16, 0, "error reading batch M ID: unexpected EOF"},
-        {26, "\x01\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 13, TRAIL_CORRUPT, 16, 0,
+        {23, TRAIL_TRUNCATED, "\x31", 1, 16, 0, "error reading batch experiment: unexpected EOF"},
+        {26, TRAIL_TRUNCATED, "\x01", 1, 16, 0, "error reading batch gen: unexpected EOF"},
+        {26, TRAIL_TRUNCATED, "\x01\x01\x80", 3, 16, 0, "error reading batch M ID: unexpected EOF"},
+        {26, TRAIL_CORRUPT, "\x01\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 13, 16, 0,
          "error reading batch timestamp: a number of more than 64 bits"},
-        {26, "\x01\x01\x01\x01", 4, TRAIL_TRUNCATED, 16, 0,
+        {26, TRAIL_TRUNCATED, "\x01\x01\x01\x01", 4, 16, 0,
          "error reading batch size: unexpected EOF"},
-        {26, "\x01\x01\x01\x01\x81\x80\x04", 7, TRAIL_CORRUPT, 16, 0,
+        {26, TRAIL_CORRUPT, "\x01\x01\x01\x01\x81\x80\x04", 7, 16, 0,
          "invalid batch size 65537, maximum is 65536"},
-        {26, "\x01\x01\x01\x01\x05\x0b\x01", 7, TRAIL_TRUNCATED, 16, 0,
+        {26, TRAIL_TRUNCATED, "\x01\x01\x01\x01\x05\x0b\x01", 7, 16, 0,
          "failed to read full batch: read 2 but wanted 5"},
-        {21, "\x41\x00\x07\x00", 4, TRAIL_CORRUPT, 19, 0, "unknown event type 0 at offset 0x13"},
-        {10, "\x41\x00\x07\x2d\x01", 5, TRAIL_CORRUPT, 19, 0,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\x00", 4, 19, 0, "unknown event type 0 at offset 0x13"},
+        {10, TRAIL_CORRUPT, "\x41\x00\x07\x2d\x01", 5, 19, 0,
          "unknown event type 45 at offset 0x13"},
-        {21, "\x41\x00\x07\x06", 4, TRAIL_TRUNCATED, 19, 0,
+        {21, TRAIL_TRUNCATED, "\x41\x00\x07\x06", 4, 19, 0,
          "the trace ends inside a record of type ProcStop at offset 0x13"},
-        {21, "\x41\x00\x07\x06\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 15, TRAIL_CORRUPT, 19,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\x06\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 15, 19,
          0, "bad value at offset 0x14"},
-        {21, "\x01\x00", 2, TRAIL_CORRUPT, 16, 0,
+        {21, TRAIL_CORRUPT, "\x01\x00", 2, 16, 0,
          "EvBatch has wrong number of arguments: got 1, want 2"},
-        {21, "\x41\x80\x80\x80\x80\x08\x01", 7, TRAIL_CORRUPT, 16, 0,
+        {21, TRAIL_CORRUPT, "\x41\x80\x80\x80\x80\x08\x01", 7, 16, 0,
          "processor ID 2147483648 is larger than maximum of 2147483647"},
-        {21, "\x41\x00\x07\x25\x00\x01z", 7, TRAIL_CORRUPT, 19, 0,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\x25\x00\x01z", 7, 19, 0,
          "string at offset 19 has invalid id 0"},
-        {21, "\x41\x00\x07\x25\x01\x00", 6, TRAIL_CORRUPT, 19, 0,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\x25\x01\x00", 6, 19, 0,
          "string at offset 19 has invalid length 0"},
-        {21, "\x41\x00\x07\x25\x01\xc1\x84\x3d", 8, TRAIL_CORRUPT, 19, 0,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\x25\x01\xc1\x84\x3d", 8, 19, 0,
          "string at offset 19 has too large length 1000001"},
-        {21, "\x41\x00\x07\xc3\x02\x01\x81", 7, TRAIL_CORRUPT, 19, 0,
+        {21, TRAIL_CORRUPT, "\x41\x00\x07\xc3\x02\x01\x81", 7, 19, 0,
          "event has wrong length at offset 0x13: its last argument exceeds it"},
     };
     for (size_t i = 0; i < COUNT(bads); i++)

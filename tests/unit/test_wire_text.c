@@ -171,11 +171,11 @@ static void test_bytes_to_text(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        char want[1100] = "";
+        char first[30] = "", want[1100];
         trail_error err;
         if (pairs[i].version < 22) /* Go's printer has no such line for the others */
-            (void)snprintf(want, sizeof want, "Trace Go1.%d\n", pairs[i].version);
-        (void)strcat(want, pairs[i].text);
+            (void)snprintf(first, sizeof first, "Trace Go1.%d\n", pairs[i].version);
+        (void)snprintf(want, sizeof want, "%s%s", first, pairs[i].text);
         make_trace(&pairs[i]);
         for (int in_place = 0; in_place < 2; in_place++) {
             assert_int_equal(print(trace.data, trace.size, in_place, &err), 0);
@@ -332,9 +332,9 @@ static void test_text_errors(void **state)
 
 struct bad {
     int version;
+    trail_code code;
     const char *data;
     size_t size;
-    trail_code code;
     int64_t offset;
     const char *text, *message;
 };
@@ -343,25 +343,25 @@ static void test_byte_errors(void **state)
 {
     (void)state;
     static const struct bad bads[] = {
-        {22, "\x0b\x01\x30", 3, TRAIL_CORRUPT, 18, "ProcStop dt=1\n", "invalid event type: 48"},
-        {22, "\x81", 1, TRAIL_CORRUPT, 16, "", "invalid event type: 129"},
-        {26, "\x7f", 1, TRAIL_CORRUPT, 16, "", "invalid event type: 127"},
-        {26, "\x00", 1, TRAIL_CORRUPT, 16, "", "invalid event type: 0"},
-        {26, "\x0b\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, TRAIL_CORRUPT, 16, "",
+        {22, TRAIL_CORRUPT, "\x0b\x01\x30", 3, 18, "ProcStop dt=1\n", "invalid event type: 48"},
+        {22, TRAIL_CORRUPT, "\x81", 1, 16, "", "invalid event type: 129"},
+        {26, TRAIL_CORRUPT, "\x7f", 1, 16, "", "invalid event type: 127"},
+        {26, TRAIL_CORRUPT, "\x00", 1, 16, "", "invalid event type: 0"},
+        {26, TRAIL_CORRUPT, "\x0b\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, 16, "",
          "binary: varint overflows a 64-bit integer"},
-        {26, "\x0b", 1, TRAIL_TRUNCATED, 16, "",
+        {26, TRAIL_TRUNCATED, "\x0b", 1, 16, "",
          "the trace ends inside a record of type ProcStop at offset 0x10"},
-        {26, "\x03\x01" TEN_FF "\x01", 13, TRAIL_TRUNCATED, 16, "",
+        {26, TRAIL_TRUNCATED, "\x03\x01" TEN_FF "\x01", 13, 16, "",
          "the trace ends inside a record of type Stack at offset 0x10"},
-        {26, "\x05\x01\x05xyz", 6, TRAIL_TRUNCATED, 16, "",
+        {26, TRAIL_TRUNCATED, "\x05\x01\x05xyz", 6, 16, "",
          "the trace ends inside a record of type String at offset 0x10"},
-        {21, "\x46\x01\x01", 3, TRAIL_CORRUPT, 16, "Trace Go1.21\n",
+        {21, TRAIL_CORRUPT, "\x46\x01\x01", 3, 16, "Trace Go1.21\n",
          "ProcStop has wrong number of arguments at offset 0x10: want 1, got 2"},
-        {21, "\xc3\x03\x01\x02\x09", 5, TRAIL_CORRUPT, 16, "Trace Go1.21\n",
+        {21, TRAIL_CORRUPT, "\xc3\x03\x01\x02\x09", 5, 16, "Trace Go1.21\n",
          "Stack has wrong number of arguments at offset 0x10: want 10, got 3"},
-        {21, "\x41\x00\x01\x06", 4, TRAIL_TRUNCATED, 19, "Trace Go1.21\nBatch p=0 ticks=1\n",
+        {21, TRAIL_TRUNCATED, "\x41\x00\x01\x06", 4, 19, "Trace Go1.21\nBatch p=0 ticks=1\n",
          "the trace ends inside a record of type ProcStop at offset 0x13"},
-        {5, "\x25\x01\x01x", 4, TRAIL_CORRUPT, 16, "Trace Go1.5\n",
+        {5, TRAIL_CORRUPT, "\x25\x01\x01x", 4, 16, "Trace Go1.5\n",
          "unknown event type 37 at offset 0x10"},
     };
     for (size_t i = 0; i < COUNT(bads); i++) {
@@ -412,7 +412,8 @@ static void test_large_record(void **state)
     trace.size += SIZE;
     size_t n = (size_t)snprintf(want, sizeof want, "String id=1\n\tdata=\"");
     memset(want + n, 'x', SIZE);
-    memcpy(want + n + SIZE, "\"\n", 2);
+    want[n + SIZE] = '"';
+    want[n + SIZE + 1] = '\n';
     assert_int_equal(print(trace.data, trace.size, false, &err), 0);
     expect_written(want, n + SIZE + 2);
 }
