@@ -12,7 +12,8 @@ struct task {
 
 /* MARK: Contradictions */
 
-/* Returns true if the event cannot stand: the error is set. With repairs it is noted, and stands. */
+/* Returns true if the event cannot stand: the error is set. With repairs it is noted, and stands.
+ */
 __attribute__((format(printf, 3, 4), cold, noinline)) static bool
 wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...)
 {
@@ -102,8 +103,7 @@ static bool on_gc(struct v1_check *check, struct v1_event *ev)
 {
     bool start = ev->type == V1_GCStart;
     if (check->gc_running == start &&
-        wrong(check, ev,
-              start ? "previous GC is not ended before a new one" : "bogus GC end"))
+        wrong(check, ev, start ? "previous GC is not ended before a new one" : "bogus GC end"))
         return true;
     check->gc_running = start;
     if (start)
@@ -120,8 +120,7 @@ static bool on_stw(struct v1_check *check, struct v1_event *ev)
         wrong(check, ev, "unknown STW kind %llu", u(ev->arg[0])))
         return true;
     if (*stopped == start &&
-        wrong(check, ev,
-              start ? "previous STW is not ended before a new one" : "bogus STW end"))
+        wrong(check, ev, start ? "previous STW is not ended before a new one" : "bogus STW end"))
         return true;
     *stopped = start;
     return false;
@@ -218,8 +217,7 @@ static inline bool on_unblock(struct v1_check *check, struct v1_event *ev)
     if (target->state != V1_WAITING &&
         wrong(check, ev, "g %llu is not waiting before unpark", u(ev->arg[0])))
         return true;
-    if (target->event == V1_GoBlockNet &&
-        (check->newer_rules || ev->proc != TRAIL_TIMER_PROC))
+    if (target->event == V1_GoBlockNet && (check->newer_rules || ev->proc != TRAIL_TIMER_PROC))
         ev->proc = TRAIL_NETPOLL_PROC;
     if (target->id != 0)
         target->state = V1_RUNNABLE;

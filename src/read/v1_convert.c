@@ -73,7 +73,8 @@ static bool add_texts(struct v1_convert *convert)
     return good;
 }
 
-/* 1.10 to 1.20 know two kinds, numbered otherwise; files before have no number, which reads as 0. */
+/* 1.10 to 1.20 know two kinds, numbered otherwise; files before have no number, which reads as 0.
+ */
 static unsigned stw_reason(const struct v1_convert *convert, uint64_t kind)
 {
     if (convert->version >= 21)
@@ -312,7 +313,8 @@ static void sweep_end(struct v1_convert *convert, const struct v1_event *ev)
     out->range.reclaimed_bytes = ev->arg[1];
 }
 
-/* Where a converter of Go's asks a map for the thread without looking whether it is there, it gets 0. */
+/* Where a converter of Go's asks a map for the thread without looking whether it is there, it gets
+ * 0. */
 static void thread_or_0(trail_event *out, const struct v1_event *ev)
 {
     out->thread = thread_of(ev, 0);
@@ -321,8 +323,8 @@ static void thread_or_0(trail_event *out, const struct v1_event *ev)
 
 static void go_start_label(struct v1_convert *convert, const struct v1_event *ev)
 {
-    trail_event *out = go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE,
-                                     TRAIL_GO_RUNNING);
+    trail_event *out =
+        go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
     thread_or_0(out, ev);
     out = push_event(convert, ev, V2_GoLabel, TRAIL_LABEL);
     thread_or_0(out, ev);
@@ -347,8 +349,8 @@ static void sys_call(struct v1_convert *convert, const struct v1_event *ev)
 
 static void go_create(struct v1_convert *convert, const struct v1_event *ev)
 {
-    trail_event *out = go_transition(convert, ev, V2_GoCreate, ev->arg[0], TRAIL_GO_NOT_EXIST,
-                                     TRAIL_GO_RUNNABLE);
+    trail_event *out =
+        go_transition(convert, ev, V2_GoCreate, ev->arg[0], TRAIL_GO_NOT_EXIST, TRAIL_GO_RUNNABLE);
     put_stack(convert, out, ev);
     out->transition.stack =
         v1_start_stack(convert->tables, convert->pc_stacks, convert->version, ev->arg[1]);
@@ -450,8 +452,7 @@ static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
         if (convert->starting)
             go_status(convert, ev, TRAIL_GO_RUNNING);
         else
-            go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE,
-                          TRAIL_GO_RUNNING);
+            go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
         return 0;
     case V1_GoStartLabel:
         go_start_label(convert, ev);

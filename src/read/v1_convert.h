@@ -1,13 +1,13 @@
 /*
- * v1, convert: the checked v1 events, one after another, as the events of v2 (§4). Strings that only the
- * new model has (reasons, names of ranges) are made once; of the state of the trace only the threads of
- * the Ps and the goroutines created before the start-up snapshot ended are kept.
+ * v1, convert: the checked v1 events, one after another, as the events of v2 (§4). Strings that
+ * only the new model has (reasons, names of ranges) are made once; of the state of the trace only
+ * the threads of the Ps and the goroutines created before the start-up snapshot ended are kept.
  *
  * For files before 1.11, which no Go converts, the rules are the same; what had to be decided:
  * - events of stopped worlds and the GC keep the goroutine that ran on their P, as from 1.11 on;
  * - a stopped world without a kind (until 1.9) is of kind 0, "GC mark termination";
- * - a FutileWakeup that removed nothing (§3.5) has no counterpart and is left out, where the rules of
- *   Go >= 1.23 make it an error;
+ * - a FutileWakeup that removed nothing (§3.5) has no counterpart and is left out, where the rules
+ * of Go >= 1.23 make it an error;
  * - in 1.5 files the stack where a goroutine starts is the one PC that its creation names.
  */
 #ifndef TRAIL_READ_V1_CONVERT_H
@@ -32,20 +32,20 @@ struct v1_convert {
     const struct v1_clock *clock;
     int version;
     bool drop_futile;
-    const struct idmap *pc_stacks; /* 1.5: start PC -> handle of a stack of it */
+    const struct idmap *pc_stacks;                 /* 1.5: start PC -> handle of a stack of it */
     trail_string_handle reasons[V1_TYPE_MASK + 1]; /* by type of the event that has it */
     trail_string_handle ranges[TRAIL_RANGES];
     trail_string_handle stw[V1_STW_REASONS];
 
     trail_event *out; /* what was converted and not yet delivered */
     size_t out_count, out_capacity;
-    bool synced;     /* the first Sync is out */
+    bool synced; /* the first Sync is out */
     int64_t last_ns;
     uint64_t syncs;
-    uint64_t calls;  /* GoSysCalls seen */
+    uint64_t calls; /* GoSysCalls seen */
     unsigned stw_reason;
-    bool starting;   /* before the first Gomaxprocs */
-    struct idmap created;      /* before the start ended, and not spoken of since: id -> anything */
+    bool starting;        /* before the first Gomaxprocs */
+    struct idmap created; /* before the start ended, and not spoken of since: id -> anything */
     uint64_t *created_order;
     size_t created_count, created_capacity;
     trail_error error;

@@ -1,13 +1,15 @@
 /*
- * v1, goroutines: all that any stage knows of one, in one struct, so that an event costs one look-up.
+ * v1, goroutines: all that any stage knows of one, in one struct, so that an event costs one
+ * look-up.
  *
- * Millions pass through a long trace. When one ends its struct is given back and only one bit remains of
- * it. That is enough: for the order an ended goroutine stays "running" for ever, in which state nothing
- * but its own events could be ready, and a P that runs it no longer exists (§3.3); for the checks it is
- * dead but known (§3.6). v1_gs_get makes a struct of just that should the ID come up again.
+ * Millions pass through a long trace. When one ends its struct is given back and only one bit
+ * remains of it. That is enough: for the order an ended goroutine stays "running" for ever, in
+ * which state nothing but its own events could be ready, and a P that runs it no longer exists
+ * (§3.3); for the checks it is dead but known (§3.6). v1_gs_get makes a struct of just that should
+ * the ID come up again.
  *
- * Whoever keeps a pointer over several events keeps the ID beside it and asks v1_g_is: memory of the
- * structs is never given back before v1_gs_fini, so looking at a stale one is harmless.
+ * Whoever keeps a pointer over several events keeps the ID beside it and asks v1_g_is: memory of
+ * the structs is never given back before v1_gs_fini, so looking at a stale one is harmless.
  */
 #ifndef TRAIL_READ_V1_G_H
 #define TRAIL_READ_V1_G_H
@@ -35,34 +37,31 @@ struct v1_futile_list {
     bool futile;
 };
 
+/* What nearly every event touches comes first, so that it lies in one or two cache lines. */
 struct v1_g {
-    void *slab_link; /* the slab's while the struct is free */
+    /*
+     * Ps whose next event needs another state of this goroutine. Of a struct that was given back
+     * this word is the slab's: nobody looks at it without having asked v1_g_is.
+     */
+    struct v1_lane *waiters;
     uint64_t id;
-    bool alive; /* in the table */
-
-    /* Order (v1_merge). */
-    uint8_t status; /* enum v1_status */
-    uint8_t last;   /* type of the event that last changed the status */
-    uint64_t seq;
-    struct v1_lane *waiters; /* Ps whose next event needs another state of this goroutine */
-
-    /* System calls (v1_order). */
-    bool call_open;        /* no event of it since its GoSysCall number `call` */
+    uint64_t seq;     /* v1_frontier */
+    uint8_t status;   /* v1_frontier: enum v1_status */
+    uint8_t last;     /* v1_frontier: type of the event that last changed the status */
+    uint8_t state;    /* v1_check: enum v1_status */
+    uint8_t event;    /* v1_check: type of the event that waits for its counterpart, 0 if none */
+    bool alive;       /* in the table */
+    bool known;       /* v1_check: some event was its own, or created it */
+    bool call_open;   /* v1_order: no event of it since its GoSysCall number `call` */
+    bool fresh;       /* v1_check: created, not started yet */
+    bool mark_assist; /* v1_check: between GCMarkAssistStart and Done */
+    bool snapshot;    /* v1_reader: created before the start ended, and not spoken of since */
     uint64_t call;
-    int64_t blocked_ticks; /* of its last GoSysBlock or GoInSyscall; 0 if there was none */
-
+    int64_t
+        blocked_ticks; /* v1_order: of its last GoSysBlock or GoInSyscall; 0 if there was none */
+    uint64_t create_stack;        /* v1_check: of the first start, while fresh */
+    struct v1_region *regions;    /* v1_check: innermost first */
     struct v1_futile_list wakeup; /* v1_order */
-
-    bool snapshot; /* v1_reader: created before the start ended, and not spoken of since */
-
-    /* Checks (v1_check). */
-    bool known;       /* some event was its own, or created it */
-    bool mark_assist; /* between GCMarkAssistStart and Done */
-    bool fresh;       /* created, not started yet: `create_stack` goes to the first start */
-    uint8_t state;    /* enum v1_status */
-    uint8_t event;    /* type of the event that waits for its counterpart, 0 if none */
-    uint64_t create_stack;
-    struct v1_region *regions; /* innermost first */
 };
 
 struct v1_gs {

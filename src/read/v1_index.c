@@ -18,7 +18,8 @@ static int no_memory(struct sweep *sweep)
     return error_set(sweep->err, TRAIL_NO_MEMORY, "out of memory while indexing the trace");
 }
 
-/* Doubles an array of elements of `size` bytes when `count` of them fill it. NULL: out of memory. */
+/* Doubles an array of elements of `size` bytes when `count` of them fill it. NULL: out of memory.
+ */
 static void *grow(void *array, size_t *capacity, size_t count, size_t size)
 {
     if (count < *capacity)
@@ -77,8 +78,9 @@ static int on_batch(struct sweep *sweep, const struct v1_record *record, uint64_
 {
     uint64_t proc = record->number[0];
     if (sweep->index->format->newer_rules && proc != V1_NO_PROC && proc > V1_MAX_PROC)
-        return error_set(sweep->err, TRAIL_CORRUPT, "processor ID %llu is larger than maximum of %d",
-                         (unsigned long long)proc, V1_MAX_PROC);
+        return error_set(sweep->err, TRAIL_CORRUPT,
+                         "processor ID %llu is larger than maximum of %d", (unsigned long long)proc,
+                         V1_MAX_PROC);
     return add_batch(sweep, (int64_t)proc, offset);
 }
 
@@ -185,8 +187,7 @@ static int take_record(struct sweep *sweep, const struct v1_record *record, uint
     unsigned type = record->type;
     bool timed = v1_time_fields(type, index->format->version) > 0;
     if (index->batch_count == 0 && type != V1_Batch && type != V1_String &&
-        (timed || index->format->newer_rules) &&
-        before_any_batch(sweep, type, offset) < 0)
+        (timed || index->format->newer_rules) && before_any_batch(sweep, type, offset) < 0)
         return -1;
     index->timed += timed;
     switch (type) {

@@ -1,7 +1,8 @@
 /*
- * v1, index: what one sweep over the file finds, before any event is looked at. It keeps little: 16 bytes
- * a batch, the strings and stacks (in the reader's tables), and the CPU samples, which are the only
- * events that a file does not hold in the order of their time (§3.2). Ordinary events are stepped over.
+ * v1, index: what one sweep over the file finds, before any event is looked at. It keeps little: 16
+ * bytes a batch, the strings and stacks (in the reader's tables), and the CPU samples, which are
+ * the only events that a file does not hold in the order of their time (§3.2). Ordinary events are
+ * stepped over.
  *
  * Invariant: every record before `end` is well-formed, so whoever decodes later meets no surprise.
  */
@@ -14,7 +15,8 @@
 
 #define V1_NO_BATCH UINT32_MAX
 
-/* More Ps than any machine has; bounds the memory that a file of nothing but Batch records takes. */
+/* More Ps than any machine has; bounds the memory that a file of nothing but Batch records takes.
+ */
 #define V1_MAX_LANES (1u << 17)
 
 /* A batch ends where the next one in the file begins. */
@@ -45,7 +47,7 @@ struct v1_index {
     size_t batch_count, batch_capacity;
     struct v1_chain *chains; /* in the order of first appearance in the file */
     size_t chain_count, chain_capacity;
-    struct idmap chain_ids; /* P -> index + 1 */
+    struct idmap chain_ids;    /* P -> index + 1 */
     struct v1_sample *samples; /* by time, then offset */
     size_t sample_count, sample_capacity;
     struct idmap timer_gs; /* goroutines that run timers (TimerGoroutine) */
@@ -56,8 +58,8 @@ struct v1_index {
 };
 
 /*
- * Sweeps over `bytes` (whole file with header); strings and stacks go to `tables`, which are ready and
- * empty. On an error *err says what is wrong and the index holds what was good before it.
+ * Sweeps over `bytes` (whole file with header); strings and stacks go to `tables`, which are ready
+ * and empty. On an error *err says what is wrong and the index holds what was good before it.
  * Zero-initialise before; v1_index_fini always.
  */
 int v1_index_build(struct v1_index *index, const struct v1_format *format,

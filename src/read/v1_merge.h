@@ -1,20 +1,21 @@
 /*
  * v1, merge: the events of all Ps in one order (§3.2 to §3.4).
  *
- * Each P is a lane with a cursor and one decoded event, its head. A head that starts, stops or wakes a
- * goroutine is ready only when that goroutine (its key) has the state and sequence number that the event
- * needs. Ready heads are in the frontier, a heap by time; the smallest is emitted and changes its key's
- * state. A head that is not ready hangs on its key's list of waiters and is looked at again when that
- * changed: this gives what Go has by trying all heads again after every event, at the cost of none.
+ * Each P is a lane with a cursor and one decoded event, its head. A head that starts, stops or
+ * wakes a goroutine is ready only when that goroutine (its key) has the state and sequence number
+ * that the event needs. Ready heads are in the frontier, a heap by time; the smallest is emitted
+ * and changes its key's state. A head that is not ready hangs on its key's list of waiters and is
+ * looked at again when that changed: this gives what Go has by trying all heads again after every
+ * event, at the cost of none.
  *
- * Equal times: with few Ps the frontier is an array, sorted by time, and treats equal times as Go <= 1.21
- * does (flat_rotate), so that its order is reproduced wherever it does not depend on chance: Go also
- * looks at its Ps in random order, where here it is the order in which they appear in the file, CPU
- * samples last. With many Ps the frontier is a heap by (time, order of the P). The same file always gives
- * the same order.
+ * Equal times: with few Ps the frontier is an array, sorted by time, and treats equal times as Go
+ * <= 1.21 does (flat_rotate), so that its order is reproduced wherever it does not depend on
+ * chance: Go also looks at its Ps in random order, where here it is the order in which they appear
+ * in the file, CPU samples last. With many Ps the frontier is a heap by (time, order of the P). The
+ * same file always gives the same order.
  *
- * 1.5 files have a global sequence number instead: their events are put into an array and sorted. Such
- * files are small and of a past age; nobody writes them any more.
+ * 1.5 files have a global sequence number instead: their events are put into an array and sorted.
+ * Such files are small and of a past age; nobody writes them any more.
  *
  * Repair: when no head is ready, the key of the earliest waiting one is forced into the state that
  * the head needs.
@@ -25,17 +26,18 @@
 #include "read/v1_g.h"
 #include "read/v1_index.h"
 
-/* An event on its way through the stages. Numbers are as in the file until a stage says otherwise. */
+/* An event on its way through the stages. Numbers are as in the file until a stage says otherwise.
+ */
 struct v1_event {
     int64_t ticks;
     uint64_t offset;
-    uint64_t g;      /* the event's own goroutine; 0 if none */
-    struct v1_g *gs; /* its state */
-    struct v1_g *key; /* the goroutine whose state the event changes; NULL if it changes none */
+    uint64_t g;           /* the event's own goroutine; 0 if none */
+    struct v1_g *gs;      /* its state */
+    struct v1_g *key;     /* the goroutine whose state the event changes, or one that is none */
     struct v1_lane *lane; /* where it was found; NULL for CPU samples and moved events */
     int64_t proc;
     uint64_t arg[4];
-    uint64_t stack; /* ID in the file */
+    uint64_t stack;      /* ID in the file */
     const uint8_t *text; /* UserLog: where the length of its message stands; else NULL */
     uint8_t type;        /* Local variants have become the plain type */
     uint8_t previous;    /* type of the event that changed the key's state before this one */
@@ -83,7 +85,15 @@ struct v1_heap {
     size_t count, capacity;
 };
 
-struct v1_sequenced; /* 1.5 */
+/* 1.5: an event with its global sequence number, found again by its offset. */
+struct v1_sequenced {
+    int64_t sequence;
+    int64_t ticks;
+    uint64_t offset;
+    uint64_t g;
+    uint32_t lane;
+    uint32_t index; /* decides ties */
+};
 
 /* What is done where a trace contradicts itself, and who is told. */
 struct v1_repairs {
@@ -95,11 +105,12 @@ struct v1_repairs {
 };
 
 struct v1_merge {
+    int (*next)(struct v1_merge *merge, struct v1_event **event); /* for this CPU */
     const struct v1_index *index;
     const struct v1_format *format;
     struct v1_gs *gs;
     struct v1_repairs *repairs;
-    bool global_keeps_g; /* events of GC and stopped worlds keep the P's goroutine (P2) */
+    bool global_keeps_g;   /* events of GC and stopped worlds keep the P's goroutine (P2) */
     struct v1_lane *lanes; /* one a P, and one for the CPU samples */
     size_t lane_count;
     size_t next_sample;
@@ -107,9 +118,11 @@ struct v1_merge {
     struct v1_g *g0;
     struct v1_heap frontier;
     bool flat; /* the frontier is a sorted array, not a heap */
-    struct v1_heap waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
+    struct v1_heap
+        waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
     size_t waiting_count;
-    struct v1_g gc; /* GCStart has a sequence of its own */
+    struct v1_g gc;          /* GCStart has a sequence of its own */
+    struct v1_g always;      /* key of the events that are always ready: nothing changes it */
     struct v1_lane *emitted; /* whose head was given out last: still the top of the frontier */
     uint64_t position;       /* events given out */
     struct v1_sequenced *sequenced; /* 1.5 */
@@ -124,10 +137,13 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
 void v1_merge_fini(struct v1_merge *merge);
 
 /*
- * The next event, which may be changed and is valid until the next call. Returns 1, 0 at the end, -1:
- * merge->error.
+ * The next event, which may be changed and is valid until the next call. Returns 1, 0 at the end,
+ * -1: merge->error.
  */
-int v1_merge_next(struct v1_merge *merge, struct v1_event **event);
+static inline int v1_merge_next(struct v1_merge *merge, struct v1_event **event)
+{
+    return merge->next(merge, event);
+}
 
 /* All before this offset has been given out. */
 uint64_t v1_merge_done_before(const struct v1_merge *merge);
@@ -135,8 +151,20 @@ uint64_t v1_merge_done_before(const struct v1_merge *merge);
 /* Adds the position of an event to an error; its time in ticks, until v1_reader converts it. */
 void v1_merge_locate(const struct v1_merge *merge, const struct v1_event *event, trail_error *err);
 
-/* Counts a repair, and keeps it if it is to be kept. `shift_ticks`: by how much a time was moved. */
+/* Counts a repair, and keeps it if it is to be kept. `shift_ticks`: by how much a time was moved.
+ */
 void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
                     const struct v1_event *event, int64_t shift_ticks);
+
+/* v1_frontier.c, once for every CPU and once for those with BMI2. */
+#ifdef TRAIL_BMI2_VARIANT
+#define V1_FRONTIER(name) v1_frontier_##name##_bmi2
+#else
+#define V1_FRONTIER(name) v1_frontier_##name
+#endif
+int v1_frontier_begin(struct v1_merge *merge);
+int v1_frontier_next(struct v1_merge *merge, struct v1_event **event);
+int v1_frontier_begin_bmi2(struct v1_merge *merge);
+int v1_frontier_next_bmi2(struct v1_merge *merge, struct v1_event **event);
 
 #endif

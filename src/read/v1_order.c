@@ -79,8 +79,8 @@ static int collect_futile(struct v1_order *order, const struct v1_event *ev)
 
 enum verdict { STAYS, MOVES_UP, MOVES_DOWN, FAILS };
 
-static enum verdict fail_time(struct v1_order *order, const struct v1_event *ev,
-                              trail_error *kept, trail_code code, const char *message)
+static enum verdict fail_time(struct v1_order *order, const struct v1_event *ev, trail_error *kept,
+                              trail_code code, const char *message)
 {
     trail_error *err = order->go_on ? kept : &order->error;
     if (err->code == TRAIL_OK) {
@@ -161,8 +161,8 @@ static int note_moved(struct v1_order *order, const struct v1_event *ev)
 }
 
 /*
- * Stable merge sort of [first, last) with room for half of it in `spare`. Exits are noted nearly in the
- * order of their times: most merges find nothing to do.
+ * Stable merge sort of [first, last) with room for half of it in `spare`. Exits are noted nearly in
+ * the order of their times: most merges find nothing to do.
  */
 static void sort_moved(struct v1_moved *first, size_t count, struct v1_moved *spare)
 {
@@ -251,7 +251,7 @@ static int read_moved(struct v1_order *order, const struct v1_moved *moved, stru
     const struct v1_bytes *bytes = &order->index->bytes;
     struct v1_record record;
     if (v1_record_read(order->index->format, bytes, bytes->data + moved->offset, &record,
-                      &order->error) < 0)
+                       &order->error) < 0)
         return -1;
     *event = (struct v1_event){
         .type = V1_GoSysExit,
@@ -263,7 +263,8 @@ static int read_moved(struct v1_order *order, const struct v1_moved *moved, stru
     return 0;
 }
 
-/* Gives out the earliest exit that stands before all that the merge has yet to give. Returns 1 or 0. */
+/* Gives out the earliest exit that stands before all that the merge has yet to give. Returns 1 or
+ * 0. */
 static int put_in(struct v1_order *order, struct v1_event **event)
 {
     const struct v1_notes *notes = order->notes;
@@ -398,7 +399,8 @@ int v1_order_next(struct v1_order *order, struct v1_event **event)
     return order->replay ? replay_next(order, event) : collect_next(order, event);
 }
 
-/* Bitmaps with a bit for each timed record: calloc gives pages that cost nothing until they are used. */
+/* Bitmaps with a bit for each timed record: calloc gives pages that cost nothing until they are
+ * used. */
 static int make_bitmaps(struct v1_order *order)
 {
     struct v1_notes *notes = order->notes;

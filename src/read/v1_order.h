@@ -1,18 +1,18 @@
 /*
  * v1, order: from the order of the merge to the order that counts.
  *
- * A system call that blocked writes its exit late, with the time when it really returned: such an exit
- * belongs further up (§3.3, end). And of a goroutine that was woken in vain, wake-up and all may not be
- * seen (§3.5). Both are known only later than they are needed. So the trace is merged twice: the first
- * pass (collecting) notes 16 bytes for each exit that moves up and a bit for each event that is removed;
- * the second (replaying) puts the exits in and leaves the rest out.
+ * A system call that blocked writes its exit late, with the time when it really returned: such an
+ * exit belongs further up (§3.3, end). And of a goroutine that was woken in vain, wake-up and all
+ * may not be seen (§3.5). Both are known only later than they are needed. So the trace is merged
+ * twice: the first pass (collecting) notes 16 bytes for each exit that moves up and a bit for each
+ * event that is removed; the second (replaying) puts the exits in and leaves the rest out.
  *
- * Where times are equal, an exit comes after all events that it moved up past: a stable sort by time.
- * An exit that moves down (its time lies after its own record: nobody writes that, yet Go takes it) is
- * held back until its time has come, and comes before events of equal time.
+ * Where times are equal, an exit comes after all events that it moved up past: a stable sort by
+ * time. An exit that moves down (its time lies after its own record: nobody writes that, yet Go
+ * takes it) is held back until its time has come, and comes before events of equal time.
  *
- * Here too: time may not run backwards, lanes that are no Ps (timers, system calls), and which system
- * calls block (§4.3 needs to know at their beginning).
+ * Here too: time may not run backwards, lanes that are no Ps (timers, system calls), and which
+ * system calls block (§4.3 needs to know at their beginning).
  */
 #ifndef TRAIL_READ_V1_ORDER_H
 #define TRAIL_READ_V1_ORDER_H
@@ -30,12 +30,12 @@ struct v1_notes {
     struct v1_moved *moved;
     size_t moved_count, moved_capacity;
     bool moved_sorted;
-    uint8_t *removed;  /* bitmap by position in the merge; NULL: nothing is removed */
+    uint8_t *removed; /* bitmap by position in the merge; NULL: nothing is removed */
     uint64_t removed_count;
     uint8_t *blocking; /* bitmap by number of the GoSysCall: it blocks */
     uint64_t calls;    /* GoSysCalls counted while `blocking` was written */
     uint64_t blocking_count;
-    bool irregular;    /* the final order could be judged otherwise than that of the merge */
+    bool irregular; /* the final order could be judged otherwise than that of the merge */
 };
 
 struct v1_held {
@@ -55,7 +55,7 @@ struct v1_order {
     bool any;
     int64_t first_ticks; /* of the first event */
     int64_t last_ticks;  /* of the merge */
-    bool at_fault; /* one of these is set */
+    bool at_fault;       /* one of these is set */
     trail_error time_error, exit_error;
     trail_error error;
 

@@ -1,23 +1,23 @@
 /*
- * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so the file
- * is gone through several times, and nothing is kept of an ordinary event:
+ * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so the
+ * file is gone through several times, and nothing is kept of an ordinary event:
  *
  *   index    sweeps over the bytes                                       (v1_index)
- *   collect  merge -> check, no output: the verdict, and notes           (v1_merge, v1_order, v1_check)
- *   verify   merge -> final order -> check; only where the collecting pass cannot speak for the final
- *            order: exits that move past something, futile wake-ups
- *   emit     merge -> final order -> check -> convert, batch by batch    (v1_convert)
+ *   collect  merge -> check, no output: the verdict, and notes           (v1_merge, v1_order,
+ * v1_check) verify   merge -> final order -> check; only where the collecting pass cannot speak for
+ * the final order: exits that move past something, futile wake-ups emit     merge -> final order ->
+ * check -> convert, batch by batch    (v1_convert)
  *
- * Partial: the emitting pass meets the same error at the same place and stops there; what ends the file
- * early (a cut, a bad record) is reported when all complete records before it are delivered. Without a
- * Frequency record 2.5 GHz / 64 is assumed.
+ * Partial: the emitting pass meets the same error at the same place and stops there; what ends the
+ * file early (a cut, a bad record) is reported when all complete records before it are delivered.
+ * Without a Frequency record 2.5 GHz / 64 is assumed.
  *
  * Repairs are made by each pass anew, all alike, and noted once:
- *   no event is ready         the goroutine of the earliest waiting event is put into the state that the
- *                             event needs; earliest by time, then by first appearance of the P (v1_merge)
- *   time runs backwards       the event gets the time of the one before it (v1_order)
- *   impossible exit time      the exit of a system call keeps its record's own time (v1_order)
- *   contradiction             the states of G and P are corrected, the event is kept (v1_check)
+ *   no event is ready         the goroutine of the earliest waiting event is put into the state
+ * that the event needs; earliest by time, then by first appearance of the P (v1_merge) time runs
+ * backwards       the event gets the time of the one before it (v1_order) impossible exit time the
+ * exit of a system call keeps its record's own time (v1_order) contradiction             the states
+ * of G and P are corrected, the event is kept (v1_check)
  */
 #include <stdlib.h>
 
@@ -45,10 +45,10 @@ struct v1_reader {
     struct v1_check check;
     struct v1_convert convert;
     struct v1_clock clock;
-    struct idmap pc_stacks;  /* 1.5: start PC -> handle of a stack of it */
-    trail_error early_end;   /* partial: why the records end before the file does */
-    trail_error failure;     /* to be reported once all before it is delivered */
-    trail_v1_event *view;    /* BATCH_EVENTS of them, in TRAIL_VIEW_V1 */
+    struct idmap pc_stacks; /* 1.5: start PC -> handle of a stack of it */
+    trail_error early_end;  /* partial: why the records end before the file does */
+    trail_error failure;    /* to be reported once all before it is delivered */
+    trail_v1_event *view;   /* BATCH_EVENTS of them, in TRAIL_VIEW_V1 */
     size_t view_count;
     trail_string_handle stw_texts[V1_STW_REASONS]; /* made when first needed */
 };
@@ -103,7 +103,8 @@ static void symbolize_all(struct v1_reader *r)
     }
 }
 
-/* Makes the stack of one frame where a goroutine of a 1.5 file starts: a return address, so PC + 1. */
+/* Makes the stack of one frame where a goroutine of a 1.5 file starts: a return address, so PC + 1.
+ */
 static int add_start_stack(struct v1_reader *r, uint64_t pc)
 {
     struct tables *tables = &r->base.tables;
@@ -202,8 +203,8 @@ static int begin_pass(struct v1_reader *r, bool replay, bool judging)
 struct tally {
     uint64_t type[V1_TYPE_MASK + 1];
     uint64_t events;
-    bool started;    /* the first Gomaxprocs was seen */
-    uint64_t silent; /* goroutines created before it */
+    bool started;      /* the first Gomaxprocs was seen */
+    uint64_t silent;   /* goroutines created before it */
     uint64_t snapshot; /* of these: not spoken of before it */
 };
 
@@ -328,7 +329,8 @@ static void convert_repairs(struct v1_reader *r)
     r->base.stats.repairs = r->repairs.count;
 }
 
-/* Everything before the first event: index and verdict. Returns 0 when there is something to emit. */
+/* Everything before the first event: index and verdict. Returns 0 when there is something to emit.
+ */
 static int prepare(struct v1_reader *r)
 {
     struct tally tally;
@@ -531,8 +533,8 @@ trail_reader *v1_reader_open(trail_source *source, int version, const trail_read
     r->base.source = source;
     r->base.options = *options;
     r->base.version = version;
-    r->newer_rules = version >= 11 && options->view != TRAIL_VIEW_V1 &&
-                     options->verdict != TRAIL_VERDICT_GO121;
+    r->newer_rules =
+        version >= 11 && options->view != TRAIL_VIEW_V1 && options->verdict != TRAIL_VERDICT_GO121;
     error_clear(&r->base.error);
     error_clear(&r->early_end);
     error_clear(&r->failure);

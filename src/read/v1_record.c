@@ -240,7 +240,7 @@ static int lex_inline(struct lexer *lexer, const uint8_t *start, struct v1_recor
 }
 
 int v1_record_read(const struct v1_format *format, const struct v1_bytes *bytes, const uint8_t *at,
-                  struct v1_record *record, trail_error *err)
+                   struct v1_record *record, trail_error *err)
 {
     struct lexer lexer = {
         .format = format,
@@ -260,7 +260,7 @@ int v1_record_read(const struct v1_format *format, const struct v1_bytes *bytes,
     if (lexer.type == V1_String)
         return lex_string(&lexer, at, record);
     int result = *at >> V1_COUNT_SHIFT == V1_COUNT_LENGTH ? lex_prefixed(&lexer, at, record)
-                                                           : lex_inline(&lexer, at, record);
+                                                          : lex_inline(&lexer, at, record);
     if (result == 0 && lexer.type == V1_UserLog)
         result = lex_log_text(&lexer, at, record);
     return result;
