@@ -8,8 +8,7 @@
  * The event is told from the side of its context; what it happened to is named where that is
  * another. Text from the trace is written so that it cannot steer a terminal.
  */
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/quote.h"
@@ -19,8 +18,17 @@
 #define PLACE_COLUMN   78   /* places in the code are aligned there */
 #define COLOUR_BYTES   16   /* of the codes before it */
 #define TEXT_LINE_ROOM 4096 /* enough for nearly every line */
+#define CONTEXT_ROOM   32   /* enough for a letter and a number */
 
 enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE_GC, STYLE_USER };
+
+/* At most a few dozen. */
+static void put_spaces(struct out *out, size_t count)
+{
+    out_room(out, count);
+    memset(out->at, ' ', count);
+    out->at += count;
+}
 
 /* MARK: Text of the trace */
 
@@ -148,7 +156,7 @@ static void stack_lines(const trail_reader *reader, uint32_t handle, struct out 
     size_t count;
     const trail_frame *frames = trail_reader_stack(reader, handle, &count);
     for (size_t i = 0; i < count; i++) {
-        out_repeat(out, ' ', 20);
+        put_spaces(out, 20);
         frame_place(reader, &frames[i], trail_reader_string(reader, frames[i].file), out);
         out_char(out, '\n');
     }
@@ -165,7 +173,7 @@ static void put_time(struct out *out, int64_t ns)
     for (uint64_t s = seconds; s >= 10; s /= 10)
         width++;
     if (width < 3)
-        out_repeat(out, ' ', 3 - width);
+        put_spaces(out, 3 - width);
     if (ns < 0)
         out_char(out, '-');
     out_u64(out, seconds);
@@ -226,13 +234,15 @@ static void put_style(struct print *print, enum style style)
 /* "G 12" or "-", padded to `width` columns. */
 static void put_context(struct out *out, char letter, int64_t id, size_t width)
 {
-    char text[24];
-    size_t n = 1;
-    text[0] = '-';
-    if (id != TRAIL_NONE)
-        n = (size_t)snprintf(text, sizeof text, "%c %" PRId64, letter, id);
-    out_bytes(out, text, n);
-    out_repeat(out, ' ', n < width ? width - n : 1);
+    out_room(out, CONTEXT_ROOM);
+    const char *begin = out->at;
+    out_char(out, id == TRAIL_NONE ? '-' : letter);
+    if (id != TRAIL_NONE) {
+        out_char(out, ' ');
+        out_i64(out, id);
+    }
+    size_t n = (size_t)(out->at - begin);
+    put_spaces(out, n < width ? width - n : 1);
 }
 
 /* v1 files have lanes that are no Ps. */
@@ -264,7 +274,7 @@ static void put_where(struct print *print, const trail_event *event)
     if (lane) {
         size_t n = strlen(lane);
         out_bytes(out, lane, n);
-        out_repeat(out, ' ', n < 7 ? 7 - n : 1);
+        put_spaces(out, n < 7 ? 7 - n : 1);
     } else {
         put_context(out, 'P', event->proc, 7);
     }
@@ -674,7 +684,7 @@ static void text_line(struct print *print, const trail_event *event)
     put_style(print, STYLE_DIM);
     put_time(out, (int64_t)((uint64_t)event->time_ns - (uint64_t)print->first_ns));
     put_style(print, STYLE_PLAIN);
-    out_repeat(out, ' ', 2);
+    put_spaces(out, 2);
     put_where(print, event);
     put_style(print, style_of(event));
     what(print, event);
@@ -692,7 +702,7 @@ static void text_event(struct print *print, const trail_event *event)
         /* A line so long that the buffer was flushed in between is not padded. */
         size_t width = out->at > begin ? (size_t)(out->at - begin) : PLACE_COLUMN;
         size_t column = PLACE_COLUMN + (print->options->colour ? COLOUR_BYTES : 0);
-        out_repeat(out, ' ', width < column ? column - width : 0);
+        put_spaces(out, width < column ? column - width : 0);
         put_style(print, STYLE_DIM);
         PRINT(print, "  at ");
         out_bytes(out, place.data, place.size);

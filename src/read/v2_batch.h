@@ -12,9 +12,6 @@
 
 #include <trail/read.h>
 
-/* No header is longer than this. */
-#define V2_BATCH_HEADER_MAX 42
-
 struct v2_batch_header {
     bool end_of_generation; /* nothing else is set then */
     uint8_t experiment;     /* 0: none */

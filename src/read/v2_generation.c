@@ -377,18 +377,34 @@ static enum extent place_batch(struct v2_generation *g, const struct v2_batch_he
     return EXTENT_MORE;
 }
 
+/*
+ * Decodes the batch header at `at`. Returns 1, 0 at the end of the source, -1 on an error. Reads no
+ * more than the header needs: what comes after it through a pipe may be a while.
+ */
+static int next_header(struct v2_generation *g, size_t at, struct v2_batch_header *header,
+                       size_t *length, trail_error *err)
+{
+    for (;;) {
+        enum v2_header_result result = V2_HEADER_SHORT;
+        if (g->filled > at)
+            result =
+                v2_batch_header(g->buffer + at, g->filled - at, g->version, header, length, err);
+        if (result != V2_HEADER_SHORT)
+            return result == V2_HEADER_OK ? 1 : -1;
+        int more = fill(g, err);
+        if (more <= 0)
+            return more == 0 && g->filled == at ? 0 : -1;
+    }
+}
+
 /* Takes one more batch into the generation. */
 static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     struct v2_batch_header header;
     size_t length;
-    if (require(g, s->at, V2_BATCH_HEADER_MAX, err) < 0)
-        return EXTENT_ERROR;
-    if (g->filled == s->at)
-        return end_of_input(g, s, err);
-    if (v2_batch_header(g->buffer + s->at, g->filled - s->at, g->version, &header, &length, err) !=
-        V2_HEADER_OK)
-        return EXTENT_ERROR;
+    int found = next_header(g, s->at, &header, &length, err);
+    if (found <= 0)
+        return found < 0 ? EXTENT_ERROR : end_of_input(g, s, err);
     if (header.end_of_generation) {
         s->at += length;
         return EXTENT_END;

@@ -70,8 +70,8 @@ def written(name, data):
 
 
 def second_generation(data):
-    """Where generation 2 begins: after EndOfGeneration (52), with EventBatch (1) gen=2."""
-    return data.index(b"\x34\x01\x02") + 1
+    """Where generation 2 begins: after EndOfGeneration (52), with EventBatch (1) gen=2 m=-1."""
+    return data.index(b"\x34\x01\x02" + b"\xff" * 9) + 1
 
 
 V2, V1, V15, GAP = "everything-1.26", "everything-1.21", "everything-1.5", "gap-1.11"
@@ -191,6 +191,14 @@ def after_two_dashes_everything_is_a_word():
     os.symlink(trace(V2), os.path.join(WORK, "--limit"))
     p = subprocess.run([TRAIL, "check", "-q", "--", "--limit"], cwd=WORK, env=ENV)
     assert p.returncode == 0
+
+
+@test
+def manual_pages_tell_every_option():
+    for name in COMMANDS:
+        page = read(os.path.join(ROOT, "man", f"trail-{name}.1")).decode()
+        for option in re.findall(r"^  (?:-\w,|   ) --([\w-]+)", good(name, "--help").out.decode(), re.M):
+            assert option == "help" or re.search(rf"^\.It .*Fl -{option}\b", page, re.M), f"{name}: --{option}"
 
 
 @test
