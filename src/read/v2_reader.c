@@ -155,7 +155,8 @@ static int fill_frontier(struct v2_reader *r)
     }
     for (size_t i = 0; i < r->cursor_count; i++)
         f->heads[i].cursor = &r->cursors[i];
-    qsort(f->heads, r->cursor_count, sizeof *f->heads, by_first_batch);
+    if (r->cursor_count > 0)
+        qsort(f->heads, r->cursor_count, sizeof *f->heads, by_first_batch);
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = f->heads[i].cursor;
