@@ -61,7 +61,7 @@ static int64_t now_ns(void)
 static long read_all(trail_reader *reader, trail_source *source, struct verdict *verdict)
 {
     struct progress progress;
-    progress_begin(&progress, source);
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
     const trail_event *events;
     long count;
     while ((count = trail_reader_next_batch(reader, &events)) > 0) {

@@ -202,7 +202,7 @@ static int walk_batches(struct info *info, trail_source *source)
     info->version = trail_walk_version(walk);
     info->bytes = 16;
     struct progress progress;
-    progress_begin(&progress, source);
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
     trail_batch batch;
     int more;
     bool memory = true;
@@ -283,7 +283,7 @@ static int count_events(struct info *info, trail_source *source)
         return -1;
     }
     struct progress progress;
-    progress_begin(&progress, source);
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
     const trail_event *events;
     long count;
     bool memory = true;

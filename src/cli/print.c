@@ -306,7 +306,7 @@ static void tell_repairs(const struct request *request, const trail_reader *read
 static int print_events(struct request *request, trail_source *source, trail_error *err)
 {
     struct progress progress;
-    progress_begin(&progress, source);
+    progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
     trail_print_options options = {
         .format = (trail_format)request->format,
         .filter = request->filtered ? &request->filter : NULL,

@@ -13,12 +13,12 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void progress_begin(struct progress *progress, const trail_source *source)
+void progress_begin(struct progress *progress, const trail_source *source,
+                    enum progress_output output)
 {
     *progress = (struct progress){.source = source};
-    /* On a terminal that shows the output too, the bar would be in the middle of it. */
-    progress->wanted =
-        isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO) && trail_source_size(source) > 0;
+    bool in_the_way = output == PROGRESS_OUTPUT_MEANWHILE && isatty(STDOUT_FILENO);
+    progress->wanted = isatty(STDERR_FILENO) && !in_the_way && trail_source_size(source) > 0;
     progress->begin_ms = now_ms();
     progress->next_ms = progress->begin_ms + 1000;
 }

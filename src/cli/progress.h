@@ -15,7 +15,11 @@ struct progress {
     unsigned calls;
 };
 
-void progress_begin(struct progress *progress, const trail_source *source);
+/* When stdout is written: if that is a terminal too, a bar would be in the middle of it. */
+enum progress_output { PROGRESS_OUTPUT_AFTER, PROGRESS_OUTPUT_MEANWHILE };
+
+void progress_begin(struct progress *progress, const trail_source *source,
+                    enum progress_output output);
 
 /* Cheap; to be called often. `progress` is a struct progress *, so that it fits a callback. */
 void progress_step(void *progress);
