@@ -385,15 +385,21 @@ static int next_header(struct v2_generation *g, size_t at, struct v2_batch_heade
                        size_t *length, trail_error *err)
 {
     for (;;) {
-        enum v2_header_result result = V2_HEADER_SHORT;
-        if (g->filled > at)
-            result =
-                v2_batch_header(g->buffer + at, g->filled - at, g->version, header, length, err);
-        if (result != V2_HEADER_SHORT)
-            return result == V2_HEADER_OK ? 1 : -1;
-        int more = fill(g, err);
-        if (more <= 0)
-            return more == 0 && g->filled == at ? 0 : -1;
+        trail_error problem;
+        if (g->filled > at) {
+            enum v2_header_result result = v2_batch_header(g->buffer + at, g->filled - at,
+                                                           g->version, header, length, &problem);
+            if (result == V2_HEADER_OK)
+                return 1;
+            if (result == V2_HEADER_BAD || g->at_end) {
+                *err = problem;
+                return -1;
+            }
+        } else if (g->at_end) {
+            return 0;
+        }
+        if (fill(g, err) < 0)
+            return -1;
     }
 }
 
