@@ -319,12 +319,21 @@ static int judge_all(struct v1_reader *r, struct tally *tally)
     return 0;
 }
 
+/* A difference of ticks in ns; damaged traces have clocks whose differences fit no int64_t. */
+static int64_t shift_ns(const struct v1_clock *clock, int64_t ticks)
+{
+    double ns = (double)ticks * clock->ns_per_tick;
+    if (!(ns > -0x1p63 && ns < 0x1p63))
+        return ns < 0 ? INT64_MIN : INT64_MAX;
+    return (int64_t)ns;
+}
+
 static void convert_repairs(struct v1_reader *r)
 {
     for (size_t i = 0; i < r->repairs.list_count; i++) {
         trail_repair *repair = &r->repairs.list[i];
         repair->time_ns = v1_clock_ns(&r->clock, repair->time_ns);
-        repair->shift_ns = (int64_t)((double)repair->shift_ns * r->clock.ns_per_tick);
+        repair->shift_ns = shift_ns(&r->clock, repair->shift_ns);
     }
     r->base.stats.repairs = r->repairs.count;
 }
