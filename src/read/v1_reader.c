@@ -323,9 +323,9 @@ static int judge_all(struct v1_reader *r, struct tally *tally)
 static int64_t shift_ns(const struct v1_clock *clock, int64_t ticks)
 {
     double ns = (double)ticks * clock->ns_per_tick;
-    if (!(ns > -0x1p63 && ns < 0x1p63))
-        return ns < 0 ? INT64_MIN : INT64_MAX;
-    return (int64_t)ns;
+    if (ns >= 9.2e18)
+        return INT64_MAX;
+    return ns <= -9.2e18 ? INT64_MIN : (int64_t)ns;
 }
 
 static void convert_repairs(struct v1_reader *r)
