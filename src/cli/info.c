@@ -19,8 +19,9 @@ enum { OPT_FULL = 1, OPT_JSON };
 
 static const struct option rows[] = {
     {OPT_FULL, 'f', "full", NULL,
-     "decode everything: events by kind, goroutines, strings, stacks,\n"
-     "tasks, the exact duration, damage",
+     "decode everything:\n"
+     "events by kind, goroutines, strings, stacks, tasks, the exact\n"
+     "duration, damage",
      NULL},
     {OPT_JSON, 'j', "json", NULL, "one JSON object a file", NULL},
     {0},

@@ -41,8 +41,8 @@ static void help(FILE *to)
 
 static int unknown_command(const char *word)
 {
-    const char *names[16] = {0};
-    for (size_t i = 0; commands[i] && i < 15; i++)
+    const char *names[sizeof commands / sizeof commands[0]] = {0};
+    for (size_t i = 0; commands[i]; i++)
         names[i] = commands[i]->name;
     const char *nearest = nearest_word(word, names);
     if (nearest)

@@ -651,7 +651,7 @@ def check_tells_how_much_is_good():
     assert verdict["good_bytes"] == second, verdict
     assert verdict["error"]["generation"] == 2
     r = run("check", path)
-    assert b"1 generations" in r.out and b"trail print" in r.out
+    assert b"1 generation\n" in r.out and b"trail print" in r.out
     # ... and what is good is printed, before the error
     shown = run("print", path)
     whole = good("print", trace(V2)).lines
