@@ -385,15 +385,21 @@ static int next_header(struct v2_generation *g, size_t at, struct v2_batch_heade
                        size_t *length, trail_error *err)
 {
     for (;;) {
-        enum v2_header_result result = V2_HEADER_SHORT;
-        if (g->filled > at)
-            result =
-                v2_batch_header(g->buffer + at, g->filled - at, g->version, header, length, err);
-        if (result != V2_HEADER_SHORT)
-            return result == V2_HEADER_OK ? 1 : -1;
-        int more = fill(g, err);
-        if (more <= 0)
-            return more == 0 && g->filled == at ? 0 : -1;
+        trail_error problem;
+        if (g->filled > at) {
+            enum v2_header_result result = v2_batch_header(g->buffer + at, g->filled - at,
+                                                           g->version, header, length, &problem);
+            if (result == V2_HEADER_OK)
+                return 1;
+            if (result == V2_HEADER_BAD || g->at_end) {
+                *err = problem;
+                return -1;
+            }
+        } else if (g->at_end) {
+            return 0;
+        }
+        if (fill(g, err) < 0)
+            return -1;
     }
 }
 
@@ -426,25 +432,25 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
     return EXTENT_MORE;
 }
 
-/* Reads until the generation is whole. */
-static enum v2_load read_extent(struct v2_generation *g, trail_error *err)
+/* Reads until the generation is whole, or as far as it goes: then *behind says why not further. */
+static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
 {
     struct extent_state s = {0};
     enum extent extent;
     g->number = 0;
     do {
-        extent = extend(g, &s, err);
+        extent = extend(g, &s, behind);
     } while (extent == EXTENT_MORE);
     g->used = s.at;
     if (extent == EXTENT_NO_MORE)
         return V2_NO_MORE;
     if (extent == EXTENT_END)
         return V2_LOADED;
-    if (err->code != TRAIL_IO && err->code != TRAIL_NO_MEMORY) {
-        err->offset = g->offset + (int64_t)s.at;
-        err->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
+    if (behind->code != TRAIL_IO && behind->code != TRAIL_NO_MEMORY) {
+        behind->offset = g->offset + (int64_t)s.at;
+        behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
     }
-    return s.any && g->version < 26 ? V2_LOADED_THEN_ERROR : V2_LOAD_FAILED;
+    return s.any && g->version < 26 ? V2_LOADED : V2_LOAD_FAILED;
 }
 
 /* MARK: Whole generations */
@@ -504,24 +510,23 @@ static int assemble(struct v2_generation *g, trail_error *err)
     return 0;
 }
 
-enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err)
+enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err, trail_error *behind)
 {
     drop_used(g);
-    enum v2_load extent = read_extent(g, err);
+    enum v2_load extent = read_extent(g, behind);
     /* A trace up to 1.25 has at least one generation; one of 1.26 may be only a header. */
     if (extent == V2_NO_MORE && g->version < 26 && g->offset == WIRE_HEADER_SIZE) {
         error_set(err, TRAIL_TRUNCATED, "no frequency event found: the trace has no generation");
         err->offset = g->offset;
         return V2_LOAD_FAILED;
     }
-    if (extent == V2_NO_MORE || extent == V2_LOAD_FAILED)
-        return extent;
-    trail_error wrong_table;
-    if (assemble(g, &wrong_table) < 0) {
-        *err = wrong_table; /* stands before what ended the reading, and is told first */
-        return V2_LOAD_FAILED;
+    if (extent == V2_LOAD_FAILED) {
+        *err = *behind;
+        error_clear(behind);
     }
-    return extent;
+    if (extent != V2_LOADED)
+        return extent;
+    return assemble(g, err) < 0 ? V2_LOAD_FAILED : V2_LOADED;
 }
 
 void v2_generation_free(struct v2_generation *g)

@@ -64,14 +64,17 @@ struct v2_generation {
 
 enum v2_load {
     V2_LOADED,
-    V2_LOADED_THEN_ERROR, /* the generation is there; *err is what stands behind it */
     V2_NO_MORE,
     V2_LOAD_FAILED /* *err says why; there is no generation */
 };
 
-/* Loads the next generation in place of the current one. After V2_NO_MORE or an error: no more
- * calls. */
-enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err);
+/*
+ * Loads the next generation in place of the current one. `behind` must be clear; an error that
+ * stands behind the generation, in the bytes that should be its end or the next one, is put there,
+ * also when the generation itself is wrong. After that, V2_NO_MORE or a failure: no more calls.
+ */
+enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
+                                trail_error *behind);
 
 void v2_generation_free(struct v2_generation *generation);
 

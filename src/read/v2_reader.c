@@ -37,7 +37,7 @@ struct v2_reader {
     size_t next_sample;
     uint64_t syncs;
     enum v2_phase phase;
-    bool error_behind; /* base.error follows the current generation */
+    trail_error behind; /* follows the current generation; TRAIL_OK: nothing does */
     trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
@@ -195,26 +195,44 @@ static void count_generation(struct v2_reader *r)
     stats->cpu_samples += r->generation.sample_count;
 }
 
+/*
+ * What is wrong in a generation that the trace's end cut short (up to 1.25) is mostly that: tables
+ * come last. The error stays that of Go; the cut is told with it.
+ */
+static void tell_what_is_behind(struct v2_reader *r)
+{
+    char *message = r->base.error.message;
+    size_t size = strlen(message);
+    if (r->behind.code != TRAIL_OK)
+        (void)snprintf(message + size, TRAIL_MESSAGE_MAX - size,
+                       " (the generation is incomplete: at offset %#" PRIx64 ", %.200s)",
+                       (uint64_t)r->behind.offset, r->behind.message);
+}
+
 /* Loads the next generation and delivers its Sync, or the final one. -1: fail at once. */
 static int load(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
-    enum v2_load loaded = r->error_behind ? V2_LOAD_FAILED : v2_generation_load(g, &r->base.error);
+    enum v2_load loaded = V2_LOAD_FAILED;
+    if (r->behind.code == TRAIL_OK) {
+        loaded = v2_generation_load(g, &r->base.error, &r->behind);
+        if (loaded == V2_LOAD_FAILED)
+            tell_what_is_behind(r);
+    } else {
+        r->base.error = r->behind;
+    }
     r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
-    if (loaded == V2_NO_MORE || loaded == V2_LOAD_FAILED) {
+    if (loaded != V2_LOADED) {
         r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
         deliver_sync(r, r->order.last_ns, true);
         return 0;
     }
-    r->error_behind = loaded == V2_LOADED_THEN_ERROR;
     r->next_sample = 0;
     count_generation(r);
-    trail_error behind = r->base.error;
     if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
         return out_of_memory(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
         return -1;
-    r->base.error = behind;
     r->phase = PHASE_EVENTS;
     deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
     return 0;
@@ -342,8 +360,10 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         case PHASE_DONE:
             return 0;
         }
-        if (result < 0)
+        if (result < 0) {
+            tell_what_is_behind(r);
             r->phase = PHASE_ERROR;
+        }
     }
     long count = r->order.out - r->events;
     reader->stats.events += (uint64_t)count;
@@ -388,6 +408,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->base.options = *options;
     r->base.version = version;
     error_clear(&r->base.error);
+    error_clear(&r->behind);
     r->generation.version = version;
     r->generation.source = source;
     r->generation.tables = &r->base.tables;

@@ -2,6 +2,7 @@
  * The base: numbers on the wire, the ID map, the arena, and tables of a reader.
  */
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static void an_arena_gives_aligned_memory_that_stays(void **state)
     unsigned char *blocks[200];
     for (unsigned i = 0; i < 200; i++) {
         blocks[i] = arena_alloc(&arena, i * i + 1);
-        assert_int_equal((uintptr_t)blocks[i] % 16, 0);
+        assert_int_equal((uintptr_t)blocks[i] % alignof(max_align_t), 0);
         memset(blocks[i], (int)i, i * i + 1);
     }
     for (unsigned i = 0; i < 200; i++)

@@ -42,11 +42,20 @@ static void assemble(const char *text)
     trail_source_close(source);
 }
 
-/* Reads the trace into `printed`; returns the error's message, NULL if it is good. */
-static const char *read_back(void)
+/* A source that gives a byte at a time. */
+static ssize_t trickle(void *context, void *buf, size_t size)
+{
+    size_t *given = context;
+    if (size == 0 || *given == trace.size)
+        return 0;
+    memcpy(buf, trace.data + (*given)++, 1);
+    return 1;
+}
+
+/* Reads a source into `printed` and closes it; returns the error's message, NULL if it is good. */
+static const char *read_source(trail_source *source)
 {
     static trail_error err;
-    trail_source *source = trail_source_open_memory(trace.data, trace.size, &err);
     assert_non_null(source);
     trail_reader *reader = trail_reader_open(source, NULL, &err);
     assert_non_null(reader);
@@ -57,6 +66,11 @@ static const char *read_back(void)
     trail_reader_close(reader);
     trail_source_close(source);
     return result < 0 ? err.message : NULL;
+}
+
+static const char *read_back(void)
+{
+    return read_source(trail_source_open_memory(trace.data, trace.size, NULL));
 }
 
 /* Batches that every generation needs; a tick is 1 ns. */
@@ -81,6 +95,13 @@ static void expect(const char *text, const char *error, const char *output)
         fail_msg("expected no error, got \"%s\"", message);
     if (output)
         assert_string_equal(printed.data, output);
+    /* How the bytes arrive makes no difference. */
+    static struct buffer whole;
+    size_t given = 0;
+    whole = printed;
+    const char *again = read_source(trail_source_open_callback(trickle, &given, NULL));
+    assert_int_equal(again == NULL, message == NULL);
+    assert_string_equal(printed.data, whole.data);
 }
 
 static void switching_goroutines_is_told_by_three_events(void **state)
