@@ -225,14 +225,6 @@ static inline bool on_unblock(struct v1_check *check, struct v1_event *ev)
     return false;
 }
 
-static bool on_sys_block(struct v1_check *check, struct v1_event *ev)
-{
-    if (wrong_if_not_running(check, ev, NOT_G0))
-        return true;
-    leave(ev, V1_WAITING);
-    return false;
-}
-
 static bool on_sys_exit(struct v1_check *check, struct v1_event *ev)
 {
     if (ev->gs->state != V1_WAITING &&
@@ -349,7 +341,22 @@ void v1_check_fini(struct v1_check *check)
     slab_free(&check->task_slab);
 }
 
-static inline int judge(struct v1_check *check, struct v1_event *ev)
+/* What most events are: few kinds, so that the branch to them is foreseen more often than one by
+ * type. */
+enum kind { KIND_OTHER, KIND_NONE, KIND_STOP, KIND_START, KIND_UNBLOCK, KIND_CALL };
+
+static const uint8_t kinds[V1_TYPE_MASK + 1] = {
+    [V1_Gomaxprocs] = KIND_NONE,    [V1_HeapAlloc] = KIND_NONE,     [V1_HeapGoal] = KIND_NONE,
+    [V1_CPUSample] = KIND_NONE,     [V1_UserLog] = KIND_NONE,       [V1_FutileWakeup] = KIND_NONE,
+    [V1_GoSched] = KIND_STOP,       [V1_GoPreempt] = KIND_STOP,     [V1_GoSleep] = KIND_STOP,
+    [V1_GoBlock] = KIND_STOP,       [V1_GoBlockSend] = KIND_STOP,   [V1_GoBlockRecv] = KIND_STOP,
+    [V1_GoBlockSelect] = KIND_STOP, [V1_GoBlockSync] = KIND_STOP,   [V1_GoBlockCond] = KIND_STOP,
+    [V1_GoBlockNet] = KIND_STOP,    [V1_GoBlockGC] = KIND_STOP,     [V1_GoSysBlock] = KIND_STOP,
+    [V1_GoStart] = KIND_START,      [V1_GoStartLabel] = KIND_START, [V1_GoUnblock] = KIND_UNBLOCK,
+    [V1_GoSysCall] = KIND_CALL,
+};
+
+static int judge_rare(struct v1_check *check, struct v1_event *ev)
 {
     switch (ev->type) {
     case V1_ProcStart:
@@ -373,40 +380,9 @@ static inline int judge(struct v1_check *check, struct v1_event *ev)
         return -on_snapshot(check, ev);
     case V1_GoCreate:
         return -on_create(check, ev);
-    case V1_GoStart:
-    case V1_GoStartLabel:
-        return -on_start(check, ev);
     case V1_GoEnd:
     case V1_GoStop:
         return -on_end(check, ev);
-    case V1_GoSched:
-    case V1_GoPreempt:
-        if (wrong_if_not_running(check, ev, NOT_G0))
-            return -1;
-        leave(ev, V1_RUNNABLE);
-        return 0;
-    case V1_GoBlock:
-    case V1_GoBlockSend:
-    case V1_GoBlockRecv:
-    case V1_GoBlockSelect:
-    case V1_GoBlockSync:
-    case V1_GoBlockCond:
-    case V1_GoBlockNet:
-    case V1_GoBlockGC:
-    case V1_GoSleep:
-        if (wrong_if_not_running(check, ev, NOT_G0))
-            return -1;
-        leave(ev, V1_WAITING);
-        return 0;
-    case V1_GoUnblock:
-        return -on_unblock(check, ev);
-    case V1_GoSysCall:
-        if (wrong_if_not_running(check, ev, NOT_G0))
-            return -1;
-        ev->gs->event = ev->type;
-        return 0;
-    case V1_GoSysBlock:
-        return -on_sys_block(check, ev);
     case V1_GoSysExit:
         return -on_sys_exit(check, ev);
     case V1_UserTaskCreate:
@@ -417,6 +393,30 @@ static inline int judge(struct v1_check *check, struct v1_event *ev)
         return on_region(check, ev);
     default:
         return 0;
+    }
+}
+
+static inline int judge(struct v1_check *check, struct v1_event *ev)
+{
+    switch (kinds[ev->type]) {
+    case KIND_NONE:
+        return 0;
+    case KIND_STOP:
+        if (wrong_if_not_running(check, ev, NOT_G0))
+            return -1;
+        leave(ev, ev->type == V1_GoSched || ev->type == V1_GoPreempt ? V1_RUNNABLE : V1_WAITING);
+        return 0;
+    case KIND_START:
+        return -on_start(check, ev);
+    case KIND_UNBLOCK:
+        return -on_unblock(check, ev);
+    case KIND_CALL:
+        if (wrong_if_not_running(check, ev, NOT_G0))
+            return -1;
+        ev->gs->event = ev->type;
+        return 0;
+    default:
+        return judge_rare(check, ev);
     }
 }
 

@@ -291,6 +291,11 @@ static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane 
     return at;
 }
 
+static inline uint64_t when(bool condition)
+{
+    return -(uint64_t)condition;
+}
+
 /*
  * The same for nearly every event of files from 1.7 on, without a branch on the length of a number:
  * one 64-bit word holds the first three. NULL: it is for decode_any.
@@ -316,12 +321,14 @@ static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct 
     lane->ticks = (int64_t)((uint64_t)lane->ticks + v1_word_number(&word, 0));
     head->type = *at & V1_TYPE_MASK;
     head->ticks = lane->ticks;
-    head->arg[0] = shape->args > 0 ? one : 0;
-    head->arg[1] = shape->args > 1 ? two : 0;
-    head->arg[2] = shape->args > 2 ? three : 0;
+    /* Masks instead of conditions: which of them a type has cannot be predicted. */
+    uint64_t last = (three & when(shape->numbers == 4)) | (two & when(shape->numbers == 3)) |
+                    (one & when(shape->numbers == 2));
+    head->arg[0] = one & when(shape->args > 0);
+    head->arg[1] = two & when(shape->args > 1);
+    head->arg[2] = three & when(shape->args > 2);
     head->arg[3] = 0;
-    uint64_t last = fourth ? three : first == 3 ? two : one;
-    head->stack = shape->stack ? last : 0;
+    head->stack = last & when(shape->stack);
     head->text = NULL;
     return next;
 }

@@ -52,6 +52,7 @@ struct v1_order {
     bool note_calls; /* write notes->blocking */
     bool removes;    /* FutileWakeup removes (P1) */
     bool go_on;      /* collecting: note errors of time in time_error, exit_error, and go on */
+    bool special[V1_TYPE_MASK + 1]; /* types that this stage has to do with */
     bool any;
     int64_t first_ticks; /* of the first event */
     int64_t last_ticks;  /* of the merge */

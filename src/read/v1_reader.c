@@ -255,18 +255,41 @@ static bool is_fault(const trail_error *err)
     return err->code != TRAIL_OK;
 }
 
+enum outcome {
+    OUTCOME_GOOD,
+    OUTCOME_DISORDER,      /* order or times are wrong */
+    OUTCOME_CONTRADICTION, /* a check failed */
+    OUTCOME_BROKEN         /* reading cannot go on: no memory */
+};
+
+static enum outcome outcome_of(struct v1_reader *r, int result, const trail_error **fault)
+{
+    struct v1_order *order = &r->order;
+    *fault = result < 0                     ? &order->error
+             : is_fault(&order->time_error) ? &order->time_error
+             : is_fault(&order->exit_error) ? &order->exit_error
+                                            : &r->check.error;
+    if (!is_fault(*fault))
+        return OUTCOME_GOOD;
+    if ((*fault)->code == TRAIL_NO_MEMORY || (*fault)->code == TRAIL_IO)
+        return OUTCOME_BROKEN;
+    return *fault == &r->check.error ? OUTCOME_CONTRADICTION : OUTCOME_DISORDER;
+}
+
 /*
  * Runs a judging pass to its end. As in Go, what is wrong with the order comes before what is wrong
  * with times, exits of system calls, and then the checks, wherever in the file it is.
  */
-static int judge(struct v1_reader *r, bool replay, struct tally *tally)
+static enum outcome judge(struct v1_reader *r, bool replay, struct tally *tally)
 {
     *tally = (struct tally){0};
+    error_clear(&r->failure);
     if (begin_pass(r, replay, true) < 0)
-        return -1;
+        return OUTCOME_BROKEN;
     struct v1_order *order = &r->order;
     struct v1_event *ev;
-    bool checking = true, starts = r->base.version < 7;
+    const bool starts = r->base.version < 7;
+    bool checking = true;
     uint64_t good = 0;
     int result;
     while ((result = v1_order_next(order, &ev)) > 0) {
@@ -278,45 +301,32 @@ static int judge(struct v1_reader *r, bool replay, struct tally *tally)
             good = v1_merge_done_before(&order->merge);
         if (__builtin_expect(starts, 0) && ev->type == V1_GoCreate &&
             add_start_stack(r, ev->arg[1]) < 0)
-            return -1;
+            return OUTCOME_BROKEN;
         tally_add(tally, ev);
     }
     r->clock.first_ticks = order->first_ticks;
-    const trail_error *fault = result < 0                     ? &order->error
-                               : is_fault(&order->time_error) ? &order->time_error
-                               : is_fault(&order->exit_error) ? &order->exit_error
-                               : !checking                    ? &r->check.error
-                                                              : NULL;
-    if (!fault)
-        return 0;
-    r->base.stats.good_bytes = good ? good : v1_merge_done_before(&order->merge);
-    return fail(r, fault);
-}
-
-/* A verdict that leaves something to deliver: partial, and not for want of memory. */
-static bool may_go_on(struct v1_reader *r)
-{
-    trail_code code = r->failure.code;
-    return r->base.options.partial && code != TRAIL_NO_MEMORY && code != TRAIL_IO;
+    const trail_error *fault;
+    enum outcome outcome = outcome_of(r, result, &fault);
+    r->base.stats.good_bytes = outcome == OUTCOME_GOOD ? r->index.end
+                               : good                  ? good
+                                                       : v1_merge_done_before(&order->merge);
+    if (outcome != OUTCOME_GOOD)
+        fail(r, fault);
+    return outcome;
 }
 
 /* Judges the order that counts. Returns 0 if there is something to emit. */
 static int judge_all(struct v1_reader *r, struct tally *tally)
 {
-    int result = judge(r, false, tally);
-    bool order_failed = result < 0 && r->failure.code != r->check.error.code;
-    if (result < 0 && (r->failure.code == TRAIL_NO_MEMORY || r->failure.code == TRAIL_IO))
-        return -1;
+    const trail_reader_options *options = &r->base.options;
+    enum outcome outcome = judge(r, false, tally);
     if (r->notes.removed_count > 0)
         r->notes.irregular = true;
-    if (r->notes.irregular && (!order_failed || r->base.options.partial)) {
-        r->state = STATE_NEW;
-        error_clear(&r->failure);
-        result = judge(r, true, tally);
-    }
-    if (result < 0 && (r->base.options.verdict_only || !may_go_on(r)))
-        return -1;
-    return 0;
+    if (r->notes.irregular && (outcome == OUTCOME_GOOD || outcome == OUTCOME_CONTRADICTION ||
+                               (outcome == OUTCOME_DISORDER && options->partial)))
+        outcome = judge(r, true, tally);
+    bool delivers = options->partial && !options->verdict_only && outcome != OUTCOME_BROKEN;
+    return outcome == OUTCOME_GOOD || delivers ? 0 : -1;
 }
 
 static void convert_repairs(struct v1_reader *r)
@@ -453,17 +463,20 @@ static long fill(struct v1_reader *r, const size_t *count)
 {
     if (r->state == STATE_NEW)
         (void)prepare(r);
+    const bool verdict_only = r->base.options.verdict_only;
     /* A conversion that must fail fails late: only going through it tells where. */
-    bool judged = r->base.options.verdict_only && (r->newer_rules ? r->index.futile == 0 : true);
-    if (r->state == STATE_EMITTING && judged)
-        r->state = is_fault(&r->early_end) ? (fail(r, &r->early_end), STATE_FAILED) : STATE_ENDED;
+    if (r->state == STATE_EMITTING && verdict_only && !(r->newer_rules && r->index.futile > 0)) {
+        r->state = STATE_ENDED;
+        if (is_fault(&r->early_end))
+            fail(r, &r->early_end);
+    }
     r->convert.out_count = r->view_count = 0;
     while (r->state == STATE_EMITTING && *count < BATCH_EVENTS) {
         (void)emit_one(r);
-        if (r->base.options.verdict_only)
+        if (verdict_only)
             r->convert.out_count = r->view_count = 0;
     }
-    if (*count > 0 && !r->base.options.verdict_only) {
+    if (*count > 0 && !verdict_only) {
         r->base.stats.events += *count;
         return (long)*count;
     }

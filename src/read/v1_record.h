@@ -81,6 +81,13 @@ static inline uint64_t v1_load64(const uint8_t *at)
 
 #define V1_TOP_BITS UINT64_C(0x8080808080808080)
 
+/* The `n`-th of three, else 0. With masks: a branch on `n` would often be taken in vain. */
+static inline uint64_t v1_select(unsigned n, uint64_t first, uint64_t second, uint64_t third)
+{
+    return (first & -(uint64_t)(n == 1)) | (second & -(uint64_t)(n == 2)) |
+           (third & -(uint64_t)(n == 3));
+}
+
 /* The furthest that v1_records_skip looks: first byte, length, 16 bytes. */
 #define V1_RECORD_REACH 18
 
@@ -102,7 +109,7 @@ static inline const uint8_t *v1_word_load(struct v1_word *word, const uint8_t *a
     word->word = v1_load64(at);
     word->ends = ~word->word & V1_TOP_BITS;
     uint64_t ends1 = word->ends & (word->ends - 1), ends2 = ends1 & (ends1 - 1);
-    uint64_t last = numbers == 1 ? word->ends : numbers == 2 ? ends1 : ends2;
+    uint64_t last = v1_select(numbers, word->ends, ends1, ends2);
     if (__builtin_expect(last == 0, 0))
         return NULL;
     return at + (__builtin_ctzll(last) >> 3) + 1;
@@ -138,7 +145,7 @@ static inline const uint8_t *v1_skip_numbers(const uint8_t *at, unsigned numbers
     uint64_t ends0 = ~v1_load64(at) & V1_TOP_BITS;
     uint64_t ends1 = ends0 & (ends0 - 1);
     uint64_t ends2 = ends1 & (ends1 - 1);
-    uint64_t ends = numbers == 1 ? ends0 : numbers == 2 ? ends1 : ends2;
+    uint64_t ends = v1_select(numbers, ends0, ends1, ends2);
     if (__builtin_expect(numbers == 4, 0))
         ends = ends2 & (ends2 - 1);
     if (__builtin_expect(ends == 0, 0))
