@@ -85,18 +85,19 @@ TRAIL_API int trail_print(trail_reader *reader, const trail_print_options *optio
 /* MARK: The text form of records */
 
 /*
- * Prints every record of a trace as text (docs/wire-text.md): for v2 byte for byte what `go tool trace
- * -d=wire` prints, for v1 the same way after a first line `Trace Go1.NN`. What was read is written before
- * waiting for more. Returns 0, or -1 with *err set: that of the records (everything before it was
- * printed), or TRAIL_IO if the sink failed.
+ * Prints every record of a trace as text (docs/wire-text.md): for v2 byte for byte what `go tool
+ * trace -d=wire` prints, for v1 the same way after a first line `Trace Go1.NN`. What was read is
+ * written before waiting for more. Returns 0, or -1 with *err set: that of the records (everything
+ * before it was printed), or TRAIL_IO if the sink failed.
  */
 TRAIL_API int trail_print_wire(trail_source *source, const trail_sink *sink, trail_error *err);
 
 /*
- * The inverse: makes a trace of a text, hand-written or printed. `version` is the format (5 ... 26), or 0
- * if the text says it in a first line `Trace Go1.NN`; if both do they must agree. Of an archive with a line
- * `-- trace --`, what follows it is taken. Returns 0, or -1 with *err set: the message begins with the
- * number of the line. What was made before an error is written.
+ * The inverse: makes a trace of a text, hand-written or printed. `version` is the format (5 ...
+ * 26), or 0 if the text says it in a first line `Trace Go1.NN`; if both do they must agree. Of an
+ * archive with a line
+ * `-- trace --`, what follows it is taken. Returns 0, or -1 with *err set: the message begins with
+ * the number of the line. What was made before an error is written.
  */
 TRAIL_API int trail_assemble(trail_source *text, int version, const trail_sink *sink,
                              trail_error *err);

@@ -17,7 +17,7 @@ enum { OPT_REPAIR = 1, OPT_LIST, OPT_LIMIT, OPT_GO121, OPT_JSON, OPT_QUIET, OPT_
 
 static const struct option rows[] = {
     {OPT_REPAIR, 'r', "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order, and count the\nrepairs", NULL},
+     "Go 1.5 to 1.21: repair what has no consistent order,\nand count the repairs", NULL},
     {OPT_LIST, 'l', "list", NULL, "with --repair: list the repairs", NULL},
     {OPT_LIMIT, 'n', "limit", "N", "with --list: at most N repairs (default 100)", NULL},
     {OPT_GO121, 0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools", NULL},
@@ -184,9 +184,10 @@ static void show_bad(const struct verdict *verdict)
     if (verdict->total > 0)
         printf(" of %" PRId64 " (%.1f %%)", verdict->total,
                100.0 * (double)stats->good_bytes / (double)verdict->total);
-    printf(", %" PRIu64 " events", stats->events);
+    printf(", %" PRIu64 " event%s", stats->events, stats->events == 1 ? "" : "s");
     if (trail_version_is_v2(verdict->version))
-        printf(", %" PRIu64 " generations", stats->generations);
+        printf(", %" PRIu64 " generation%s", stats->generations,
+               stats->generations == 1 ? "" : "s");
     printf("\n");
     show_hint(verdict);
 }

@@ -14,12 +14,17 @@ static bool wants_file(const struct option *row)
     return row->argument && strncmp(row->argument, "FILE", 4) == 0;
 }
 
-/* The help of an option up to its first newline, quotes taken out. */
+/* The first line of a help text, without what shells would trip over and what leads to the next
+ * line. */
 static void put_help(const char *help)
 {
-    for (; *help && *help != '\n'; help++)
-        if (*help != '\'' && *help != '[' && *help != ']' && *help != ':')
-            putchar(*help);
+    size_t length = strcspn(help, "\n");
+    if (help[length] == '\n')
+        while (length > 0 && strchr(",:;", help[length - 1]))
+            length--;
+    for (size_t i = 0; i < length; i++)
+        if (!strchr("'[]", help[i]))
+            putchar(help[i]);
 }
 
 /* MARK: bash */

@@ -19,8 +19,9 @@ enum { OPT_FULL = 1, OPT_JSON };
 
 static const struct option rows[] = {
     {OPT_FULL, 'f', "full", NULL,
-     "decode everything: events by kind, goroutines, strings, stacks,\n"
-     "tasks, the exact duration, damage",
+     "decode everything:\n"
+     "events by kind, goroutines, strings, stacks, tasks, the exact\n"
+     "duration, damage",
      NULL},
     {OPT_JSON, 'j', "json", NULL, "one JSON object a file", NULL},
     {0},
@@ -358,25 +359,31 @@ static void show_batches(const struct info *info)
     }
 }
 
+struct record_row {
+    uint64_t bytes;
+    size_t type;
+};
+
 static int by_bytes(const void *a, const void *b)
 {
-    const struct tally *const *x = a, *const *y = b;
-    return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
+    const struct record_row *x = a, *y = b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
 static void show_records(const struct info *info)
 {
-    const struct tally *order[RECORD_TYPES];
+    struct record_row order[RECORD_TYPES];
     char size[SHOW_SIZE];
     for (size_t i = 0; i < RECORD_TYPES; i++)
-        order[i] = &info->by_record[i];
-    qsort(order, RECORD_TYPES, sizeof *order, by_bytes);
+        order[i] = (struct record_row){.bytes = info->by_record[i].bytes, .type = i};
+    qsort(order, RECORD_TYPES, sizeof order[0], by_bytes);
     printf("  records by type\n");
-    for (size_t i = 0; i < RECORD_TYPES && order[i]->count > 0; i++)
-        printf("    %-20s %9" PRIu64 " %14s %6.1f %%\n",
-               info->record_name[order[i] - info->by_record], order[i]->count,
-               show_bytes(size, order[i]->bytes),
-               100.0 * (double)order[i]->bytes / (double)info->bytes);
+    for (size_t i = 0; i < RECORD_TYPES && order[i].bytes > 0; i++) {
+        const struct tally *tally = &info->by_record[order[i].type];
+        printf("    %-20s %9" PRIu64 " %14s %6.1f %%\n", info->record_name[order[i].type],
+               tally->count, show_bytes(size, tally->bytes),
+               100.0 * (double)tally->bytes / (double)info->bytes);
+    }
 }
 
 static void show_full(const struct info *info)

@@ -64,13 +64,12 @@ const char *nearest_word(const char *word, const char *const *words)
 
 int usage_error(const struct command *command, const char *format, ...)
 {
+    char message[1024];
     va_list args;
     va_start(args, format);
-    fputs("trail: ", stderr);
-    if (command)
-        fprintf(stderr, "%s: ", command->name);
-    vfprintf(stderr, format, args);
+    (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    fprintf(stderr, "trail: %s%s%s", command ? command->name : "", command ? ": " : "", message);
     fprintf(stderr, "\nTry 'trail %s%s--help'.\n", command ? command->name : "",
             command ? " " : "");
     return EXIT_USAGE;

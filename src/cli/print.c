@@ -32,6 +32,7 @@ enum {
 
 static const struct option rows[] = {
     {OPT_FORMAT, 'f', "format", "FORM",
+     "the form of the output:\n"
      "text: one event a line, for people (default)\n"
      "go: as 'go tool trace -d=parsed' of Go 1.26 and 1.27\n"
      "go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to 1.21)\n"
@@ -43,7 +44,7 @@ static const struct option rows[] = {
     {OPT_PROC, 'p', "proc", "N,...", "only events on or of these Ps", NULL},
     {OPT_THREAD, 'm', "thread", "N,...", "only events on these threads (Ms)", NULL},
     {OPT_KIND, 'k', "kind", "NAME,...",
-     "only events of these kinds (StateTransition, Log, ...) or types\nin the file (GoBlock, ...)",
+     "only events of these kinds: StateTransition, Log, ...,\nor types in the file: GoBlock, ...",
      NULL},
     {OPT_FROM, 0, "from", "TIME",
      "from this time on, counted from the first event: 1.5s 20ms 300us", NULL},
@@ -52,12 +53,12 @@ static const struct option rows[] = {
     {OPT_STACKS, 's', "stacks", NULL, "text: show stacks, a line a frame", NULL},
     {OPT_NO_STACKS, 0, "no-stacks", NULL, "jsonl: leave stacks out", NULL},
     {OPT_COLOR, 0, "color", "WHEN",
-     "auto (default: on a terminal, unless NO_COLOR is set),\n"
-     "always or never",
+     "when to use colours: auto (on a terminal, unless NO_COLOR\n"
+     "is set; the default), always or never",
      "auto always never"},
     {OPT_REPAIR, 0, "repair", NULL,
-     "Go 1.5 to 1.21: read a trace without a consistent order all the\n"
-     "same; 'trail check --repair' lists what had to be assumed",
+     "Go 1.5 to 1.21: repair what has no consistent order;\n"
+     "'trail check --repair --list' tells what had to be assumed",
      NULL},
     {OPT_PARTIAL, 0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
      NULL},

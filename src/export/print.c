@@ -96,7 +96,7 @@ static int print_result(struct print *print, long reader_result, trail_error *er
 int trail_print(trail_reader *reader, const trail_print_options *options, const trail_sink *sink,
                 trail_error *err)
 {
-    if ((size_t)options->format >= sizeof printers / sizeof *printers)
+    if ((size_t)options->format >= sizeof printers / sizeof printers[0])
         return error_set(err, TRAIL_USAGE, "no such format: %d", (int)options->format);
     const struct printer *printer = printers[options->format];
     if (printer == &print_text && options->stacks)

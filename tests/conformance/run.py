@@ -4,8 +4,8 @@
 usage: run.py TRAIL SOURCE_ROOT
 
 The traces and the answers lie in the folder that TRAIL_TRACES names, or in ../shared/traces beside the
-source: manifest.jsonl has a line a file with sha256 of the outputs of `go tool trace`. Without the folder
-everything is skipped.
+source: manifest.jsonl has a line a file with sha256 of the outputs of `go tool trace`, expected/ holds
+what Go's reader counted. Without the folder everything is skipped.
 
 Where Go itself draws the order of equal times at random (`exact` is false) other things are compared:
 the lines sorted, one of several known outputs, or the numbers of bytes, lines and events; and that the
@@ -13,6 +13,7 @@ events of each goroutine come in the order of the file's own, older view of them
 """
 
 import collections
+import gzip
 import hashlib
 import json
 import os
@@ -67,8 +68,14 @@ def same_output(kind, expected, out):
             return "as many bytes and lines", ""
         if events == expected["events"]:
             return "as many events", ""
-        return "", f"{events} events in {lines} lines, Go has {expected['events']} in {expected['lines']}"
-    return "", f"sha256 {sha256(out)}, {len(out)} bytes; Go's is {expected['sha256']}, {expected['bytes']} bytes"
+        return (
+            "",
+            f"{events} events in {lines} lines, Go has {expected['events']} in {expected['lines']}",
+        )
+    return (
+        "",
+        f"sha256 {sha256(out)}, {len(out)} bytes; Go's is {expected['sha256']}, {expected['bytes']} bytes",
+    )
 
 
 def check_output(entry, kind):
@@ -84,7 +91,12 @@ def check_output(entry, kind):
         report(code == 0, f"{name}: accepted", f"exit {code}", err.strip()[:300])
     else:
         report(code == 1, f"{name}: rejected", f"exit {code}", err.strip()[:300])
-        report(expected["error"] in err, f"{name}: the error says what Go's says", expected["error"], err.strip())
+        report(
+            expected["error"] in err,
+            f"{name}: the error says what Go's says",
+            expected["error"],
+            err.strip(),
+        )
 
 
 def check_alloc_free(name, path, entry, code, out, err):
@@ -129,7 +141,11 @@ def check_goroutines(entry):
         v1, r"\d+ (\w+) p=\S+ g=(\d+) ", lambda m: (m[2], names[m[1]]) if m[1] in names else None
     )
     wrong = [g for g in set(ours) | set(theirs) if ours[g] != theirs[g]]
-    report(not wrong, f"{entry['file']} parsed: every goroutine's sequence is that of v1", f"goroutines {wrong[:10]}")
+    report(
+        not wrong,
+        f"{entry['file']} parsed: every goroutine's sequence is that of v1",
+        f"goroutines {wrong[:10]}",
+    )
 
 
 def check_text(name):
@@ -150,7 +166,30 @@ def check_text(name):
     else:
         text = out.decode("utf-8", "replace")
         found = re.search(json.loads(pattern), text) is not None
-        report(code == 1 and found, f"{name}: bad, with Go's message", f"expected {pattern}", text[:300])
+        report(
+            code == 1 and found,
+            f"{name}: bad, with Go's message",
+            f"expected {pattern}",
+            text[:300],
+        )
+
+
+def check_counts(entry):
+    """info --full counts as many events of each kind as Go's reader delivers."""
+    name = os.path.basename(entry["file"]).removesuffix(".trace").removesuffix(".bin")
+    summary = os.path.join(TRACES, "expected", name + ".summary.json.gz")
+    if not os.path.exists(summary):
+        return
+    with gzip.open(summary) as f:
+        expected = {kind: n for kind, n in json.load(f)["kinds"].items() if n}
+    code, out, err = run("info", "--full", "--json", os.path.join(TRACES, entry["file"]))
+    counts = json.loads(out)["events_by_kind"] if code == 0 else {}
+    report(
+        counts == expected,
+        f"{entry['file']}: events by kind",
+        f"{counts}, Go has {expected}",
+        err.strip()[:300],
+    )
 
 
 def check_verdict(entry):
@@ -175,6 +214,7 @@ def main():
         if "v1" in entry and "parsed" in entry and entry["v1"]["rc"] == entry["parsed"]["rc"] == 0:
             check_goroutines(entry)
         check_verdict(entry)
+        check_counts(entry)
     texts = os.path.join(TRACES, "go-v2-text")
     for name in sorted(os.listdir(texts)):
         if name.endswith(".test"):
