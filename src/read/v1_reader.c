@@ -1,23 +1,24 @@
 /*
- * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so the
- * file is gone through several times, and nothing is kept of an ordinary event:
+ * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so
+ * the file is gone through several times, and nothing is kept of an ordinary event:
  *
- *   index    sweeps over the bytes                                       (v1_index)
- *   collect  merge -> check, no output: the verdict, and notes           (v1_merge, v1_order,
- * v1_check) verify   merge -> final order -> check; only where the collecting pass cannot speak for
- * the final order: exits that move past something, futile wake-ups emit     merge -> final order ->
- * check -> convert, batch by batch    (v1_convert)
+ *   index    sweeps over the bytes (v1_index)
+ *   collect  merge -> check, no output: the verdict, and notes (v1_merge, v1_order, v1_check)
+ *   verify   merge -> final order -> check; only where the collecting pass cannot speak for the
+ *            final order: exits that move past something, futile wake-ups
+ *   emit     merge -> final order -> check -> convert, batch by batch (v1_convert)
  *
  * Partial: the emitting pass meets the same error at the same place and stops there; what ends the
  * file early (a cut, a bad record) is reported when all complete records before it are delivered.
  * Without a Frequency record 2.5 GHz / 64 is assumed.
  *
  * Repairs are made by each pass anew, all alike, and noted once:
- *   no event is ready         the goroutine of the earliest waiting event is put into the state
- * that the event needs; earliest by time, then by first appearance of the P (v1_merge) time runs
- * backwards       the event gets the time of the one before it (v1_order) impossible exit time the
- * exit of a system call keeps its record's own time (v1_order) contradiction             the states
- * of G and P are corrected, the event is kept (v1_check)
+ *
+ *   no event is ready     the goroutine of the earliest waiting event (by time, then by first
+ *                         appearance of the P) is put into the state that it needs (v1_frontier)
+ *   time runs backwards   the event gets the time of the one before it (v1_order)
+ *   impossible exit time  the exit of a system call keeps its record's own time (v1_order)
+ *   contradiction         the states of G and P are corrected, the event is kept (v1_check)
  */
 #include <stdlib.h>
 

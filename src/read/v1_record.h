@@ -2,13 +2,14 @@
  * v1, lexical level: where a record begins and ends and which numbers it holds (§1.1, §1.4). Two
  * ways through the same bytes, which agree on what is a record:
  *
- *   v1_records_skip     steps over ordinary records, a few machine instructions each; it stops at
- * whatever is not ordinary, looks odd or comes near the end v1_record_read   takes one record of
- * any kind apart, checks all of it, and has the words for what is wrong
+ *   v1_records_skip  steps over ordinary records, a few machine instructions each; it stops at
+ *                    whatever is not ordinary, looks odd or comes near the end
+ *   v1_record_read   takes one record of any kind apart, checks all of it, and has the words for
+ *                    what is wrong
  *
- * A record:   +--------+ . . . . +---------+---------+ . . .       c = 0, 1, 2: c + 1 numbers (1.5:
- * c + 2) |cctttttt| length  | number  | number  |             c = 3: a length in bytes comes first
- *             +--------+ . . . . +---------+---------+ . . .       t: the type
+ *   +--------+ . . . . +--------+--------+ . . .   t: the type
+ *   |cctttttt| length  | number | number |         c = 0, 1, 2: c + 1 numbers (in 1.5 c + 2)
+ *   +--------+ . . . . +--------+--------+ . . .   c = 3: first their length in bytes
  */
 #ifndef TRAIL_READ_V1_RECORD_H
 #define TRAIL_READ_V1_RECORD_H
@@ -81,11 +82,15 @@ static inline uint64_t v1_load64(const uint8_t *at)
 
 #define V1_TOP_BITS UINT64_C(0x8080808080808080)
 
-/* The `n`-th of three, else 0. With masks: a branch on `n` would often be taken in vain. */
-static inline uint64_t v1_select(unsigned n, uint64_t first, uint64_t second, uint64_t third)
+/*
+ * Of a word's bits the n-th that is set (1..4) and those above; 0 if there are fewer. Without a
+ * branch: nobody can foresee `n`.
+ */
+static inline uint64_t v1_nth_set(uint64_t bits, unsigned n)
 {
-    return (first & -(uint64_t)(n == 1)) | (second & -(uint64_t)(n == 2)) |
-           (third & -(uint64_t)(n == 3));
+    bits &= bits - (n > 1);
+    bits &= bits - (n > 2);
+    return bits & (bits - (n > 3));
 }
 
 /* The furthest that v1_records_skip looks: first byte, length, 16 bytes. */
@@ -93,8 +98,7 @@ static inline uint64_t v1_select(unsigned n, uint64_t first, uint64_t second, ui
 
 /* MARK: Up to three numbers in one word */
 
-/* The furthest that v1_word_load and a fourth number behind it look: first byte, length, 8 + 10
- * bytes. */
+/* The furthest that v1_word_load and a fourth number look: first byte, length, 8 + 10 bytes. */
 #define V1_PACKED_REACH 20
 
 struct v1_word {
@@ -102,14 +106,12 @@ struct v1_word {
     uint64_t ends; /* the top bits of the bytes that end a number */
 };
 
-/* Loads `numbers` (1..3) uvarints from `at` on. Returns where they end, NULL if not within 8 bytes.
- */
+/* Loads `numbers` (1..3) uvarints from `at`. Returns where they end, NULL if not in 8 bytes. */
 static inline const uint8_t *v1_word_load(struct v1_word *word, const uint8_t *at, unsigned numbers)
 {
     word->word = v1_load64(at);
     word->ends = ~word->word & V1_TOP_BITS;
-    uint64_t ends1 = word->ends & (word->ends - 1), ends2 = ends1 & (ends1 - 1);
-    uint64_t last = v1_select(numbers, word->ends, ends1, ends2);
+    uint64_t last = v1_nth_set(word->ends, numbers);
     if (__builtin_expect(last == 0, 0))
         return NULL;
     return at + (__builtin_ctzll(last) >> 3) + 1;
@@ -142,12 +144,7 @@ static inline uint64_t v1_word_number(const struct v1_word *word, unsigned i)
  */
 static inline const uint8_t *v1_skip_numbers(const uint8_t *at, unsigned numbers)
 {
-    uint64_t ends0 = ~v1_load64(at) & V1_TOP_BITS;
-    uint64_t ends1 = ends0 & (ends0 - 1);
-    uint64_t ends2 = ends1 & (ends1 - 1);
-    uint64_t ends = v1_select(numbers, ends0, ends1, ends2);
-    if (__builtin_expect(numbers == 4, 0))
-        ends = ends2 & (ends2 - 1);
+    uint64_t ends = v1_nth_set(~v1_load64(at) & V1_TOP_BITS, numbers);
     if (__builtin_expect(ends == 0, 0))
         return NULL;
     return at + (__builtin_ctzll(ends) >> 3) + 1;
@@ -169,13 +166,14 @@ static inline const uint8_t *v1_skip_prefixed(const uint8_t *at, unsigned length
     } else {
         high &= UINT64_MAX >> (128 - 8 * length);
     }
-    unsigned found = (unsigned)__builtin_popcountll(low) + (unsigned)__builtin_popcountll(high);
+    /* Counted by adding up the bytes of the product's last column. */
+    uint64_t found = ((low >> 7) + (high >> 7)) * UINT64_C(0x0101010101010101) >> 56;
     return found == numbers ? at + length : NULL;
 }
 
 /*
  * Steps over ordinary records from `at` on and adds their number to *count. Returns where it
- * stopped: at a record that is for v1_record_read. Measured at 3 to 4 ns a record.
+ * stopped: at a record that is for v1_record_read.
  */
 static inline const uint8_t *v1_records_skip(const struct v1_format *format, const uint8_t *at,
                                              const uint8_t *end, uint64_t *count)
