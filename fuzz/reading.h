@@ -79,7 +79,8 @@ static inline struct fuzz_read fuzz_read_events(trail_source *source,
         result.events += (uint64_t)count;
     }
     result.failed = count < 0;
-    result.code = trail_reader_error(reader)->code;
+    /* What the error says is only defined once reading failed. */
+    result.code = result.failed ? trail_reader_error(reader)->code : TRAIL_OK;
     FUZZ_HOLDS(!result.failed || result.code != TRAIL_OK);
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);

@@ -2,7 +2,7 @@
  * v1, frontier: the part of the merge that runs once an event. The file is compiled twice, the
  * second time for CPUs that have BMI2, where one instruction gathers a number (v1_word_number).
  */
-#include "read/v1_merge.h"
+#include "read/v1_waiters.h"
 
 #include <stdlib.h>
 
@@ -508,47 +508,86 @@ static void waiting_compact(struct v1_merge *merge)
         sift_down(heap, i, heap->entry[i]);
 }
 
-static void hang(struct v1_merge *merge, struct v1_lane *lane)
+static int hang(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_g *key = lane->head.key;
     lane->place = V1_LANE_WAITING;
     merge->waiting_count++;
-    if (key) {
-        lane->next_waiter = key->waiters;
-        key->waiters = lane;
-    }
+    if (!key->waiters && !(key->waiters = slab_get(&merge->gs->waiters_slab)))
+        return no_memory(merge);
+    if (lane->rule->sequence == SEQ_ANY)
+        v1_waiters_add_any(key->waiters, lane, lane->rule->need);
+    else
+        v1_waiters_add_exact(key->waiters, lane);
     if (!merge->repairs->enabled)
-        return;
+        return 0;
     if (merge->waiting.count == merge->waiting.capacity)
         waiting_compact(merge);
     sift_up(&merge->waiting, merge->waiting.count++, rank(lane));
+    return 0;
 }
 
-/* Looks at the waiters of a goroutine again, whose state changed. */
+static void unhang(struct v1_merge *merge, struct v1_lane *lane)
+{
+    struct v1_g *key = lane->head.key;
+    if (lane->rule->sequence == SEQ_ANY)
+        v1_waiters_remove_any(key->waiters, lane, lane->rule->need);
+    else
+        v1_waiters_remove_exact(key->waiters, lane);
+    if (key->waiters->count == 0) {
+        slab_put(&merge->gs->waiters_slab, key->waiters);
+        key->waiters = NULL;
+    }
+}
+
+/* It waits for what cannot come any more: only a repair finds it again. */
+static void give_up(struct v1_merge *merge, struct v1_lane *lane)
+{
+    unhang(merge, lane);
+    lane->head.key = NULL;
+}
+
+static void make_ready(struct v1_merge *merge, struct v1_lane *lane)
+{
+    unhang(merge, lane);
+    merge->waiting_count--;
+    frontier_push(merge, lane);
+}
+
+/* A goroutine changed: those that waited for what it now is can go on. */
 static void release(struct v1_merge *merge, struct v1_g *key)
 {
-    struct v1_lane **link = &key->waiters;
-    while (*link) {
-        struct v1_lane *lane = *link;
-        if (!is_ready(lane)) {
-            link = &lane->next_waiter;
+    while (key->waiters && key->waiters->any[key->status])
+        make_ready(merge, key->waiters->any[key->status]);
+    while (key->waiters && key->waiters->exact && key->waiters->exact->want < key->seq)
+        give_up(merge, key->waiters->exact);
+    struct v1_lane *others = NULL; /* the number is right, the status not yet */
+    while (key->waiters && key->waiters->exact && key->waiters->exact->want == key->seq) {
+        struct v1_lane *lane = key->waiters->exact;
+        if (is_ready(lane)) {
+            make_ready(merge, lane);
             continue;
         }
-        *link = lane->next_waiter;
-        merge->waiting_count--;
-        frontier_push(merge, lane);
+        v1_waiters_remove_exact(key->waiters, lane);
+        key->waiters->count++; /* still one of them */
+        lane->wait_next = others;
+        others = lane;
+    }
+    while (others) {
+        struct v1_lane *next = others->wait_next;
+        key->waiters->count--;
+        v1_waiters_add_exact(key->waiters, others);
+        others = next;
     }
 }
 
-/* Nothing that waits for an ended goroutine can become ready: only a repair finds those heads
- * again. */
 static int end_goroutine(struct v1_merge *merge, struct v1_g *g)
 {
-    while (g->waiters) {
-        struct v1_lane *lane = g->waiters;
-        g->waiters = lane->next_waiter;
-        lane->head.key = NULL;
-    }
+    for (unsigned status = 0; status < 4; status++)
+        while (g->waiters && g->waiters->any[status])
+            give_up(merge, g->waiters->any[status]);
+    while (g->waiters && g->waiters->exact)
+        give_up(merge, g->waiters->exact);
     return v1_gs_end(merge->gs, g) ? 0 : no_memory(merge);
 }
 
@@ -569,8 +608,8 @@ static int finish_emitted(struct v1_merge *merge)
     } else {
         frontier_pop(merge);
         lane->place = V1_LANE_DONE;
-        if (result > 0)
-            hang(merge, lane);
+        if (result > 0 && hang(merge, lane) < 0)
+            return -1;
     }
     if (changed && changed->waiters)
         release(merge, changed);
@@ -593,21 +632,24 @@ static struct v1_lane *earliest_waiting(const struct v1_merge *merge)
 
 static int fail_stuck(struct v1_merge *merge)
 {
-    const struct v1_lane *lane = earliest_waiting(merge);
+    struct v1_lane *lane = earliest_waiting(merge);
     static const char *const names[] = {"dead", "runnable", "running", "waiting"};
-    const struct v1_g *key = lane->head.key;
-    if (key == &merge->gc)
+    bool counts_gc = lane->rule->role == ROLE_GC;
+    const struct v1_g *key = counts_gc ? &merge->gc : v1_gs_get(merge->gs, lane->key_id);
+    if (!key)
+        return no_memory(merge);
+    if (counts_gc)
         error_set(
             &merge->error, TRAIL_INCONSISTENT,
             "no consistent ordering of events possible: GCStart needs sequence %llu where %llu "
             "is next",
             (unsigned long long)lane->want, (unsigned long long)key->seq);
-    else if (!key || (lane->rule->sequence == SEQ_ANY || key->seq == lane->want))
+    else if (lane->rule->sequence == SEQ_ANY || key->seq == lane->want)
         error_set(
             &merge->error, TRAIL_INCONSISTENT,
             "no consistent ordering of events possible: %s needs goroutine %llu %s, which is %s",
             v1_types[lane->head.type].name, (unsigned long long)lane->key_id,
-            names[lane->rule->need], key ? names[key->status] : "ended");
+            names[lane->rule->need], names[key->status]);
     else
         error_set(&merge->error, TRAIL_INCONSISTENT,
                   "no consistent ordering of events possible: %s needs goroutine %llu at sequence "
@@ -622,7 +664,9 @@ static int fail_stuck(struct v1_merge *merge)
 static int force(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_event *head = &lane->head;
-    if (head->key != &merge->gc && !v1_g_is(head->key, lane->key_id)) {
+    if (lane->rule->role == ROLE_GC) {
+        head->key = &merge->gc;
+    } else if (!v1_g_is(head->key, lane->key_id)) {
         head->key = v1_gs_get(merge->gs, lane->key_id);
         if (!head->key)
             return no_memory(merge);
@@ -636,16 +680,6 @@ static int force(struct v1_merge *merge, struct v1_lane *lane)
     return 0;
 }
 
-static void unhang(struct v1_lane *lane)
-{
-    struct v1_g *key = lane->head.key;
-    struct v1_lane **link = key ? &key->waiters : NULL;
-    while (link && *link && *link != lane)
-        link = &(*link)->next_waiter;
-    if (link && *link)
-        *link = lane->next_waiter;
-}
-
 static int repair_stuck(struct v1_merge *merge)
 {
     struct v1_lane *lane;
@@ -656,7 +690,8 @@ static int repair_stuck(struct v1_merge *merge)
         if (lane->place == V1_LANE_WAITING && lane->turn == turn)
             break;
     } while (merge->waiting.count > 0);
-    unhang(lane);
+    if (lane->head.key)
+        unhang(merge, lane);
     merge->waiting_count--;
     if (force(merge, lane) < 0)
         return -1;
@@ -758,8 +793,8 @@ static int first_head(struct v1_merge *merge, struct v1_lane *lane)
     int result = decode(merge, lane);
     if (result > 0 && is_ready(lane))
         frontier_push(merge, lane);
-    else if (result > 0)
-        hang(merge, lane);
+    else if (result > 0 && hang(merge, lane) < 0)
+        return -1;
     return result;
 }
 

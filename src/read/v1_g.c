@@ -1,5 +1,7 @@
 #include "read/v1_g.h"
 
+#include "read/v1_waiters.h"
+
 #include <stdlib.h>
 
 #define WORD_BITS (8 * sizeof(uintptr_t))
@@ -9,6 +11,7 @@ void v1_gs_init(struct v1_gs *gs)
     *gs = (struct v1_gs){
         .slab = {.object_size = sizeof(struct v1_g)},
         .region_slab = {.object_size = sizeof(struct v1_region)},
+        .waiters_slab = {.object_size = sizeof(struct v1_waiters)},
     };
 }
 
@@ -28,6 +31,7 @@ void v1_gs_fini(struct v1_gs *gs)
     idmap_free(&gs->ended);
     slab_free(&gs->slab);
     slab_free(&gs->region_slab);
+    slab_free(&gs->waiters_slab);
 }
 
 void v1_gs_reset(struct v1_gs *gs)

@@ -40,10 +40,10 @@ struct v1_futile_list {
 /* What nearly every event touches comes first, so that it lies in one or two cache lines. */
 struct v1_g {
     /*
-     * Ps whose next event needs another state of this goroutine. Of a struct that was given back
-     * this word is the slab's: nobody looks at it without having asked v1_g_is.
+     * Ps whose next event needs another state of this goroutine; NULL: none. Of a struct that was
+     * given back this word is the slab's: nobody looks at it without having asked v1_g_is.
      */
-    struct v1_lane *waiters;
+    struct v1_waiters *waiters;
     uint64_t id;
     uint64_t seq;     /* v1_frontier */
     uint8_t status;   /* v1_frontier: enum v1_status */
@@ -69,6 +69,7 @@ struct v1_gs {
     struct idmap ended; /* id / bits of a word -> a word with a bit for each that ended */
     struct slab slab;
     struct slab region_slab;
+    struct slab waiters_slab;
 };
 
 void v1_gs_init(struct v1_gs *gs);

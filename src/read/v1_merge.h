@@ -61,9 +61,9 @@ struct v1_lane {
     const struct v1_rule *rule; /* of the head */
     uint64_t want;              /* sequence number that it needs, if its rule asks for one */
     uint64_t key_id;
-    uint32_t turn; /* counts heads */
-    uint8_t place; /* enum v1_lane_place */
-    struct v1_lane *next_waiter;
+    uint32_t turn;                                          /* counts heads */
+    uint8_t place;                                          /* enum v1_lane_place */
+    struct v1_lane *wait_next, *wait_previous, *wait_child; /* v1_waiters */
 
     /* Of v1_check: what is going on on this P. */
     bool running, stopped_world, sweeping;

@@ -45,10 +45,11 @@ struct v1_reader {
     struct v1_check check;
     struct v1_convert convert;
     struct v1_clock clock;
-    struct idmap pc_stacks; /* 1.5: start PC -> handle of a stack of it */
-    trail_error early_end;  /* partial: why the records end before the file does */
-    trail_error failure;    /* to be reported once all before it is delivered */
-    trail_v1_event *view;   /* BATCH_EVENTS of them, in TRAIL_VIEW_V1 */
+    uint64_t start_stack_id; /* 1.5: the last ID given to such a stack */
+    struct idmap pc_stacks;  /* 1.5: start PC -> handle of a stack of it */
+    trail_error early_end;   /* partial: why the records end before the file does */
+    trail_error failure;     /* to be reported once all before it is delivered */
+    trail_v1_event *view;    /* BATCH_EVENTS of them, in TRAIL_VIEW_V1 */
     size_t view_count;
     trail_string_handle stw_texts[V1_STW_REASONS]; /* made when first needed */
 };
@@ -113,8 +114,9 @@ static int add_start_stack(struct v1_reader *r, uint64_t pc)
         return 0;
     enum table_result result = TABLE_DUPLICATE;
     bool known_pc = idmap_find(&tables->pc_frames, pc + 1) != NULL;
-    for (uint64_t id = UINT64_MAX - r->pc_stacks.count; result == TABLE_DUPLICATE && id > 0; id--)
-        result = tables_add_stack(tables, id, raw, 1);
+    /* Any ID will do that the file does not use; it counts down, so that none is tried twice. */
+    while (result == TABLE_DUPLICATE)
+        result = tables_add_stack(tables, --r->start_stack_id, raw, 1);
     uintptr_t handle = tables->stack_count - 1;
     if (result != TABLE_OK || !idmap_put(&r->pc_stacks, pc, (void *)handle))
         return no_memory(r);
@@ -329,14 +331,29 @@ static int judge_all(struct v1_reader *r, struct tally *tally)
     return outcome == OUTCOME_GOOD || delivers ? 0 : -1;
 }
 
+/* A difference of ticks in ns; damaged traces have clocks whose differences fit no int64_t. */
+static int64_t shift_ns(const struct v1_clock *clock, int64_t ticks)
+{
+    double ns = (double)ticks * clock->ns_per_tick;
+    if (ns >= 9.2e18)
+        return INT64_MAX;
+    return ns <= -9.2e18 ? INT64_MIN : (int64_t)ns;
+}
+
 static void convert_repairs(struct v1_reader *r)
 {
     for (size_t i = 0; i < r->repairs.list_count; i++) {
         trail_repair *repair = &r->repairs.list[i];
         repair->time_ns = v1_clock_ns(&r->clock, repair->time_ns);
-        repair->shift_ns = (int64_t)((double)repair->shift_ns * r->clock.ns_per_tick);
+        repair->shift_ns = shift_ns(&r->clock, repair->shift_ns);
     }
     r->base.stats.repairs = r->repairs.count;
+}
+
+/* A conversion that must fail fails late: only going through it tells where. */
+static bool must_convert(const struct v1_reader *r)
+{
+    return r->newer_rules && r->index.futile > 0;
 }
 
 /* Everything before the first event: index and verdict. Returns 0 when there is something to emit.
@@ -366,7 +383,8 @@ static int prepare(struct v1_reader *r)
     if (!v1_convert_init(&r->convert, &r->base.tables, &r->notes, &r->clock, r->base.version,
                          !r->newer_rules, &r->pc_stacks))
         return no_memory(r);
-    if (r->base.options.verdict_only)
+    /* With FutileWakeups in it the conversion is gone through, and counts. */
+    if (r->base.options.verdict_only && !must_convert(r))
         r->base.stats.events = view ? tally.events : tally_converted(&tally, &r->notes);
     return 0;
 }
@@ -464,8 +482,7 @@ static long fill(struct v1_reader *r, const size_t *count)
     if (r->state == STATE_NEW)
         (void)prepare(r);
     const bool verdict_only = r->base.options.verdict_only;
-    /* A conversion that must fail fails late: only going through it tells where. */
-    if (r->state == STATE_EMITTING && verdict_only && !(r->newer_rules && r->index.futile > 0)) {
+    if (r->state == STATE_EMITTING && verdict_only && !must_convert(r)) {
         r->state = STATE_ENDED;
         if (is_fault(&r->early_end))
             fail(r, &r->early_end);
@@ -473,8 +490,10 @@ static long fill(struct v1_reader *r, const size_t *count)
     r->convert.out_count = r->view_count = 0;
     while (r->state == STATE_EMITTING && *count < BATCH_EVENTS) {
         (void)emit_one(r);
-        if (verdict_only)
+        if (verdict_only) {
+            r->base.stats.events += *count;
             r->convert.out_count = r->view_count = 0;
+        }
     }
     if (*count > 0 && !verdict_only) {
         r->base.stats.events += *count;
