@@ -49,8 +49,9 @@ int tell_error(const char *word, const trail_error *err)
     char where[256];
     (void)trail_error_where(err, where, sizeof where);
     (void)fflush(stdout); /* so that what came before it is seen before it */
-    fprintf(stderr, "trail: %s: %s%s%s%s\n", source_title(word), err->message,
-            *where ? " (at " : "", where, *where ? ")" : "");
+    bool named = strstr(err->message, word) != NULL && strcmp(word, "-") != 0;
+    fprintf(stderr, "trail: %s%s%s%s%s%s\n", named ? "" : source_title(word), named ? "" : ": ",
+            err->message, *where ? " (at " : "", where, *where ? ")" : "");
     return exit_code_of(err);
 }
 

@@ -269,8 +269,10 @@ static int parse_request(struct request *request, int argc, char **argv)
         return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
                                                                      : "one file at a time");
     request->word = options.words[0];
-    if (request->format == TRAIL_FORMAT_GO_V1)
+    if (request->format == TRAIL_FORMAT_GO_V1) {
         request->reader.view = TRAIL_VIEW_V1;
+        request->reader.verdict = TRAIL_VERDICT_GO121;
+    }
     return finish_filter(request);
 }
 
