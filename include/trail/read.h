@@ -91,15 +91,16 @@ typedef enum trail_batch_kind {
 
 typedef struct trail_batch {
     trail_batch_kind kind;
-    uint8_t experiment;   /* TRAIL_BATCH_EXPERIMENT: its number */
-    uint64_t generation;  /* v2; 0 in v1 */
-    int64_t thread;       /* v2: M, -1 if none */
-    int64_t proc;         /* v1: P, -1 if none */
-    uint64_t time_ticks;  /* v2: base time; v1: time of the Batch record; unit of the file's frequency */
-    int64_t offset;       /* of the first byte of the batch header */
+    uint8_t experiment;  /* TRAIL_BATCH_EXPERIMENT: its number */
+    uint64_t generation; /* v2; 0 in v1 */
+    int64_t thread;      /* v2: M, -1 if none */
+    int64_t proc;        /* v1: P, -1 if none */
+    uint64_t
+        time_ticks; /* v2: base time; v1: time of the Batch record; unit of the file's frequency */
+    int64_t offset; /* of the first byte of the batch header */
     uint64_t header_size; /* bytes */
     uint64_t size;        /* bytes after the header */
-    uint64_t records;     /* v1: records in it, without the Batch record; v2: 0 (not known undecoded) */
+    uint64_t records; /* v1: records in it, without the Batch record; v2: 0 (not known undecoded) */
 } trail_batch;
 
 /* "events", "strings", "stacks", "CPU samples", "sync", "experiment", "end of generation". */
@@ -256,10 +257,10 @@ enum {
 };
 
 typedef struct trail_clock_snapshot {
-    int64_t trace_ns;  /* trace time */
-    uint64_t mono_ns;  /* the runtime's monotonic clock */
-    int64_t wall_s;    /* wall clock, Unix seconds */
-    uint32_t wall_ns;  /* and nanoseconds, < 1e9 */
+    int64_t trace_ns; /* trace time */
+    uint64_t mono_ns; /* the runtime's monotonic clock */
+    int64_t wall_s;   /* wall clock, Unix seconds */
+    uint32_t wall_ns; /* and nanoseconds, < 1e9 */
 } trail_clock_snapshot;
 
 /*
@@ -278,9 +279,10 @@ typedef struct trail_event {
     trail_stack_handle stack; /* of the context */
     union {
         struct {
-            uint64_t n;                           /* counts from 1 */
-            const trail_clock_snapshot *snapshot; /* NULL if the file has none here; valid as a string */
-            bool final;                           /* after the last event */
+            uint64_t n; /* counts from 1 */
+            const trail_clock_snapshot
+                *snapshot; /* NULL if the file has none here; valid as a string */
+            bool final;    /* after the last event */
         } sync;
         struct {
             trail_metric metric;
@@ -412,8 +414,8 @@ TRAIL_API trail_string trail_reader_string(const trail_reader *reader, trail_str
 /*
  * The frames of a stack, leaf first; *count is 0 for no stack. Valid as the event is.
  */
-TRAIL_API const trail_frame *trail_reader_stack(const trail_reader *reader, trail_stack_handle handle,
-                                                size_t *count);
+TRAIL_API const trail_frame *trail_reader_stack(const trail_reader *reader,
+                                                trail_stack_handle handle, size_t *count);
 
 /*
  * Changes whenever handles may mean something else (a new generation): whoever caches by handle drops
@@ -449,20 +451,20 @@ TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_s
 /* MARK: Repairs (v1, trail_reader_options.repair) */
 
 typedef enum trail_repair_kind {
-    TRAIL_REPAIR_SEQUENCE,    /* a goroutine's state or sequence was set to what its next event needs */
-    TRAIL_REPAIR_TIME,        /* an event's time was raised to that of the event before it */
-    TRAIL_REPAIR_SYSCALL_EXIT,/* a system call's exit time was impossible: the event's own time is used */
-    TRAIL_REPAIR_STATE,       /* an event contradicted the state of its G or P: the state was corrected */
+    TRAIL_REPAIR_SEQUENCE, /* a goroutine's state or sequence was set to what its next event needs */
+    TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
+    TRAIL_REPAIR_SYSCALL_EXIT, /* a system call's exit time was impossible: the event's own time is used */
+    TRAIL_REPAIR_STATE, /* an event contradicted the state of its G or P: the state was corrected */
     TRAIL_REPAIRS
 } trail_repair_kind;
 
 typedef struct trail_repair {
     trail_repair_kind kind;
-    int64_t offset;    /* of the event's record */
+    int64_t offset; /* of the event's record */
     int64_t proc;
     int64_t goroutine;
-    int64_t time_ns;   /* of the event after the repair */
-    int64_t shift_ns;  /* TRAIL_REPAIR_TIME, _SYSCALL_EXIT: by how much it was moved */
+    int64_t time_ns;  /* of the event after the repair */
+    int64_t shift_ns; /* TRAIL_REPAIR_TIME, _SYSCALL_EXIT: by how much it was moved */
 } trail_repair;
 
 TRAIL_API const char *trail_repair_kind_name(trail_repair_kind kind);
@@ -487,7 +489,8 @@ typedef struct trail_v1_event {
     uint64_t arg[4];   /* without the stack */
     trail_stack_handle stack;
     uint8_t type;
-    trail_string_handle text[2]; /* label; name; category and message; STW kind; see trail_v1_type */
+    trail_string_handle
+        text[2]; /* label; name; category and message; STW kind; see trail_v1_type */
 } trail_v1_event;
 
 /* Names of a v1 event type and of its arguments; NULL-terminated lists. NULL if there is no such type. */

@@ -2,8 +2,8 @@
  * --format=text: for people. One event a line: when, where (G, P, M), what happened, why, by whom,
  * after how long, and the place in the code:
  *
- *     0.004213312  G 18     P 0    M 4512     blocks: chan receive          at main.worker
- * (main.go:42) 0.004230912  G 7      P 1    M 4510     G 18 made runnable by G 7, after 17.6us
+ *     0.004213312  G 18   P 0  M 4512  blocks: chan receive     at main.worker (main.go:42)
+ *     0.004230912  G 7    P 1  M 4510  G 18 made runnable by G 7, after 17.6us
  *
  * The event is told from the side of its context; what it happened to is named where that is
  * another. Text from the trace is written so that it cannot steer a terminal.

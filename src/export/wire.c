@@ -20,7 +20,8 @@
 #define MAX_ARGS   7
 #define TYPES      256
 #define LINE_ROOM                                                                                  \
-    ((size_t)(1 + MAX_ARGS) * (LABEL_SIZE + U64_DIGITS)) /* without frames and data                \
+    ((size_t)(1 + MAX_ARGS) *                                                                      \
+     (LABEL_SIZE + U64_DIGITS)) /* without frames and data                \
                                                           */
 #define FRAME_ROOM ((size_t)4 * (LABEL_SIZE + U64_DIGITS))
 
