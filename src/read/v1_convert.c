@@ -335,7 +335,7 @@ static void go_start_label(struct v1_convert *convert, const struct v1_event *ev
 /* A call that does not block takes a nanosecond: its end was not written. */
 static void sys_call(struct v1_convert *convert, const struct v1_event *ev)
 {
-    bool blocks = v1_notes_blocks(convert->notes, convert->calls++);
+    bool blocks = v1_notes_blocks(convert->notes, ev->offset);
     trail_event *out =
         go_transition(convert, ev, V2_GoSyscallBegin, ev->g, TRAIL_GO_RUNNING, TRAIL_GO_SYSCALL);
     put_stack(convert, out, ev);

@@ -42,7 +42,6 @@ struct v1_convert {
     bool synced; /* the first Sync is out */
     int64_t last_ns;
     uint64_t syncs;
-    uint64_t calls; /* GoSysCalls seen */
     unsigned stw_reason;
     bool starting;        /* before the first Gomaxprocs */
     struct idmap created; /* before the start ended, and not spoken of since: id -> anything */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "read/v1_order.h"
 
 /* MARK: Rules: what an event is to its P (§3.2) and to its goroutine (§3.3) */
 
@@ -169,19 +170,22 @@ static void frontier_push(struct v1_merge *merge, struct v1_lane *lane)
         sift_up(&merge->frontier, merge->frontier.count++, rank(lane));
 }
 
+/* Replaces the front entry of a sorted array. */
+static inline void flat_replace(struct v1_heap *flat, struct v1_ranked entry)
+{
+    size_t i = 0;
+    for (; i + 1 < flat->count && flat->entry[i + 1].ticks <= entry.ticks; i++)
+        flat->entry[i] = flat->entry[i + 1];
+    flat->entry[i] = entry;
+}
+
 /* Replaces the front entry. */
 static inline void frontier_replace(struct v1_merge *merge, const struct v1_lane *lane)
 {
-    struct v1_heap *frontier = &merge->frontier;
-    struct v1_ranked entry = rank(lane);
-    if (!merge->flat) {
-        sift_down(frontier, 0, entry);
-        return;
-    }
-    size_t i = 0;
-    for (; i + 1 < frontier->count && frontier->entry[i + 1].ticks <= entry.ticks; i++)
-        frontier->entry[i] = frontier->entry[i + 1];
-    frontier->entry[i] = entry;
+    if (merge->flat)
+        flat_replace(&merge->frontier, rank(lane));
+    else
+        sift_down(&merge->frontier, 0, rank(lane));
 }
 
 static void frontier_pop(struct v1_merge *merge)
@@ -786,7 +790,17 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     return 1;
 }
 
+/* Makes sure of the event's own goroutine, of which a sample only has the ID. False: no memory. */
+static inline bool own_g(struct v1_merge *merge, struct v1_event *event)
+{
+    if (__builtin_expect(!v1_g_is(event->gs, event->g), 0))
+        event->gs = v1_gs_get(merge->gs, event->g);
+    return event->gs != NULL;
+}
+
 /* MARK: Interface */
+
+#include "read/v1_sprint.h"
 
 static int first_head(struct v1_merge *merge, struct v1_lane *lane)
 {
@@ -802,6 +816,8 @@ int V1_FRONTIER(begin)(struct v1_merge *merge)
 {
     if (merge->format->version < 7)
         return sequence_all(merge);
+    if (merge->sprints)
+        return sprint_begin(merge);
     for (size_t i = 0; i < merge->lane_count; i++)
         if (first_head(merge, &merge->lanes[i]) < 0)
             return -1;
@@ -812,6 +828,8 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
 {
     if (merge->sequenced)
         return next_sequenced(merge, event);
+    if (merge->sprints)
+        return sprint_next(merge, event);
     if (merge->emitted && finish_emitted(merge) < 0)
         return -1;
     if (__builtin_expect(merge->frontier.count == 0, 0)) {
@@ -824,8 +842,7 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
     }
     struct v1_lane *lane = &merge->lanes[merge->frontier.entry[0].order];
     struct v1_event *head = &lane->head;
-    if (__builtin_expect(!v1_g_is(head->gs, head->g), 0) &&
-        !(head->gs = v1_gs_get(merge->gs, head->g)))
+    if (!own_g(merge, head))
         return no_memory(merge);
     /* The key may have changed, or ended, since the head entered the frontier. */
     if (__builtin_expect(!v1_g_is(head->key, lane->key_id) || !is_ready(lane), 0)) {

@@ -52,7 +52,7 @@ struct v1_g {
     uint8_t event;    /* v1_check: type of the event that waits for its counterpart, 0 if none */
     bool alive;       /* in the table */
     bool known;       /* v1_check: some event was its own, or created it */
-    bool call_open;   /* v1_order: no event of it since its GoSysCall number `call` */
+    bool call_open;   /* v1_order: no event of it since its GoSysCall at offset `call` */
     bool fresh;       /* v1_check: created, not started yet */
     bool mark_assist; /* v1_check: between GCMarkAssistStart and Done */
     bool snapshot;    /* v1_reader: created before the start ended, and not spoken of since */

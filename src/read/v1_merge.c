@@ -70,7 +70,7 @@ static bool make_lanes(struct v1_merge *merge)
 }
 
 int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v1_gs *gs,
-                  struct v1_repairs *repairs, bool global_keeps_g)
+                  struct v1_repairs *repairs, bool global_keeps_g, bool sprints)
 {
     *merge = (struct v1_merge){
         .index = index,
@@ -78,6 +78,7 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
         .gs = gs,
         .repairs = repairs,
         .global_keeps_g = global_keeps_g,
+        .sprints = sprints,
         .packed_end = index->bytes.data,
         .gc.alive = true,
         .always.alive = true,

@@ -104,6 +104,16 @@ struct v1_repairs {
     size_t list_count, list_capacity;
 };
 
+struct v1_notes;
+
+/* What v1_sprint.h needs of the other stages. */
+struct v1_short_cut {
+    struct v1_notes *notes;
+    int64_t *last_ticks; /* of the order */
+    uint64_t *types;     /* counts, by type */
+    uint64_t *events;    /* how many were taken */
+};
+
 struct v1_merge {
     int (*next)(struct v1_merge *merge, struct v1_event **event); /* for this CPU */
     const struct v1_index *index;
@@ -124,8 +134,10 @@ struct v1_merge {
     struct v1_g gc;          /* GCStart has a sequence of its own */
     struct v1_g always;      /* key of the events that are always ready: nothing changes it */
     struct v1_lane *emitted; /* whose head was given out last: still the top of the frontier */
-    uint64_t position;       /* events given out */
-    struct v1_sequenced *sequenced; /* 1.5 */
+    uint64_t position;       /* events given out, or taken by the short cut */
+    bool sprints;            /* v1_sprint.h; only for a pass that judges */
+    const struct v1_short_cut *short_cut; /* of the sprint; NULL: every event is given out yet */
+    struct v1_sequenced *sequenced;       /* 1.5 */
     size_t sequenced_count;
     struct v1_event sequenced_event;
     trail_error error;
@@ -133,12 +145,14 @@ struct v1_merge {
 
 /* Starts from the beginning; call v1_merge_fini whatever it returns. `gs` must be as new. */
 int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v1_gs *gs,
-                  struct v1_repairs *repairs, bool global_keeps_g);
+                  struct v1_repairs *repairs, bool global_keeps_g, bool sprints);
 void v1_merge_fini(struct v1_merge *merge);
+
+#define V1_DOUBT 2
 
 /*
  * The next event, which may be changed and is valid until the next call. Returns 1, 0 at the end,
- * -1: merge->error.
+ * -1: merge->error, or V1_DOUBT: the sprint has to be made again as an exact merge.
  */
 static inline int v1_merge_next(struct v1_merge *merge, struct v1_event **event)
 {

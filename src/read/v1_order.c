@@ -304,14 +304,12 @@ static void note_call(struct v1_notes *notes, const struct v1_event *ev)
     struct v1_g *g = ev->gs;
     if (g->call_open) {
         g->call_open = false;
-        if (ev->type == V1_GoSysBlock) {
-            notes->blocking[g->call / 8] |= (uint8_t)(1u << (g->call % 8));
-            notes->blocking_count++;
-        }
+        if (ev->type == V1_GoSysBlock)
+            v1_notes_block(notes, g->call);
     }
     if (ev->type == V1_GoSysCall) {
         g->call_open = true;
-        g->call = notes->calls++;
+        g->call = ev->offset;
     }
 }
 
@@ -344,8 +342,8 @@ static int collect_next(struct v1_order *order, struct v1_event **event)
 {
     struct v1_event *ev;
     int result = v1_merge_next(&order->merge, &ev);
-    if (result <= 0)
-        return result < 0 ? pass_on_error(order) : 0;
+    if (result != 1)
+        return result < 0 ? pass_on_error(order) : result;
     /* Most events come after the one before, and this stage has nothing to do with them. */
     bool odd = order->special[ev->type] | ev->gs->call_open | order->removes;
     if (__builtin_expect(!odd && ev->ticks >= order->last_ticks && order->any, 1)) {
@@ -410,8 +408,7 @@ int v1_order_next(struct v1_order *order, struct v1_event **event)
     return order->replay ? replay_next(order, event) : collect_next(order, event);
 }
 
-/* Bitmaps with a bit for each timed record: calloc gives pages that cost nothing until they are
- * used. */
+/* Bitmaps for the whole file: calloc gives pages that cost nothing until they are used. */
 static int make_bitmaps(struct v1_order *order)
 {
     struct v1_notes *notes = order->notes;
@@ -420,9 +417,11 @@ static int make_bitmaps(struct v1_order *order)
         return no_memory(order);
     if (!order->note_calls)
         return 0;
+    if (!order->replay) /* a pass that collects begins anew */
+        notes->moved_count = 0;
     free(notes->blocking);
-    notes->blocking = calloc(1, size);
-    notes->calls = notes->blocking_count = 0;
+    notes->blocking = calloc(1, order->index->bytes.size / V1_CALL_BYTES / 8 + 1);
+    notes->blocking_count = 0;
     return notes->blocking ? 0 : no_memory(order);
 }
 
@@ -444,8 +443,8 @@ int v1_order_init(struct v1_order *order, const struct v1_order_setup *setup)
     error_clear(&order->time_error);
     error_clear(&order->exit_error);
     v1_gs_reset(setup->gs);
-    if (v1_merge_init(&order->merge, setup->index, setup->gs, setup->repairs,
-                      setup->global_keeps_g) < 0)
+    if (v1_merge_init(&order->merge, setup->index, setup->gs, setup->repairs, setup->global_keeps_g,
+                      setup->sprints) < 0)
         return pass_on_error(order);
     if (make_bitmaps(order) < 0)
         return -1;

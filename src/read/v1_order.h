@@ -32,8 +32,7 @@ struct v1_notes {
     bool moved_sorted;
     uint8_t *removed; /* bitmap by position in the merge; NULL: nothing is removed */
     uint64_t removed_count;
-    uint8_t *blocking; /* bitmap by number of the GoSysCall: it blocks */
-    uint64_t calls;    /* GoSysCalls counted while `blocking` was written */
+    uint8_t *blocking; /* bitmap by place of the GoSysCall: it blocks; see v1_notes_block */
     uint64_t blocking_count;
     bool irregular; /* the final order could be judged otherwise than that of the merge */
 };
@@ -80,6 +79,7 @@ struct v1_order_setup {
     bool replay;
     bool note_calls;
     bool go_on;
+    bool sprints;
 };
 
 /* Begins a pass; v1_order_fini whatever it returns. */
@@ -91,9 +91,20 @@ int v1_order_next(struct v1_order *order, struct v1_event **event);
 
 void v1_notes_fini(struct v1_notes *notes);
 
-static inline bool v1_notes_blocks(const struct v1_notes *notes, uint64_t call)
+/* A GoSysCall takes three bytes at least (§1.1): a third of its offset names it. */
+#define V1_CALL_BYTES 3
+
+static inline void v1_notes_block(struct v1_notes *notes, uint64_t call_offset)
 {
-    return notes->blocking && (notes->blocking[call / 8] >> (call % 8) & 1) != 0;
+    uint64_t bit = call_offset / V1_CALL_BYTES;
+    notes->blocking[bit / 8] |= (uint8_t)(1u << (bit % 8));
+    notes->blocking_count++;
+}
+
+static inline bool v1_notes_blocks(const struct v1_notes *notes, uint64_t call_offset)
+{
+    uint64_t bit = call_offset / V1_CALL_BYTES;
+    return notes->blocking && (notes->blocking[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
 #endif

@@ -179,7 +179,7 @@ static int set_clock(struct v1_reader *r)
 
 /* MARK: Passes */
 
-static int begin_pass(struct v1_reader *r, bool replay, bool judging)
+static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool sprints)
 {
     v1_check_fini(&r->check);
     v1_order_fini(&r->order);
@@ -196,6 +196,7 @@ static int begin_pass(struct v1_reader *r, bool replay, bool judging)
         .replay = replay,
         .note_calls = judging,
         .go_on = !r->base.options.partial,
+        .sprints = sprints,
     };
     int result = v1_order_init(&r->order, &setup);
     v1_check_init(&r->check, &r->order.merge, &r->base.tables, &r->repairs);
@@ -260,6 +261,7 @@ static bool is_fault(const trail_error *err)
 
 enum outcome {
     OUTCOME_GOOD,
+    OUTCOME_DOUBT,         /* of a sprint: the exact merge has to decide */
     OUTCOME_DISORDER,      /* order or times are wrong */
     OUTCOME_CONTRADICTION, /* a check failed */
     OUTCOME_BROKEN         /* reading cannot go on: no memory */
@@ -283,11 +285,11 @@ static enum outcome outcome_of(struct v1_reader *r, int result, const trail_erro
  * Runs a judging pass to its end. As in Go, what is wrong with the order comes before what is wrong
  * with times, exits of system calls, and then the checks, wherever in the file it is.
  */
-static enum outcome judge(struct v1_reader *r, bool replay, struct tally *tally)
+static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct tally *tally)
 {
     *tally = (struct tally){0};
     error_clear(&r->failure);
-    if (begin_pass(r, replay, true) < 0)
+    if (begin_pass(r, replay, true, sprints) < 0)
         return OUTCOME_BROKEN;
     struct v1_order *order = &r->order;
     struct v1_event *ev;
@@ -295,7 +297,13 @@ static enum outcome judge(struct v1_reader *r, bool replay, struct tally *tally)
     bool checking = true;
     uint64_t good = 0;
     int result;
-    while ((result = v1_order_next(order, &ev)) > 0) {
+    const struct v1_short_cut cut = {
+        .notes = &r->notes,
+        .last_ticks = &order->last_ticks,
+        .types = tally->type,
+        .events = &tally->events,
+    };
+    while ((result = v1_order_next(order, &ev)) == 1) {
         if (__builtin_expect(checking && v1_check_event(&r->check, ev) < 0, 0)) {
             checking = false;
             good = good ? good : v1_merge_done_before(&order->merge);
@@ -306,7 +314,10 @@ static enum outcome judge(struct v1_reader *r, bool replay, struct tally *tally)
             add_start_stack(r, ev->arg[1]) < 0)
             return OUTCOME_BROKEN;
         tally_add(tally, ev);
+        order->merge.short_cut = tally->started && checking && !order->at_fault ? &cut : NULL;
     }
+    if (result == V1_DOUBT)
+        return OUTCOME_DOUBT;
     r->clock.first_ticks = order->first_ticks;
     const trail_error *fault;
     enum outcome outcome = outcome_of(r, result, &fault);
@@ -322,12 +333,16 @@ static enum outcome judge(struct v1_reader *r, bool replay, struct tally *tally)
 static int judge_all(struct v1_reader *r, struct tally *tally)
 {
     const trail_reader_options *options = &r->base.options;
-    enum outcome outcome = judge(r, false, tally);
+    bool may_sprint =
+        r->base.version >= 7 && !r->repairs.enabled && (r->newer_rules || r->index.futile == 0);
+    enum outcome outcome = may_sprint ? judge(r, false, true, tally) : OUTCOME_DOUBT;
+    if (outcome != OUTCOME_GOOD && outcome != OUTCOME_BROKEN)
+        outcome = judge(r, false, false, tally);
     if (r->notes.removed_count > 0)
         r->notes.irregular = true;
     if (r->notes.irregular && (outcome == OUTCOME_GOOD || outcome == OUTCOME_CONTRADICTION ||
                                (outcome == OUTCOME_DISORDER && options->partial)))
-        outcome = judge(r, true, tally);
+        outcome = judge(r, true, false, tally);
     bool delivers = options->partial && !options->verdict_only && outcome != OUTCOME_BROKEN;
     return outcome == OUTCOME_GOOD || delivers ? 0 : -1;
 }
@@ -376,7 +391,7 @@ static int prepare(struct v1_reader *r)
     convert_repairs(r);
     error_clear(&r->failure);
     r->state = STATE_EMITTING;
-    if (begin_pass(r, true, false) < 0)
+    if (begin_pass(r, true, false, false) < 0)
         return -1;
     bool view = r->base.options.view == TRAIL_VIEW_V1;
     if (view && !(r->view = malloc(BATCH_EVENTS * sizeof *r->view)))
