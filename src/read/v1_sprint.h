@@ -150,9 +150,10 @@ static inline bool sprint_proc(struct sprint *s, bool start)
 
 /*
  * Takes events of `lane` while they are before `limit_ticks` and common. The cursor then stands at the
- * first that is not. Returns how many it took.
+ * first that is not. Returns how many it took, and if that one is known to be later, its time in *later.
  */
-static uint64_t sprint_run(struct v1_merge *merge, struct v1_lane *lane, int64_t limit_ticks)
+static uint64_t sprint_run(struct v1_merge *merge, struct v1_lane *lane, int64_t limit_ticks,
+                           int64_t *later)
 {
     const struct v1_short_cut *cut = merge->short_cut;
     if (lane->order + 1 == merge->lane_count)
@@ -167,8 +168,12 @@ static uint64_t sprint_run(struct v1_merge *merge, struct v1_lane *lane, int64_t
 #define NUMBERS(from, count)                                                                       \
     next = v1_word_load(&w, at + (from), count);                                                   \
     ticks = (int64_t)((uint64_t)s.ticks + v1_word_number(&w, 0));                                  \
-    if (__builtin_expect(!next || ticks < s.ticks || ticks >= limit_ticks, 0))                     \
+    if (__builtin_expect(!next || ticks < s.ticks, 0))                                             \
         break;                                                                                     \
+    if (ticks >= limit_ticks) {                                                                    \
+        *later = ticks;                                                                            \
+        break;                                                                                     \
+    }                                                                                              \
     before = s.ticks;                                                                              \
     s.ticks = ticks
 
@@ -284,18 +289,26 @@ static inline int sprint_peek(struct v1_merge *merge, struct v1_lane *lane, int6
     return 1;
 }
 
-/* Puts the front lane to the place that its next event's time gives it. */
-static inline int sprint_move(struct v1_merge *merge, struct v1_lane *lane)
+/* Puts the front lane to the place of its next event, which is at `ticks`. */
+static inline void sprint_place(struct v1_merge *merge, int64_t ticks)
 {
     struct v1_heap *frontier = &merge->frontier;
-    struct v1_ranked entry = {.order = lane->order};
-    int result = sprint_peek(merge, lane, &entry.ticks);
-    if (result == 0)
-        frontier_pop(merge);
-    else if (merge->flat)
+    struct v1_ranked entry = {.ticks = ticks, .order = frontier->entry[0].order};
+    if (merge->flat)
         flat_replace(frontier, entry);
     else
         sift_down(frontier, 0, entry);
+}
+
+/* The same when nothing is known of that event. */
+static inline int sprint_move(struct v1_merge *merge, struct v1_lane *lane)
+{
+    int64_t ticks;
+    int result = sprint_peek(merge, lane, &ticks);
+    if (result > 0)
+        sprint_place(merge, ticks);
+    else if (result == 0)
+        frontier_pop(merge);
     return result < 0 ? -1 : 0;
 }
 
@@ -378,8 +391,11 @@ static int sprint_next(struct v1_merge *merge, struct v1_event **event)
             return V1_DOUBT;
         if (lane->place == V1_LANE_READY) /* it waited, and need not any more */
             return is_ready(lane) ? sprint_give(merge, lane, event) : V1_DOUBT;
-        if (merge->short_cut && sprint_run(merge, lane, sprint_limit(merge)) > 0) {
-            if (sprint_move(merge, lane) < 0)
+        int64_t later = INT64_MIN;
+        if (merge->short_cut && sprint_run(merge, lane, sprint_limit(merge), &later) > 0) {
+            if (later != INT64_MIN)
+                sprint_place(merge, later);
+            else if (sprint_move(merge, lane) < 0)
                 return -1;
             continue;
         }
