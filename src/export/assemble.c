@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/out.h"
 #include "base/quote.h"
 #include "base/varint.h"
@@ -71,22 +72,6 @@ static int assemble_fail(struct assembler *a, trail_code code, const char *forma
 static int no_memory(struct assembler *a)
 {
     return assemble_fail(a, TRAIL_NO_MEMORY, "no memory");
-}
-
-/* Makes room for `more` elements of `size` bytes in an array that has `count` of them. */
-static bool grow(void *array, size_t *capacity, size_t count, size_t more, size_t size)
-{
-    if (*capacity - count >= more)
-        return true;
-    void *old;
-    memcpy(&old, array, sizeof old);
-    size_t wanted = 2 * (count + more) + 64;
-    void *grown = wanted > count && wanted <= SIZE_MAX / size ? realloc(old, wanted * size) : NULL;
-    if (!grown)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
 }
 
 /* MARK: Lines and tokens */
@@ -246,7 +231,7 @@ static int read_number(struct assembler *a, struct span *line, const char *name,
     if (!is_auto && !parse_number(text, &value))
         return FAIL(a, "failed to parse argument value \"%.*s\" for arg \"%s\"", shown(text),
                     text.at, name);
-    if (!grow(&a->numbers, &a->capacity, a->count, 1, sizeof *a->numbers))
+    if (!GROW(a->numbers, a->capacity, a->count + 1))
         return no_memory(a);
     a->numbers[a->count++] = value;
     return 0;
@@ -302,7 +287,7 @@ static int read_data(struct assembler *a)
 
 static bool body_room(struct assembler *a, size_t size)
 {
-    return grow(&a->body, &a->body_capacity, a->body_size, size, 1);
+    return GROW(a->body, a->body_capacity, a->body_size + size);
 }
 
 static void body_number(struct assembler *a, uint64_t value)

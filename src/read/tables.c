@@ -1,25 +1,9 @@
 #include "read/tables.h"
 
+#include "base/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* Grows an array to hold one more element of `size` bytes (at least 16 at first, then doubling). */
-static bool reserve(void *array, size_t *capacity, size_t count, size_t more, size_t size)
-{
-    if (*capacity >= more && count <= *capacity - more)
-        return true;
-    size_t wanted = *capacity ? *capacity : 16;
-    while (wanted < count + more)
-        wanted *= 2;
-    void *old;
-    memcpy(&old, array, sizeof old);
-    void *grown = wanted <= SIZE_MAX / size ? realloc(old, wanted * size) : NULL;
-    if (!grown)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
-}
 
 /* MARK: ID tables */
 
@@ -86,7 +70,7 @@ static void idtable_free(struct idtable *table)
 
 static bool push_string(struct tables *t, trail_string text)
 {
-    if (!reserve(&t->strings, &t->string_capacity, t->string_count, 1, sizeof *t->strings))
+    if (!GROW(t->strings, t->string_capacity, t->string_count + 1))
         return false;
     t->strings[t->string_count++] = text;
     return true;
@@ -95,8 +79,8 @@ static bool push_string(struct tables *t, trail_string text)
 static bool push_stack(struct tables *t, uint64_t id, size_t count)
 {
     size_t capacity = t->stack_capacity;
-    if (!reserve(&t->stack_file_ids, &capacity, t->stack_count, 1, sizeof *t->stack_file_ids) ||
-        !reserve(&t->stacks, &t->stack_capacity, t->stack_count, 1, sizeof *t->stacks))
+    if (!GROW(t->stack_file_ids, capacity, t->stack_count + 1) ||
+        !GROW(t->stacks, t->stack_capacity, t->stack_count + 1))
         return false;
     t->stack_file_ids[t->stack_count] = id;
     t->stacks[t->stack_count++] =
@@ -166,8 +150,8 @@ enum table_result tables_add_stack(struct tables *t, uint64_t id, const uint64_t
         return TABLE_DUPLICATE;
     if (t->stack_count >= UINT32_MAX || t->frame_count > UINT32_MAX - count)
         return TABLE_FULL;
-    if (!reserve(&t->frames, &t->frame_capacity, t->frame_count, count, sizeof *t->frames) ||
-        !push_stack(t, id, count) || !idtable_put(&t->stack_ids, id, (uint32_t)t->stack_count - 1))
+    if (!GROW(t->frames, t->frame_capacity, t->frame_count + count) || !push_stack(t, id, count) ||
+        !idtable_put(&t->stack_ids, id, (uint32_t)t->stack_count - 1))
         return TABLE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         if (!push_frame(t, raw + 4 * i))

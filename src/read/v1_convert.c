@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 int64_t v1_clock_ns(const struct v1_clock *clock, int64_t ticks)
 {
@@ -119,17 +120,8 @@ static int no_memory(struct v1_convert *convert)
 
 static int reserve(struct v1_convert *convert, size_t more)
 {
-    if (convert->out_count + more <= convert->out_capacity)
-        return 0;
-    size_t capacity = convert->out_capacity ? convert->out_capacity * 2 : 1024;
-    while (capacity < convert->out_count + more)
-        capacity *= 2;
-    trail_event *out = realloc(convert->out, capacity * sizeof *out);
-    if (!out)
-        return no_memory(convert);
-    convert->out = out;
-    convert->out_capacity = capacity;
-    return 0;
+    bool room = GROW(convert->out, convert->out_capacity, convert->out_count + more);
+    return room ? 0 : no_memory(convert);
 }
 
 /* Room was reserved. Times become strictly increasing here. */
@@ -233,14 +225,8 @@ static void proc_transition(struct v1_convert *convert, const struct v1_event *e
 
 static int created_before(struct v1_convert *convert, uint64_t g)
 {
-    if (convert->created_count == convert->created_capacity) {
-        size_t capacity = convert->created_capacity ? convert->created_capacity * 2 : 64;
-        uint64_t *order = realloc(convert->created_order, capacity * sizeof *order);
-        if (!order)
-            return no_memory(convert);
-        convert->created_order = order;
-        convert->created_capacity = capacity;
-    }
+    if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
+        return no_memory(convert);
     convert->created_order[convert->created_count++] = g;
     return idmap_put(&convert->created, g, convert) ? 0 : no_memory(convert);
 }

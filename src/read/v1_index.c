@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 /* The sweep: the index being built, and what only it needs. */
 struct sweep {
@@ -18,19 +19,6 @@ static int no_memory(struct sweep *sweep)
     return error_set(sweep->err, TRAIL_NO_MEMORY, "out of memory while indexing the trace");
 }
 
-/* Doubles an array of elements of `size` bytes when `count` of them fill it. NULL: out of memory.
- */
-static void *grow(void *array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity)
-        return array;
-    size_t wanted = *capacity ? *capacity * 2 : 16;
-    void *grown = wanted <= SIZE_MAX / size ? realloc(array, wanted * size) : NULL;
-    if (grown)
-        *capacity = wanted;
-    return grown;
-}
-
 static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
 {
     struct v1_index *index = sweep->index;
@@ -41,14 +29,11 @@ static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
         error_set(sweep->err, TRAIL_CORRUPT, "more than %u Ps", V1_MAX_LANES);
         return NULL;
     }
-    struct v1_chain *chains =
-        grow(index->chains, &index->chain_capacity, index->chain_count, sizeof *chains);
-    if (!chains)
+    if (!GROW(index->chains, index->chain_capacity, index->chain_count + 1))
         return no_memory(sweep), NULL;
-    index->chains = chains;
     if (!idmap_put(&index->chain_ids, (uint64_t)proc, (void *)(uintptr_t)(index->chain_count + 1)))
         return no_memory(sweep), NULL;
-    struct v1_chain *chain = &chains[index->chain_count++];
+    struct v1_chain *chain = &index->chains[index->chain_count++];
     *chain = (struct v1_chain){.proc = proc, .first = V1_NO_BATCH};
     return chain;
 }
@@ -59,17 +44,15 @@ static int add_batch(struct sweep *sweep, int64_t proc, uint64_t offset)
     struct v1_chain *chain = chain_of(sweep, proc);
     if (!chain)
         return -1;
-    struct v1_batch *batches =
-        grow(index->batches, &index->batch_capacity, index->batch_count, sizeof *batches);
-    if (!batches || index->batch_count >= V1_NO_BATCH)
+    if (index->batch_count >= V1_NO_BATCH ||
+        !GROW(index->batches, index->batch_capacity, index->batch_count + 1))
         return no_memory(sweep);
-    index->batches = batches;
     uint32_t i = (uint32_t)index->batch_count++;
-    batches[i] = (struct v1_batch){.offset = offset, .next = V1_NO_BATCH};
+    index->batches[i] = (struct v1_batch){.offset = offset, .next = V1_NO_BATCH};
     if (chain->first == V1_NO_BATCH)
         chain->first = i;
     else
-        batches[chain->last].next = i;
+        index->batches[chain->last].next = i;
     chain->last = i;
     return 0;
 }
@@ -112,25 +95,13 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-static bool frames_reserve(struct sweep *sweep, size_t count)
-{
-    if (count <= sweep->frames_capacity)
-        return true;
-    uint64_t *frames = realloc(sweep->frames, count * 4 * sizeof *frames);
-    if (!frames)
-        return false;
-    sweep->frames = frames;
-    sweep->frames_capacity = count;
-    return true;
-}
-
 /* A stack of ID 0 or without frames is ignored; of two with one ID the first counts. */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];
     if (record->number[0] == 0 || count == 0)
         return 0;
-    if (!frames_reserve(sweep, count))
+    if (!GROW(sweep->frames, sweep->frames_capacity, count * 4))
         return no_memory(sweep);
     unsigned fields = sweep->index->format->version < 7 ? 1 : 4;
     const uint8_t *at = record->frames;
@@ -157,12 +128,9 @@ static int on_stack(struct sweep *sweep, const struct v1_record *record)
 static int on_sample(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
 {
     struct v1_index *index = sweep->index;
-    struct v1_sample *samples =
-        grow(index->samples, &index->sample_capacity, index->sample_count, sizeof *samples);
-    if (!samples)
+    if (!GROW(index->samples, index->sample_capacity, index->sample_count + 1))
         return no_memory(sweep);
-    index->samples = samples;
-    samples[index->sample_count++] = (struct v1_sample){
+    index->samples[index->sample_count++] = (struct v1_sample){
         .ticks = (int64_t)record->number[1],
         .proc = (int64_t)record->number[2],
         .g = record->number[3],

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 /* Up to this many lanes the frontier is an array. */
 #define FLAT_MAX 48
@@ -25,14 +26,8 @@ void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
     repairs->count++;
     if (repairs->list_count >= KEPT)
         return;
-    if (repairs->list_count == repairs->list_capacity) {
-        size_t capacity = repairs->list_capacity ? repairs->list_capacity * 2 : 16;
-        trail_repair *list = realloc(repairs->list, capacity * sizeof *list);
-        if (!list)
-            return;
-        repairs->list = list;
-        repairs->list_capacity = capacity;
-    }
+    if (!GROW(repairs->list, repairs->list_capacity, repairs->list_count + 1))
+        return;
     repairs->list[repairs->list_count++] = (trail_repair){
         .kind = kind,
         .offset = (int64_t)event->offset,

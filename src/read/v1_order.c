@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 static int no_memory(struct v1_order *order)
 {
@@ -24,14 +25,8 @@ static void remove_at(struct v1_notes *notes, uint64_t position)
 
 static int wakeup_append(struct v1_order *order, struct v1_futile_list *list, uint64_t position)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 4;
-        uint64_t *grown = realloc(list->position, capacity * sizeof *grown);
-        if (!grown)
-            return no_memory(order);
-        list->position = grown;
-        list->capacity = capacity;
-    }
+    if (!GROW(list->position, list->capacity, list->count + 1))
+        return no_memory(order);
     list->position[list->count++] = position;
     return 0;
 }
@@ -149,14 +144,8 @@ static inline enum verdict examine(struct v1_order *order, struct v1_event *ev)
 static int note_moved(struct v1_order *order, const struct v1_event *ev)
 {
     struct v1_notes *notes = order->notes;
-    if (notes->moved_count == notes->moved_capacity) {
-        size_t capacity = notes->moved_capacity ? notes->moved_capacity * 2 : 1024;
-        struct v1_moved *moved = realloc(notes->moved, capacity * sizeof *moved);
-        if (!moved)
-            return no_memory(order);
-        notes->moved = moved;
-        notes->moved_capacity = capacity;
-    }
+    if (!GROW(notes->moved, notes->moved_capacity, notes->moved_count + 1))
+        return no_memory(order);
     notes->moved[notes->moved_count++] =
         (struct v1_moved){.ticks = (int64_t)ev->arg[2], .offset = ev->offset};
     return 0;
@@ -207,14 +196,8 @@ static bool held_before(const struct v1_held *a, const struct v1_held *b)
 
 static int hold(struct v1_order *order, const struct v1_event *ev)
 {
-    if (order->held_count == order->held_capacity) {
-        size_t capacity = order->held_capacity ? order->held_capacity * 2 : 16;
-        struct v1_held *held = realloc(order->held, capacity * sizeof *held);
-        if (!held)
-            return no_memory(order);
-        order->held = held;
-        order->held_capacity = capacity;
-    }
+    if (!GROW(order->held, order->held_capacity, order->held_count + 1))
+        return no_memory(order);
     struct v1_held entry = {.event = *ev, .number = order->held_number++};
     size_t i = order->held_count++;
     while (i > 0 && held_before(&entry, &order->held[(i - 1) / 2])) {

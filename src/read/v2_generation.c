@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/varint.h"
 #include "read/source.h"
 #include "read/v2_batch.h"
@@ -20,15 +21,9 @@ static int fill(struct v2_generation *g, trail_error *err)
 {
     if (g->at_end)
         return 0;
-    if (g->capacity - g->filled < READ_STEP) {
-        size_t capacity = g->capacity ? g->capacity + g->capacity / 2 : 4 * READ_STEP;
-        uint8_t *buffer = realloc(g->buffer, capacity);
-        if (!buffer)
-            return error_set(err, TRAIL_NO_MEMORY, "out of memory for a generation of %zu bytes",
-                             capacity);
-        g->buffer = buffer;
-        g->capacity = capacity;
-    }
+    if (!GROW(g->buffer, g->capacity, g->filled + READ_STEP))
+        return error_set(err, TRAIL_NO_MEMORY, "out of memory for a generation of %zu bytes",
+                         g->filled + READ_STEP);
     ssize_t n = source_read(g->source, g->buffer + g->filled, READ_STEP, err);
     if (n < 0)
         return -1;
@@ -56,24 +51,6 @@ static void drop_used(struct v2_generation *g)
         memmove(g->buffer, g->buffer + g->used, g->filled);
     g->offset += (int64_t)g->used;
     g->used = 0;
-}
-
-/* MARK: Lists that grow */
-
-/* Room for one more in an array; false when memory is out. */
-static bool room(void *array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *old, *grown;
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, wanted * size);
-    if (!grown)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
 }
 
 static int out_of_memory(trail_error *err)
@@ -178,7 +155,7 @@ static int read_sample(struct section *s)
     s->at++;
     if (section_numbers(s, v, 5) < 0)
         return -1;
-    if (!room(&g->samples, &g->sample_capacity, g->sample_count, sizeof *g->samples))
+    if (!GROW(g->samples, g->sample_capacity, g->sample_count + 1))
         return out_of_memory(s->err);
     g->samples[g->sample_count] = (struct v2_sample){
         .index = g->sample_count,
@@ -269,8 +246,7 @@ static int read_section(struct v2_generation *g, trail_batch_kind kind, const ui
 static int add_event_batch(struct v2_generation *g, const struct v2_batch_header *header, size_t at,
                            trail_error *err)
 {
-    if (g->batch_count >= V2_NO_BATCH ||
-        !room(&g->batches, &g->batch_capacity, g->batch_count, sizeof *g->batches))
+    if (g->batch_count >= V2_NO_BATCH || !GROW(g->batches, g->batch_capacity, g->batch_count + 1))
         return out_of_memory(err);
     g->batches[g->batch_count++] = (struct v2_batch){
         .at = at,
@@ -285,8 +261,7 @@ static int add_event_batch(struct v2_generation *g, const struct v2_batch_header
 static int add_experiment(struct v2_generation *g, const struct v2_batch_header *header,
                           const uint8_t *data, trail_error *err)
 {
-    if (!room(&g->experiments, &g->experiment_capacity, g->experiment_count,
-              sizeof *g->experiments))
+    if (!GROW(g->experiments, g->experiment_capacity, g->experiment_count + 1))
         return out_of_memory(err);
     g->experiments[g->experiment_count++] = (trail_experiment_batch){
         .experiment = header->experiment,

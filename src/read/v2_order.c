@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "wire/wire.h"
 
 /* Text that outlives its generation. */
@@ -543,7 +544,7 @@ static trail_event *emit_range(struct step *s, trail_kind kind, trail_range rang
 
 static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kind)
 {
-    for (uint32_t i = 0; i < ranges->count; i++)
+    for (size_t i = 0; i < ranges->count; i++)
         if (ranges->items[i].type == type && ranges->items[i].kind == kind)
             return true;
     return false;
@@ -551,14 +552,8 @@ static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kin
 
 static enum v2_step add_range(struct step *s, struct v2_ranges *ranges, uint8_t type, uint64_t kind)
 {
-    if (ranges->count == ranges->capacity) {
-        uint32_t capacity = ranges->capacity ? ranges->capacity * 2 : 2;
-        struct v2_range *items = realloc(ranges->items, capacity * sizeof *items);
-        if (!items)
-            return fail_memory(s);
-        ranges->items = items;
-        ranges->capacity = capacity;
-    }
+    if (!GROW(ranges->items, ranges->capacity, ranges->count + 1))
+        return fail_memory(s);
     ranges->items[ranges->count++] = (struct v2_range){.type = type, .kind = kind};
     return V2_ADVANCED;
 }
@@ -575,7 +570,7 @@ static enum v2_step begin_range(struct step *s, struct v2_ranges *ranges, uint64
 static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t type,
                               uint64_t *kind)
 {
-    for (uint32_t i = 0; i < ranges->count; i++) {
+    for (size_t i = 0; i < ranges->count; i++) {
         if (ranges->items[i].type == type) {
             *kind = ranges->items[i].kind;
             ranges->items[i] = ranges->items[--ranges->count];

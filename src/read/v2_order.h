@@ -28,7 +28,7 @@ struct v2_range {
 
 struct v2_ranges {
     struct v2_range *items;
-    uint32_t count, capacity;
+    size_t count, capacity;
 };
 
 struct v2_region;

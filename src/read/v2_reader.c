@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v2_generation.h"
@@ -102,14 +103,8 @@ static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
         return NULL;
     if (m->cursor_epoch == r->base.tables.epoch)
         return &r->cursors[m->cursor];
-    if (r->cursor_count == r->cursor_capacity) {
-        size_t capacity = r->cursor_capacity ? r->cursor_capacity * 2 : 64;
-        struct v2_cursor *cursors = realloc(r->cursors, capacity * sizeof *cursors);
-        if (!cursors)
-            return NULL;
-        r->cursors = cursors;
-        r->cursor_capacity = capacity;
-    }
+    if (!GROW(r->cursors, r->cursor_capacity, r->cursor_count + 1))
+        return NULL;
     m->cursor_epoch = r->base.tables.epoch;
     m->cursor = (uint32_t)r->cursor_count;
     struct v2_cursor *c = &r->cursors[r->cursor_count++];
@@ -144,13 +139,8 @@ static int link_batches(struct v2_reader *r)
 static int fill_frontier(struct v2_reader *r)
 {
     struct v2_frontier *f = &r->frontier;
-    if (r->frontier_capacity < r->cursor_count) {
-        struct v2_head *heads = realloc(f->heads, r->cursor_count * sizeof *heads);
-        if (!heads)
-            return out_of_memory(r);
-        f->heads = heads;
-        r->frontier_capacity = r->cursor_count;
-    }
+    if (!GROW(f->heads, r->frontier_capacity, r->cursor_count))
+        return out_of_memory(r);
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = &r->cursors[i];

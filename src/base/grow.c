@@ -1,0 +1,27 @@
+#include "base/grow.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROW_FIRST ((size_t)16)
+
+bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_size)
+{
+    size_t room = *capacity > SIZE_MAX / 2 ? wanted : *capacity * 2;
+    if (room < GROW_FIRST)
+        room = GROW_FIRST;
+    if (room < wanted)
+        room = wanted;
+    if (room > SIZE_MAX / element_size)
+        return false;
+    /* Through memcpy, because the pointer may be of any type. */
+    void *elements;
+    memcpy(&elements, array, sizeof elements);
+    elements = realloc(elements, room * element_size);
+    if (!elements)
+        return false;
+    memcpy(array, &elements, sizeof elements);
+    *capacity = room;
+    return true;
+}
