@@ -465,7 +465,7 @@ static void do_deed(struct sim *sim, struct proc *p)
 {
     switch (pick_deed(sim)) {
     case DO_WAKE:
-        if (sim->runnable < sim->options.procs * 4)
+        if (sim->runnable < 4UL * sim->options.procs)
             wake(sim, p);
         break;
     case DO_BLOCK:
@@ -680,7 +680,7 @@ static void populate(struct sim *sim)
     for (unsigned i = 0; i < sim->options.procs; i++) {
         struct proc *p = &sim->proc[i];
         p->id = i;
-        p->clock = sim->now + i * 3;
+        p->clock = sim->now + UINT64_C(3) * i;
         p->sample_at = sim->now + sim->frequency / 100;
         p->worker = goroutine_new(sim);
         p->worker->worker = true;

@@ -7,6 +7,7 @@
 #include "base/varint.h"
 #include "generate.h"
 #include "wire/wire.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static void event(struct sim *sim, struct buffer *buffer, unsigned type, unsigne
         return;
     uint64_t kept[5];
     unsigned count = v1_arg_count(type, v1->version), stack = v1_types[type].stack;
+    assert(count <= args && count >= stack);
     for (unsigned i = 0; i < count; i++)
         kept[i] = arg[i];
     if (stack)

@@ -534,6 +534,8 @@ static int hang(struct v1_merge *merge, struct v1_lane *lane)
 static void unhang(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_g *key = lane->head.key;
+    if (!key || !key->waiters)
+        __builtin_unreachable(); /* this is where it hangs */
     if (lane->rule->sequence == SEQ_ANY)
         v1_waiters_remove_any(key->waiters, lane, lane->rule->need);
     else

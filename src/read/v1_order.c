@@ -377,7 +377,7 @@ static int replay_next(struct v1_order *order, struct v1_event **event)
     int result = put_in(order, &ev);
     if (result < 0)
         return -1;
-    if (result > 0)
+    if (ev)
         return give(order, ev, event);
     if (order->merge_ended)
         return order->error.code == TRAIL_OK ? 0 : -1;

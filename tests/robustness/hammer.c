@@ -19,11 +19,12 @@
 #include <trail/read.h>
 #include <unistd.h>
 
-/* Present under AddressSanitizer and its like only. */
+/* Present under AddressSanitizer and its like only. NOLINTBEGIN(bugprone-reserved-identifier) */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void *, size_t),
                                               void (*free_hook)(const volatile void *))
     __attribute__((weak));
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 #define SECONDS_AN_INPUT 120 /* generous: a sanitizer and a busy machine */
 #define SMALL_FILE       16384
@@ -70,6 +71,8 @@ struct file {
 static void tell_where(void)
 {
     char line[512];
+    /* In a handler of signals too: it takes no memory, and what follows is the end of the process.
+     * NOLINTNEXTLINE(bugprone-signal-handler) */
     int n = snprintf(line, sizeof line, "hammer: %s: %s %" PRIu64 " (%zu bytes), reading: %s\n",
                      now.file, now.damage, now.index, now.size, now.way);
     if (n > 0 &&

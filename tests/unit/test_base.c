@@ -68,7 +68,7 @@ static void the_id_map_forgets_what_is_removed(void **state)
     for (unsigned i = 0; i < 512; i++)
         count += (size_t)present[i];
     assert_int_equal(map.count, count);
-    assert_true(map.mask < 4 * 512);
+    assert_true(map.mask < 4UL * 512);
     idmap_free(&map);
 }
 
