@@ -118,6 +118,7 @@ def mistyped_words_are_usage_errors_with_a_suggestion():
     cases = [
         (["prnt", path], "'trail print'"),
         (["chekc", path], "'trail check'"),
+        (["--verison"], "'--version'"),
         (["print", "--stcks", path], "'--stacks'"),
         (["print", "--gorutine=1", path], "'--goroutine'"),
         (["info", "--ful", path], "'--full'"),
@@ -287,6 +288,25 @@ def what_cannot_be_read_is_exit_3():
             assert path in r.err
     assert run("assemble", "/nonexistent", "-o", os.path.join(WORK, "x")).code == 3
     assert run("assemble", os.path.join(DATA, V2 + ".txt"), "-o", "/nonexistent/x").code == 3
+
+
+@test
+def an_error_names_its_file_also_a_short_one():
+    """'e' occurs in every message, and is told all the same; a path that is told is not told twice."""
+    nonsense = written("e", b"this is no trace at all")
+    for word, expected in (("e", "trail: e: "), ("/nonexistent", "trail: cannot open /nonexistent: ")):
+        p = subprocess.run([TRAIL, "print", word], cwd=WORK, env=ENV, capture_output=True)
+        assert p.returncode and p.stderr.decode().startswith(expected), p.stderr
+    os.remove(nonsense)
+
+
+@test
+def assemble_leaves_no_half_trace_and_spares_its_text():
+    out = os.path.join(WORK, "half-made.trace")
+    text = written("wrong.txt", b"Trace Go1.26\nEventBatch gen=1 m=0 time=0 size=auto\nGoNonsense dt=1\n")
+    assert run("assemble", text, "-o", out).code == 1 and not os.path.exists(out)
+    r = run("assemble", text, "-o", text)
+    assert r.code == 2 and "overwrite" in r.err and b"GoNonsense" in read(text), r.err
 
 
 @test
