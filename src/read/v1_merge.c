@@ -23,6 +23,7 @@ void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
     if (!repairs->record)
         return;
     repairs->count++;
+    repairs->by_kind[kind]++;
     if (repairs->list_count >= KEPT)
         return;
     if (repairs->list_count == repairs->list_capacity) {

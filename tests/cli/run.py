@@ -722,6 +722,43 @@ def info_tells_what_is_cut_off():
 
 
 @test
+def a_v1_trace_without_its_end_is_shown_and_said_to_be_cut():
+    """Cut between two records, so that nothing but the missing end tells."""
+    text = read(os.path.join(DATA, V1 + ".txt")).decode()
+    lines = [line for line in text.split("\n") if not line.startswith("Frequency")]
+    path = os.path.join(WORK, "endless.trace")
+    good("assemble", "-", "-o", path, stdin="\n".join(lines).encode())
+    for args in (["info"], ["info", "--full"]):
+        r = run(*args, path)
+        assert r.code == 1 and b"cut off" in r.out and b"not known" in r.out, r.out
+    r = run("print", path)
+    assert r.code == 1 and not r.out and "no EvFrequency" in r.err
+    whole = good("print", trace(V1)).lines
+    for options in (["--partial"], ["--partial", "--repair"]):
+        r = run("print", *options, path)
+        assert r.code == 1 and "speed of the clock" in r.err and "no EvFrequency" in r.err, r.err
+        # The final Sync is missing; times differ, since the clock is guessed.
+        assert [line[13:40] for line in r.lines] == [line[13:40] for line in whole[:-1]]
+
+
+@test
+def info_of_a_damaged_trace_keeps_the_duration_of_its_batches():
+    cut = written("cut6.trace", read(trace(V2))[:-20])
+    quick = json.loads(run("info", "--json", cut).out)
+    full = json.loads(run("info", "--json", "--full", cut).out)
+    assert full["duration_ns"] == quick["duration_ns"] > 0 and not full["duration_exact"]
+
+
+@test
+def check_counts_the_events_that_info_and_print_show():
+    for name in TRACES:
+        count = len(good("print", trace(name)).lines)
+        assert re.search(rf"^  events +{count}( |$)", good("check", trace(name)).out.decode(), re.M)
+        full = good("info", "--full", trace(name)).out.decode()
+        assert re.search(rf"^  events +{count}$", full, re.M), full
+
+
+@test
 def check_tells_how_much_is_good():
     data = read(trace(V2))
     second = second_generation(data)
@@ -763,6 +800,7 @@ def repair_reads_what_has_no_order_and_lists_it():
     assert r.code == 1 and b"no consistent ordering" in r.out and b"--repair" in r.out
     verdict = json.loads(good("check", "--repair", "--list", "--json", path).out)
     assert verdict["good"] and verdict["repairs"] == len(verdict["repair_list"]) > 0
+    assert verdict["repairs"] == sum(verdict["repairs_by_kind"].values())
     assert all(repair["g"] == 2 for repair in verdict["repair_list"])
     assert run("print", path).code == 1 and not run("print", path).out
     repaired = good("print", "--repair", path)
