@@ -435,6 +435,15 @@ typedef struct trail_experiment_batch {
 TRAIL_API size_t trail_reader_experiment_batches(const trail_reader *reader,
                                                  const trail_experiment_batch **batches);
 
+/* What was repaired in a v1 trace (trail_reader_options.repair); more of it below. */
+typedef enum trail_repair_kind {
+    TRAIL_REPAIR_SEQUENCE, /* a goroutine's state or sequence was set to what its next event needs */
+    TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
+    TRAIL_REPAIR_SYSCALL_EXIT, /* a system call's exit time was impossible: the event's own time is used */
+    TRAIL_REPAIR_STATE, /* an event contradicted the state of its G or P: the state was corrected */
+    TRAIL_REPAIRS
+} trail_repair_kind;
+
 /* What is known after (or while) reading. */
 typedef struct trail_reader_stats {
     uint64_t events;      /* delivered */
@@ -443,20 +452,13 @@ typedef struct trail_reader_stats {
     uint64_t bytes;       /* of the uncompressed trace, read so far */
     uint64_t good_bytes;  /* everything before this offset was delivered or is consistent */
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
-    uint64_t repairs;
+    uint64_t repairs;                      /* all, and by trail_repair_kind */
+    uint64_t repairs_by_kind[TRAIL_REPAIRS];
     bool frequency_assumed; /* v1 with partial: the frequency record is missing */
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);
 
 /* MARK: Repairs (v1, trail_reader_options.repair) */
-
-typedef enum trail_repair_kind {
-    TRAIL_REPAIR_SEQUENCE, /* a goroutine's state or sequence was set to what its next event needs */
-    TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
-    TRAIL_REPAIR_SYSCALL_EXIT, /* a system call's exit time was impossible: the event's own time is used */
-    TRAIL_REPAIR_STATE, /* an event contradicted the state of its G or P: the state was corrected */
-    TRAIL_REPAIRS
-} trail_repair_kind;
 
 typedef struct trail_repair {
     trail_repair_kind kind;

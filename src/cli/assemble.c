@@ -4,9 +4,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -35,6 +37,23 @@ static int parse_version(const char *text)
     return known ? (int)minor : 0;
 }
 
+/* Whether writing `path` would destroy the text before it is read. */
+static bool same_file(const char *word, const char *path)
+{
+    struct stat text, there;
+    bool known = strcmp(word, "-") == 0 ? fstat(STDIN_FILENO, &text) == 0 : stat(word, &text) == 0;
+    return known && stat(path, &there) == 0 && S_ISREG(there.st_mode) &&
+           there.st_dev == text.st_dev && there.st_ino == text.st_ino;
+}
+
+/* A trace that was not finished is not left behind, where it would be taken for one. */
+static void drop_output(int fd, const char *path)
+{
+    struct stat made;
+    if (fstat(fd, &made) == 0 && S_ISREG(made.st_mode))
+        (void)unlink(path);
+}
+
 static int assemble(const char *word, const char *path, int version)
 {
     trail_error err;
@@ -50,8 +69,11 @@ static int assemble(const char *word, const char *path, int version)
         code = tell_output_error(path, errno);
     } else {
         trail_sink sink = output_sink(&output);
-        if (trail_assemble(text, version, &sink, &err) < 0 && !output.reason)
+        bool made = trail_assemble(text, version, &sink, &err) == 0;
+        if (!made && !output.reason)
             code = tell_error(word, &err);
+        if (!made && !to_stdout)
+            drop_output(output.fd, path);
         if (!to_stdout && close(output.fd) < 0 && !output.reason)
             output.reason = errno;
         if (output.reason)
@@ -84,6 +106,8 @@ static int run(const struct command *command, int argc, char **argv)
                                                             : "one text at a time");
     if (!output)
         return usage_error(command, "where to? --output=FILE (- is stdout)");
+    if (strcmp(output, "-") != 0 && same_file(options.words[0], output))
+        return usage_error(command, "the trace would overwrite its text, '%s'", output);
     return assemble(options.words[0], output, version);
 }
 

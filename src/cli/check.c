@@ -43,7 +43,6 @@ struct verdict {
     int64_t first_ns, last_ns; /* of the events seen */
     uint64_t seen;
     int64_t total; /* bytes of the whole trace, -1 if not known */
-    uint64_t repairs[TRAIL_REPAIRS];
     const trail_repair
         *repair_list; /* of the reader, which is open as long as the verdict is shown */
     size_t repair_count;
@@ -95,9 +94,6 @@ static void judge(struct verdict *verdict, trail_reader *reader, trail_source *s
         verdict->code = exit_code_of(&verdict->error);
     }
     verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
-    for (size_t i = 0; i < verdict->repair_count; i++)
-        if (verdict->repair_list[i].kind < TRAIL_REPAIRS)
-            verdict->repairs[verdict->repair_list[i].kind]++;
     if (verdict->request->speed)
         tell_speed(verdict, spent);
 }
@@ -111,9 +107,9 @@ static void show_repairs(const struct verdict *verdict)
         return;
     printf("  repairs      %" PRIu64 "\n", verdict->stats.repairs);
     for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
-        if (verdict->repairs[kind] > 0)
+        if (verdict->stats.repairs_by_kind[kind] > 0)
             printf("    %-18s %9" PRIu64 "\n", trail_repair_kind_name((trail_repair_kind)kind),
-                   verdict->repairs[kind]);
+                   verdict->stats.repairs_by_kind[kind]);
     if (!verdict->request->list)
         return;
     for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
@@ -140,8 +136,8 @@ static void show_good(const struct verdict *verdict)
     printf("%s: good\n", source_title(verdict->word));
     printf("  format       go 1.%d trace (%s)\n", verdict->version,
            trail_version_writers(verdict->version));
-    printf("  events       %" PRIu64, stats->wire_events);
-    if (verdict->seen > 0 && stats->wire_events > 0)
+    printf("  events       %" PRIu64, stats->events);
+    if (verdict->seen > 0)
         printf(" in %s", show_duration(text, verdict->last_ns - verdict->first_ns));
     printf("\n");
     if (trail_version_is_v2(verdict->version))
@@ -184,9 +180,9 @@ static void show_bad(const struct verdict *verdict)
     if (verdict->total > 0)
         printf(" of %" PRId64 " (%.1f %%)", verdict->total,
                100.0 * (double)stats->good_bytes / (double)verdict->total);
-    printf(", %" PRIu64 " event%s", stats->events, stats->events == 1 ? "" : "s");
     if (trail_version_is_v2(verdict->version))
-        printf(", %" PRIu64 " generation%s", stats->generations,
+        printf(", %" PRIu64 " event%s, %" PRIu64 " generation%s", stats->events,
+               stats->events == 1 ? "" : "s", stats->generations,
                stats->generations == 1 ? "" : "s");
     printf("\n");
     show_hint(verdict);
@@ -199,9 +195,9 @@ static void json_repairs(struct json *json, const struct verdict *verdict)
     json_number(json, "repairs", verdict->stats.repairs);
     json_open(json, "repairs_by_kind", '{');
     for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
-        if (verdict->repairs[kind] > 0)
+        if (verdict->stats.repairs_by_kind[kind] > 0)
             json_number(json, trail_repair_kind_name((trail_repair_kind)kind),
-                        verdict->repairs[kind]);
+                        verdict->stats.repairs_by_kind[kind]);
     json_close(json, '}');
     if (!verdict->request->list)
         return;

@@ -44,12 +44,24 @@ trail_source *open_source(const char *word, trail_error *err)
                                   : trail_source_open_path(word, err);
 }
 
+/* Whether the message is "cannot open WORD: ..." or the like: the word need not be told again. */
+static bool names_word(const char *message, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = message; (at = strchr(at, ' ')) != NULL;) {
+        at++;
+        if (strncmp(at, word, length) == 0 && at[length] == ':')
+            return true;
+    }
+    return false;
+}
+
 int tell_error(const char *word, const trail_error *err)
 {
     char where[256];
     (void)trail_error_where(err, where, sizeof where);
     (void)fflush(stdout); /* so that what came before it is seen before it */
-    bool named = strstr(err->message, word) != NULL && strcmp(word, "-") != 0;
+    bool named = err->code == TRAIL_IO && names_word(err->message, word);
     fprintf(stderr, "trail: %s%s%s%s%s%s\n", named ? "" : source_title(word), named ? "" : ": ",
             err->message, *where ? " (at " : "", where, *where ? ")" : "");
     return exit_code_of(err);

@@ -192,6 +192,16 @@ static void note_damage(struct info *info, const trail_error *err)
     info->damaged = true;
 }
 
+/* What is there is sound, but not all is there. */
+static void note_cut(struct info *info, const char *message)
+{
+    trail_error err = no_error();
+    err.code = TRAIL_TRUNCATED;
+    err.offset = (int64_t)info->bytes;
+    (void)snprintf(err.message, sizeof err.message, "%s", message);
+    note_damage(info, &err);
+}
+
 static int walk_batches(struct info *info, trail_source *source)
 {
     trail_error err;
@@ -217,13 +227,10 @@ static int walk_batches(struct info *info, trail_source *source)
     if (memory && more < 0) {
         note_damage(info, trail_walk_error(walk));
     } else if (info->version >= 26 && last != TRAIL_BATCH_END_GENERATION) {
-        err = *trail_walk_error(walk);
-        err.code = TRAIL_TRUNCATED;
-        err.offset = (int64_t)info->bytes;
-        err.generation = (int64_t)info->last_generation;
-        (void)snprintf(err.message, sizeof err.message,
-                       "the last generation is incomplete: the trace is cut off");
-        note_damage(info, &err);
+        note_cut(info, "the last generation is incomplete: the trace is cut off");
+        info->damage.generation = (int64_t)info->last_generation;
+    } else if (memory && info->version < 22 && info->frequency == 0) {
+        note_cut(info, "the end of the trace, with the speed of its clock, is cut off");
     }
     trail_walk_close(walk);
     return memory ? 0 : -1;
@@ -316,9 +323,15 @@ static int64_t ticks_ns(const struct info *info, uint64_t ticks)
     return ns < 9e18 ? (int64_t)ns : -1;
 }
 
+/* All events were decoded; of a damaged trace the batch headers tell more than its first events. */
+static bool exact_duration(const struct info *info)
+{
+    return info->full && info->event_count > 0 && (!info->damaged || !info->timed);
+}
+
 static int64_t duration_ns(const struct info *info)
 {
-    if (info->full && info->event_count > 0)
+    if (exact_duration(info))
         return (int64_t)((uint64_t)info->last_ns - (uint64_t)info->first_ns);
     return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
 }
@@ -341,7 +354,7 @@ static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
 /* A trace's own times, before its first event is known, hang on where its batches begin. */
 static const char *duration_quality(const struct info *info)
 {
-    if (info->full && info->event_count > 0)
+    if (exact_duration(info))
         return "";
     return info->version < 11 ? "at least " : "about ";
 }

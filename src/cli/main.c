@@ -50,6 +50,15 @@ static int unknown_command(const char *word)
     return usage_error(NULL, "unknown command '%s'", word);
 }
 
+static int unknown_option(const char *word)
+{
+    static const char *const names[] = {"--help", "--version", NULL};
+    const char *nearest = nearest_word(word, names);
+    if (nearest)
+        return usage_error(NULL, "unknown option '%s'; did you mean '%s'?", word, nearest);
+    return usage_error(NULL, "unknown option '%s'", word);
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
@@ -79,7 +88,7 @@ static int run(int argc, char **argv)
     if (strcmp(word, command_completion.name) == 0)
         return command_completion.run(&command_completion, argc - 2, argv + 2);
     if (word[0] == '-')
-        return usage_error(NULL, "unknown option '%s'", word);
+        return unknown_option(word);
     return unknown_command(word);
 }
 

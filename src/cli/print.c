@@ -302,8 +302,13 @@ static void tell_repairs(const struct request *request, const trail_reader *read
     trail_reader_get_stats(reader, &stats);
     if (stats.repairs > 0)
         fprintf(stderr,
-                "trail: %s: %" PRIu64 " repairs; 'trail check --repair --list' lists them\n",
-                source_title(request->word), stats.repairs);
+                "trail: %s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them\n",
+                source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
+    if (stats.frequency_assumed)
+        fprintf(stderr,
+                "trail: %s: the speed of the clock is not in the trace: durations are right in "
+                "proportion only\n",
+                source_title(request->word));
 }
 
 static int print_events(struct request *request, trail_source *source, trail_error *err)

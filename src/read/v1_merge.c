@@ -24,6 +24,7 @@ void v1_repairs_add(struct v1_repairs *repairs, trail_repair_kind kind,
     if (!repairs->record)
         return;
     repairs->count++;
+    repairs->by_kind[kind]++;
     if (repairs->list_count >= KEPT)
         return;
     if (!GROW(repairs->list, repairs->list_capacity, repairs->list_count + 1))

@@ -99,7 +99,7 @@ struct v1_sequenced {
 struct v1_repairs {
     bool enabled;
     bool record; /* keep them: during one pass only */
-    uint64_t count;
+    uint64_t count, by_kind[TRAIL_REPAIRS];
     trail_repair *list; /* time_ns and shift_ns in ticks until v1_reader converts them */
     size_t list_count, list_capacity;
 };

@@ -58,10 +58,18 @@ struct v1_reader {
 static int fail(struct v1_reader *r, const trail_error *err)
 {
     r->failure = *err;
+    trail_reader_stats *stats = &r->base.stats;
+    if (err->offset >= 0 && (uint64_t)err->offset < stats->good_bytes)
+        stats->good_bytes = (uint64_t)err->offset;
     if (r->failure.time_ns != TRAIL_NOWHERE)
         r->failure.time_ns = v1_clock_ns(&r->clock, r->failure.time_ns);
     r->state = STATE_FAILED;
     return -1;
+}
+
+static bool is_fault(const trail_error *err)
+{
+    return err->code != TRAIL_OK;
 }
 
 static int fail_plain(struct v1_reader *r, trail_code code, const char *message)
@@ -172,6 +180,10 @@ static int set_clock(struct v1_reader *r)
     if (frequency <= 0) {
         frequency = ASSUMED_FREQUENCY;
         r->base.stats.frequency_assumed = true;
+        if (!is_fault(&r->early_end))
+            error_set(&r->early_end, TRAIL_TRUNCATED, "the trace has no end: %s",
+                      r->index.has_frequency ? "its frequency is not positive"
+                                             : "no EvFrequency event");
     }
     r->clock.ns_per_tick = 1e9 / (double)frequency;
     return 0;
@@ -184,8 +196,10 @@ static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool sprin
     v1_check_fini(&r->check);
     v1_order_fini(&r->order);
     r->repairs.record = judging;
-    if (judging)
+    if (judging) {
         r->repairs.count = r->repairs.list_count = 0;
+        memset(r->repairs.by_kind, 0, sizeof r->repairs.by_kind);
+    }
     const struct v1_order_setup setup = {
         .index = &r->index,
         .gs = &r->gs,
@@ -252,11 +266,6 @@ static uint64_t tally_converted(const struct tally *tally, const struct v1_notes
     count += tally->type[V1_GoStartLabel] + tally->type[V1_GoSysCall] - notes->blocking_count;
     count -= tally->silent;
     return tally->started ? count - 1 + tally->snapshot : count;
-}
-
-static bool is_fault(const trail_error *err)
-{
-    return err->code != TRAIL_OK;
 }
 
 enum outcome {
@@ -364,6 +373,7 @@ static void convert_repairs(struct v1_reader *r)
         repair->shift_ns = shift_ns(&r->clock, repair->shift_ns);
     }
     r->base.stats.repairs = r->repairs.count;
+    memcpy(r->base.stats.repairs_by_kind, r->repairs.by_kind, sizeof r->repairs.by_kind);
 }
 
 /* A conversion that must fail fails late: only going through it tells where. */

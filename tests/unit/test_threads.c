@@ -1,0 +1,86 @@
+/*
+ * Readers in different threads do not meet: what each prints at the same time as the others is what
+ * it prints alone. To be run under ThreadSanitizer as well, which sees what luck would hide.
+ *
+ * usage: test_threads TRACE...
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <trail/export.h>
+
+#define MOST_JOBS 16
+
+/* Reading one trace in one form; what came out, as its length and FNV-1a hash. */
+struct job {
+    const char *path;
+    trail_format format;
+    uint64_t hash, size;
+    bool failed;
+};
+
+static bool take(void *context, const void *data, size_t size)
+{
+    struct job *job = context;
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        job->hash = (job->hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    job->size += size;
+    return true;
+}
+
+static void *work(void *argument)
+{
+    struct job *job = argument;
+    trail_print_options options = {.format = job->format, .stacks = true};
+    trail_error err;
+    trail_source *source = trail_source_open_path(job->path, &err);
+    trail_reader *reader = source ? trail_reader_open(source, NULL, &err) : NULL;
+    trail_sink sink = {take, job};
+    job->hash = UINT64_C(0xcbf29ce484222325);
+    job->size = 0;
+    job->failed = !reader || trail_print(reader, &options, &sink, &err) < 0;
+    trail_reader_close(reader);
+    trail_source_close(source);
+    return NULL;
+}
+
+static struct job jobs[MOST_JOBS];
+static size_t job_count;
+
+static void together_as_alone(void **state)
+{
+    (void)state;
+    struct job alone[MOST_JOBS];
+    pthread_t threads[MOST_JOBS];
+    for (size_t i = 0; i < job_count; i++) {
+        work(&jobs[i]);
+        assert_false(jobs[i].failed);
+        assert_true(jobs[i].size > 0);
+        alone[i] = jobs[i];
+    }
+    for (size_t i = 0; i < job_count; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &jobs[i]), 0);
+    for (size_t i = 0; i < job_count; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (size_t i = 0; i < job_count; i++) {
+        assert_false(jobs[i].failed);
+        assert_int_equal(jobs[i].size, alone[i].size);
+        assert_int_equal(jobs[i].hash, alone[i].hash);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const trail_format formats[] = {TRAIL_FORMAT_TEXT, TRAIL_FORMAT_GO, TRAIL_FORMAT_JSONL};
+    for (int i = 1; i < argc; i++)
+        for (size_t f = 0; f < 3 && job_count < MOST_JOBS; f++)
+            jobs[job_count++] = (struct job){.path = argv[i], .format = formats[f]};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(together_as_alone)};
+    return job_count ? cmocka_run_group_tests(tests, NULL, NULL) : EXIT_FAILURE;
+}
