@@ -32,6 +32,7 @@ struct step {
     const struct v2_wire_event *wire;
     struct v2_m *m; /* never NULL: see v2_order_advance */
     struct context now;
+    struct v2_output output; /* the order's, taken out and put back by whoever makes the step */
     int64_t time_ns;
     uint8_t type;
     bool brief; /* a failure need not say why: it is offered again */
@@ -172,10 +173,10 @@ COMMON const char *proc_status_name(unsigned status)
 
 COMMON trail_event *emit(struct step *s, trail_kind kind)
 {
-    struct v2_order *o = s->order;
-    trail_event *e = o->out++;
-    o->last_ns = s->time_ns > o->last_ns ? s->time_ns : (int64_t)((uint64_t)o->last_ns + 1);
-    e->time_ns = o->last_ns;
+    trail_event *e = s->output.next++;
+    int64_t later_ns = (int64_t)((uint64_t)s->output.last_ns + 1);
+    s->output.last_ns = s->time_ns > s->output.last_ns ? s->time_ns : later_ns;
+    e->time_ns = s->output.last_ns;
     e->thread = s->now.m;
     e->proc = s->now.p;
     e->goroutine = s->now.g;
@@ -483,6 +484,7 @@ COMMON struct step step_of(struct v2_order *order, const struct v2_cursor *c, bo
         .wire = &c->wire,
         .m = c->m,
         .now = {.m = c->m->id, .p = c->m->p_id, .g = c->m->g_id},
+        .output = order->output,
         .time_ns = c->last_ns,
         .type = c->wire.type,
         .brief = brief,

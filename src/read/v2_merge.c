@@ -47,13 +47,24 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
     return next;
 }
 
-/* Offers the cursor's event to the model. */
-COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns)
+/*
+ * Offers the cursor's event, which is at `time_ns`, to the model. The output is the caller's copy of the
+ * order's, in registers.
+ */
+COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns,
+                            struct v2_output *output)
 {
     struct step s = step_of(order, c, true);
     s.time_ns = time_ns;
+    s.output = *output;
     enum v2_step step = handle_common(&s);
-    return LIKELY(step != V2_FAILED) ? step : v2_order_advance_any(order, c);
+    if (UNLIKELY(step == V2_FAILED)) {
+        order->output = *output;
+        step = v2_order_advance_any(order, c);
+        s.output = order->output;
+    }
+    *output = s.output;
+    return step;
 }
 
 /* The head has to wait: offers the others in order of time, and delivers one event. */
@@ -70,7 +81,7 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
     }
     for (size_t i = 1; i < frontier->count; i++) {
         struct v2_cursor *c = heads[i].cursor;
-        trail_event *before = order->out;
+        struct v2_output before = order->output;
         *which = i;
         enum v2_step step = v2_order_advance_any(order, c);
         if (step == V2_WAIT)
@@ -82,7 +93,7 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
             return V2_MERGE_END;
         c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
         if (!c->at) {
-            order->out = before;
+            order->output = before;
             return V2_MERGE_MALFORMED;
         }
         v2_frontier_update(frontier, i);
@@ -96,47 +107,66 @@ COMMON int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/*
+ * Runs the head's thread while it stays the head, which it does up to `limit_ns`: its events follow one
+ * another without sifting.
+ */
+COMMON enum v2_merge run_head(struct v2_order *order, struct v2_head *head, int64_t limit_ns,
+                              const trail_event *full, bool *waits)
+{
+    struct v2_cursor *c = head->cursor;
+    struct v2_output output = order->output, before;
+    const uint8_t *at = c->at;
+    int64_t time_ns = c->last_ns;
+    enum v2_merge result = V2_MERGE_PAUSE;
+    do {
+        before = output;
+        enum v2_step step = advance(order, c, time_ns, &output);
+        if (UNLIKELY(step != V2_ADVANCED)) {
+            *waits = step == V2_WAIT;
+            result = V2_MERGE_FAILED;
+            break;
+        }
+        order->steps++;
+        if (UNLIKELY(at == c->end)) {
+            result = V2_MERGE_END;
+            break;
+        }
+        const uint8_t *next = decode_next(&order->clock, c, at, &time_ns);
+        if (UNLIKELY(!next)) {
+            output = before;
+            result = V2_MERGE_MALFORMED;
+            break;
+        }
+        at = next;
+    } while (time_ns <= limit_ns && output.next < full);
+    c->at = at;
+    head->time_ns = time_ns;
+    order->output = output;
+    return result;
+}
+
 enum v2_merge MERGE(struct v2_order *order, struct v2_frontier *frontier, int64_t until_ns,
                     const trail_event *full, size_t *which)
 {
     struct v2_head *heads = frontier->heads;
     size_t count = frontier->count;
     *which = 0;
-    for (;;) {
-        /* Up to this time the head stays the head: its thread's events follow without sifting. */
+    do {
+        bool waits = false;
         int64_t limit_ns = until_ns;
-        struct v2_cursor *c = heads[0].cursor;
-        const uint8_t *at = c->at;
-        int64_t time_ns = c->last_ns;
         if (count > 1)
             limit_ns = earlier(limit_ns, heads[1].time_ns);
         if (count > 2)
             limit_ns = earlier(limit_ns, heads[2].time_ns);
-        do {
-            trail_event *before = order->out;
-            enum v2_step step = advance(order, c, time_ns);
-            if (UNLIKELY(step != V2_ADVANCED)) {
-                c->at = at;
-                heads[0].time_ns = time_ns;
-                return step == V2_WAIT ? merge_another(order, frontier, which) : V2_MERGE_FAILED;
-            }
-            order->steps++;
-            if (UNLIKELY(at == c->end)) {
-                c->at = at;
-                return V2_MERGE_END;
-            }
-            at = decode_next(&order->clock, c, at, &time_ns);
-            if (UNLIKELY(!at)) {
-                order->out = before;
-                return V2_MERGE_MALFORMED;
-            }
-        } while (time_ns <= limit_ns && order->out < full);
-        c->at = at;
-        heads[0].time_ns = time_ns;
+        enum v2_merge result = run_head(order, &heads[0], limit_ns, full, &waits);
+        if (UNLIKELY(waits))
+            return merge_another(order, frontier, which);
+        if (UNLIKELY(result != V2_MERGE_PAUSE))
+            return result;
         v2_sift_down(heads, count, 0);
-        if (order->out >= full || heads[0].time_ns > until_ns)
-            return V2_MERGE_PAUSE;
-    }
+    } while (order->output.next < full && heads[0].time_ns <= until_ns);
+    return V2_MERGE_PAUSE;
 }
 
 #ifndef __BMI2__

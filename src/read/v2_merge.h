@@ -32,7 +32,7 @@ enum v2_merge {
 };
 
 /*
- * Delivers events at order->out while that is before `full` and the head is not later than
+ * Delivers events at order->output while that is before `full` and the head is not later than
  * `until_ns`. The frontier must not be empty. `until_ns` holds for the head only, not for threads
  * that go before it.
  */

@@ -851,6 +851,7 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
     s.wire = &wire;
     s.type = wire.type;
     enum v2_step step = handle_any(&s);
+    order->output = s.output;
     order->nobody.g_id = TRAIL_NONE;
     order->nobody.p_id = TRAIL_NONE;
     return step;
@@ -866,7 +867,6 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
         .m_slab.object_size = sizeof(struct v2_m),
         .task_slab.object_size = sizeof(struct v2_task),
         .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
-        .last_ns = 0,
         .tables = tables,
         .error = error,
     };

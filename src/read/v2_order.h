@@ -110,10 +110,15 @@ enum v2_step {
     V2_FAILED /* *order->error is set, without its position */
 };
 
+/* Where events go. All are later than the one before. */
+struct v2_output {
+    trail_event *next; /* room for V2_MAX_EMIT more than is asked for */
+    int64_t last_ns;   /* time of the event emitted last */
+};
+
 /* Owned by a reader, one thread. Zero-initialised is not ready: v2_order_init. */
 struct v2_order {
-    trail_event *out; /* where the next event goes: room for V2_MAX_EMIT more than is asked for */
-    int64_t last_ns;  /* time of the event emitted last; all later ones are later */
+    struct v2_output output;
     uint64_t generation;
     struct tables *tables; /* the reader's, of the current generation */
     struct idmap gs, ps, ms, tasks;
@@ -141,7 +146,7 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
 /*
- * Offers the cursor's event to the model. ADVANCED: what it means is at order->out, which has moved
+ * Offers the cursor's event to the model. ADVANCED: what it means was put at order->output, which has moved
  * on, and each event is later than the one before it.
  */
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);

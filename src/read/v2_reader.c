@@ -156,15 +156,16 @@ static int fill_frontier(struct v2_reader *r)
 /* The next place for an event; its time is made later than that of the event before. */
 static trail_event *deliver(struct v2_reader *r, int64_t time_ns)
 {
-    struct v2_order *o = &r->order;
-    o->last_ns = time_ns > o->last_ns ? time_ns : (int64_t)((uint64_t)o->last_ns + 1);
-    *o->out = (trail_event){
+    struct v2_output *o = &r->order.output;
+    int64_t later_ns = (int64_t)((uint64_t)o->last_ns + 1);
+    o->last_ns = time_ns > o->last_ns ? time_ns : later_ns;
+    *o->next = (trail_event){
         .time_ns = o->last_ns,
         .thread = TRAIL_NONE,
         .proc = TRAIL_NONE,
         .goroutine = TRAIL_NONE,
     };
-    return o->out++;
+    return o->next++;
 }
 
 static void deliver_sync(struct v2_reader *r, int64_t time_ns, bool final)
@@ -214,7 +215,7 @@ static int load(struct v2_reader *r)
     r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
     if (loaded != V2_LOADED) {
         r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
-        deliver_sync(r, r->order.last_ns, true);
+        deliver_sync(r, r->order.output.last_ns, true);
         return 0;
     }
     r->next_sample = 0;
@@ -314,7 +315,7 @@ static bool sample_comes_first(const struct v2_reader *r)
 /* Delivers events until the batch is full or the generation at its end. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
-    while (r->order.out < r->events + BATCH_EVENTS) {
+    while (r->order.output.next < r->events + BATCH_EVENTS) {
         if (sample_comes_first(r)) {
             deliver_sample(r);
         } else if (r->frontier.count > 0) {
@@ -334,9 +335,9 @@ static int merge(struct v2_reader *r)
 static long v2_next_batch(trail_reader *reader, const trail_event **events)
 {
     struct v2_reader *r = v2(reader);
-    r->order.out = r->events;
+    r->order.output.next = r->events;
     *events = r->events;
-    while (r->order.out == r->events) {
+    while (r->order.output.next == r->events) {
         int result = 0;
         switch (r->phase) {
         case PHASE_LOAD:
@@ -355,7 +356,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
             r->phase = PHASE_ERROR;
         }
     }
-    long count = r->order.out - r->events;
+    long count = r->order.output.next - r->events;
     reader->stats.events += (uint64_t)count;
     reader->stats.wire_events = r->order.steps;
     return count;
