@@ -705,6 +705,21 @@ static int repair_stuck(struct v1_merge *merge)
     return 0;
 }
 
+/* Whether the earliest waiting head is too far behind the earliest that is ready. */
+static bool overdue(struct v1_merge *merge)
+{
+    struct v1_heap *waiting = &merge->waiting;
+    for (; waiting->count > 0; heap_pop(waiting)) {
+        const struct v1_lane *lane = &merge->lanes[waiting->entry[0].order];
+        if (lane->place != V1_LANE_WAITING || lane->turn != waiting->entry[0].turn)
+            continue;
+        int64_t ready = merge->frontier.entry[0].ticks, behind = lane->head.ticks;
+        return ready > behind &&
+               (uint64_t)ready - (uint64_t)behind > (uint64_t)merge->repairs->patience;
+    }
+    return false;
+}
+
 static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
 {
     error_set(
@@ -841,6 +856,9 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
             return fail_stuck(merge);
         if (repair_stuck(merge) < 0)
             return -1;
+    } else if (__builtin_expect(merge->repairs->patience > 0, 0) && overdue(merge) &&
+               repair_stuck(merge) < 0) {
+        return -1;
     }
     struct v1_lane *lane = &merge->lanes[merge->frontier.entry[0].order];
     struct v1_event *head = &lane->head;

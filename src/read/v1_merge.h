@@ -18,7 +18,8 @@
  * Such files are small and of a past age; nobody writes them any more.
  *
  * Repair: when no head is ready, the key of the earliest waiting one is forced into the state that
- * the head needs.
+ * the head needs. With a patience, that is done as soon as it is so far behind the others: what it
+ * waits for is lost, and its P would else stand still to the end of the trace.
  */
 #ifndef TRAIL_READ_V1_MERGE_H
 #define TRAIL_READ_V1_MERGE_H
@@ -98,7 +99,8 @@ struct v1_sequenced {
 /* What is done where a trace contradicts itself, and who is told. */
 struct v1_repairs {
     bool enabled;
-    bool record; /* keep them: during one pass only */
+    bool record;      /* keep them: during one pass only */
+    int64_t patience; /* ticks that a waiting head may be behind the others; 0: any */
     uint64_t count, by_kind[TRAIL_REPAIRS];
     trail_repair *list; /* time_ns and shift_ns in ticks until v1_reader converts them */
     size_t list_count, list_capacity;

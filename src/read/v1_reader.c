@@ -30,6 +30,7 @@
 
 #define BATCH_EVENTS      512
 #define ASSUMED_FREQUENCY 39062500
+#define PATIENCE_NS       1e6 /* how far a P that waits may be behind, see repair_sooner */
 
 enum state { STATE_NEW, STATE_EMITTING, STATE_LAST, STATE_ENDED, STATE_FAILED };
 
@@ -338,6 +339,26 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct
     return outcome;
 }
 
+/*
+ * Where an event is lost that another waits for, that one's P stands still until no other can go on,
+ * and then all of its events come late. So once more with impatience, if that is less to repair.
+ */
+static enum outcome repair_sooner(struct v1_reader *r, enum outcome outcome, struct tally *tally)
+{
+    uint64_t repairs = r->repairs.count;
+    if (outcome == OUTCOME_BROKEN || r->repairs.by_kind[TRAIL_REPAIR_SEQUENCE] == 0)
+        return outcome;
+    double ticks = PATIENCE_NS / r->clock.ns_per_tick;
+    r->repairs.patience = ticks >= 1 && ticks < 1e18 ? (int64_t)ticks : 1;
+    v1_notes_fini(&r->notes);
+    outcome = judge(r, false, false, tally);
+    if (outcome == OUTCOME_BROKEN || r->repairs.count < repairs)
+        return outcome;
+    r->repairs.patience = 0;
+    v1_notes_fini(&r->notes);
+    return judge(r, false, false, tally);
+}
+
 /* Judges the order that counts. Returns 0 if there is something to emit. */
 static int judge_all(struct v1_reader *r, struct tally *tally)
 {
@@ -347,6 +368,7 @@ static int judge_all(struct v1_reader *r, struct tally *tally)
     enum outcome outcome = may_sprint ? judge(r, false, true, tally) : OUTCOME_DOUBT;
     if (outcome != OUTCOME_GOOD && outcome != OUTCOME_BROKEN)
         outcome = judge(r, false, false, tally);
+    outcome = repair_sooner(r, outcome, tally);
     if (r->notes.removed_count > 0)
         r->notes.irregular = true;
     if (r->notes.irregular && (outcome == OUTCOME_GOOD || outcome == OUTCOME_CONTRADICTION ||

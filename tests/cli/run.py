@@ -808,6 +808,24 @@ def repair_reads_what_has_no_order_and_lists_it():
 
 
 @test
+def a_lost_event_does_not_move_its_p_to_the_end_of_the_trace():
+    """Of 32 ms with two Ps; what its P waits for never comes, and it may stand still for 1 ms."""
+    source = os.path.join(ROOT, "examples", "traces", "load-go1.21.trace")
+    lines = good("print", "-f", "wire", source).out.split(b"\n")
+    blocks = [i for i, line in enumerate(lines) if line.startswith(b"GoBlock")]
+    for i in (blocks[len(blocks) // 5], blocks[len(blocks) // 2]):
+        text = b"\n".join(lines[:i] + lines[i + 1 :])
+        path = os.path.join(WORK, "lost.trace")
+        good("assemble", "-", "-o", path, stdin=text)
+        assert run("check", path).code == 1
+        args = ["check", "--repair", "--list", "--limit=10000", "--json", path]
+        verdict = json.loads(good(*args).out)
+        assert verdict["repairs_by_kind"]["sequence"] >= 1
+        assert max(repair["shift_ns"] for repair in verdict["repair_list"]) < 2_000_000
+        assert good(*args).out == good(*args).out, "not the same each time"
+
+
+@test
 def partial_shows_the_consistent_part_then_the_error():
     r = run("print", "--partial", trace(GAP))
     assert r.code == 1 and "no consistent ordering" in r.err
