@@ -485,6 +485,8 @@ static inline bool is_ready(const struct v1_lane *lane)
 {
     const struct v1_rule *rule = lane->rule;
     const struct v1_g *key = lane->head.key;
+    if (!key)
+        __builtin_unreachable(); /* only what can come is asked for */
     return (key->status == rule->need) & ((rule->sequence == SEQ_ANY) | (key->seq == lane->want));
 }
 

@@ -101,7 +101,7 @@ static int on_stack(struct sweep *sweep, const struct v1_record *record)
     size_t count = (size_t)record->number[1];
     if (record->number[0] == 0 || count == 0)
         return 0;
-    if (!GROW(sweep->frames, sweep->frames_capacity, count * 4))
+    if (!GROW(sweep->frames, sweep->frames_capacity, count * 4) || !sweep->frames)
         return no_memory(sweep);
     unsigned fields = sweep->index->format->version < 7 ? 1 : 4;
     const uint8_t *at = record->frames;
