@@ -18,10 +18,10 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
     /* Through memcpy, because the pointer may be of any type. */
     void *elements;
     memcpy(&elements, array, sizeof elements);
-    elements = realloc(elements, room * element_size);
-    if (!elements)
+    void *larger = realloc(elements, room * element_size);
+    if (!larger)
         return false;
-    memcpy(array, &elements, sizeof elements);
+    memcpy(array, &larger, sizeof larger);
     *capacity = room;
     return true;
 }
