@@ -19,8 +19,8 @@
 /* Reading one trace in one form; what came out, as its length and FNV-1a hash. */
 struct job {
     const char *path;
-    trail_format format;
     uint64_t hash, size;
+    trail_format format;
     bool failed;
 };
 
