@@ -49,7 +49,7 @@ typedef struct trail_error {
     int64_t time_ns; /* trace time of the event at fault */
 } trail_error;
 
-/* A short fixed name of the code: "truncated", "inconsistent", ... Never NULL. */
+/* A fixed name of the code: "truncated", "not a trace", ... Never NULL. */
 TRAIL_API const char *trail_code_name(trail_code code);
 
 /*

@@ -66,6 +66,8 @@ static int assemble_fail(struct assembler *a, trail_code code, const char *forma
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    if (a->text.line == 0) /* of the text as a whole */
+        return error_set(a->err, code, "%s", message);
     return error_set(a->err, code, "line %u: %s", a->text.line, message);
 }
 

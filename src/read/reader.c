@@ -107,11 +107,13 @@ size_t trail_reader_string_count(const trail_reader *reader)
 size_t trail_reader_experiment_batches(const trail_reader *reader,
                                        const trail_experiment_batch **batches)
 {
+    *batches = NULL;
     return reader->ops->experiment_batches ? reader->ops->experiment_batches(reader, batches) : 0;
 }
 
 size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs)
 {
+    *repairs = NULL;
     return reader->ops->repairs ? reader->ops->repairs(reader, repairs) : 0;
 }
 

@@ -291,7 +291,7 @@ static void test_text_errors(void **state)
 {
     (void)state;
     expect_text_error("", 0, TRAIL_CORRUPT,
-                      "line 0: failed to parse header: no line \"Trace Go1.NN\", and no version "
+                      "failed to parse header: no line \"Trace Go1.NN\", and no version "
                       "given");
     expect_text_error("Trace Go2.1\n", 0, TRAIL_CORRUPT,
                       "line 1: failed to parse header Go version");
