@@ -1,9 +1,9 @@
 /*
  * Errors as values: a code, one message, and where in the trace it happened.
  *
- * Every function of libtrail that can fail takes a `trail_error *` (which may be NULL when the caller
- * does not care) or hands one out. Nothing is printed, nothing aborts. A trail_error owns no memory and
- * may be copied, kept and dropped freely.
+ * Every function of libtrail that can fail takes a `trail_error *` (which may be NULL when the
+ * caller does not care) or hands one out. Nothing is printed, nothing aborts. A trail_error owns no
+ * memory and may be copied, kept and dropped freely.
  */
 #ifndef TRAIL_ERROR_H
 #define TRAIL_ERROR_H

@@ -3,15 +3,15 @@
  *
  * Three layers, each useful alone:
  *
- *   source   where the bytes come from: a path, a descriptor, memory, a callback; plain, gzip or zstd
+ *   source   where the bytes come from: path, descriptor, memory, callback; plain, gzip or zstd
  *   walk     batches and generations, without decoding their events: to skip, cut or count
  *   reader   the ordered stream of events, with strings and stacks
  *
  * A consumer sees one event model whatever the file's version; files of Go 1.21 and before are
  * converted on the fly. Their own view of their events stays reachable (TRAIL_VIEW_V1).
  *
- * Threads: an object may be used by one thread at a time; different objects are independent. There is
- * no global state. Nothing here is async-signal-safe.
+ * Threads: an object may be used by one thread at a time; different objects are independent. There
+ * is no global state. Nothing here is async-signal-safe.
  */
 #ifndef TRAIL_READ_H
 #define TRAIL_READ_H
@@ -31,19 +31,19 @@ extern "C" {
 typedef struct trail_source trail_source;
 
 /*
- * Reads up to `size` bytes into `buf`. Returns how many (at least 1), 0 at the end, -1 on an error with
- * errno set. Called from the thread that uses the source.
+ * Reads up to `size` bytes into `buf`. Returns how many (at least 1), 0 at the end, -1 on an error
+ * with errno set. Called from the thread that uses the source.
  */
 typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
 /*
- * Open a source. gzip and zstd are recognised by their first bytes and decompressed. On failure NULL,
- * and *err says why. trail_source_close accepts NULL.
+ * Open a source. gzip and zstd are recognised by their first bytes and decompressed. On failure
+ * NULL, and *err says why. trail_source_close accepts NULL.
  *
- * _path     regular files are mapped where that helps; a file that is cut short while it is being read
- *           may end the process with SIGBUS, as with any mapping
- * _fd       reads from the descriptor's position on (regular files are mapped as well); the descriptor
- *           stays the caller's and must stay open as long as the source
+ * _path     regular files are mapped where that helps; a file that is cut short while it is being
+ *           read may end the process with SIGBUS, as with any mapping
+ * _fd       reads from the descriptor's position on (regular files are mapped as well); the
+ *           descriptor stays the caller's and must stay open as long as the source
  * _memory   `data` must stay readable and unchanged as long as the source
  * _callback `context` is passed through
  */
@@ -66,8 +66,8 @@ TRAIL_API const char *trail_source_compression(const trail_source *source);
 /* MARK: Versions */
 
 /*
- * A format is named by the minor number of its header: `go 1.N trace`. The known ones are 5, 7, 8, 9,
- * 10, 11, 19, 21 (v1: one stream of per-P batches) and 22, 23, 25, 26 (v2: generations).
+ * A format is named by the minor number of its header: `go 1.N trace`. The known ones are 5, 7, 8,
+ * 9, 10, 11, 19, 21 (v1: one stream of per-P batches) and 22, 23, 25, 26 (v2: generations).
  */
 static inline bool trail_version_is_v2(int version)
 {
@@ -109,10 +109,10 @@ TRAIL_API const char *trail_batch_kind_name(trail_batch_kind kind);
 typedef struct trail_walk trail_walk;
 
 /*
- * Walks the batches of a trace in file order. The walk uses `source` (at its start) but does not own it.
- * v2 skips the batches' data, by seeking where the source can; v1 has no sizes and lexes every record.
- * v1 records outside any batch come as batches with header_size 0: before 1.21 the frequency (and until
- * 1.13 timer goroutines), until 1.10 also the stacks and strings that follow.
+ * Walks the batches of a trace in file order. The walk uses `source` (at its start) but does not
+ * own it. v2 skips the batches' data, by seeking where the source can; v1 has no sizes and lexes
+ * every record. v1 records outside any batch come as batches with header_size 0: before 1.21 the
+ * frequency (and until 1.13 timer goroutines), until 1.10 also the stacks and strings that follow.
  */
 TRAIL_API trail_walk *trail_walk_open(trail_source *source, trail_error *err);
 TRAIL_API int trail_walk_version(const trail_walk *walk);
@@ -121,8 +121,8 @@ TRAIL_API int trail_walk_version(const trail_walk *walk);
 TRAIL_API int trail_walk_next(trail_walk *walk, trail_batch *batch);
 
 /*
- * The data of the batch that trail_walk_next delivered last (batch->size bytes, without the header).
- * Valid until the next call with this walk. NULL on an error: trail_walk_error has it.
+ * The data of the batch that trail_walk_next delivered last (batch->size bytes, without the
+ * header). Valid until the next call with this walk. NULL on an error: trail_walk_error has it.
  */
 TRAIL_API const uint8_t *trail_walk_data(trail_walk *walk);
 TRAIL_API const trail_error *trail_walk_error(const trail_walk *walk);
@@ -137,9 +137,9 @@ typedef struct trail_string {
 } trail_string;
 
 /*
- * One record as it stands in the file, decoded but not ordered or judged. `arg` are its uvarints in wire
- * order (without a v1 length prefix; with the leading time fields). In v2 the header of a batch is itself
- * a record (EventBatch gen m time size), followed by those of its data.
+ * One record as it stands in the file, decoded but not ordered or judged. `arg` are its uvarints in
+ * wire order (without a v1 length prefix; with the leading time fields). In v2 the header of a
+ * batch is itself a record (EventBatch gen m time size), followed by those of its data.
  */
 typedef struct trail_record {
     int64_t offset;
@@ -264,8 +264,8 @@ typedef struct trail_clock_snapshot {
 } trail_clock_snapshot;
 
 /*
- * One event. `proc`, `thread` and `goroutine` are the context in which it happened (who did it), before
- * the event took effect; what it happened to is in the union.
+ * One event. `proc`, `thread` and `goroutine` are the context in which it happened (who did it),
+ * before the event took effect; what it happened to is in the union.
  */
 typedef struct trail_event {
     int64_t time_ns; /* strictly increasing over a trace */
@@ -355,8 +355,9 @@ typedef enum trail_view {
 } trail_view;
 
 /*
- * Resolves a PC of a 1.5 file, whose stacks have no symbols. Called with `pc` - 1 of a return address.
- * Returns true and fills the three; the strings must stay valid until the reader is closed.
+ * Resolves a PC of a 1.5 file, whose stacks have no symbols. Called with `pc` - 1 of a return
+ * address. Returns true and fills the three; the strings must stay valid until the reader is
+ * closed.
  */
 typedef bool (*trail_symbolize_fn)(void *context, uint64_t pc, const char **function,
                                    const char **file, uint64_t *line);
@@ -364,13 +365,14 @@ typedef bool (*trail_symbolize_fn)(void *context, uint64_t pc, const char **func
 typedef struct trail_reader_options {
     trail_view view;
     trail_verdict verdict;
-    /* v1: deliver the consistent prefix of a damaged trace, then the error, instead of the error alone. */
+    /* v1: deliver the consistent prefix of a damaged trace before the error. */
     bool partial;
-    /* v1: infer missing events and shift times so that the trace is consistent; see trail_repair. */
+    /* v1: infer events and shift times so that the trace is consistent; see trail_repair. */
     bool repair;
     /*
-     * v1: judge only. trail_reader_next_batch (or _v1_batch) returns 0 at once if the trace is good, -1 if
-     * not; the stats are those of a reader that delivered everything. Saves the second of two passes.
+     * v1: judge only. trail_reader_next_batch (or _v1_batch) returns 0 at once if the trace is
+     * good, -1 if not; the stats are those of a reader that delivered everything. Saves the second
+     * of two passes.
      */
     bool verdict_only;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */
@@ -380,11 +382,11 @@ typedef struct trail_reader_options {
 typedef struct trail_reader trail_reader;
 
 /*
- * Opens a reader on `source`, which must be at its start. The source stays the caller's and must outlive
- * the reader. `options` may be NULL (all zero). On failure NULL, and *err says why.
+ * Opens a reader on `source`, which must be at its start. The source stays the caller's and must
+ * outlive the reader. `options` may be NULL (all zero). On failure NULL, and *err says why.
  *
- * A v1 trace is judged as a whole before its first event is delivered (§3.3: ErrTimeOrder is known only
- * at the end): this happens in the first trail_reader_next_batch, not here.
+ * A v1 trace is judged as a whole before its first event is delivered (§3.3: ErrTimeOrder is known
+ * only at the end): this happens in the first trail_reader_next_batch, not here.
  */
 TRAIL_API trail_reader *trail_reader_open(trail_source *source, const trail_reader_options *options,
                                           trail_error *err);
@@ -394,9 +396,9 @@ TRAIL_API void trail_reader_close(trail_reader *reader);
 TRAIL_API int trail_reader_version(const trail_reader *reader);
 
 /*
- * Delivers the next events, in order. Returns how many are at *events (at least 1), 0 at the end, -1 on
- * an error: trail_reader_error has it, and everything before the error was delivered. The events, and the
- * handles and pointers in them, are valid until the next call with this reader.
+ * Delivers the next events, in order. Returns how many are at *events (at least 1), 0 at the end,
+ * -1 on an error: trail_reader_error has it, and everything before the error was delivered. The
+ * events, and the handles and pointers in them, are valid until the next call with this reader.
  */
 TRAIL_API long trail_reader_next_batch(trail_reader *reader, const trail_event **events);
 
@@ -418,14 +420,15 @@ TRAIL_API const trail_frame *trail_reader_stack(const trail_reader *reader,
                                                 trail_stack_handle handle, size_t *count);
 
 /*
- * Changes whenever handles may mean something else (a new generation): whoever caches by handle drops
- * the cache then. Handles of one epoch are dense: all are below trail_reader_stack_count / _string_count.
+ * Changes whenever handles may mean something else (a new generation): whoever caches by handle
+ * drops the cache then. Handles of one epoch are dense: all are below trail_reader_stack_count /
+ * _string_count.
  */
 TRAIL_API uint64_t trail_reader_epoch(const trail_reader *reader);
 TRAIL_API size_t trail_reader_stack_count(const trail_reader *reader);
 TRAIL_API size_t trail_reader_string_count(const trail_reader *reader);
 
-/* Raw data of experiments in the current generation (valid with a TRAIL_SYNC event that is not final). */
+/* Raw data of experiments in the current generation; with a TRAIL_SYNC event that is not final. */
 typedef struct trail_experiment_batch {
     uint8_t experiment; /* 1 = AllocFree */
     int64_t thread;
@@ -437,9 +440,9 @@ TRAIL_API size_t trail_reader_experiment_batches(const trail_reader *reader,
 
 /* What was repaired in a v1 trace (trail_reader_options.repair); more of it below. */
 typedef enum trail_repair_kind {
-    TRAIL_REPAIR_SEQUENCE, /* a goroutine's state or sequence was set to what its next event needs */
-    TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
-    TRAIL_REPAIR_SYSCALL_EXIT, /* a system call's exit time was impossible: the event's own time is used */
+    TRAIL_REPAIR_SEQUENCE,     /* a goroutine was put into the state that its next event needs */
+    TRAIL_REPAIR_TIME,         /* an event's time was raised to that of the event before it */
+    TRAIL_REPAIR_SYSCALL_EXIT, /* an exit's own time was impossible: that of the event is used */
     TRAIL_REPAIR_STATE, /* an event contradicted the state of its G or P: the state was corrected */
     TRAIL_REPAIRS
 } trail_repair_kind;
@@ -472,8 +475,8 @@ typedef struct trail_repair {
 TRAIL_API const char *trail_repair_kind_name(trail_repair_kind kind);
 
 /*
- * The repairs made, in order; complete once the first event has been delivered. All are counted in the
- * stats; at most the first 10,000 are kept here.
+ * The repairs made, in order; complete once the first event has been delivered. All are counted in
+ * the stats; at most the first 10,000 are kept here.
  */
 TRAIL_API size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs);
 
@@ -495,7 +498,7 @@ typedef struct trail_v1_event {
         text[2]; /* label; name; category and message; STW kind; see trail_v1_type */
 } trail_v1_event;
 
-/* Names of a v1 event type and of its arguments; NULL-terminated lists. NULL if there is no such type. */
+/* Names of a v1 event type and of its arguments, in NULL-terminated lists; NULL: no such type. */
 typedef struct trail_v1_type {
     const char *name;
     const char *arg[5];

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * Makes room for `wanted` elements in the array that the pointer at `array` points to (NULL: none yet)
- * and that has room for *capacity. False when memory is out; the array is then as it was.
+ * Makes room for `wanted` elements in the array that the pointer at `array` points to (NULL: none
+ * yet) and that has room for *capacity. False when memory is out; the array is then as it was.
  */
 bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_size);
 

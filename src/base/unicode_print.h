@@ -1,7 +1,7 @@
 /*
- * The characters over U+007F that Go prints as they are in quotes: ranges of unicode.IsPrint of Unicode
- * 15.0 (categories L, M, N, P and S), ascending. A loop over all runes with Go's unicode.IsPrint gives
- * them; a newer Unicode only adds to them.
+ * The characters over U+007F that Go prints as they are in quotes: ranges of unicode.IsPrint of
+ * Unicode 15.0 (categories L, M, N, P and S), ascending. A loop over all runes with Go's
+ * unicode.IsPrint gives them; a newer Unicode only adds to them.
  */
 #ifndef TRAIL_BASE_UNICODE_PRINT_H
 #define TRAIL_BASE_UNICODE_PRINT_H

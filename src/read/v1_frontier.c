@@ -535,7 +535,7 @@ static int hang(struct v1_merge *merge, struct v1_lane *lane)
 static void unhang(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_g *key = lane->head.key;
-    /* The analyzer cannot know that the lane hangs on this key: NOLINTBEGIN(clang-analyzer-core.*) */
+    /* The lane hangs on this key, so there is one: NOLINTBEGIN(clang-analyzer-core.*) */
     if (lane->rule->sequence == SEQ_ANY)
         v1_waiters_remove_any(key->waiters, lane, lane->rule->need);
     else

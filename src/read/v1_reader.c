@@ -340,8 +340,9 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct
 }
 
 /*
- * Where an event is lost that another waits for, that one's P stands still until no other can go on,
- * and then all of its events come late. So once more with impatience, if that is less to repair.
+ * Where an event is lost that another waits for, that one's P stands still until no other can go
+ * on, and then all of its events come late. So once more with impatience, if that is less to
+ * repair.
  */
 static enum outcome repair_sooner(struct v1_reader *r, enum outcome outcome, struct tally *tally)
 {

@@ -1,17 +1,18 @@
 /*
  * v1, sprint: the judging pass's first try, which good traces pass and no other.
  *
- * The exact merge decodes the next event of every P and asks whether it is ready when it gets there.
- * The sprint only looks at its time, and at the rest when its turn has come: so nothing has to be kept
- * of an event, and those that make up nearly all of a trace are taken in one loop: merge (v1_frontier),
- * time (v1_order), checks (v1_check) and the count of what would be delivered, all at once.
+ * The exact merge decodes the next event of every P and asks whether it is ready when it gets
+ * there. The sprint only looks at its time, and at the rest when its turn has come: so nothing has
+ * to be kept of an event, and those that make up nearly all of a trace are taken in one loop: merge
+ * (v1_frontier), time (v1_order), checks (v1_check) and the count of what would be delivered, all
+ * at once.
  *
- * What is not common goes through the stages as ever. An event that is not ready when its turn has come
- * waits, if it is certain that it was not ready before; else the sprint gives up (V1_DOUBT), as it does
- * with any error: the pass is then made again by the exact merge, which decides and says why. Where the
- * sprint comes to a good end the two agree: no event was ready once and then was not, so each was ready
- * when the exact merge looked at it, or waited there too. Only between equal times may the order
- * differ, and nothing that the pass notes depends on that.
+ * What is not common goes through the stages as ever. An event that is not ready when its turn has
+ * come waits, if it is certain that it was not ready before; else the sprint gives up (V1_DOUBT),
+ * as it does with any error: the pass is then made again by the exact merge, which decides and says
+ * why. Where the sprint comes to a good end the two agree: no event was ready once and then was
+ * not, so each was ready when the exact merge looked at it, or waited there too. Only between equal
+ * times may the order differ, and nothing that the pass notes depends on that.
  *
  * Included by v1_frontier.c.
  */
@@ -105,7 +106,7 @@ static inline bool sprint_start(struct sprint *s, uint64_t id, bool numbered, ui
     return true;
 }
 
-/* Who is at work on the P: a goroutine, or the scheduler's, whose number is 0. NULL: see the stages. */
+/* Who is at work on the P: a goroutine, or the scheduler's (0). NULL: see the stages. */
 static inline struct v1_g *sprint_worker(const struct sprint *s)
 {
     struct v1_g *g = s->lane->last_gs;
@@ -149,8 +150,9 @@ static inline bool sprint_proc(struct sprint *s, bool start)
 }
 
 /*
- * Takes events of `lane` while they are before `limit_ticks` and common. The cursor then stands at the
- * first that is not. Returns how many it took, and if that one is known to be later, its time in *later.
+ * Takes events of `lane` while they are before `limit_ticks` and common. The cursor then stands at
+ * the first that is not. Returns how many it took, and if that one is known to be later, its time
+ * in *later.
  */
 static uint64_t sprint_run(struct v1_merge *merge, struct v1_lane *lane, int64_t limit_ticks,
                            int64_t *later)
@@ -341,9 +343,9 @@ static inline int64_t sprint_limit(const struct v1_merge *merge)
 }
 
 /*
- * Whether the head, which is not ready, was not when its lane got there either. Of one that asks for a
- * sequence number this is certain while the number has not been passed: a goroutine that has been
- * ready at a number leaves it with the next one.
+ * Whether the head, which is not ready, was not when its lane got there either. Of one that asks
+ * for a sequence number this is certain while the number has not been passed: a goroutine that has
+ * been ready at a number leaves it with the next one.
  */
 static inline bool sprint_waits(const struct v1_lane *lane)
 {

@@ -48,8 +48,8 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
 }
 
 /*
- * Offers the cursor's event, which is at `time_ns`, to the model. The output is the caller's copy of the
- * order's, in registers.
+ * Offers the cursor's event, which is at `time_ns`, to the model. The output is the caller's copy
+ * of the order's, in registers.
  */
 COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns,
                             struct v2_output *output)
@@ -108,8 +108,8 @@ COMMON int64_t earlier(int64_t a, int64_t b)
 }
 
 /*
- * Runs the head's thread while it stays the head, which it does up to `limit_ns`: its events follow one
- * another without sifting.
+ * Runs the head's thread while it stays the head, which it does up to `limit_ns`: its events follow
+ * one another without sifting.
  */
 COMMON enum v2_merge run_head(struct v2_order *order, struct v2_head *head, int64_t limit_ns,
                               const trail_event *full, bool *waits)

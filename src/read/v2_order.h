@@ -146,8 +146,8 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
 /*
- * Offers the cursor's event to the model. ADVANCED: what it means was put at order->output, which has moved
- * on, and each event is later than the one before it.
+ * Offers the cursor's event to the model. ADVANCED: what it means was put at order->output, which
+ * has moved on, and each event is later than the one before it.
  */
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);
 
