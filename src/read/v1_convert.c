@@ -31,25 +31,14 @@ static const char *const reasons[V1_TYPE_MASK + 1] = {
     [V1_GoBlockGC] = "GC mark assist wait for work",
 };
 
-static const char *const stw_reasons[V1_STW_REASONS] = {
-    "",
-    "GC mark termination",
-    "GC sweep termination",
-    "write heap dump",
-    "goroutine profile",
-    "goroutine profile cleanup",
-    "all goroutine stack trace",
-    "read mem stats",
-    "AllThreadsSyscall",
-    "GOMAXPROCS",
-    "start trace",
-    "stop trace",
-    "CountPagesInUse (test)",
-    "ReadMetricsSlow (test)",
-    "ReadMemStatsSlow (test)",
-    "PageCachePagesLeaked (test)",
-    "ResetDebugLog (test)",
-};
+/* Texts of STW kinds as Go's conversion has them: two are not those of Go 1.21 (§4.1). */
+static const char *stw_text(unsigned kind)
+{
+    enum { UNKNOWN = 0, ALL_STACKS = 6 };
+    if (kind == UNKNOWN)
+        return "";
+    return kind == ALL_STACKS ? "all goroutine stack trace" : v1_stw_kind(kind, 21);
+}
 
 static bool add_text(struct tables *tables, const char *text, trail_string_handle *handle)
 {
@@ -68,7 +57,7 @@ static bool add_texts(struct v1_convert *convert)
             good = add_text(tables, reasons[type], &convert->reasons[type]);
     for (unsigned i = 0; good && i < V1_STW_REASONS; i++) {
         char name[64];
-        (void)snprintf(name, sizeof name, "stop-the-world (%s)", stw_reasons[i]);
+        (void)snprintf(name, sizeof name, "stop-the-world (%s)", stw_text(i));
         good = add_text(tables, name, &convert->stw[i]);
     }
     return good;
