@@ -1,0 +1,289 @@
+/*
+ * The flight recorder under load: snapshots while recording goes on, a stream beside it, what it forgets.
+ * Other threads do what they like (load.h); this one logs numbered marks, and which of them a trace must
+ * have is arithmetic.
+ *
+ * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
+ * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "load.h"
+#include "stress.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const int formats[] = {22, 23, 26};
+
+/* MARK: Marks */
+
+static unsigned next_mark;
+
+static void marks(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        trail_logf(0, "mark", "%u", next_mark++);
+    load_wait(20);
+}
+
+/* The marks of a trace, which follow each other without a gap: [first, end). */
+struct seen {
+    unsigned first, end;
+    bool any;
+};
+
+static void see_mark(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct seen *seen = context;
+    char text[32];
+    trail_string category, message;
+    unsigned number;
+
+    if (event->kind != TRAIL_LOG)
+        return;
+    category = trail_reader_string(reader, event->log.category);
+    message = trail_reader_string(reader, event->log.message);
+    if (category.size != 4 || memcmp(category.data, "mark", 4) != 0)
+        return;
+    assert_true(message.size < sizeof text);
+    memcpy(text, message.data, message.size);
+    text[message.size] = '\0';
+    number = (unsigned)strtoul(text, NULL, 10);
+    if (seen->any)
+        assert_int_equal(number, seen->end);
+    else
+        seen->first = number;
+    seen->any = true;
+    seen->end = number + 1;
+}
+
+static struct seen marks_in(struct trace *trace, const char *what)
+{
+    struct seen seen = {0};
+
+    read_good(trace, see_mark, &seen, what);
+    assert_true(seen.any);
+    return seen;
+}
+
+/* MARK: Snapshots */
+
+static bool take_snapshot(struct trace *trace, trail_error *err)
+{
+    int fd = memfd_create("snapshot", 0);
+    uint64_t bytes;
+
+    assert_true(fd >= 0);
+    if (!trail_flight_snapshot(fd, &bytes, err)) {
+        close(fd);
+        return false;
+    }
+    trace->data = realloc(trace->data, bytes);
+    trace->capacity = trace->size = bytes;
+    assert_int_equal(pread(fd, trace->data, bytes, 0), (ssize_t)bytes);
+    close(fd);
+    return true;
+}
+
+static struct seen marks_in_snapshot(void)
+{
+    struct trace trace = {0};
+    struct seen seen;
+    trail_error err;
+
+    if (!take_snapshot(&trace, &err))
+        fail_msg("%s", err.message);
+    seen = marks_in(&trace, "snapshot");
+    trace_free(&trace);
+    return seen;
+}
+
+static void start_flight(int format, int64_t min_age_ns, size_t max_bytes)
+{
+    trail_flight_options options = {
+        .trace = {.format = format, .unwinder = ANY_UNWINDER, .generation_ns = HOUR_NS},
+        .min_age_ns = min_age_ns,
+        .max_bytes = max_bytes};
+    trail_error err;
+
+    if (!trail_flight_start(&options, &err))
+        fail_msg("%s", err.message);
+}
+
+/* MARK: A stream beside it */
+
+/* The recorder is on; a stream comes and goes. */
+static void stream_within_flight(int format)
+{
+    trail_options options = {.format = format};
+    struct trace stream = {0};
+    struct seen seen;
+    unsigned first = next_mark, begin, end;
+
+    start_flight(format, HOUR_NS, (size_t)1 << 30);
+    marks(10);
+    begin = next_mark;
+    start_good(&options, &stream);
+    marks(10);
+    seen = marks_in_snapshot();
+    assert_int_equal(seen.first, first);
+    assert_int_equal(seen.end, next_mark);
+    marks(10);
+    end = next_mark;
+    assert_true(trail_stop(NULL));
+    assert_true(trail_enabled());
+    seen = marks_in(&stream, "stream within the flight recorder's time");
+    assert_int_equal(seen.first, begin);
+    assert_int_equal(seen.end, end);
+    marks(10);
+    seen = marks_in_snapshot();
+    assert_int_equal(seen.first, first);
+    assert_int_equal(seen.end, next_mark);
+    trail_flight_stop();
+    assert_false(trail_enabled());
+    trace_free(&stream);
+}
+
+/* A stream is on; the recorder comes and goes. */
+static void flight_within_stream(int format)
+{
+    trail_options options = {.format = format, .unwinder = ANY_UNWINDER};
+    struct trace stream = {0};
+    struct seen seen;
+    unsigned first = next_mark, flight;
+
+    start_good(&options, &stream);
+    marks(10);
+    flight = next_mark;
+    start_flight(0, HOUR_NS, (size_t)1 << 30);
+    marks(10);
+    seen = marks_in_snapshot();
+    assert_true(seen.first <= flight);
+    assert_int_equal(seen.end, next_mark);
+    trail_flight_stop();
+    assert_true(trail_enabled());
+    marks(10);
+    stop_good(&options);
+    seen = marks_in(&stream, "stream around the flight recorder's time");
+    assert_int_equal(seen.first, first);
+    assert_int_equal(seen.end, next_mark);
+    trace_free(&stream);
+}
+
+static void each_format(void (*test)(int format), unsigned rounds)
+{
+    alone(true);
+    load_begin(3, 1);
+    for (unsigned i = 0; i < how_many(rounds); i++) {
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+            test(formats[f]);
+    }
+    load_end();
+    alone(false);
+}
+
+static void a_stream_beside(void **state)
+{
+    (void)state;
+    each_format(stream_within_flight, 10);
+}
+
+static void beside_a_stream(void **state)
+{
+    (void)state;
+    each_format(flight_within_stream, 10);
+}
+
+/* MARK: What it forgets */
+
+static void old_goes(int format)
+{
+    unsigned first = next_mark;
+    struct seen seen;
+
+    start_flight(format, 1, (size_t)256 << 10);
+    for (int i = 0; i < 20; i++) {
+        marks(3);
+        load_wait(300);
+        trail_advance();
+    }
+    marks(3);
+    seen = marks_in_snapshot();
+    assert_true(seen.first > first);
+    assert_int_equal(seen.end, next_mark);
+    trail_flight_stop();
+}
+
+static void it_forgets(void **state)
+{
+    (void)state;
+    each_format(old_goes, 3);
+}
+
+/* MARK: At once */
+
+struct snapper {
+    pthread_t thread;
+    struct trace trace;
+    trail_error err;
+    bool done;
+};
+
+static void *snap(void *arg)
+{
+    struct snapper *snapper = arg;
+
+    snapper->done = take_snapshot(&snapper->trace, &snapper->err);
+    return NULL;
+}
+
+/* One is taken at a time; who comes meanwhile is told so. */
+static void two_at_once(int format)
+{
+    struct snapper snappers[2] = {{0}};
+
+    start_flight(format, HOUR_NS, (size_t)1 << 30);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&snappers[i].thread, NULL, snap, &snappers[i]), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(snappers[i].thread, NULL);
+        assert_true(snappers[0].done || snappers[1].done);
+        for (int i = 0; i < 2; i++) {
+            if (snappers[i].done)
+                read_good(&snappers[i].trace, NULL, NULL, "one of two snapshots");
+            else
+                assert_non_null(strstr(snappers[i].err.message, "already"));
+        }
+    }
+    trail_flight_stop();
+    for (int i = 0; i < 2; i++)
+        trace_free(&snappers[i].trace);
+}
+
+static void snapshots_at_once(void **state)
+{
+    (void)state;
+    each_format(two_at_once, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_beside),
+        cmocka_unit_test(beside_a_stream),
+        cmocka_unit_test(it_forgets),
+        cmocka_unit_test(snapshots_at_once),
+    };
+
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

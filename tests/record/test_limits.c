@@ -1,0 +1,268 @@
+/*
+ * Sizes at which something is full: goroutines whose snapshot is larger than a buffer, texts about as long as
+ * one.
+ *
+ * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
+ * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "stress.h"
+
+#include <unistd.h>
+
+/* MARK: Many goroutines */
+
+enum { LEAST = 4950, MOST = 5049 };
+
+static trail_m m;
+static trail_p p;
+static trail_g goroutines[MOST];
+static size_t shown; /* the host has this many */
+
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    for (size_t i = 0; i < shown; i++)
+        visit(&goroutines[i], arg);
+}
+
+/* The world is one thread, which starts and stops. */
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static const trail_host host = {
+    .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
+
+/* Goroutine 0 runs; of the others every third waits. */
+static void program_begin(void)
+{
+    alone(true);
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_proc_start(&m, &p);
+    for (size_t i = 0; i < MOST; i++) {
+        trail_g_init(&goroutines[i]);
+        if (i % 3 == 2)
+            trail_go_create_blocked(&m, &goroutines[i], 0, TRAIL_NO_STACK);
+        else
+            trail_go_create(&m, &goroutines[i], 0, TRAIL_NO_STACK);
+    }
+    trail_go_start(&m, &goroutines[0]);
+}
+
+static void program_end(void)
+{
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+    alone(false);
+}
+
+/* By goroutine: the last state that was told. */
+static uint8_t told[MOST];
+
+static void note_state(trail_reader *reader, const trail_event *event, void *context)
+{
+    uint64_t first = goroutines[0].id, id = (uint64_t)event->transition.id;
+
+    (void)reader;
+    (void)context;
+    if (event->kind == TRAIL_STATE_TRANSITION &&
+        event->transition.resource == TRAIL_RESOURCE_GOROUTINE && id >= first && id < first + MOST)
+        told[id - first] = event->transition.to;
+}
+
+static void check_states(const char *what)
+{
+    for (size_t i = 0; i < MOST; i++) {
+        trail_go_state wanted = i >= shown   ? TRAIL_GO_UNDETERMINED
+                                : i == 0     ? TRAIL_GO_RUNNING
+                                : i % 3 == 2 ? TRAIL_GO_WAITING
+                                             : TRAIL_GO_RUNNABLE;
+        if (told[i] != wanted)
+            fail_msg("%s: goroutine %zu was told as %s", what, i,
+                     trail_go_state_name((trail_go_state)told[i]));
+    }
+}
+
+/* Every goroutine is told, in its state, whatever part of a buffer the snapshot ends in. */
+static void goroutines_of_every_number(void **state)
+{
+    struct trace trace = {0};
+
+    (void)state;
+    program_begin();
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i], .no_symbols = true};
+        for (shown = LEAST; shown <= MOST; shown += 100 / how_many(100)) {
+            char what[64];
+            snprintf(what, sizeof what, "format %d, %zu goroutines", options.format, shown);
+            memset(told, 0, sizeof told);
+            start_good(&options, &trace);
+            stop_good(&options);
+            nothing_lost(what);
+            read_good(&trace, note_state, NULL, what);
+            check_states(what);
+        }
+    }
+    shown = MOST;
+    program_end();
+    trace_free(&trace);
+}
+
+/* MARK: Long texts */
+
+enum { SHORTEST = 63000, LONGEST = 70000, AT_ONCE = 40 };
+
+/* What record.h says: v2 keeps 1,024 bytes; v1 about 64,000, which is here: no less, and no more than 65,536. */
+enum { V2_KEPT = 1024, V1_LEAST = 64000, V1_MOST = 65536 };
+
+static char text[LONGEST + 1];
+
+/* Begins with its length, so that each is another one. */
+static const char *make_text(size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)('a' + i % 26);
+    text[size] = '\0';
+    memcpy(text,
+           (char[]){(char)('0' + size / 10000), (char)('0' + size / 1000 % 10),
+                    (char)('0' + size / 100 % 10), (char)('0' + size / 10 % 10),
+                    (char)('0' + size % 10)},
+           5);
+    return text;
+}
+
+static void check_text(trail_string read, size_t size, int format, const char *what)
+{
+    size_t least = format >= 22 ? V2_KEPT : size < V1_LEAST ? size : V1_LEAST;
+    size_t most = format >= 22 ? V2_KEPT : size < V1_MOST ? size : V1_MOST;
+
+    if (read.size < least || read.size > most)
+        fail_msg("format %d: of a %s of %zu bytes %zu are left", format, what, size, read.size);
+    if (memcmp(read.data, make_text(size), read.size) != 0)
+        fail_msg("format %d: a %s of %zu bytes is another one", format, what, size);
+}
+
+struct texts {
+    int format;
+    const size_t *sizes;
+    size_t n, logs, regions, tasks, labels;
+};
+
+static void check_event(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct texts *texts = context;
+
+    switch ((trail_kind)event->kind) {
+    case TRAIL_LOG:
+        assert_true(texts->logs < texts->n);
+        check_text(trail_reader_string(reader, event->log.category), texts->sizes[texts->logs],
+                   texts->format, "category");
+        check_text(trail_reader_string(reader, event->log.message), texts->sizes[texts->logs],
+                   texts->format, "message");
+        texts->logs++;
+        break;
+    case TRAIL_REGION_BEGIN:
+        check_text(trail_reader_string(reader, event->region.type), texts->sizes[texts->regions++],
+                   texts->format, "region");
+        break;
+    case TRAIL_TASK_BEGIN:
+        check_text(trail_reader_string(reader, event->task.type), texts->sizes[texts->tasks++],
+                   texts->format, "task");
+        break;
+    case TRAIL_LABEL:
+        check_text(trail_reader_string(reader, event->label.text), texts->sizes[texts->labels++],
+                   texts->format, "label");
+        break;
+    default:
+        break;
+    }
+}
+
+/* In v1 a name is a string of the first that uses it: the orders differ, so that each kind is first once. */
+static void write_texts(size_t size)
+{
+    const char *same = make_text(size);
+    static char label[LONGEST + 1]; /* kept by the host for ever */
+
+    memcpy(label, same, size + 1);
+    if (size % 3 == 0)
+        trail_log(0, same, same);
+    trail_task_end(trail_task_begin(0, same));
+    if (size % 3 == 1)
+        trail_log(0, same, same);
+    trail_region_begin(0, same);
+    trail_region_end(0, same);
+    trail_go_sched(&m, TRAIL_NO_STACK);
+    trail_go_start_labelled(&m, &goroutines[0], label);
+    if (size % 3 == 2)
+        trail_log(0, same, same);
+}
+
+static void some_texts(int format, const size_t *sizes, size_t n)
+{
+    trail_options options = {.format = format, .no_symbols = true};
+    struct texts texts = {.format = format, .sizes = sizes, .n = n};
+    struct trace trace = {0};
+
+    start_good(&options, &trace);
+    for (size_t i = 0; i < n; i++)
+        write_texts(sizes[i]);
+    stop_good(&options);
+    nothing_lost("long texts");
+    read_good(&trace, check_event, &texts, "long texts");
+    assert_int_equal(texts.logs, n);
+    assert_int_equal(texts.regions, n);
+    assert_int_equal(texts.tasks, n);
+    assert_int_equal(texts.labels, n);
+    trace_free(&trace);
+}
+
+/* Every length about a buffer's, and some about it; whole or cut to what is said. */
+static void texts_of_a_buffer(void **state)
+{
+    size_t step = 100 / how_many(100), n = 0, sizes[AT_ONCE];
+
+    (void)state;
+    program_begin();
+    shown = 1;
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (all_formats[i] < 11)
+            continue;
+        for (size_t size = SHORTEST; size <= LONGEST;
+             size += (size > 65336 && size < 65736) ? step : 97) {
+            sizes[n++] = size;
+            if (n == AT_ONCE) {
+                some_texts(all_formats[i], sizes, n);
+                n = 0;
+            }
+        }
+        some_texts(all_formats[i], sizes, n);
+        n = 0;
+    }
+    program_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goroutines_of_every_number),
+        cmocka_unit_test(texts_of_a_buffer),
+    };
+
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

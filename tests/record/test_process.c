@@ -1,0 +1,374 @@
+/*
+ * What happens to a process while it is recorded: fork, exit, threads that end, signals.
+ *
+ * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
+ * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "load.h"
+#include "stress.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* MARK: Counting logs by their category */
+
+struct logs {
+    long parents, childs, handlers, samples;
+};
+
+static void count_log(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct logs *logs = context;
+    trail_string category;
+
+    logs->samples += event->kind == TRAIL_STACK_SAMPLE;
+    if (event->kind != TRAIL_LOG)
+        return;
+    category = trail_reader_string(reader, event->log.category);
+    logs->parents += category.size == 6 && memcmp(category.data, "parent", 6) == 0;
+    logs->childs += category.size == 5 && memcmp(category.data, "child", 5) == 0;
+    logs->handlers += category.size == 7 && memcmp(category.data, "handler", 7) == 0;
+}
+
+/* A trace that a child has written into a memory file. */
+static void read_file(int fd, struct logs *logs, const char *what)
+{
+    struct trace trace = {0};
+    off_t size = lseek(fd, 0, SEEK_END);
+
+    assert_true(size > 0);
+    trace.size = (size_t)size;
+    trace.data = malloc(trace.size);
+    assert_int_equal(pread(fd, trace.data, trace.size, 0), size);
+    read_good(&trace, count_log, logs, what);
+    trace_free(&trace);
+    close(fd);
+}
+
+static void wait_for(pid_t child, const char *what)
+{
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s: the child ended with %#x", what, (unsigned)status);
+}
+
+static void some_logs(const char *category, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        trail_log(0, category, "text");
+}
+
+/* MARK: Fork */
+
+/* In the child: nothing is recorded; then a trace of its own, whole. */
+static int be_child(const trail_options *options, int fd)
+{
+    if (trail_enabled())
+        return 2;
+    some_logs("child", 10);
+    if (!trail_start_fd(options, fd, NULL))
+        return 3;
+    some_logs("child", 100);
+    if (!trail_stop(NULL))
+        return 4;
+    return 0;
+}
+
+static void fork_once(int format, struct trace *trace)
+{
+    trail_options options = {.format = format,
+                             .generation_ns = HOUR_NS,
+                             .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
+                             .no_symbols = true};
+    struct logs parent = {0}, child = {0};
+    int fd = memfd_create("child", 0);
+    char what[64];
+    pid_t pid;
+
+    snprintf(what, sizeof what, "fork, format %d", format);
+    start_good(&options, trace);
+    load_wait(5);
+    some_logs("parent", 50);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        _exit(be_child(&options, fd));
+    }
+    some_logs("parent", 50);
+    wait_for(pid, what);
+    load_wait(5);
+    stop_good(&options);
+    nothing_lost(what);
+    read_good(trace, count_log, &parent, what);
+    read_file(fd, &child, what);
+    assert_int_equal(parent.parents, format >= 11 ? 100 : 0);
+    assert_int_equal(parent.childs, 0);
+    assert_int_equal(child.childs, format >= 11 ? 100 : 0);
+    assert_int_equal(child.parents, 0);
+}
+
+/* The child is not in the parent's trace, and may have one of its own; threads of the parent go on. */
+static void fork_while_recording(void **state)
+{
+    struct trace trace = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < how_many(7); i++) {
+        /* A child forks when threads of a host are in its locks: it has none of them, so no host, either. */
+        alone(true);
+        load_begin(0, 4);
+        trail_host_set(NULL);
+        for (size_t j = 0; j < FORMATS; j++)
+            fork_once(all_formats[j], &trace);
+        load_end();
+        alone(false);
+    }
+    trace_free(&trace);
+}
+
+/* MARK: Exit */
+
+/* exit() without a stop: the trace is complete all the same. */
+static void exit_while_recording(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i], .unwinder = ANY_UNWINDER};
+        int fd = memfd_create("trace", 0);
+        struct logs logs = {0};
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            alarm(60);
+            if (!trail_start_fd(&options, fd, NULL))
+                _exit(2);
+            some_logs("child", 1000);
+            exit(0);
+        }
+        wait_for(pid, "exit");
+        read_file(fd, &logs, "exit");
+        assert_int_equal(logs.childs, options.format >= 11 ? 1000 : 0);
+    }
+}
+
+/* MARK: Threads that end */
+
+static trail_p procs[4];
+
+/* Announces itself, runs a goroutine, logs; and is gone, without a word. */
+static void *vanish(void *arg)
+{
+    trail_m *m = calloc(1, sizeof *m);
+    trail_g *g = calloc(1, sizeof *g);
+
+    trail_m_start(m);
+    trail_g_init(g);
+    trail_proc_start(m, arg);
+    trail_go_create(m, g, 0, 0);
+    trail_go_start(m, g);
+    some_logs("parent", 5);
+    trail_go_end(m);
+    trail_proc_stop(m);
+    /* Its memory goes when the thread has ended. */
+    free(g);
+    return m;
+}
+
+static void *vanish_unannounced(void *arg)
+{
+    (void)arg;
+    some_logs("parent", 5);
+    return NULL;
+}
+
+static void threads_end(int format, struct trace *trace)
+{
+    trail_options options = {
+        .format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS, .no_symbols = true};
+    unsigned rounds = how_many(20);
+    struct logs logs = {0};
+
+    start_good(&options, trace);
+    for (unsigned i = 0; i < rounds; i++) {
+        pthread_t threads[8];
+        for (int j = 0; j < 8; j++)
+            assert_int_equal(pthread_create(&threads[j], NULL, j < 4 ? vanish : vanish_unannounced,
+                                            j < 4 ? &procs[j] : NULL),
+                             0);
+        for (int j = 0; j < 8; j++) {
+            void *m;
+            pthread_join(threads[j], &m);
+            free(m);
+        }
+    }
+    stop_good(&options);
+    nothing_lost("threads that end");
+    read_good(trace, count_log, &logs, "threads that end");
+    assert_int_equal(logs.parents, format >= 11 ? 8 * 5 * rounds : 0);
+}
+
+/* Threads come and go, announced or not, and none says that it ends. */
+static void threads_end_without_notice(void **state)
+{
+    struct trace trace = {0};
+
+    (void)state;
+    alone(true);
+    for (int i = 0; i < 4; i++)
+        trail_p_init(&procs[i], i);
+    for (size_t i = 0; i < FORMATS; i++)
+        threads_end(all_formats[i], &trace);
+    for (int i = 0; i < 4; i++)
+        trail_p_fini(&procs[i]);
+    alone(false);
+    trace_free(&trace);
+}
+
+/* MARK: Signals */
+
+static long handled; /* atomic */
+
+static void log_in_handler(int number)
+{
+    (void)number;
+    some_logs("handler", 1);
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+}
+
+static struct {
+    bool quit; /* atomic */
+    long logs;
+} logging;
+
+static void *log_on(void *arg)
+{
+    (void)arg;
+    some_logs("parent", 1);
+    logging.logs = 1;
+    /* Not in the midst of anything: of this one nothing is dropped. */
+    raise(SIGUSR1);
+    while (!__atomic_load_n(&logging.quit, __ATOMIC_ACQUIRE)) {
+        some_logs("parent", 1);
+        logging.logs++;
+    }
+    return NULL;
+}
+
+/* Wherever it is interrupted, the thread's logs are there; the handler's are there or counted. */
+static void interrupt(int format, struct trace *trace)
+{
+    trail_options options = {.format = format,
+                             .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
+                             .generation_ns = 1000000,
+                             .no_symbols = true};
+    long wanted = how_many(500);
+    struct logs logs = {0};
+    trail_stats stats;
+    pthread_t thread;
+
+    memset(&logging, 0, sizeof logging);
+    handled = 0;
+    start_good(&options, trace);
+    assert_int_equal(pthread_create(&thread, NULL, log_on, NULL), 0);
+    /* A handler may log when its thread has: the first signal comes from itself. */
+    while (!__atomic_load_n(&handled, __ATOMIC_RELAXED))
+        sched_yield();
+    /* Two that come at once are one: what counts are those that the handler saw. */
+    while (__atomic_load_n(&handled, __ATOMIC_RELAXED) < wanted) {
+        assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+    __atomic_store_n(&logging.quit, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    stop_good(&options);
+    trail_stats_get(&stats);
+    read_good(trace, count_log, &logs, "signals");
+    assert_int_equal(stats.misuse + stats.lost_events + stats.lost_strings, 0);
+    if (format < 11)
+        return;
+    assert_int_equal(logs.parents, logging.logs);
+    assert_int_equal(logs.handlers + (long)stats.reentrant, handled);
+    assert_true(logs.handlers > 0);
+}
+
+static void handlers_log(void **state)
+{
+    struct sigaction action = {.sa_handler = log_in_handler}, old;
+    struct trace trace = {0};
+
+    (void)state;
+    alone(true);
+    sigaction(SIGUSR1, &action, &old);
+    for (size_t i = 0; i < FORMATS; i++)
+        interrupt(all_formats[i], &trace);
+    sigaction(SIGUSR1, &old, NULL);
+    alone(false);
+    trace_free(&trace);
+}
+
+/* MARK: CPU samples */
+
+/* As many as the CPU time that was used says, or at least a tenth of them: the kernel counts in ticks. */
+static void cpu_samples(void **state)
+{
+    static const int formats[] = {19, 21, 22, 23, 26};
+    struct trace trace = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        trail_options options = {.format = formats[i], .cpu_hz = 200, .unwinder = ANY_UNWINDER};
+        struct logs logs = {0};
+        clock_t until;
+        start_good(&options, &trace);
+        until = clock() + CLOCKS_PER_SEC / 4;
+        while (clock() < until)
+            some_logs("parent", 1);
+        stop_good(&options);
+        read_good(&trace, count_log, &logs, "samples");
+        assert_in_range(logs.samples, 50 / 10, 2 * 50);
+    }
+    trace_free(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+/* AddressSanitizer's own allocator may be locked by a thread that the child does not have, and
+ * ThreadSanitizer knows no threads that are made after a fork. */
+#if !defined(WITH_ASAN) && !defined(WITH_TSAN)
+        cmocka_unit_test(fork_while_recording),
+#endif
+#ifndef WITH_TSAN
+        cmocka_unit_test(exit_while_recording),
+#endif
+        cmocka_unit_test(threads_end_without_notice),
+        cmocka_unit_test(handlers_log),
+        cmocka_unit_test(cpu_samples),
+    };
+
+#ifdef WITH_TSAN
+    (void)exit_while_recording;
+#endif
+#if defined(WITH_ASAN) || defined(WITH_TSAN)
+    (void)fork_while_recording;
+    print_message("# not with this sanitizer: fork_while_recording%s\n",
+                  sizeof tests / sizeof *tests == 3 ? ", exit_while_recording" : "");
+#endif
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

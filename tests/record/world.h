@@ -1,0 +1,116 @@
+/*
+ * A host of the tracer for tests: four threads with their Ms, Ps, and goroutines that exist in name only.
+ * The threads take turns, one call at a time, in the order that the test decides: a history is exact though
+ * real threads make it.
+ */
+#ifndef TESTS_RECORD_WORLD_H
+#define TESTS_RECORD_WORLD_H
+
+#include <pthread.h>
+#include <trail/record.h>
+
+enum { THREADS = 4, PROCS = 5, MAX_GOROUTINES = 4096 };
+
+/* Every call of record.h that belongs to a history. */
+enum call {
+    GO_CREATE,
+    GO_CREATE_BLOCKED,
+    GO_START,
+    GO_START_LABELLED,
+    GO_END,
+    GO_SCHED,
+    GO_PREEMPT,
+    GO_BLOCK,
+    GO_BLOCK_FUTILE,
+    GO_UNBLOCK,
+    GO_SWITCH,
+    GO_SWITCH_END,
+    GO_LABEL,
+    SYSCALL_ENTER,
+    SYSCALL_EXIT,
+    SYSCALL_EXIT_BLOCKED,
+    SYSCALL_RETURNED,
+    GO_CREATE_SYSCALL,
+    GO_DESTROY_SYSCALL,
+    PROC_START,
+    PROC_STOP,
+    PROC_STEAL,
+    PROCS_CHANGE,
+    GC_BEGIN,
+    GC_END,
+    ASSIST_BEGIN,
+    ASSIST_END,
+    SWEEP_BEGIN,
+    SWEEP_SPAN,
+    SWEEP_END,
+    STW_BEGIN,
+    STW_END,
+    HEAP_ALLOC,
+    HEAP_GOAL,
+    TASK_BEGIN,
+    TASK_END,
+    REGION_BEGIN,
+    REGION_END,
+    LOG,
+    LOGF,
+    CPU_SAMPLE,
+    ALLOC_OBJECT,
+    ALLOC_SPAN,
+    ALLOC_STACK,
+    CALLS
+};
+
+/* One call with its arguments; what it does not take is not looked at. */
+struct op {
+    enum call call;
+    trail_g *g;
+    trail_p *p;
+    unsigned kind;        /* of a block or stop of the world; a number of Ps */
+    uint64_t task, value; /* also bytes, addresses */
+    const char *name, *text;
+    int skip;
+    uint64_t result; /* of TASK_BEGIN */
+};
+
+struct worker {
+    pthread_t thread;
+    trail_m m;
+    struct world *world;
+    struct op *op;              /* what it is to do; NULL: nothing */
+    void (*job)(void *context); /* or this */
+    void *context;
+    bool quit;
+};
+
+struct world {
+    pthread_mutex_t lock;
+    pthread_cond_t turn;
+    struct worker workers[THREADS];
+    trail_p procs[PROCS];
+    trail_g *goroutines[MAX_GOROUTINES]; /* that were created and have not ended: for the host */
+    size_t goroutine_count;
+};
+
+/* Starts the threads, with nothing recorded. The world is the tracer's host until world_end. */
+void world_begin(struct world *world);
+void world_end(struct world *world);
+
+/* Has a thread make a call, or run a function, and waits for it. */
+void world_do(struct world *world, unsigned thread, struct op *op);
+void world_run(struct world *world, unsigned thread, void (*job)(void *context), void *context);
+
+/* xorshift64*: the same on every machine. */
+static inline uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+static inline unsigned random_below(uint64_t *state, unsigned n)
+{
+    return (unsigned)((random_next(state) >> 33) % n);
+}
+
+#endif
