@@ -1,0 +1,157 @@
+#include "cli/record_summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const char *const wait_words[SHM_WAITS] = {
+#define WAIT(name, group, words, reason) [SHM_##name] = words,
+#include "preload/waits.def"
+#undef WAIT
+};
+
+/* A time with three digits and its unit. */
+static const char *time_text(int64_t ns, char *text, size_t size)
+{
+    static const struct {
+        int64_t ns;
+        const char *name;
+    } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+    size_t i = 0;
+    double value;
+
+    while (i < 3 && ns < units[i].ns)
+        i++;
+    value = (double)ns / (double)units[i].ns;
+    (void)snprintf(text, size, "%.*f %s",
+                   value < 10    ? 2
+                   : value < 100 ? 1
+                                 : 0,
+                   value, units[i].name);
+    return text;
+}
+
+static double share(int64_t part, int64_t total)
+{
+    return total > 0 ? 100.0 * (double)part / (double)total : 0;
+}
+
+/* Where the threads' time went: what they did, and what for. */
+static void print_states(const struct collect_summary *s, int64_t cpu_ns)
+{
+    int64_t running = s->running_ns, waiting = 0, unexplained = s->wait_ns[SHM_KERNEL], total;
+    const char *between = "";
+
+    /* Who is said to run was not on a CPU all the time: nobody tells why. */
+    if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
+        unexplained += running - cpu_ns;
+        running = cpu_ns;
+    }
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
+        waiting += i == SHM_KERNEL ? 0 : s->wait_ns[i];
+    total = running + s->ready_ns + waiting + unexplained;
+    fprintf(
+        stderr,
+        "  running %.0f %%, ready but not running %.0f %%, waiting %.0f %%, unexplained %.0f %%\n",
+        share(running, total), share(s->ready_ns, total), share(waiting, total),
+        share(unexplained, total));
+    if (waiting == 0)
+        return;
+    fputs("  waiting for: ", stderr);
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++) {
+        if (i == SHM_KERNEL || share(s->wait_ns[i], total) < 0.5)
+            continue;
+        fprintf(stderr, "%s%s %.0f %%", between, wait_words[i], share(s->wait_ns[i], total));
+        between = ", ";
+    }
+    fputs(*between ? "\n" : "nothing for long\n", stderr);
+}
+
+static void print_worst(const struct collect_summary *s)
+{
+    char total[32], longest[32];
+
+    for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
+        const struct collect_wait_place *p = &s->worst[i];
+        fprintf(stderr, "    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s\n",
+                *p->place ? p->place : "?", p->count, wait_words[p->wait],
+                time_text(p->total_ns, total, sizeof total),
+                time_text(p->longest_ns, longest, sizeof longest), *p->waker ? ", woken by " : "",
+                p->waker);
+    }
+}
+
+static void print_heap(const struct collect_summary *s)
+{
+    if (s->has_heap)
+        fprintf(stderr, "  heap: %.2f MB at most\n", (double)s->heap_peak / 1e6);
+    else if (s->heap_wanted)
+        fputs("  heap: not seen: the program's malloc is its own, or a sanitizer's\n", stderr);
+}
+
+static void print_loss(const char **between, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    fprintf(stderr, "%s%" PRIu64 " %s", *between, count, what);
+    *between = ", ";
+}
+
+/* What the recording itself cost, and what is missing in it. */
+static void print_recorder(const struct collect_summary *s)
+{
+    const char *between = "lost: ";
+    char cpu[32];
+
+    fprintf(stderr, "  recorder: %" PRIu64 " events, %" PRIu64 " stacks, ", s->events, s->stacks);
+    if (s->samples || s->lost_samples)
+        fprintf(stderr, "%" PRIu64 " CPU samples, ", s->samples);
+    fprintf(stderr, "%s of CPU; ", time_text(record_summary_cpu_ns(RUSAGE_SELF), cpu, sizeof cpu));
+    print_loss(&between, s->lost_records, "records");
+    print_loss(&between, s->lost_stacks, "stacks");
+    print_loss(&between, s->lost_threads, "threads");
+    print_loss(&between, s->lost_samples, "CPU samples");
+    print_loss(&between, s->lost_switches, "context switches (inferred there)");
+    fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
+}
+
+int64_t record_summary_cpu_ns(int who)
+{
+    struct rusage usage;
+
+    if (getrusage(who, &usage) != 0)
+        return 0;
+    return ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
+           ((int64_t)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
+void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
+{
+    char wall[32], cpu[32];
+
+    fprintf(stderr, "trail: %s: %" PRIu64 " threads (%" PRIu64 " at once), %s", path, s->threads,
+            s->most_threads, time_text(s->wall_ns, wall, sizeof wall));
+    if (cpu_ns >= 0)
+        fprintf(stderr, ", %s of CPU", time_text(cpu_ns, cpu, sizeof cpu));
+    fputc('\n', stderr);
+    print_states(s, cpu_ns);
+    if (s->worst[0].count)
+        fputs("  most of the waiting:\n", stderr);
+    print_worst(s);
+    if (s->gcc_openmp)
+        fputs("  OpenMP: gcc's library does not tell what it does; with --openmp LLVM's takes its "
+              "place, which does\n",
+              stderr);
+    if (s->switches)
+        fprintf(stderr, "  ready: inferred from wake-up to return; %s\n", s->switches);
+    if (s->refused_stacks)
+        fprintf(stderr,
+                "  long calls with only their place: %" PRIu64
+                "; the kernel refuses to let us read "
+                "the program's memory\n",
+                s->refused_stacks);
+    print_heap(s);
+    print_recorder(s);
+    fprintf(stderr, "  next: trail summary %s, or go tool trace %s\n", path, path);
+}

@@ -1,0 +1,431 @@
+#include "cli/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/machine.h"
+
+/* Between looks at the records; and soon after a program has joined. */
+#define STEP_NS      10000000
+#define BUSY_STEP_NS 1000000
+#define BUSY_NS      100000000
+
+static void *tick(void *recorder);
+
+/* MARK: On and off */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool is_on(const struct recorder *r)
+{
+    return r->begun && !r->stopped;
+}
+
+/* Which calls are recorded: in all processes. */
+static void set_groups(const struct recorder *r, uint32_t groups)
+{
+    if (r->spare)
+        r->spare->header.groups = groups;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            collect_set_groups(p->collect, groups);
+    }
+}
+
+/* MARK: The spare area */
+
+static void set_options(void *recorder, struct shm_area *area)
+{
+    const struct recorder *r = recorder;
+    const struct recorder_options *o = &r->options;
+    struct shm_header *header = &area->header;
+
+    header->stacks = o->stacks;
+    header->groups = is_on(r) ? o->groups : 0;
+    header->children = o->children || o->shm;
+    header->heap = o->heap;
+    header->all_holds = o->all_holds;
+    header->sample_ns = o->cpu_signal ? 1000000000 / o->cpu_samples : 0;
+    collect_prepare(area, &r->ticks, o->min_wait_ns, o->all_holds ? 0 : o->hold_ns);
+    __atomic_store_n(&header->root_pid, (uint32_t)r->root, __ATOMIC_RELEASE);
+}
+
+/* Another spare, under the same descriptor. */
+static bool make_spare(struct recorder *r)
+{
+    trail_error err = no_error();
+    int fd = -1;
+
+    if (r->options.shm)
+        r->spare = area_make_file(r->options.shm, set_options, r, &err);
+    else
+        r->spare = area_make(&fd, &err);
+    if (!r->spare) {
+        r->code = worse_exit(r->code, tell_error(r->options.output, &err));
+        return false;
+    }
+    if (r->options.shm)
+        return true;
+    set_options(r, r->spare);
+    if (r->fd < 0) {
+        r->fd = fd;
+    } else {
+        (void)dup3(fd, r->fd, O_CLOEXEC);
+        close(fd);
+    }
+    return true;
+}
+
+/* MARK: What the kernel tells */
+
+/* False after telling: they were asked for, and cannot be had. */
+static bool open_switches(struct recorder *r)
+{
+    struct machine_switches told;
+
+    if (r->options.shm) {
+        (void)snprintf(r->why_not, sizeof r->why_not,
+                       "the kernel's context switches are those of programs started here");
+    } else if (r->options.switches == SWITCHES_OFF) {
+        (void)snprintf(r->why_not, sizeof r->why_not, "--switches=off");
+    } else if (!(r->switches = switches_open())) {
+        machine_tell_switches(errno, &told);
+        (void)snprintf(r->why_not, sizeof r->why_not, "%s: %s", told.why, told.fix);
+    }
+    if (r->switches || r->options.switches != SWITCHES_NEED)
+        return true;
+    fprintf(stderr, "trail: --switches=need: %s\n", r->why_not);
+    r->code = EXIT_USAGE;
+    return false;
+}
+
+/* False after telling. */
+static bool open_samples(struct recorder *r)
+{
+    struct machine_switches told;
+
+    if (!r->options.cpu_samples || r->options.cpu_signal)
+        return true;
+    r->samples = r->options.shm ? NULL : samples_open(r->options.cpu_samples);
+    if (r->samples)
+        return true;
+    if (r->options.shm) {
+        fprintf(stderr, "trail: --cpu-samples are those of programs started here; --cpu-signal "
+                        "takes them in the program\n");
+    } else {
+        machine_tell_switches(errno, &told);
+        fprintf(stderr,
+                "trail: --cpu-samples: %s: %s; or --cpu-signal, which takes them in the program\n",
+                told.why, told.fix);
+    }
+    r->code = EXIT_USAGE;
+    return false;
+}
+
+static void take_sample(void *recorder, const struct cpu_sample *sample)
+{
+    const struct recorder *r = recorder;
+
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (is_on(r) && !p->over && (uint32_t)p->pid == sample->pid)
+            collect_sample(p->collect, sample);
+    }
+}
+
+static void take_switch(void *recorder, const struct switch_record *record)
+{
+    const struct recorder *r = recorder;
+    bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
+            collect_switch(p->collect, record);
+    }
+}
+
+/* What is read while nothing is recorded is dropped. */
+static void read_kernel(struct recorder *r)
+{
+    if (r->switches)
+        switches_read(r->switches, take_switch, r);
+    if (r->samples)
+        samples_read(r->samples, take_sample, r);
+}
+
+void recorder_summarize(const struct recorder *r, const struct recorded *process,
+                        struct collect_summary *summary)
+{
+    collect_summarize(process->collect, summary);
+    summary->switches = *r->why_not ? r->why_not : NULL;
+    summary->heap_wanted = r->options.heap;
+    summary->lost_samples += samples_lost(r->samples);
+    summary->lost_switches = switches_lost(r->switches);
+}
+
+bool recorder_open(struct recorder *r, const struct recorder_options *options)
+{
+    *r = (struct recorder){.options = *options, .fd = -1};
+    ticks_init(&r->ticks);
+    r->begin_ns = r->claimed_ns = now_ns();
+    r->begun = options->delay_ns == 0;
+    r->modules = modules_open(NULL, 0, true);
+    pthread_mutex_init(&r->lock, NULL);
+    return open_switches(r) && open_samples(r) && r->modules && make_spare(r);
+}
+
+bool recorder_start(struct recorder *r)
+{
+    r->ticking = true;
+    if (pthread_create(&r->ticker, NULL, tick, r) == 0)
+        return true;
+    r->ticking = false;
+    return false;
+}
+
+void recorder_variable(const struct recorder *r, char *text, size_t size)
+{
+    (void)snprintf(text, size, "pid:%d:%d", (int)getpid(), r->fd);
+}
+
+void recorder_announce(void *recorder)
+{
+    struct recorder *r = recorder;
+    __atomic_store_n(&r->spare->header.root_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+}
+
+/* MARK: Processes */
+
+/* out.trace of a child is out.PID.trace. */
+static char *path_of(const struct recorder *r, pid_t pid)
+{
+    return numbered_path(r->options.output, pid == r->root ? 0 : (unsigned)pid);
+}
+
+static struct collect *open_collect(struct recorder *r, struct recorded *process)
+{
+    struct collect_options options = {.area = r->spare,
+                                      .pid = process->pid,
+                                      .ticks = &r->ticks,
+                                      .version = r->options.version,
+                                      .sink = trace_output_sink(&process->out),
+                                      .generation = trace_output_generation,
+                                      .generation_context = &process->out,
+                                      .resolve = modules_resolve,
+                                      .object = modules_object,
+                                      .resolve_context = r->modules,
+                                      .switches = r->switches != NULL};
+    trail_error err = no_error();
+    struct collect *collect = collect_open(&options, &err);
+
+    if (!collect)
+        r->code = worse_exit(r->code, tell_error(process->path, &err));
+    return collect;
+}
+
+static void process_free(struct recorded *process)
+{
+    collect_close(process->collect);
+    free(process->path);
+    free(process);
+}
+
+/* A process that was not recorded before has claimed the spare. */
+static void add_process(struct recorder *r, pid_t pid)
+{
+    struct recorded *process = calloc(1, sizeof *process);
+
+    if (process) {
+        process->pid = pid;
+        process->path = path_of(r, pid);
+    }
+    if (!process || !process->path ||
+        (r->code = worse_exit(r->code, trace_output_open(&process->out, process->path,
+                                                         &r->options.limits))) != EXIT_GOOD ||
+        !(process->collect = open_collect(r, process))) {
+        r->code = worse_exit(r->code, EXIT_INOUT);
+        area_unmap(r->spare);
+        if (process)
+            process_free(process);
+        return;
+    }
+    process->next = r->processes;
+    r->processes = process;
+    if (pid == r->root)
+        r->program = process;
+}
+
+static void look_at_spare(struct recorder *r)
+{
+    pid_t pid = (pid_t)__atomic_load_n(&r->spare->header.claimed, __ATOMIC_ACQUIRE);
+    struct recorded *process = r->processes;
+
+    if (pid == 0)
+        return;
+    r->claimed_ns = now_ns();
+    /* Of those that come by themselves the first is the program. */
+    if (r->options.shm && !r->root)
+        r->root = pid;
+    while (process && (process->pid != pid || process->over))
+        process = process->next;
+    if (process)
+        collect_next_area(process->collect, r->spare);
+    else
+        add_process(r, pid);
+    r->spare = NULL;
+}
+
+/* MARK: Running */
+
+/* Gives the spare to who has claimed it, and makes another. */
+static void hand_out(struct recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->spare)
+        look_at_spare(r);
+    if (!r->spare && r->code == EXIT_GOOD)
+        (void)make_spare(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void *tick(void *recorder)
+{
+    const struct timespec step = {0, COLLECT_TICK_NS};
+    struct recorder *r = recorder;
+
+    while (__atomic_load_n(&r->ticking, __ATOMIC_RELAXED)) {
+        pthread_mutex_lock(&r->lock);
+        if (r->spare)
+            area_tick(r->spare, ticks_now(&r->ticks));
+        for (struct recorded *p = r->processes; p; p = p->next) {
+            if (!p->over)
+                collect_tick(p->collect);
+        }
+        pthread_mutex_unlock(&r->lock);
+        (void)nanosleep(&step, NULL);
+    }
+    return NULL;
+}
+
+static void complete(struct recorder *r, struct recorded *process)
+{
+    trail_error err = no_error();
+    int code = EXIT_GOOD;
+
+    pthread_mutex_lock(&r->lock);
+    process->over = true;
+    pthread_mutex_unlock(&r->lock);
+    if (!collect_finish(process->collect, &err) && !process->out.out.reason)
+        code = tell_error(process->path, &err);
+    r->code = worse_exit(r->code, trace_output_close(&process->out, true, code));
+}
+
+/* The recording is over; the program is not. */
+static void stop(struct recorder *r)
+{
+    read_kernel(r);
+    r->stopped = true;
+    set_groups(r, 0);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            complete(r, p);
+    }
+}
+
+static void keep_time(struct recorder *r)
+{
+    int64_t passed = now_ns() - r->begin_ns - r->options.delay_ns;
+
+    if (!r->begun && passed >= 0) {
+        r->begun = true;
+        set_groups(r, r->options.groups);
+    }
+    if (r->options.duration_ns && passed >= r->options.duration_ns)
+        stop(r);
+}
+
+/* Who starts programs starts further ones soon, which wait for the next area. */
+int64_t recorder_pause_ns(const struct recorder *r)
+{
+    return now_ns() - r->claimed_ns < BUSY_NS ? BUSY_STEP_NS : STEP_NS;
+}
+
+void recorder_snapshot(struct recorder *r)
+{
+    r->snapshot_ns = now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
+}
+
+static void write_snapshots(struct recorder *r)
+{
+    r->snapshot_ns = 0;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over)
+            continue;
+        collect_cut(p->collect);
+        r->code = worse_exit(r->code, trace_output_snapshot(&p->out));
+    }
+}
+
+void recorder_step(struct recorder *r)
+{
+    if (r->stopped)
+        return;
+    hand_out(r);
+    keep_time(r);
+    read_kernel(r);
+    if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
+        write_snapshots(r);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || r->stopped)
+            continue;
+        collect_step(p->collect);
+        if (r->options.max_size && collect_bytes(p->collect) >= r->options.max_size)
+            stop(r);
+        if (!p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
+            errno == ESRCH)
+            complete(r, p);
+    }
+}
+
+int recorder_finish(struct recorder *r)
+{
+    if (r->ticking) {
+        __atomic_store_n(&r->ticking, false, __ATOMIC_RELAXED);
+        pthread_join(r->ticker, NULL);
+    }
+    if (r->spare && !r->stopped)
+        look_at_spare(r);
+    read_kernel(r);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            complete(r, p);
+    }
+    return r->code;
+}
+
+void recorder_close(struct recorder *r)
+{
+    while (r->processes) {
+        struct recorded *process = r->processes;
+        r->processes = process->next;
+        process_free(process);
+    }
+    samples_close(r->samples);
+    switches_close(r->switches);
+    modules_close(r->modules);
+    area_unmap(r->spare);
+    if (r->fd >= 0)
+        close(r->fd);
+    if (r->options.shm)
+        (void)unlink(r->options.shm);
+}

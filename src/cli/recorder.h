@@ -1,0 +1,105 @@
+/*
+ * The recording of a program and, if asked for, of its children: who has which area, and where each trace goes.
+ *
+ * One area is always spare: the variable in the program's environment names a file descriptor of ours, which is
+ * the spare's. What claims it, the program at its start, what it executes instead of itself, or a child, gets it
+ * for good, and the descriptor becomes that of the next.
+ */
+#ifndef TRAIL_CLI_RECORDER_H
+#define TRAIL_CLI_RECORDER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/cli.h"
+#include "cli/modules.h"
+#include "cli/trace_output.h"
+#include "collect/collect.h"
+
+enum recorder_switches { SWITCHES_AUTO, SWITCHES_OFF, SWITCHES_NEED };
+
+struct recorder_options {
+    const char *output; /* of the program; a child's has its PID before the suffix */
+    int version;
+    uint32_t stacks; /* enum shm_stacks */
+    uint32_t groups; /* bits of enum shm_group */
+    int64_t min_wait_ns, hold_ns;
+    bool all_holds;
+    bool children;
+    bool heap;
+    enum recorder_switches switches;
+    unsigned cpu_samples; /* a second of CPU time; 0: none */
+    bool cpu_signal;      /* by a timer in the program */
+    const char *shm; /* a file in which programs find the area; NULL: the one that we start does */
+    struct trace_limits limits;
+    int64_t delay_ns, duration_ns; /* of the recording; 0: at once, to the end */
+    uint64_t max_size;             /* of all of a trace; 0: no limit */
+};
+
+/* A process with its trace. */
+struct recorded {
+    pid_t pid;
+    struct collect *collect;
+    struct trace_output out;
+    char *path;
+    bool over; /* the process has ended, its trace is complete */
+    struct recorded *next;
+};
+
+struct recorder {
+    struct recorder_options options;
+    struct modules *modules;
+    struct ticks ticks;
+    pid_t root;
+    /* The areas' coarse clocks, which a thread of their own keeps going, whatever is done otherwise. */
+    pthread_t ticker;
+    pthread_mutex_t
+        lock; /* for the list of processes, their areas and the spare, as the ticker sees them */
+    bool ticking;
+    struct shm_area *spare;
+    int fd; /* the spare's */
+    struct recorded *processes;
+    struct recorded *program;  /* the first; NULL: it has not claimed an area yet */
+    struct samples *samples;   /* NULL: none asked for */
+    struct switches *switches; /* NULL: the kernel does not tell */
+    char why_not[256];         /* ... because */
+    int64_t begin_ns;          /* CLOCK_MONOTONIC */
+    int64_t claimed_ns;        /* when an area was claimed last */
+    int64_t snapshot_ns;       /* when the snapshot that was asked for is due; 0: none was */
+    bool begun;                /* recording is on, and was not yet */
+    bool stopped;              /* ... not any more */
+    int code;                  /* the worst that happened */
+};
+
+/* False after telling why not. */
+bool recorder_open(struct recorder *r, const struct recorder_options *options);
+
+/* Of a recorded process, with what the recorder knows. */
+void recorder_summarize(const struct recorder *r, const struct recorded *process,
+                        struct collect_summary *summary);
+
+/* The value of the variable SHM_VARIABLE. */
+void recorder_variable(const struct recorder *r, char *text, size_t size);
+
+/* Begins to keep the clocks going: when the program has been forked. False without threads. */
+bool recorder_start(struct recorder *r);
+
+/* In the process that is going to be the program, before it executes it. */
+void recorder_announce(void *recorder);
+
+/* Every few milliseconds: takes and writes what there is, and gives out areas. */
+void recorder_step(struct recorder *r);
+
+/* For how long there will be nothing to do for recorder_step. */
+int64_t recorder_pause_ns(const struct recorder *r);
+
+/* Flight: a snapshot is written soon, when all up to now is there. */
+void recorder_snapshot(struct recorder *r);
+
+/* The program has ended: completes all traces. Returns an exit code. */
+int recorder_finish(struct recorder *r);
+void recorder_close(struct recorder *r);
+
+#endif

@@ -1,0 +1,189 @@
+/* Opening, stepping and closing the collector: see collect.h. */
+#include "collect/collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "collect/state.h"
+
+#define GENERATION_NS 1000000000
+
+struct collect *collect_open(const struct collect_options *options, trail_error *err)
+{
+    struct collect *c = calloc(1, sizeof *c);
+
+    if (!c) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    c->options = *options;
+    if (!c->options.generation_ns)
+        c->options.generation_ns = GENERATION_NS;
+    c->area = options->area;
+    c->ticks = *options->ticks;
+    c->writer = v2_writer_open(options->version, &options->sink, err);
+    if (!c->writer) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void collect_prepare(struct shm_area *area, const struct ticks *ticks, int64_t min_wait_ns,
+                     int64_t hold_ns)
+{
+    area->header.step_ticks = ticks_of_ns(ticks, COLLECT_TICK_NS);
+    area->header.has_counter = ticks->clock.counter;
+    area->header.min_wait_ticks = ticks_of_ns(ticks, (uint64_t)min_wait_ns);
+    area->header.hold_ticks = hold_ns ? ticks_of_ns(ticks, (uint64_t)hold_ns) : 0;
+    area_tick(area, ticks_now(ticks));
+}
+
+void collect_tick(struct collect *c)
+{
+    area_tick(c->area, ticks_now(&c->ticks));
+}
+
+/* So old are switches when they are given to their threads: between two readings of both clocks. */
+#define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
+
+void collect_step(struct collect *c)
+{
+    ticks_step(&c->ticks);
+    descriptors_step(c);
+    feed_all(c, false);
+    oncpu_feed(c, ticks_to_ns(&c->ticks, ticks_now(&c->ticks)) - SWITCH_DELAY_NS);
+    model_run(c);
+}
+
+void collect_next_area(struct collect *c, struct shm_area *area)
+{
+    c->end_ticks = ticks_now(&c->ticks);
+    ticks_step(&c->ticks);
+    feed_all(c, true);
+    oncpu_feed(c, INT64_MAX);
+    model_run(c);
+    model_exec(c);
+    feed_forget(c);
+    descriptors_forget(c);
+    names_forget(c);
+    heap_forget(c);
+    c->serial_base += c->area->header.serials;
+    c->watermark = c->end_ticks;
+    c->image++;
+    area_unmap(c->area);
+    c->area = area;
+}
+
+void collect_cut(struct collect *c)
+{
+    collect_step(c);
+    model_cut(c);
+}
+
+void collect_set_groups(struct collect *c, uint32_t groups)
+{
+    __atomic_store_n(&c->area->header.groups, groups, __ATOMIC_RELAXED);
+}
+
+uint64_t collect_bytes(const struct collect *c)
+{
+    return c->writer ? v2_writer_bytes(c->writer) : 0;
+}
+
+bool collect_finish(struct collect *c, trail_error *err)
+{
+    bool good;
+
+    c->end_ticks = ticks_now(&c->ticks);
+    ticks_step(&c->ticks);
+    feed_all(c, true);
+    oncpu_feed(c, INT64_MAX);
+    model_run(c);
+    model_end(c);
+    good = v2_writer_close(c->writer, err);
+    c->writer = NULL;
+    if (good && c->failed) {
+        *err = c->error;
+        good = false;
+    }
+    return good;
+}
+
+void collect_close(struct collect *c)
+{
+    if (!c)
+        return;
+    if (c->writer)
+        (void)v2_writer_close(c->writer, NULL);
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (thread)
+            thread_free(thread);
+    }
+    while (c->oldest_release) {
+        struct release *release = c->oldest_release;
+        c->oldest_release = release->newer;
+        woken_free(release->woken);
+        free(release);
+    }
+    descriptors_free(c->descriptors);
+    idmap_free(&c->threads);
+    idmap_free(&c->handles);
+    idmap_free(&c->tids);
+    idmap_free(&c->releases);
+    idmap_free(&c->stacks);
+    idmap_free(&c->sites);
+    idmap_free(&c->frames);
+    idmap_free(&c->objects);
+    arena_free(&c->arena);
+    area_unmap(c->area);
+    free(c->switches.at);
+    profile_free(c);
+    free(c->ended);
+    free(c->queue);
+    free(c->heap.moves);
+    free(c->procs);
+    free(c->modules);
+    free(c);
+}
+
+/* MARK: The summary */
+
+static void insert_worst(const struct wait_site *worst[3], const struct wait_site *site)
+{
+    for (size_t i = 0; i < 3; i++) {
+        if (!worst[i] || site->total_ns > worst[i]->total_ns) {
+            for (size_t k = 2; k > i; k--)
+                worst[k] = worst[k - 1];
+            worst[i] = site;
+            return;
+        }
+    }
+}
+
+void collect_summarize(struct collect *c, struct collect_summary *summary)
+{
+    const struct wait_site *worst[3] = {0};
+
+    *summary = c->summary;
+    summary->gcc_openmp = c->gcc_openmp && !c->llvm_openmp;
+    summary->lost_stacks = c->area->header.lost_stacks;
+    summary->lost_threads = c->area->header.lost_threads;
+    summary->lost_samples = c->area->header.lost_samples;
+    for (size_t i = 0; c->sites.slots && i <= c->sites.mask; i++) {
+        const struct wait_site *site = c->sites.slots[i].value;
+        if (site && site->stack && site->count)
+            insert_worst(worst, site);
+    }
+    for (size_t i = 0; i < 3 && worst[i]; i++) {
+        struct collect_wait_place *place = &summary->worst[i];
+        place->total_ns = worst[i]->total_ns;
+        place->longest_ns = worst[i]->longest_ns;
+        place->count = worst[i]->count;
+        place->wait = worst[i]->wait;
+        names_place(c, worst[i]->stack, place->place, sizeof place->place);
+        names_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
+    }
+}

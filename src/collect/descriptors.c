@@ -1,0 +1,287 @@
+/*
+ * Names of descriptors: see descriptors.h.
+ *
+ * The program counts how often each descriptor was closed. A name is good for the count that it was looked up with,
+ * if that is still the same after the look-up. Sockets are found by their inode in the kernel's tables, which are
+ * read as a whole, and the less often, the longer that takes.
+ */
+#include "collect/descriptors.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/intern.h"
+#include "collect/state.h"
+
+#define LOOKUPS_A_STEP 40         /* a step is 10 ms */
+#define GOOD_FOR_NS    1000000000 /* closed without our seeing it: looked at again after this */
+#define TABLES_PAUSE   20         /* the tables are read for a twentieth of the time at most */
+#define MIN_PAUSE_NS   50000000
+#define MAX_SOCKETS    65536
+#define MAX_NAMES      65536
+#define MAX_NAME       240
+#define MAX_UNIX_PATH  108
+
+struct descriptor {
+    uint32_t generation;
+    uint32_t name; /* its number; 0: never looked up */
+    uint64_t looked_ns;
+};
+
+struct descriptors {
+    struct descriptor of[SHM_DESCRIPTORS];
+    struct intern intern;
+    const char **names; /* by number - 1 */
+    size_t name_count, name_room;
+    unsigned lookups; /* that may still be made in this step */
+    /* The kernel's tables of sockets: inode to where its text begins, and one. */
+    struct idmap sockets;
+    char *text;
+    size_t text_count, text_room;
+    uint64_t tables_ns; /* when they may be read again */
+};
+
+static struct descriptors *descriptors_of(struct collect *c)
+{
+    if (!c->descriptors)
+        c->descriptors = calloc(1, sizeof *c->descriptors);
+    return c->descriptors;
+}
+
+void descriptors_step(struct collect *c)
+{
+    if (c->descriptors)
+        c->descriptors->lookups = LOOKUPS_A_STEP;
+}
+
+void descriptors_forget(struct collect *c)
+{
+    if (c->descriptors)
+        memset(c->descriptors->of, 0, sizeof c->descriptors->of);
+}
+
+void descriptors_free(struct descriptors *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->name_count; i++)
+        free((char *)d->names[i]);
+    free(d->names);
+    free(d->text);
+    intern_free(&d->intern);
+    idmap_free(&d->sockets);
+    free(d);
+}
+
+/* The number of a name; 0: there are too many, or there is no memory. */
+static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
+{
+    bool fresh;
+    uint64_t number;
+
+    if (d->name_count >= MAX_NAMES)
+        return 0;
+    if (!GROW(d->names, d->name_room, d->name_count + 1))
+        return 0;
+    number = intern_put(&d->intern, text, size, &fresh);
+    if (number && fresh) {
+        d->names[d->name_count] = strndup(text, size);
+        if (!d->names[d->name_count])
+            return 0;
+        d->name_count++;
+    }
+    return number <= d->name_count ? (uint32_t)number : 0;
+}
+
+/* MARK: Sockets */
+
+static void add_socket(struct descriptors *d, uint64_t inode, const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    if (inode == 0 || d->sockets.count >= MAX_SOCKETS ||
+        !GROW(d->text, d->text_room, d->text_count + size))
+        return;
+    if (idmap_put(&d->sockets, inode, (void *)(uintptr_t)(d->text_count + 1))) {
+        memcpy(d->text + d->text_count, text, size);
+        d->text_count += size;
+    }
+}
+
+/* "0100007F:1F90", or 32 digits: words of the network's order, printed in the machine's. */
+static bool address_text(const char *hex, unsigned port, char *text, size_t size)
+{
+    uint32_t words[4];
+    char host[INET6_ADDRSTRLEN];
+    bool six = strlen(hex) == 32;
+
+    if (!six && strlen(hex) != 8)
+        return false;
+    for (int i = 0; i < (six ? 4 : 1); i++) {
+        char word[9] = {0};
+        memcpy(word, hex + (size_t)8 * (size_t)i, 8);
+        words[i] = (uint32_t)strtoul(word, NULL, 16);
+    }
+    if (six && words[0] == 0 && words[1] == 0 && words[2] == htonl(0xffff)) {
+        words[0] = words[3];
+        six = false;
+    }
+    if (!inet_ntop(six ? AF_INET6 : AF_INET, words, host, sizeof host))
+        return false;
+    snprintf(text, size, six ? "[%s]:%u" : "%s:%u", host, port);
+    return true;
+}
+
+/* A line of tcp, tcp6, udp or udp6: the peer, or its own address if it has none. */
+static void read_inet(struct descriptors *d, const char *line)
+{
+    char local[33], remote[33], text[64];
+    unsigned local_port, remote_port;
+    uint64_t inode;
+
+    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
+               local, &local_port, remote, &remote_port, &inode) != 5)
+        return;
+    if (remote_port != 0 ? address_text(remote, remote_port, text, sizeof text)
+                         : address_text(local, local_port, text, sizeof text))
+        add_socket(d, inode, text);
+}
+
+/* A line of unix: those that have a name. */
+static void read_unix(struct descriptors *d, const char *line)
+{
+    char path[MAX_UNIX_PATH + 1], text[MAX_UNIX_PATH + 8];
+    uint64_t inode;
+
+    if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %*x %" SCNu64 " %108[^\n]", &inode, path) != 2)
+        return;
+    snprintf(text, sizeof text, "unix:%s", path);
+    add_socket(d, inode, text);
+}
+
+static void read_table(struct descriptors *d, int pid, const char *name)
+{
+    char path[64], line[512];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/net/%s", pid, name);
+    file = fopen(path, "re");
+    if (!file)
+        return;
+    /* The first line is the columns' names. */
+    for (unsigned i = 0; i <= MAX_SOCKETS && fgets(line, sizeof line, file); i++) {
+        if (i == 0)
+            continue;
+        if (strcmp(name, "unix") == 0)
+            read_unix(d, line);
+        else
+            read_inet(d, line);
+    }
+    fclose(file);
+}
+
+static void read_tables(struct descriptors *d, int pid)
+{
+    static const char *const names[] = {"tcp", "tcp6", "udp", "udp6", "unix"};
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC), end, pause;
+
+    if (begin < d->tables_ns)
+        return;
+    idmap_clear(&d->sockets);
+    d->text_count = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        read_table(d, pid, names[i]);
+    end = clock_ns(CLOCK_MONOTONIC);
+    pause = (end - begin) * TABLES_PAUSE;
+    d->tables_ns = end + (pause > MIN_PAUSE_NS ? pause : MIN_PAUSE_NS);
+}
+
+static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
+{
+    uintptr_t at = (uintptr_t)idmap_find(&d->sockets, inode);
+
+    if (!at) {
+        read_tables(d, pid);
+        at = (uintptr_t)idmap_find(&d->sockets, inode);
+    }
+    return at ? d->text + at - 1 : NULL;
+}
+
+/* MARK: Looking up */
+
+/* Paths come from the program: a name is a line of limited length. A long one keeps its end. */
+static uint32_t keep_name(struct descriptors *d, const char *text)
+{
+    char name[MAX_NAME + 1];
+    size_t size = strlen(text), skipped = size > MAX_NAME ? size - MAX_NAME : 0;
+
+    snprintf(name, sizeof name, "%s", text + skipped);
+    if (skipped)
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): over its beginning. */
+        memcpy(name, "...", 3);
+    for (char *at = name; *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
+    }
+    return number_of(d, name, strlen(name));
+}
+
+/* The number of its name; *settled: it will not be found out better. */
+static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settled)
+{
+    char path[64], target[4096];
+    ssize_t size;
+    uint64_t inode;
+    const char *text = target;
+
+    *settled = true;
+    snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, fd);
+    size = readlink(path, target, sizeof target - 1);
+    if (size <= 0)
+        return 0;
+    target[size] = '\0';
+    if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1) {
+        const char *found = socket_text(d, pid, inode);
+        *settled = found != NULL;
+        text = found ? found : target;
+    } else if (strncmp(target, "anon_inode:", 11) == 0) {
+        text = target + 11;
+    }
+    return keep_name(d, text);
+}
+
+static bool is_same(const struct collect *c, unsigned fd, uint32_t generation)
+{
+    return __atomic_load_n(&c->area->generations[fd], __ATOMIC_ACQUIRE) == generation;
+}
+
+const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t generation)
+{
+    struct descriptors *d = descriptors_of(c);
+    struct descriptor *of;
+    unsigned fd = detail - 1;
+    uint64_t now;
+    bool known, settled;
+
+    if (!d || detail == 0 || detail > SHM_DESCRIPTORS)
+        return NULL;
+    of = &d->of[fd];
+    known = of->name != 0 && of->generation == generation;
+    now = clock_ns(CLOCK_MONOTONIC);
+    if (is_same(c, fd, generation) && d->lookups > 0 &&
+        (!known || now - of->looked_ns >= GOOD_FOR_NS)) {
+        uint32_t name;
+        d->lookups--;
+        name = look_up(d, c->options.pid, fd, &settled);
+        if (!is_same(c, fd, generation))
+            return known ? d->names[of->name - 1] : NULL;
+        *of = (struct descriptor){generation, name, settled ? now : 0};
+        known = name != 0;
+    }
+    return known ? d->names[of->name - 1] : NULL;
+}

@@ -1,0 +1,118 @@
+/*
+ * The live heap over time: what the threads' counters moved by, and when. Most moves are found by looking at the
+ * counters in each step; quick and large ones come as records, with their exact times. They are sorted together,
+ * and written between the ops of their time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "collect/state.h"
+
+/* Less is not written: nor a thousandth of what there is. */
+#define LEAST_BYTES 1024
+
+static void add_move(struct collect *c, uint64_t time, int64_t bytes)
+{
+    struct heap *heap = &c->heap;
+
+    if (!GROW(heap->moves, heap->room, heap->count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    heap->moves[heap->count++] = (struct heap_move){time, bytes};
+    c->summary.has_heap = true;
+}
+
+void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes)
+{
+    if (bytes != thread->heap)
+        add_move(c, time, (int64_t)((uint64_t)bytes - (uint64_t)thread->heap));
+    thread->heap = bytes;
+}
+
+static int64_t heap_of(const struct collect *c, const struct thread *thread)
+{
+    return __atomic_load_n(&c->area->threads[thread->slot].heap, __ATOMIC_RELAXED);
+}
+
+void heap_look(struct collect *c, struct thread *thread)
+{
+    struct area_open open;
+
+    if (heap_of(c, thread) == thread->heap)
+        return;
+    /* Who is in a call has not allocated since, but what the C library does for itself. */
+    if (!area_open_call(c->area, thread->slot, &open))
+        open.time = ticks_now(&c->ticks);
+    heap_take(c, thread, open.time, heap_of(c, thread));
+}
+
+void heap_look_at_rest(struct collect *c)
+{
+    int64_t rest = __atomic_load_n(&c->area->header.heap_rest, __ATOMIC_RELAXED);
+
+    /* What is there first was there at the beginning. */
+    if (rest != c->heap.rest)
+        add_move(c, c->heap.rest ? ticks_now(&c->ticks) : 0,
+                 (int64_t)((uint64_t)rest - (uint64_t)c->heap.rest));
+    c->heap.rest = rest;
+}
+
+void heap_keep(struct collect *c, const struct thread *thread)
+{
+    /* Pairs with the load in before_fork, preload/area.c. */
+    (void)__atomic_add_fetch(&c->area->header.heap_ended, heap_of(c, thread), __ATOMIC_RELAXED);
+}
+
+static int by_time(const void *a_, const void *b_)
+{
+    const struct heap_move *a = a_, *b = b_;
+    return a->time < b->time ? -1 : a->time > b->time;
+}
+
+void heap_sort(struct collect *c)
+{
+    struct heap *heap = &c->heap;
+
+    if (heap->count == 0)
+        return;
+    heap->count -= heap->first;
+    memmove(heap->moves, heap->moves + heap->first, heap->count * sizeof heap->moves[0]);
+    heap->first = 0;
+    qsort(heap->moves, heap->count, sizeof heap->moves[0], by_time);
+}
+
+static bool is_worth_telling(const struct heap *heap)
+{
+    int64_t least = heap->told / 1024 > LEAST_BYTES ? heap->told / 1024 : LEAST_BYTES;
+
+    return heap->told < 0 || heap->live - heap->told >= least || heap->told - heap->live >= least;
+}
+
+bool heap_next(struct collect *c, uint64_t before, uint64_t *time)
+{
+    struct heap *heap = &c->heap;
+    bool tell = heap->told < 0 && heap->live > 0;
+
+    for (*time = 0; !tell && heap->first < heap->count && heap->moves[heap->first].time < before;) {
+        const struct heap_move *move = &heap->moves[heap->first++];
+        *time = move->time;
+        heap->live = (int64_t)((uint64_t)heap->live + (uint64_t)move->bytes);
+        tell = is_worth_telling(heap);
+    }
+    if (heap->first == heap->count)
+        heap->first = heap->count = 0;
+    if (tell)
+        heap->told = heap->live > 0 ? heap->live : 0;
+    if (tell && heap->told > c->summary.heap_peak)
+        c->summary.heap_peak = heap->told;
+    return tell;
+}
+
+void heap_forget(struct collect *c)
+{
+    c->heap.first = c->heap.count = 0;
+    c->heap.rest = c->heap.live = 0;
+    c->heap.told = -1;
+}

@@ -1,0 +1,443 @@
+/*
+ * From ops to events: all ops in order of time, and what they mean for goroutines, Ps and Ms (§6.5).
+ *
+ * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread that runs has
+ * the lowest one that was free when it began, and gives it back when it blocks; so the Ps show how parallel
+ * the program is. Ps have no queues: who was let in is runnable until it runs again.
+ *
+ * Where the kernel tells when threads were on a CPU (oncpu.h), a wait begins with its call if that slept at all, and
+ * ends when the thread is put on a CPU for the last time before the call's end; who is preempted is runnable.
+ *
+ * Only this, ops.c and states.c know states, so that whatever the records say, the trace does not contradict itself: an op
+ * that does not fit the state of its thread changes the state first, or is dropped.
+ */
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "collect/model.h"
+
+#define GENERATION_BYTES (8u << 20)
+
+/* MARK: Switches */
+
+/* Preempted for less is not shown. */
+#define MIN_PREEMPTED_NS 10000
+
+/* How long the thread stays off its CPU, which it has just left. */
+static int64_t off_for(const struct collect *c, const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+
+    if (o->count == 0 || o->at[o->first].kind != SWITCH_IN)
+        return INT64_MAX;
+    return ticks_to_ns(&c->ticks, o->at[o->first].time) - ticks_to_ns(&c->ticks, o->off_time);
+}
+
+/* In a page fault, in malloc's lock, in a call that nobody wraps. */
+static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
+{
+    const struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
+
+    if (off_for(c, thread) >= ticks_to_span(&c->ticks, c->area->header.min_wait_ticks))
+        op_block(c, thread, &op, ns);
+    else
+        thread->oncpu.off_since = ns;
+}
+
+static void preempted(struct collect *c, struct thread *thread, int64_t ns)
+{
+    thread->oncpu.preempted = true;
+    if (off_for(c, thread) < MIN_PREEMPTED_NS) {
+        thread->oncpu.off_since = ns;
+        return;
+    }
+    EVENT(c, thread, ns, V2_GoStop, names_string(c, "preempted"), 0);
+    state_give_proc(c, thread, ns);
+    state_enter(c, thread, G_RUNNABLE, ns);
+}
+
+static void switched_out(struct collect *c, struct thread *thread, const struct cpu_switch *sw,
+                         int64_t ns)
+{
+    thread->oncpu.off = true;
+    thread->oncpu.off_time = sw->time;
+    thread->oncpu.preempted = false;
+    state_end_moment(&thread->oncpu, ns);
+    if (thread->state != G_RUNNING)
+        return;
+    if (sw->kind == SWITCH_PREEMPTED)
+        preempted(c, thread, ns);
+    else if (thread->in_call)
+        op_block(c, thread, &thread->call, ns);
+    else
+        out_elsewhere(c, thread, ns);
+}
+
+/* It was off for so short a time that nothing was written. */
+static void count_moment_off(struct collect *c, struct thread *thread, int64_t ns)
+{
+    int64_t off = ns - thread->oncpu.off_since;
+
+    if (thread->oncpu.off_since < 0)
+        return;
+    thread->oncpu.off_since = -1;
+    c->summary.running_ns -= off;
+    if (thread->oncpu.preempted)
+        c->summary.ready_ns += off;
+    else
+        c->summary.wait_ns[thread->in_call ? thread->call.wait : SHM_KERNEL] += off;
+}
+
+/* So long before its end nobody who lets somebody into a call is looked for any more. */
+#define LET_IN_NS 100000
+
+/*
+ * In a call that goes on: until its end what the thread does on a CPU is not shown, be it to find that it has to
+ * wait once more. It goes on when it was put on a CPU for the last time before; but if nobody has let it in yet, as
+ * who was woken for one semaphore's post may take the next one, when somebody does, or at the end.
+ */
+static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
+{
+    const struct op *wake = oncpu_wake(thread);
+
+    if (!thread->in_call || (thread->state == G_RUNNABLE && thread->oncpu.preempted))
+        return false;
+    if (thread->state == G_WAITING && wake && ticks_to_ns(&c->ticks, wake->time) - ns < LET_IN_NS)
+        return true;
+    return wait_is_spinning(thread->wait) || !oncpu_is_wake(thread);
+}
+
+static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
+{
+    thread->oncpu.off = false;
+    if (thread->state == G_NONE || thread->state == G_DEAD)
+        return;
+    if (thread->state == G_RUNNING)
+        count_moment_off(c, thread, ns);
+    else if (is_moment(c, thread, ns))
+        thread->oncpu.on_since = ns;
+    else
+        op_go_on(c, thread, thread->in_call ? oncpu_wake(thread) : NULL, ns);
+}
+
+/* From here on what its records say counts: whether it is in a call that blocked. */
+static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
+{
+    thread->oncpu.off = false;
+    thread->oncpu.off_since = -1;
+    state_end_moment(&thread->oncpu, ns);
+    if (thread->state == G_RUNNING && thread->in_call)
+        op_block(c, thread, &thread->call, ns);
+}
+
+static void do_switch(struct collect *c, struct thread *thread, const struct cpu_switch *sw,
+                      int64_t ns)
+{
+    switch (sw->kind) {
+    case SWITCH_IN:
+        switched_in(c, thread, ns);
+        break;
+    case SWITCH_OUT:
+    case SWITCH_PREEMPTED:
+        switched_out(c, thread, sw, ns);
+        break;
+    case SWITCH_EXIT:
+        /* Who was killed in the midst of a wait is left there. */
+        if (thread->state == G_RUNNING && !thread->in_call && thread->ops_count == 0)
+            op_exit(c, thread, ns);
+        break;
+    case SWITCH_LOST:
+        lose_track(c, thread, ns);
+        break;
+    case SWITCH_FOUND:
+        break;
+    }
+}
+
+/* MARK: Generations */
+
+/* In each generation all that lives is told first. */
+static void tell_statuses(struct collect *c, struct thread *teller, int64_t ns)
+{
+    for (size_t i = 0; i < c->proc_count; i++) {
+        c->procs[i].seq = 0;
+        if (!c->procs[i].running && c->procs[i].known)
+            EVENT(c, teller, ns, V2_ProcStatus, i, V2_PROC_IDLE);
+    }
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (!thread || thread->state == G_NONE || thread->state == G_DEAD)
+            continue;
+        thread->g_seq = 0;
+        if (thread->state == G_RUNNING) {
+            EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->proc, V2_PROC_RUNNING);
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(thread), V2_GO_RUNNING);
+        } else if (thread->state == G_SYSCALL) {
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(thread), V2_GO_SYSCALL);
+        } else {
+            EVENT(c, teller, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
+                  thread->state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
+        }
+    }
+}
+
+static int64_t wall_of(int64_t ns)
+{
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    return (int64_t)clock_ns(CLOCK_REALTIME) - (now - ns);
+}
+
+static void next_generation(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (c->begun)
+        (void)v2_writer_end(c->writer);
+    else
+        c->begin_ns = ns;
+    if (c->options.generation)
+        c->options.generation(c->options.generation_context, ns);
+    int64_t wall_ns = wall_of(ns);
+    (void)v2_writer_begin(c->writer, ns, wall_ns);
+    names_modules(c);
+    names_clock(c, ns, wall_ns);
+    (void)names_string(c,
+                       c->options.switches ? "trail.readiness kernel" : "trail.readiness inferred");
+    c->generation_ns = ns;
+    c->heap.told = -1;
+    if (c->begun)
+        tell_statuses(c, thread, ns);
+    c->begun = true;
+    c->new_generation = false;
+}
+
+/* MARK: The merge: a heap of threads by the time of what is next of them */
+
+static bool is_before(const struct thread *a, const struct thread *b)
+{
+    uint64_t ta = oncpu_next_time(a), tb = oncpu_next_time(b);
+    return ta != tb ? ta < tb : a->serial < b->serial;
+}
+
+static void queue_down(struct collect *c, size_t i, struct thread *thread)
+{
+    size_t child;
+
+    while ((child = 2 * i + 1) < c->queue_count) {
+        if (child + 1 < c->queue_count && is_before(c->queue[child + 1], c->queue[child]))
+            child++;
+        if (!is_before(c->queue[child], thread))
+            break;
+        c->queue[i] = c->queue[child];
+        i = child;
+    }
+    c->queue[i] = thread;
+}
+
+static void queue_build(struct collect *c)
+{
+    c->queue_count = 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(c->queue, c->queue_room, c->threads.count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (thread && oncpu_has_next(thread))
+            c->queue[c->queue_count++] = thread;
+    }
+    for (size_t i = c->queue_count; i-- > 0;)
+        queue_down(c, i, c->queue[i]);
+}
+
+/* The thread at the top has nothing more, or later. */
+static void queue_advance(struct collect *c)
+{
+    struct thread *thread = c->queue[0];
+
+    if (!oncpu_has_next(thread)) {
+        thread = c->queue[--c->queue_count];
+        if (!c->queue_count)
+            return;
+    }
+    queue_down(c, 0, thread);
+}
+
+static bool is_full(struct collect *c, int64_t ns)
+{
+    return c->new_generation || ns - c->generation_ns >= c->options.generation_ns ||
+           v2_writer_bytes(c->writer) - c->generation_bytes >= GENERATION_BYTES;
+}
+
+static struct op take_op(struct thread *thread)
+{
+    struct op op = thread->ops[thread->ops_first];
+
+    thread->ops_first = (thread->ops_first + 1) % thread->ops_room;
+    thread->ops_count--;
+    thread->ops_written++;
+    return op;
+}
+
+static struct cpu_switch take_switch(struct thread *thread)
+{
+    thread->oncpu.count--;
+    return thread->oncpu.at[thread->oncpu.first++];
+}
+
+/* What is next of a thread, at `ns`. */
+static void do_next(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (oncpu_is_next(c, thread)) {
+        struct cpu_switch sw = take_switch(thread);
+        if (c->begun)
+            do_switch(c, thread, &sw, ns);
+    } else {
+        struct op op;
+        /* What it does it does on a CPU, though the switch be lost; in a call it may be its signal handler. */
+        if (!oncpu_is_told_by_others(thread)) {
+            thread->oncpu.off = false;
+            if (thread->state == G_RUNNABLE && !thread->in_call)
+                state_run(c, thread, ns);
+        }
+        op = take_op(thread);
+        op_do(c, thread, &op, ns);
+    }
+}
+
+/*
+ * The time of what comes next. No two threads' events have the same: of Ms whose next events have equal times
+ * Go's readers may try one twice and another never, and call the trace broken.
+ */
+static int64_t next_ns(struct collect *c, uint64_t ticks)
+{
+    int64_t ns = ticks_to_ns(&c->ticks, ticks);
+
+    c->last_ns = ns > c->last_ns ? ns : c->last_ns + 1;
+    return c->last_ns;
+}
+
+/* What was sampled before: what its thread, and P, are now. */
+static void write_samples(struct collect *c, int64_t before_ns)
+{
+    struct pending_sample sample;
+
+    while (profile_next(c, before_ns, &sample)) {
+        const struct thread *thread = idmap_find(&c->tids, sample.tid);
+        if (c->begun && thread && thread->state != G_NONE && thread->state != G_DEAD) {
+            (void)v2_writer_sample(
+                c->writer, sample.ns > c->generation_ns ? sample.ns : c->generation_ns,
+                state_m(thread), thread->proc < 0 ? V2_NO_PROC : (uint64_t)thread->proc,
+                thread->serial, names_pcs(c, sample.pcs, sample.count));
+            c->summary.samples++;
+        }
+        free(sample.pcs);
+    }
+}
+
+/* On a P, as Go has it: of who runs, or else `teller`, for the moment. */
+static void tell_heap(struct collect *c, struct thread *teller, int64_t ns)
+{
+    size_t i = 0;
+
+    while (i < c->proc_count && !c->procs[i].running)
+        i++;
+    if (i < c->proc_count) {
+        EVENT(c, c->procs[i].running, ns, V2_HeapAlloc, (uint64_t)c->heap.told);
+        return;
+    }
+    state_take_proc(c, teller, ns);
+    EVENT(c, teller, ns, V2_HeapAlloc, (uint64_t)c->heap.told);
+    state_give_proc(c, teller, ns);
+}
+
+/* What the heap was before the op that comes next, of `teller`. Before the first generation nothing is told. */
+static void write_heap(struct collect *c, struct thread *teller, uint64_t before)
+{
+    uint64_t time;
+
+    while (heap_next(c, before, &time)) {
+        if (c->begun)
+            tell_heap(c, teller, next_ns(c, time));
+    }
+}
+
+void model_run(struct collect *c)
+{
+    queue_build(c);
+    while (!c->failed && c->queue_count && oncpu_next_time(c->queue[0]) < c->watermark) {
+        struct thread *thread = c->queue[0];
+        int64_t ns;
+        write_heap(c, thread, oncpu_next_time(thread));
+        ns = next_ns(c, oncpu_next_time(thread));
+        write_samples(c, ns);
+        if (c->begun ? is_full(c, ns) : !oncpu_is_next(c, thread)) {
+            next_generation(c, thread, ns);
+            c->generation_bytes = v2_writer_bytes(c->writer);
+        }
+        do_next(c, thread, ns);
+        queue_advance(c);
+    }
+    write_samples(c, c->watermark == UINT64_MAX ? INT64_MAX : ticks_to_ns(&c->ticks, c->watermark));
+    threads_sweep(c);
+}
+
+void model_cut(struct collect *c)
+{
+    for (size_t i = 0; c->begun && c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (thread && thread->state != G_NONE && thread->state != G_DEAD) {
+            next_generation(c, thread, c->last_ns);
+            c->generation_bytes = v2_writer_bytes(c->writer);
+            return;
+        }
+    }
+}
+
+static void end_thread(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (thread->state == G_NONE || thread->state == G_DEAD)
+        return;
+    state_run(c, thread, ns);
+    op_exit(c, thread, ns);
+}
+
+void model_exec(struct collect *c)
+{
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (thread) {
+            thread->ended = true;
+            end_thread(c, thread, next_ns(c, c->end_ticks));
+        }
+    }
+    threads_sweep(c);
+    c->new_generation = true;
+}
+
+/* What lives at the end has spent its time as well. The trace ends when the program did. */
+void model_end(struct collect *c)
+{
+    struct thread *last = NULL;
+    int64_t end;
+
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (!thread || thread->state == G_NONE || thread->state == G_DEAD)
+            continue;
+        last = thread;
+        end = next_ns(c, c->end_ticks);
+        state_enter(c, thread, thread->state, end);
+        if (thread->state == G_RUNNING) {
+            state_event(c, thread, end, V2_GoDestroy, 0, NULL);
+            state_give_proc(c, thread, end);
+        }
+    }
+    if (last)
+        write_heap(c, last, UINT64_MAX);
+    end = next_ns(c, c->end_ticks);
+    if (last && last->proc < 0) {
+        state_take_proc(c, last, end);
+        state_give_proc(c, last, end);
+    }
+    c->summary.wall_ns = c->begun ? end - c->begin_ns : 0;
+}

@@ -1,0 +1,644 @@
+/*
+ * From PCs to frames: the module map of the program, and whoever resolves addresses of its files. A PC is
+ * resolved once; a stack is made once a generation.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "collect/maps.h"
+#include "collect/state.h"
+
+/* Frames that something was inlined into have numbers where no code can be (see trail_symbolize). */
+#define FIRST_NUMBER (UINT64_C(1) << 48)
+
+/* The kernel is asked for new libraries so often at most. */
+#define MAPS_APART_NS 20000000
+
+/* The frames that a PC stands for, innermost first. */
+struct named_pc {
+    size_t count;
+    bool preload, openmp;
+    struct v2_frame frames[];
+};
+
+static trail_string keep(struct collect *c, trail_string text)
+{
+    char *copy = arena_copy(&c->arena, text.data, text.size);
+
+    if (!copy)
+        collect_no_memory(c);
+    return (trail_string){copy, copy ? text.size : 0};
+}
+
+static trail_string text_of(const char *text)
+{
+    return (trail_string){text, strlen(text)};
+}
+
+uint64_t names_string(struct collect *c, const char *text)
+{
+    return v2_writer_string(c->writer, text_of(text));
+}
+
+/* MARK: Modules */
+
+static void look_at_name(struct collect *c, struct module *module, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    module->preload = strstr(name, "libtrail-preload.so") || strstr(name, "libtrail-heap.so") ||
+                      strstr(name, "libtrail-record.so") || strstr(name, "libtrail-ompt.so");
+    module->openmp = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp5", 8) == 0;
+    c->llvm_openmp |= module->openmp;
+    c->gcc_openmp |= strncmp(name, "libgomp", 7) == 0;
+}
+
+static bool read_module(struct collect *c, char *line)
+{
+    struct module module = {0};
+    char id[2 * 40 + 1], word[9];
+    int path = 0;
+
+    if (sscanf(line,
+               "trail.%8s start=0x%" SCNx64 " end=0x%" SCNx64 " bias=0x%" SCNx64
+               " build-id=%80s path=%n",
+               word, &module.map.start, &module.map.end, &module.map.bias, id, &path) != 5 ||
+        path == 0 || line[path] == '\0')
+        return false;
+    module.map.path = keep(c, text_of(line + path));
+    module.map.build_id = keep(c, text_of(strcmp(id, "-") == 0 ? "" : id));
+    module.gone = strcmp(word, "unloaded") == 0;
+    look_at_name(c, &module, line + path);
+    if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
+        collect_no_memory(c);
+        return false;
+    }
+    c->modules[c->module_count++] = module;
+    return true;
+}
+
+/* Reads the lines of the area, if they are others than before. They may change meanwhile: next time, then. */
+static void read_modules(struct collect *c)
+{
+    const struct shm_header *header = &c->area->header;
+    uint32_t version = __atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE);
+    uint32_t used = __atomic_load_n(&header->modules_used, __ATOMIC_ACQUIRE);
+    char *text, *rest, *line;
+
+    if (version == c->modules_version || version % 2 || used > SHM_MODULES_SIZE)
+        return;
+    text = malloc(used + 1);
+    if (!text) {
+        collect_no_memory(c);
+        return;
+    }
+    memcpy(text, c->area->modules, used);
+    text[used] = '\0';
+    if (__atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE) == version) {
+        c->module_count = 0;
+        for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
+            (void)read_module(c, line);
+        c->modules_version = version;
+    }
+    free(text);
+}
+
+enum presence { LOADED, UNLOADED };
+
+static const struct module *module_at(const struct collect *c, uint64_t pc, enum presence presence)
+{
+    for (size_t i = 0; i < c->module_count; i++) {
+        if (pc >= c->modules[i].map.start && pc < c->modules[i].map.end &&
+            c->modules[i].gone == (presence == UNLOADED))
+            return &c->modules[i];
+    }
+    return NULL;
+}
+
+/* A library that the program has loaded meanwhile. */
+static void add_map(const trail_module *map, void *context)
+{
+    struct collect *c = context;
+    struct module *module;
+
+    if (module_at(c, map->start, LOADED))
+        return;
+    if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    module = &c->modules[c->module_count++];
+    *module =
+        (struct module){.map = {map->start, map->end, map->bias, {NULL, 0}, keep(c, map->path)}};
+    if (module->map.path.data)
+        look_at_name(c, module, module->map.path.data);
+}
+
+static const struct module *find_module(struct collect *c, uint64_t pc)
+{
+    const struct module *module;
+    uint64_t now;
+    bool gone;
+
+    read_modules(c);
+    module = module_at(c, pc, LOADED);
+    if (module)
+        return module;
+    now = clock_ns(CLOCK_MONOTONIC);
+    gone = module_at(c, pc, UNLOADED) != NULL;
+    if (now - c->maps_ns < MAPS_APART_NS && !gone)
+        return NULL;
+    /* What was unloaded may have made room for another one. */
+    c->maps_ns = now;
+    maps_each(c->options.pid, add_map, c);
+    module = module_at(c, pc, LOADED);
+    return module ? module : module_at(c, pc, UNLOADED);
+}
+
+/* The module in whose file the variable would be: that which begins last before it. */
+static const struct module *data_module(const struct collect *c, uint64_t address)
+{
+    const struct module *found = NULL;
+
+    for (size_t i = 0; i < c->module_count; i++) {
+        const trail_module *map = &c->modules[i].map;
+        if (!c->modules[i].gone && map->bias <= address && (!found || map->bias > found->map.bias))
+            found = &c->modules[i];
+    }
+    return found;
+}
+
+const trail_module *names_module(struct collect *c, uint64_t pc)
+{
+    const struct module *module = find_module(c, pc);
+    return module ? &module->map : NULL;
+}
+
+/* Something else lies where it was, or a part of it. */
+static bool is_replaced(const struct collect *c, const struct module *module)
+{
+    for (size_t i = 0; module->gone && i < c->module_count; i++) {
+        const struct module *other = &c->modules[i];
+        if ((!other->gone || other < module) && other->map.start < module->map.end &&
+            module->map.start < other->map.end)
+            return true;
+    }
+    return false;
+}
+
+void names_modules(struct collect *c)
+{
+    read_modules(c);
+    for (size_t i = 0; i < c->module_count; i++) {
+        const trail_module *map = &c->modules[i].map;
+        char line[V2_MAX_STRING + 1];
+        int size;
+        if (is_replaced(c, &c->modules[i]))
+            continue;
+        size = snprintf(
+            line, sizeof line,
+            "trail.module start=0x%" PRIx64 " end=0x%" PRIx64 " bias=0x%" PRIx64
+            " build-id=%.*s path=%.*s",
+            map->start, map->end, map->bias, map->build_id.size ? (int)map->build_id.size : 1,
+            map->build_id.size ? map->build_id.data : "-", (int)map->path.size, map->path.data);
+        if (size > 0 && (size_t)size < sizeof line)
+            v2_writer_note(c->writer, (trail_string){line, (size_t)size});
+    }
+}
+
+void names_clock(struct collect *c, int64_t ns, int64_t wall_ns)
+{
+    const int64_t second = 1000000000;
+    char line[96];
+    int size =
+        snprintf(line, sizeof line, "trail.clock mono=%" PRId64 " wall=%" PRId64 ".%09" PRId64, ns,
+                 wall_ns / second, wall_ns % second);
+    if (c->options.version < 25 && size > 0 && (size_t)size < sizeof line)
+        v2_writer_note(c->writer, (trail_string){line, (size_t)size});
+}
+
+/* MARK: PCs */
+
+/* A name for code that nobody has one for: the file's name and the offset in it. */
+static trail_string stand_in(struct collect *c, const struct module *module, uint64_t pc)
+{
+    const char *path, *slash;
+    char text[300];
+    size_t size;
+
+    if (!module)
+        return (trail_string){NULL, 0};
+    path = module->map.path.data;
+    size = module->map.path.size;
+    slash = size ? memrchr(path, '/', size) : NULL;
+    if (slash) {
+        size -= (size_t)(slash + 1 - path);
+        path = slash + 1;
+    }
+    snprintf(text, sizeof text, "%.*s+0x%" PRIx64, size < 255 ? (int)size : 255, path,
+             pc - 1 - module->map.bias);
+    return keep(c, text_of(text));
+}
+
+/* Makes frames of what the resolver knows; one without names if it knows nothing. */
+static struct named_pc *resolve(struct collect *c, uint64_t pc)
+{
+    const struct module *module = find_module(c, pc);
+    const trail_symbol *symbols = NULL;
+    struct named_pc *named;
+    size_t count = 0;
+
+    if (module && c->options.resolve)
+        count = c->options.resolve(c->options.resolve_context, &module->map,
+                                   pc - 1 - module->map.bias, &symbols);
+    named = arena_alloc(&c->arena, sizeof *named + (count + 1) * sizeof named->frames[0]);
+    if (!named || !idmap_put(&c->frames, pc, named)) {
+        collect_no_memory(c);
+        return NULL;
+    }
+    named->preload = module && module->preload;
+    named->openmp = module && module->openmp;
+    named->count = count ? count : 1;
+    named->frames[0] = (struct v2_frame){.pc = pc, .function = stand_in(c, module, pc)};
+    for (size_t i = 0; i < count; i++)
+        named->frames[i] = (struct v2_frame){.pc = i ? FIRST_NUMBER + c->next_frame++ : pc,
+                                             .function = keep(c, symbols[i].function),
+                                             .file = keep(c, symbols[i].file),
+                                             .line = symbols[i].line};
+    return named;
+}
+
+static const struct named_pc *named_pc(struct collect *c, uint64_t pc)
+{
+    struct named_pc *named = idmap_find(&c->frames, pc);
+    return named ? named : resolve(c, pc);
+}
+
+void names_forget(struct collect *c)
+{
+    idmap_clear(&c->frames);
+    idmap_clear(&c->objects);
+    c->module_count = 0;
+    c->modules_version = 0;
+}
+
+/* MARK: Stacks */
+
+static size_t add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, size_t count)
+{
+    const struct named_pc *named = named_pc(c, pc);
+
+    if (!named || named->preload)
+        return count;
+    for (size_t i = 0; i < named->count && count < V2_MAX_FRAMES; i++)
+        frames[count++] = named->frames[i];
+    return count;
+}
+
+/* Whether a frame is of what the program calls to have its work done by several threads, or of ourselves. */
+static bool is_runtime(struct collect *c, uint64_t pc)
+{
+    const struct named_pc *named = named_pc(c, pc);
+    return named && (named->preload || named->openmp);
+}
+
+/* Where the stack begins that is shown: in OpenMP itself only if there is nothing else. */
+static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && is_runtime(c, pcs[i]))
+        i++;
+    return i < n ? i : 0;
+}
+
+/* The frames of a stack in the arena. */
+static struct named_stack *make_stack(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = arena_alloc(&c->arena, sizeof *stack);
+    struct v2_frame frames[V2_MAX_FRAMES];
+    const uint64_t *pcs = NULL;
+    size_t count = 0, n = 0;
+
+    if (key >> 32 == c->image)
+        n = area_stack(c->area, (uint32_t)key, &pcs);
+
+    for (size_t i = innermost(c, pcs, n); i < n; i++)
+        count = add_frames(c, pcs[i], frames, count);
+    if (!stack || !idmap_put(&c->stacks, key, stack)) {
+        collect_no_memory(c);
+        return NULL;
+    }
+    *stack = (struct named_stack){.count = count};
+    stack->frames = arena_alloc(&c->arena, count * sizeof frames[0] + 1);
+    if (!stack->frames) {
+        collect_no_memory(c);
+        stack->count = 0;
+    } else {
+        memcpy(stack->frames, frames, count * sizeof frames[0]);
+    }
+    c->summary.stacks++;
+    return stack;
+}
+
+static struct named_stack *named_stack(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = idmap_find(&c->stacks, key);
+    return stack ? stack : make_stack(c, key);
+}
+
+/* The trace's ID of a stack of the area; of a single PC where there is no stack; 0 for neither. */
+uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
+{
+    struct named_stack *stack;
+    struct v2_frame frames[V2_MAX_FRAMES];
+
+    if (key == 0)
+        return pc ? v2_writer_stack(c->writer, frames, add_frames(c, pc, frames, 0)) : 0;
+    stack = named_stack(c, key);
+    if (!stack)
+        return 0;
+    if (stack->generation != v2_writer_generation(c->writer)) {
+        stack->id = v2_writer_stack(c->writer, stack->frames, stack->count);
+        stack->generation = v2_writer_generation(c->writer);
+    }
+    return stack->id;
+}
+
+uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
+{
+    struct v2_frame frames[V2_MAX_FRAMES];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n = add_frames(c, pcs[i], frames, n);
+    return n ? v2_writer_stack(c->writer, frames, n) : 0;
+}
+
+/* MARK: Objects */
+
+/* A variable's name; false: the address instead. */
+static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
+{
+    const struct module *module;
+
+    read_modules(c);
+    module = data_module(c, address);
+    if (module && c->options.object &&
+        c->options.object(c->options.resolve_context, &module->map, address - module->map.bias,
+                          text, size))
+        return true;
+    snprintf(text, size, "0x%" PRIx64, address);
+    return false;
+}
+
+static const char *keep_object(struct collect *c, uint64_t address, const char *text)
+{
+    char *name = arena_copy(&c->arena, text, strlen(text));
+    if (!name || !idmap_put(&c->objects, address, name)) {
+        collect_no_memory(c);
+        return "";
+    }
+    return name;
+}
+
+const char *names_object(struct collect *c, uint64_t address)
+{
+    const char *known = idmap_find(&c->objects, address);
+    char text[256];
+
+    if (known)
+        return known;
+    (void)object_text(c, address, text, sizeof text);
+    return keep_object(c, address, text);
+}
+
+void names_forget_object(struct collect *c, uint64_t address)
+{
+    (void)idmap_remove(&c->objects, address);
+}
+
+/* MARK: Places for people */
+
+static bool starts_with(trail_string text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+static bool starts_with_one(trail_string text, const char *const starts[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (starts_with(text, starts[i]))
+            return true;
+    }
+    return text.size == 0;
+}
+
+/* Functions of C++'s and Rust's libraries, which only pass on to what waits. */
+static bool is_plumbing(trail_string function)
+{
+    static const char *const starts[] = {"std::",   "__gthread", "__gnu_cxx::", "<std::", "core::",
+                                         "<core::", "alloc::",   "<alloc::",    "__rust_"};
+    return starts_with_one(function, starts, sizeof starts / sizeof *starts);
+}
+
+/* The outer frames, which have a function of the program: it was in that when it took the lock, too. */
+uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
+{
+    const struct named_stack *stack = release ? named_stack(c, release) : NULL;
+    struct v2_frame frames[V2_MAX_FRAMES];
+    size_t count = add_frames(c, pc, frames, 0), outer = 0;
+    bool found = false;
+
+    while (stack && outer < stack->count && is_plumbing(stack->frames[outer].function))
+        outer++;
+    for (size_t i = 0; i < count; i++)
+        found |= !is_plumbing(frames[i].function);
+    /* It is that function that took it; or another one that it called, and that has returned. */
+    if (stack && outer < stack->count && found)
+        outer++;
+    for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
+        frames[count++] = stack->frames[outer];
+    return count ? v2_writer_stack(c->writer, frames, count) : 0;
+}
+
+/* What threads of runtimes start with: the function that the program gave is called by it. */
+static bool is_trampoline(trail_string function)
+{
+    static const char *const starts[] = {"execute_native_thread_routine",
+                                         "thread_start",
+                                         "boost::",
+                                         "libstdc++",
+                                         "_M_run",
+                                         "pthread_once",
+                                         "__pthread_once",
+                                         "void std::",
+                                         "start_thread",
+                                         "clone",
+                                         "__clone"};
+    return is_plumbing(function) ||
+           starts_with_one(function, starts, sizeof starts / sizeof *starts);
+}
+
+/* The outermost frame that is the program's. */
+static const struct v2_frame *outermost(struct collect *c, uint64_t key)
+{
+    const struct named_stack *stack = key ? named_stack(c, key) : NULL;
+
+    for (size_t i = stack ? stack->count : 0; i-- > 0;) {
+        trail_string function = stack->frames[i].function;
+        if (!is_trampoline(function))
+            return &stack->frames[i];
+    }
+    return NULL;
+}
+
+/* Where the first of the arguments of a template ends. */
+static const char *argument_end(const char *text)
+{
+    int depth = 0;
+
+    for (; *text && (depth > 0 || (*text != ',' && *text != '>')); text++) {
+        if (strchr("<({[", *text))
+            depth++;
+        else if (strchr(">)}]", *text))
+            depth--;
+    }
+    return text;
+}
+
+/*
+ * What a thread of libstdc++ runs, by the name of the vtable of
+ * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where CALLABLE may be
+ * std::async's own, which has such a tuple in its name again. False: a pointer to a function; the name tells only of which kind.
+ */
+static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t size)
+{
+    static const char before[] = "_Invoker<std::tuple<";
+    const struct module *module = data_module(c, vtable);
+    const char *at, *last = NULL, *end;
+    char text[4096];
+
+    if (!module || !c->options.object ||
+        !c->options.object(c->options.resolve_context, &module->map, vtable - module->map.bias,
+                           text, sizeof text))
+        return false;
+    for (at = text; (at = strstr(at, before)) != NULL; last = at)
+        at += sizeof before - 1;
+    if (!last)
+        return false;
+    end = argument_end(last);
+    if (end == last || end[-1] == '*' || memmem(last, (size_t)(end - last), "*)", 2))
+        return false;
+    snprintf(name, size, "%.*s%s", (int)(end - last), last,
+             end[-1] == '}' || memchr(last, '{', (size_t)(end - last)) ? "" : "::operator()");
+    return true;
+}
+
+/*
+ * The stack that names a goroutine: its start routine; of a runtime's thread, which starts all of them with the
+ * same, what it was given to run, or what its first stack has outermost.
+ */
+uint64_t names_routine(struct collect *c, const struct thread *thread)
+{
+    struct v2_frame main = {.pc = FIRST_NUMBER - 1, .function = text_of("main")};
+    const struct named_pc *named;
+    const struct v2_frame *frame;
+    struct v2_frame callable = {0};
+    char name[V2_MAX_STRING];
+
+    if (!thread->routine)
+        return v2_writer_stack(c->writer, &main, 1);
+    /* A PC is a return address: behind the routine's first byte. */
+    named = named_pc(c, thread->routine + 1);
+    if (!named)
+        return 0;
+    frame = &named->frames[named->count - 1];
+    if (is_trampoline(frame->function)) {
+        const struct v2_frame *seen = outermost(c, thread->first_stack);
+        bool known = thread->callable && callable_name(c, thread->callable, name, sizeof name);
+        /* What was seen to run has a line as well. */
+        if (seen && (!known || starts_with(seen->function, name))) {
+            frame = seen;
+        } else if (known) {
+            callable = (struct v2_frame){FIRST_NUMBER + c->next_frame++, text_of(name), {0}, 0};
+            frame = &callable;
+        }
+    }
+    return v2_writer_stack(c->writer, frame, 1);
+}
+
+uint64_t names_thread(struct collect *c, const struct thread *thread)
+{
+    struct v2_frame frame = {.function = text_of(thread->name)};
+
+    if (!thread->name[0])
+        return names_routine(c, thread);
+    frame.pc = FIRST_NUMBER + c->next_frame++;
+    return v2_writer_stack(c->writer, &frame, 1);
+}
+
+/* The innermost frame that is no plumbing; NULL: there is none. */
+static const struct v2_frame *first_own(const struct v2_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_plumbing(frames[i].function))
+            return &frames[i];
+    }
+    return NULL;
+}
+
+/* "FUNCTION FILE:LINE", with something in front of the file, and behind the line. */
+static void place_text(const struct v2_frame *frame, const char *before, const char *after,
+                       char *text, size_t size)
+{
+    const char *data = frame->file.data;
+    const char *slash = frame->file.size ? memrchr(data, '/', frame->file.size) : NULL;
+    const char *file = slash ? slash + 1 : data;
+
+    if (frame->file.size)
+        snprintf(text, size, "%.*s %s%.*s:%" PRIu64 "%s", (int)frame->function.size,
+                 frame->function.data, before, (int)(data + frame->file.size - file), file,
+                 frame->line, after);
+    else
+        snprintf(text, size, "%.*s", (int)frame->function.size, frame->function.data);
+}
+
+void names_place(struct collect *c, uint64_t key, char *text, size_t size)
+{
+    const struct named_stack *stack = key ? named_stack(c, key) : NULL;
+    const struct v2_frame *frame = stack ? first_own(stack->frames, stack->count) : NULL;
+
+    text[0] = '\0';
+    if (!frame && stack && stack->count)
+        frame = &stack->frames[0];
+    if (frame)
+        place_text(frame, "(", ")", text, size);
+}
+
+const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
+{
+    const char *known = idmap_find(&c->objects, address);
+    struct v2_frame frames[V2_MAX_FRAMES];
+    const struct named_stack *stack;
+    const struct v2_frame *first;
+    char name[256], place[200], text[512];
+
+    if (known)
+        return known;
+    if (object_text(c, address, name, sizeof name))
+        return keep_object(c, address, name);
+    first = first_own(frames, pc ? add_frames(c, pc, frames, 0) : 0);
+    stack = !first && key ? named_stack(c, key) : NULL;
+    if (stack)
+        first = first_own(stack->frames, stack->count);
+    if (!first)
+        return keep_object(c, address, name);
+    place_text(first, "", "", place, sizeof place);
+    snprintf(text, sizeof text, "%s (first seen locked in %s)", name, place);
+    return keep_object(c, address, text);
+}

@@ -1,0 +1,214 @@
+/* The kernel's switches come to their threads, and beside their ops: see oncpu.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "collect/state.h"
+
+/* MARK: Coming in */
+
+void collect_switch(struct collect *c, const struct switch_record *record)
+{
+    struct switch_list *list = &c->switches;
+
+    if (!GROW(list->at, list->room, list->count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    list->at[list->count++] = *record;
+}
+
+/* Into the thread's, in the order of time: those of another CPU may have come first. */
+static void insert(struct collect *c, struct thread *thread, uint64_t time, enum switch_kind kind)
+{
+    struct oncpu *o = &thread->oncpu;
+    size_t i;
+
+    if (o->first && o->first + o->count == o->room) {
+        memmove(o->at, o->at + o->first, o->count * sizeof o->at[0]);
+        o->first = 0;
+    }
+    if (!GROW(o->at, o->room, o->first + o->count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    for (i = o->first + o->count++; i > o->first && o->at[i - 1].time > time; i--)
+        o->at[i] = o->at[i - 1];
+    o->at[i] = (struct cpu_switch){time, kind};
+}
+
+/* Nobody knows who was switched: all threads are told. */
+static void begin_lost(struct collect *c, uint64_t time)
+{
+    struct lost_spans *lost = &c->lost;
+
+    if (lost->count == LOST_SPANS)
+        memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
+    lost->at[lost->count++] = (struct lost_span){time, time};
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (thread)
+            insert(c, thread, time, SWITCH_LOST);
+    }
+}
+
+static void give(struct collect *c, const struct switch_record *record)
+{
+    uint64_t time = ticks_from_ns(&c->ticks, record->ns);
+    struct thread *thread;
+
+    if (record->kind == SWITCH_LOST) {
+        begin_lost(c, time);
+    } else if (record->kind == SWITCH_FOUND) {
+        if (c->lost.count)
+            c->lost.at[c->lost.count - 1].end = time;
+    } else if ((thread = idmap_find(&c->tids, record->tid)) != NULL) {
+        insert(c, thread, time, record->kind);
+    }
+}
+
+void oncpu_feed(struct collect *c, int64_t before_ns)
+{
+    struct switch_list *list = &c->switches;
+    size_t kept = 0;
+    bool lost = false;
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct switch_record *record = &list->at[i];
+        /* A span's end goes with its begin. */
+        bool late = record->kind == SWITCH_FOUND ? !lost : record->ns >= before_ns;
+        lost = record->kind == SWITCH_LOST && !late;
+        if (late)
+            list->at[kept++] = *record;
+        else
+            give(c, record);
+    }
+    list->count = kept;
+}
+
+static bool is_lost(const struct lost_spans *lost, uint64_t time)
+{
+    for (size_t i = 0; i < lost->count; i++) {
+        if (time >= lost->at[i].begin && time <= lost->at[i].end)
+            return true;
+    }
+    return false;
+}
+
+/* MARK: Beside the ops */
+
+static const struct op *first_op(const struct thread *thread)
+{
+    return &thread->ops[thread->ops_first];
+}
+
+/* Between a switch and an op that the clocks have in the wrong order, at most. */
+#define SKEW_NS 100000
+
+bool oncpu_is_told_by_others(const struct thread *thread)
+{
+    const struct op *op = first_op(thread);
+    return op->kind == OP_NOTHING || (op->kind == OP_BLOCK && thread->in_call);
+}
+
+/* The op is before `in`; the thread went off its CPU at `out`. */
+static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
+{
+    return op < out || op - out < in - op;
+}
+
+/* The thread goes off its CPU in front of `op`, as far as the clocks say. */
+static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
+{
+    const struct cpu_switch *next = &o->at[o->first];
+
+    if (o->count == 1 || next[1].kind != SWITCH_IN)
+        return op->time - next->time > skew;
+    return next[1].time <= op->time || !belongs_to_out(next->time, op->time, next[1].time);
+}
+
+bool oncpu_is_next(const struct collect *c, const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+    const struct cpu_switch *next;
+    const struct op *op;
+
+    if (o->count == 0 || thread->ops_count == 0)
+        return o->count != 0;
+    next = &o->at[o->first];
+    op = first_op(thread);
+    if (oncpu_is_told_by_others(thread))
+        return next->time <= op->time;
+    if (next->kind == SWITCH_IN && o->off)
+        return next->time <= op->time || !belongs_to_out(o->off_time, op->time, next->time);
+    if (next->time > op->time)
+        return false;
+    if (next->kind == SWITCH_OUT || next->kind == SWITCH_PREEMPTED)
+        return is_out_first(o, op, ticks_of_ns(&c->ticks, SKEW_NS));
+    return true;
+}
+
+uint64_t oncpu_next_time(const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+    uint64_t op = thread->ops_count ? first_op(thread)->time : UINT64_MAX;
+    uint64_t next = o->count ? o->at[o->first].time : UINT64_MAX;
+
+    return op < next ? op : next;
+}
+
+static const struct op *op_of(const struct thread *thread, size_t i)
+{
+    return &thread->ops[(thread->ops_first + i) % thread->ops_room];
+}
+
+const struct op *oncpu_wake(const struct thread *thread)
+{
+    for (size_t i = 0; i < thread->ops_count; i++) {
+        if (op_of(thread, i)->kind == OP_WAKE)
+            return op_of(thread, i);
+    }
+    return NULL;
+}
+
+static uint64_t wake_time(const struct thread *thread)
+{
+    const struct op *wake = oncpu_wake(thread);
+    return wake ? wake->time : UINT64_MAX;
+}
+
+/* Whether signal handlers do something before that. */
+static bool is_handled(const struct thread *thread)
+{
+    for (size_t i = 0; i < thread->ops_count && op_of(thread, i)->kind != OP_WAKE; i++) {
+        if (op_of(thread, i)->kind != OP_NOTHING && op_of(thread, i)->kind != OP_BLOCK)
+            return true;
+    }
+    return false;
+}
+
+/* Where records were lost, it does if the thread's own say so. */
+bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t begin)
+{
+    const struct oncpu *o = &thread->oncpu;
+    uint64_t wake = wake_time(thread);
+
+    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
+        if (o->at[i].kind == SWITCH_OUT || o->at[i].kind == SWITCH_LOST)
+            return true;
+    }
+    return is_lost(&c->lost, begin);
+}
+
+/* It does not if it is off its CPU again, or ends, before the call does. */
+bool oncpu_is_wake(const struct thread *thread)
+{
+    const struct cpu_switch *next;
+
+    if (is_handled(thread))
+        return false;
+    if (!thread->oncpu.count)
+        return true;
+    next = &thread->oncpu.at[thread->oncpu.first];
+    return next->kind == SWITCH_LOST || next->time >= wake_time(thread);
+}

@@ -1,0 +1,90 @@
+/*
+ * Stacks of calls that have not returned. The program takes a stack before a call only where calls nearly always
+ * block, or where the last one did; of others it says in its slot from which frame they were made. While the call
+ * lasts that frame and all outer ones stay as they are, so they can be copied from outside, and walked as samples are.
+ *
+ * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other rights than we, or a
+ * security module refuses; such a call has only its place.
+ */
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "collect/state.h"
+#include "preload/stack_table.h"
+
+/* Calls that are open for less may return as well before anybody wants to know. */
+#define OPEN_NS     20000000
+#define OPEN_STACKS 64 /* a step */
+#define PAGE        4096
+#define PAGES       16
+
+/* Copies what there is of the stack from `sp` on; returns its size. Page by page: the last one may end it. */
+static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
+{
+    struct iovec here = {stack, size}, there[PAGES + 1];
+    uint64_t at = sp;
+    size_t parts = 0;
+    ssize_t got;
+
+    while (at < sp + size && parts < PAGES + 1) {
+        uint64_t end = (at | (PAGE - 1)) + 1;
+        if (end > sp + size)
+            end = sp + size;
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+        there[parts++] = (struct iovec){(void *)(uintptr_t)at, (size_t)(end - at)};
+        at = end;
+    }
+    errno = 0;
+    got = process_vm_readv(pid, &here, 1, there, parts, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static const trail_module *find_module(void *context, uint64_t pc)
+{
+    return names_module(context, pc);
+}
+
+static uint32_t read_open(struct collect *c, const struct thread *thread,
+                          const struct area_open *open)
+{
+    uint8_t stack[PAGES * PAGE];
+    uint64_t pcs[SHM_STACK_FRAMES];
+    /* A sample's PC is the instruction itself, the call's is where it returns to. */
+    struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
+    struct area_open after;
+    size_t count;
+
+    /* By the thread's number: the first thread may have ended. */
+    sample.stack_size = read_stack((int)thread->tid, open->sp, stack, sizeof stack);
+    if (sample.stack_size == 0 && errno == EPERM)
+        c->summary.refused_stacks++;
+    /* It is still the same call: nothing of that has changed meanwhile. */
+    if (sample.stack_size == 0 || !area_open_call(c->area, thread->slot, &after) ||
+        after.time != open->time)
+        return 0;
+    count = stack_copy_walk(&c->unwind_files, &sample, find_module, c, pcs, SHM_STACK_FRAMES);
+    return count ? stack_table_number(c->area, count, pcs, count) : 0;
+}
+
+void open_stacks_step(struct collect *c)
+{
+    c->open_stacks = 0;
+}
+
+uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    if (open->stack || c->area->header.stacks == SHM_STACKS_NONE)
+        return open->stack;
+    /* Of OpenMP: the call that told of it has returned, its place is all there is. */
+    if (open->sp == 0)
+        return stack_table_number(c->area, 1, &open->pc, 1);
+    if (thread->stack_time == open->time)
+        return thread->stack_number;
+    if (ticks_now(&c->ticks) - open->time < ticks_of_ns(&c->ticks, OPEN_NS) ||
+        c->open_stacks == OPEN_STACKS)
+        return 0;
+    c->open_stacks++;
+    thread->stack_number = read_open(c, thread, open);
+    thread->stack_time = open->time;
+    return thread->stack_number;
+}

@@ -1,0 +1,136 @@
+/* Opening and reading the rings of perf_ring.h. All numbers that the kernel shares are read once. */
+#include "collect/perf_ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* MARK: Opening */
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size)
+{
+    void *page;
+    int reason;
+
+    *ring = (struct perf_ring){
+        .fd = (int)syscall(SYS_perf_event_open, attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
+    if (ring->fd < 0)
+        return false;
+    page = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    reason = errno;
+    if (page == MAP_FAILED) {
+        close(ring->fd);
+        errno = reason;
+        return false;
+    }
+    ring->page = page;
+    ring->size = size;
+    return true;
+}
+
+void perf_ring_close(struct perf_ring *ring)
+{
+    munmap(ring->page, page_size() + ring->size);
+    close(ring->fd);
+}
+
+static void close_all(struct perf_ring_list *list)
+{
+    while (list->count)
+        perf_ring_close(&list->rings[--list->count]);
+}
+
+void perf_rings_close(struct perf_ring_list *list)
+{
+    close_all(list);
+    free(list->rings);
+    list->rings = NULL;
+}
+
+/* 0, or an errno; what was opened is in the list then, too. */
+static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, long cpus,
+                    size_t size)
+{
+    list->count = 0;
+    for (int cpu = 0; cpu < cpus; cpu++) {
+        if (perf_ring_open(&list->rings[list->count], attr, cpu, size))
+            list->count++;
+        else if (errno != ENODEV) /* the CPU is off */
+            return errno;
+    }
+    return list->count ? 0 : ENODEV;
+}
+
+/* A part of the room for each, a power of two. */
+static size_t share(size_t room, long cpus)
+{
+    size_t size = page_size();
+
+    while (2 * size * (size_t)cpus <= room)
+        size *= 2;
+    return size;
+}
+
+bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    size_t size = share(room, cpus);
+    int reason = ENOMEM;
+
+    *list = (struct perf_ring_list){.rings = calloc((size_t)cpus, sizeof *list->rings)};
+    if (!list->rings)
+        return false;
+    for (; size >= page_size(); size /= 2) {
+        reason = open_all(list, attr, cpus, size);
+        if (reason == 0)
+            return true;
+        close_all(list);
+        /* With less to lock it may be allowed. If it is not mapping that is refused, it is soon told. */
+        if (reason != EPERM && reason != ENOMEM)
+            break;
+    }
+    perf_rings_close(list);
+    errno = reason;
+    return false;
+}
+
+/* MARK: Reading */
+
+static void copy(const struct perf_ring *ring, uint64_t at, void *to, size_t size)
+{
+    const char *data = (const char *)ring->page + page_size();
+    size_t offset = at % ring->size;
+    size_t first = size < ring->size - offset ? size : ring->size - offset;
+
+    memcpy(to, data + offset, first);
+    memcpy((char *)to + first, data, size - first);
+}
+
+bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record)
+{
+    /* Pairs with the kernel's store after the record. */
+    uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    uint64_t tail = ring->page->data_tail;
+    bool found = head - tail >= sizeof *record;
+
+    if (!found)
+        return false;
+    copy(ring, tail, record, sizeof *record);
+    if (record->size < sizeof *record || record->size > head - tail) {
+        /* Cannot be: the rest is given up. */
+        __atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+        return false;
+    }
+    copy(ring, tail, record, record->size);
+    /* Pairs with the kernel's load before it writes there. */
+    __atomic_store_n(&ring->page->data_tail, tail + record->size, __ATOMIC_RELEASE);
+    return true;
+}

@@ -1,0 +1,361 @@
+/*
+ * Here releases meet the waits that they ended.
+ *
+ * A wait tells at its end the number that the last release of its object had then. Of a lock that only one can
+ * have, that release is the one which let it in. Of conditions and semaphores several may have been released at
+ * once: the oldest one since the wait began that has let nobody in yet is taken. Of a barrier it is the last.
+ * Of descriptors, too, the oldest; any number of threads may poll for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "collect/feed.h"
+
+/* How many releases of other locks in the same slot are passed over. */
+#define MAX_TRIES 64
+
+/* Releases of OpenMP's locks are told after the fact: no more than so much, unless their thread was preempted. */
+#define AFTER_THE_FACT_NS 20000000
+
+/* MARK: Releases */
+
+/* Numbers are those of the object's slot. */
+static uint64_t release_key(uint64_t object, uint32_t number)
+{
+    return (uint64_t)(shm_object_slot(object) + 1) << 32 | number;
+}
+
+struct release *release_add(struct collect *c, struct thread *thread,
+                            const struct shm_record *record)
+{
+    struct release *release = calloc(1, sizeof *release);
+
+    if (!release ||
+        !idmap_put(&c->releases, release_key(record->object, record->release), release)) {
+        free(release);
+        collect_no_memory(c);
+        return NULL;
+    }
+    release->time = record->time;
+    release->object = record->object;
+    release->serial = thread->serial;
+    release->number = record->release;
+    release->stack = stack_key(c, record->stack);
+    release->all = record->flags & SHM_ALL;
+    if (c->newest_release)
+        c->newest_release->newer = release;
+    else
+        c->oldest_release = release;
+    c->newest_release = release;
+    return release;
+}
+
+/* Drops the releases that are written and old. */
+void releases_forget(struct collect *c, uint64_t before)
+{
+    struct release *oldest;
+
+    while ((oldest = c->oldest_release) && oldest->written && oldest->time < before) {
+        uint64_t key = release_key(oldest->object, oldest->number);
+        /* A number may have been given twice, by a program that writes where it should not. */
+        if (idmap_find(&c->releases, key) == oldest)
+            (void)idmap_remove(&c->releases, key);
+        c->oldest_release = oldest->newer;
+        if (!c->oldest_release)
+            c->newest_release = NULL;
+        free(oldest);
+    }
+}
+
+static bool is_exclusive(uint8_t wait)
+{
+    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_RDLOCK || wait == SHM_ONCE ||
+           wait == SHM_BARRIER || wait == SHM_OMP_TASKS;
+}
+
+static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
+{
+    return idmap_find(&c->releases, release_key(object, number));
+}
+
+/* The number from which on releases are not older than `begin`; at most number + 1. */
+static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
+{
+    uint32_t low = 1, high = number + 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct release *r = release_at(c, object, middle);
+        if (!r || r->time < begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_left_over(const struct release *r)
+{
+    return !r || r->all || !r->taken;
+}
+
+/* The first from `number` on that can let in somebody. What is skipped once is skipped faster the next time. */
+static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t number)
+{
+    struct release *r = release_at(c, object, number);
+
+    while (!is_left_over(r)) {
+        struct release *next = release_at(c, object, r->skip);
+        number = r->skip;
+        if (!is_left_over(next))
+            r->skip = next->skip;
+        r = next;
+    }
+    return number;
+}
+
+/* The oldest since the wait began that has let nobody in yet. */
+static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
+                                      uint64_t begin, uint64_t end)
+{
+    uint32_t n = first_since(c, object, number, begin);
+
+    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++) {
+        struct release *r;
+        n = next_left_over(c, object, n);
+        if (n > number)
+            break;
+        r = release_at(c, object, n);
+        if (r && r->object == object && r->time >= begin && r->time <= end)
+            return r;
+        n++;
+    }
+    return NULL;
+}
+
+/* The oldest since the wait began: readiness lets in all who look for it. */
+static struct release *find_first(struct collect *c, uint64_t object, uint32_t number,
+                                  uint64_t begin, uint64_t end)
+{
+    uint32_t n = first_since(c, object, number, begin);
+
+    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
+        struct release *r = release_at(c, object, n);
+        if (r && r->object == object && r->time >= begin && r->time <= end)
+            return r;
+    }
+    return NULL;
+}
+
+/* The last one; other locks may have the same slot. */
+static struct release *find_last(struct collect *c, uint64_t object, uint32_t number,
+                                 uint64_t begin, uint64_t end)
+{
+    for (uint32_t back = 0; back < MAX_TRIES && number > back; back++) {
+        struct release *r = release_at(c, object, number - back);
+        if (!r || r->time < begin)
+            break;
+        if (r->object == object && r->time <= end)
+            return r;
+    }
+    return NULL;
+}
+
+/* The release of `object` that ended a wait [begin, end] which saw `number`; NULL if it is not known. */
+static struct release *find_release(struct collect *c, uint64_t object, uint32_t number,
+                                    uint8_t wait, uint64_t begin, uint64_t end)
+{
+    if (is_exclusive(wait))
+        return find_last(c, object, number, begin, end);
+    return wait == SHM_POLL ? find_first(c, object, number, begin, end)
+                            : find_left_over(c, object, number, begin, end);
+}
+
+/* The release is written already: who it let in was long without a processor. The wait's end tells it. */
+static void let_in_late(struct collect *c, const struct release *release, uint64_t serial,
+                        uint64_t wake)
+{
+    struct thread *thread = thread_of(c, serial);
+    struct op *op = thread ? op_at(thread, wake) : NULL;
+
+    if (!op || op->kind != OP_WAKE)
+        return;
+    op->object = release->serial;
+    op->stack = release->stack;
+}
+
+/* `wake` is the number of the op that ends the wait. */
+static void let_in(struct collect *c, struct release *release, uint64_t serial,
+                   uint64_t wait_number, uint64_t wake)
+{
+    struct woken *woken;
+
+    release->taken = true;
+    release->skip = release->number + 1;
+    if (release->written) {
+        let_in_late(c, release, serial, wake);
+        return;
+    }
+    /* A thread that lets itself in does so in a signal handler. */
+    woken = malloc(sizeof *woken);
+    if (!woken) {
+        collect_no_memory(c);
+        return;
+    }
+    *woken = (struct woken){release->woken, serial, wait_number};
+    release->woken = woken;
+}
+
+/* MARK: Matching */
+
+/* Whoever is joined: who ends lets in. */
+static void match_join(struct collect *c, const struct ended_wait *wait)
+{
+    struct thread *target = idmap_find(&c->handles, wait->record.object);
+    struct woken *woken;
+
+    /* The C library gives a thread's handle to the next one. */
+    while (target && target->started > wait->record.end)
+        target = target->older;
+    if (!target || target->state == G_DEAD || target->serial == wait->serial)
+        return;
+    woken = malloc(sizeof *woken);
+    if (!woken) {
+        collect_no_memory(c);
+        return;
+    }
+    *woken = (struct woken){target->joiners, wait->serial, wait->number};
+    target->joiners = woken;
+}
+
+/*
+ * A condition's wait: until the signal for the condition; then, if its mutex was released later than that, for
+ * the mutex.
+ */
+static void match_condition(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct thread *thread = thread_of(c, wait->serial);
+    struct release *signal = NULL, *mutex;
+    struct op *op;
+
+    if (!(r->flags & (SHM_TIMED_OUT | SHM_LEFT)))
+        signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
+    if (!signal)
+        return;
+    let_in(c, signal, wait->serial, wait->number, wait->op + 1);
+    mutex = find_release(c, r->object2, r->release2, SHM_MUTEX, signal->time + 1, r->end);
+    op = thread ? op_at(thread, wait->op) : NULL;
+    if (!mutex || signal->written || !op || op->kind != OP_NOTHING)
+        return;
+    op->kind = OP_BLOCK;
+    op->time = signal->time + 1;
+    let_in(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
+}
+
+/*
+ * A lock of OpenMP: the release has the number, and is told after the fact, so that it may look later than the end
+ * of the wait.
+ */
+static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release = release_at(c, r->object, r->release);
+
+    if (!release || release->object != r->object || release->time < r->time)
+        return;
+    if (release->time < r->end)
+        let_in(c, release, wait->serial, wait->number, wait->op);
+    else
+        let_in_late(c, release, wait->serial, wait->op);
+    release->taken = true;
+}
+
+/*
+ * A barrier of OpenMP: of one at which nobody had to wait for long the release was not recorded, but who did it is
+ * known.
+ */
+static void match_openmp_barrier(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release = find_last(c, r->object, r->release, r->time, r->end);
+    const struct release by = {.serial = c->serial_base + r->release2};
+
+    if (release)
+        let_in(c, release, wait->serial, wait->number, wait->op);
+    else if (r->release2 && by.serial != wait->serial)
+        let_in_late(c, &by, wait->serial, wait->op);
+}
+
+/* A worker of OpenMP: it was let in by the next parallel region. */
+static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release = find_last(c, r->object2, r->release2, r->time, r->end);
+
+    if (release)
+        let_in(c, release, wait->serial, wait->number, wait->op);
+}
+
+static void match(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release;
+
+    if (r->wait == SHM_COND) {
+        match_condition(c, wait);
+    } else if (r->wait == SHM_JOIN) {
+        match_join(c, wait);
+    } else if (shm_is_openmp_lock(r->wait)) {
+        match_openmp_lock(c, wait);
+    } else if (r->wait == SHM_OMP_BARRIER) {
+        match_openmp_barrier(c, wait);
+    } else if (r->wait == SHM_OMP_JOIN || r->wait == SHM_OMP_WORK) {
+        match_openmp_work(c, wait);
+    } else if (r->release && !(r->flags & (SHM_TIMED_OUT | SHM_LEFT))) {
+        release = find_release(c, r->object, r->release, r->wait, r->time, r->end);
+        if (release)
+            let_in(c, release, wait->serial, wait->number, wait->op);
+    }
+}
+
+/* Of the waits for one object: who saw fewer releases first, then who went on first. */
+static int by_release(const void *a_, const void *b_)
+{
+    const struct shm_record *a = &((const struct ended_wait *)a_)->record;
+    const struct shm_record *b = &((const struct ended_wait *)b_)->record;
+
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    if (a->release != b->release)
+        return a->release < b->release ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/*
+ * All waits that ended before `time`, when reading of the threads began: so they are all there, and their
+ * releases, which were recorded before they happened. Who saw the lower number is matched first.
+ */
+void match_ended(struct collect *c, uint64_t time)
+{
+    uint64_t grace = ticks_of_ns(&c->ticks, AFTER_THE_FACT_NS);
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->ended_count; i++) {
+        const struct shm_record *r = &c->ended[i].record;
+        uint64_t told = time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
+        if (told < time) {
+            struct ended_wait wait = c->ended[i];
+            c->ended[i] = c->ended[count];
+            c->ended[count++] = wait;
+        }
+    }
+    if (count == 0)
+        return;
+    qsort(c->ended, count, sizeof c->ended[0], by_release);
+    for (size_t i = 0; i < count; i++)
+        match(c, &c->ended[i]);
+    c->ended_count -= count;
+    memmove(c->ended, c->ended + count, c->ended_count * sizeof c->ended[0]);
+}

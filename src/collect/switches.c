@@ -1,0 +1,172 @@
+/*
+ * See switches.h. The event itself counts nothing; the kernel adds a record of each switch of its threads, and
+ * of the end of each, which has no switch of its own.
+ */
+#include "collect/switches.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/perf_ring.h"
+
+/*
+ * Of all buffers: 64,000 switches on each of two CPUs, 8,000 on each of 16. What any user may lock is 516 KiB a CPU,
+ * and what ulimit -l says.
+ */
+#define ROOM (4u << 20)
+
+struct switches {
+    struct perf_ring_list rings;
+    uint64_t lost;
+    union {
+        struct perf_event_header header;
+        char bytes[PERF_RING_RECORD];
+    } record;
+};
+
+/* MARK: Records */
+
+/* What is at the end of each record but samples. */
+struct sample_id {
+    uint32_t pid, tid;
+    uint64_t time;
+    uint32_t cpu, unused;
+};
+
+struct exit_record {
+    struct perf_event_header header;
+    uint32_t pid, parent_pid, tid, parent_tid;
+    uint64_t time;
+};
+
+struct lost_record {
+    struct perf_event_header header;
+    uint64_t id, lost;
+};
+
+/* MARK: Opening */
+
+static struct perf_event_attr attributes(void)
+{
+    return (struct perf_event_attr){
+        .size = sizeof(struct perf_event_attr),
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_DUMMY,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+        .disabled = 1,
+        .inherit = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .task = 1,
+        .enable_on_exec = 1,
+        .sample_id_all = 1,
+        .context_switch = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+    };
+}
+
+struct switches *switches_open(void)
+{
+    struct perf_event_attr attr = attributes();
+    struct switches *switches = calloc(1, sizeof *switches);
+
+    if (!switches)
+        return NULL;
+    if (!perf_rings_open(&switches->rings, &attr, ROOM)) {
+        int reason = errno;
+        free(switches);
+        errno = reason;
+        return NULL;
+    }
+    return switches;
+}
+
+void switches_close(struct switches *switches)
+{
+    if (!switches)
+        return;
+    perf_rings_close(&switches->rings);
+    free(switches);
+}
+
+int switches_try(void)
+{
+    struct perf_event_attr attr = attributes();
+    struct perf_ring ring;
+    int cpu = sched_getcpu();
+
+    if (!perf_ring_open(&ring, &attr, cpu < 0 ? 0 : cpu, 8 * (size_t)sysconf(_SC_PAGESIZE)))
+        return errno;
+    perf_ring_close(&ring);
+    return 0;
+}
+
+/* MARK: Reading */
+
+/* False: nothing that matters. */
+static bool understand(struct switches *s, struct perf_ring *ring, struct switch_record *record)
+{
+    const struct perf_event_header *header = &s->record.header;
+    const struct exit_record *end = (const void *)s->record.bytes;
+    struct sample_id id = {0};
+
+    if (header->size < sizeof *header + sizeof id)
+        return false;
+    memcpy(&id, s->record.bytes + header->size - sizeof id, sizeof id);
+    *record = (struct switch_record){.ns = (int64_t)id.time, .pid = id.pid, .tid = id.tid};
+    switch (header->type) {
+    case PERF_RECORD_SWITCH:
+        record->kind = !(header->misc & PERF_RECORD_MISC_SWITCH_OUT)        ? SWITCH_IN
+                       : header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? SWITCH_PREEMPTED
+                                                                            : SWITCH_OUT;
+        return true;
+    case PERF_RECORD_EXIT:
+        if (header->size < sizeof *end)
+            return false;
+        record->pid = end->pid;
+        record->tid = end->tid;
+        record->kind = SWITCH_EXIT;
+        return true;
+    case PERF_RECORD_LOST:
+        if (header->size >= sizeof(struct lost_record))
+            s->lost += ((const struct lost_record *)(const void *)s->record.bytes)->lost;
+        /* From the last that was written on. */
+        *record = (struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST};
+        return true;
+    default:
+        return false;
+    }
+}
+
+void switches_read(struct switches *s,
+                   void (*take)(void *context, const struct switch_record *record), void *context)
+{
+    struct switch_record record;
+
+    for (size_t i = 0; i < s->rings.count; i++) {
+        struct perf_ring *ring = &s->rings.rings[i];
+        bool lost = false;
+        while (perf_ring_next(ring, &s->record.header)) {
+            if (!understand(s, ring, &record))
+                continue;
+            if (lost)
+                take(context, &(struct switch_record){.ns = record.ns, .kind = SWITCH_FOUND});
+            take(context, &record);
+            lost = record.kind == SWITCH_LOST;
+            ring->last_ns = record.ns;
+        }
+        if (lost)
+            take(context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_FOUND});
+    }
+}
+
+uint64_t switches_lost(const struct switches *switches)
+{
+    return switches ? switches->lost : 0;
+}

@@ -1,0 +1,89 @@
+/* The program's clock in nanoseconds: see ticks.h. */
+#include "collect/ticks.h"
+
+#include <string.h>
+
+/* The first pair is this old before a second is taken, the others are this far apart. */
+#define FIRST_NS 2000000
+#define APART_NS 50000000
+
+static void add(struct ticks *ticks, uint64_t at, uint64_t ns)
+{
+    if (ticks->count == TICKS_ANCHORS) {
+        memmove(ticks->anchors, ticks->anchors + 1, (TICKS_ANCHORS - 1) * sizeof ticks->anchors[0]);
+        ticks->count--;
+    }
+    if (ticks->count) {
+        struct ticks_anchor *last = &ticks->anchors[ticks->count - 1];
+        last->ns_per_tick = (double)(ns - last->ns) / (double)(at - last->ticks);
+    }
+    ticks->anchors[ticks->count] = (struct ticks_anchor){
+        at, ns, ticks->count ? ticks->anchors[ticks->count - 1].ns_per_tick : 1.0};
+    ticks->count++;
+}
+
+void ticks_init(struct ticks *ticks)
+{
+    uint64_t at, ns;
+
+    memset(ticks, 0, sizeof *ticks);
+    clock_init(&ticks->clock);
+    clock_pair(&ticks->clock, &at, &ns);
+    add(ticks, at, ns);
+    if (ticks->clock.counter) {
+        nanosleep(&(struct timespec){0, FIRST_NS}, NULL);
+        clock_pair(&ticks->clock, &at, &ns);
+        if (at > ticks->anchors[0].ticks)
+            add(ticks, at, ns);
+    }
+}
+
+void ticks_step(struct ticks *ticks)
+{
+    const struct ticks_anchor *last = &ticks->anchors[ticks->count - 1];
+    uint64_t at, ns;
+
+    if (!ticks->clock.counter)
+        return;
+    clock_pair(&ticks->clock, &at, &ns);
+    if (ns >= last->ns + APART_NS && at > last->ticks)
+        add(ticks, at, ns);
+}
+
+uint64_t ticks_now(const struct ticks *ticks)
+{
+    return clock_ticks(&ticks->clock);
+}
+
+int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at)
+{
+    size_t i = ticks->count - 1;
+    double beyond;
+
+    while (i > 0 && at < ticks->anchors[i].ticks)
+        i--;
+    beyond = (double)(int64_t)(at - ticks->anchors[i].ticks) * ticks->anchors[i].ns_per_tick;
+    return (int64_t)ticks->anchors[i].ns + (int64_t)beyond;
+}
+
+uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns)
+{
+    size_t i = ticks->count - 1;
+    double beyond;
+
+    while (i > 0 && ns < (int64_t)ticks->anchors[i].ns)
+        i--;
+    beyond = (double)(ns - (int64_t)ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;
+    return ticks->anchors[i].ticks + (uint64_t)(int64_t)beyond;
+}
+
+int64_t ticks_to_span(const struct ticks *ticks, uint64_t span)
+{
+    return (int64_t)((double)span * ticks->anchors[0].ns_per_tick);
+}
+
+uint64_t ticks_of_ns(const struct ticks *ticks, uint64_t ns)
+{
+    uint64_t span = (uint64_t)((double)ns / ticks->anchors[0].ns_per_tick);
+    return span ? span : 1;
+}

@@ -1,0 +1,187 @@
+/*
+ * Joining the recording: the constructor maps the area that the environment names. From then on the file
+ * descriptor is not needed: programs may close all they have.
+ *
+ * A forked child has the mapping too, but is another process: it records nothing.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "preload/call.h"
+
+/* An area that is taken is waited for, as long as there is a collector, half a second at most. */
+#define MAX_TRIES 2500
+
+/* glibc's where there is no limit. */
+#define STACK_SIZE (UINT64_C(2) << 20)
+
+/* Opens what the environment's word names. */
+static int open_area(const char *word)
+{
+    char path[64];
+    int pid, fd;
+    char more;
+
+    if (strncmp(word, "path:", 5) == 0)
+        return open(word + 5, O_RDWR | O_CLOEXEC);
+    if (sscanf(word, "pid:%d:%d%c", &pid, &fd, &more) != 2)
+        return -1;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static struct shm_area *map_area(int fd)
+{
+    struct stat status;
+    struct shm_area *area;
+
+    if (fstat(fd, &status) != 0 || (size_t)status.st_size < sizeof *area)
+        return NULL;
+    area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return area == MAP_FAILED ? NULL : area;
+}
+
+enum claim { CLAIMED, NOT_OURS, TAKEN };
+
+/* Whether this process is one whose area it may be, and is the first. */
+static enum claim claim(struct shm_header *header)
+{
+    uint32_t mine = (uint32_t)getpid(), nobody = 0;
+
+    if (header->magic != SHM_MAGIC || header->version != SHM_VERSION ||
+        header->size_check != sizeof(struct shm_area) / 4096)
+        return NOT_OURS;
+    if (__atomic_load_n(&header->root_pid, __ATOMIC_ACQUIRE) != mine && !header->children)
+        return NOT_OURS;
+    return __atomic_compare_exchange_n(&header->claimed, &nobody, mine, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED)
+               ? CLAIMED
+               : TAKEN;
+}
+
+/*
+ * Maps and claims the area that the word names; NULL: there is none for us. One that is taken, by another
+ * process or by the program that this one was before it executed itself anew, is soon replaced by the collector.
+ */
+static struct shm_area *claim_area(const char *word)
+{
+    const struct timespec moment = {0, 200000};
+
+    for (int try = 0; try < MAX_TRIES; try++) {
+        int fd = open_area(word);
+        struct shm_area *area = fd >= 0 ? map_area(fd) : NULL;
+        enum claim result = area ? claim(&area->header) : NOT_OURS;
+        if (fd >= 0)
+            close(fd);
+        if (result == CLAIMED)
+            return area;
+        if (area)
+            munmap(area, sizeof *area);
+        if (result == NOT_OURS)
+            break;
+        (void)REAL(nanosleep)(&moment, NULL);
+    }
+    return NULL;
+}
+
+/* MARK: Whether the kernel tells of switches */
+
+static bool try_rseq(void)
+{
+    const struct timespec moment = {0, 1};
+
+    if (!has_rseq())
+        return false;
+    switches_begin();
+    (void)REAL(nanosleep)(&moment, NULL);
+    return switches_happened();
+}
+
+/* MARK: The process's life */
+
+/* The kernel clears `preload` in a child; this one it leaves. */
+static const struct shm_area *mapped;
+
+/* Of threads that ask for none, as glibc chooses it; the first thread's can be no larger. */
+static uint64_t usual_stack_size(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return STACK_SIZE;
+    return limit.rlim_cur;
+}
+
+int64_t preload_heap_early;
+
+/* The child of a fork begins with what its parent has. */
+static void before_fork(void)
+{
+    const struct shm_area *area = preload.area;
+    uint32_t threads;
+    int64_t sum;
+
+    if (!area || !area->header.heap || !area->header.children)
+        return;
+    threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
+    sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
+          __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
+    for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
+        if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) != SHM_FREE)
+            sum += __atomic_load_n(&area->threads[i].heap, __ATOMIC_RELAXED);
+    }
+    preload_heap_early = sum;
+}
+
+static void after_fork(void)
+{
+    bool children = mapped && mapped->header.children;
+
+    /* The mapping stays: a signal handler may have forked in the midst of a call. */
+    preload.area = NULL;
+    mapped = NULL;
+    self = (struct self){.over = !children};
+    if (children)
+        preload_attach();
+}
+
+void preload_attach(void)
+{
+    const char *word = getenv(SHM_VARIABLE);
+    struct shm_area *area = word ? claim_area(word) : NULL;
+
+    if (!area)
+        return;
+    preload.has_counter = area->header.has_counter;
+    preload.half_step_ticks = area->header.step_ticks / 2;
+    preload.hold_ticks = area->header.hold_ticks;
+    preload.min_wait_ticks = area->header.min_wait_ticks;
+    preload.all_holds = area->header.all_holds;
+    preload.has_rseq = try_rseq();
+    preload.stack_size = usual_stack_size();
+    preload.area = area;
+    (void)__atomic_add_fetch(&area->header.heap_rest,
+                             __atomic_exchange_n(&preload_heap_early, 0, __ATOMIC_RELAXED),
+                             __ATOMIC_RELAXED);
+    mapped = area;
+    samples_prepare();
+    (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
+    modules_changed();
+    (void)self_attach();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    int old_errno = errno;
+
+    real_find();
+    preload_attach();
+    if (preload.area)
+        (void)pthread_atfork(before_fork, NULL, after_fork);
+    errno = old_errno;
+}

@@ -1,0 +1,101 @@
+/* Calls that blocked: see call.h. */
+#include "preload/call.h"
+
+#define TEXT(x)  TEXT_(x)
+#define TEXT_(x) #x
+
+/* A sequence of no instructions; the kernel wants its signature before where it would continue. */
+__asm__(".text\n"
+#if defined(__x86_64__)
+        ".byte 0x0f, 0xb9, 0x3d\n"
+#endif
+        ".long " TEXT(RSEQ_SIG) "\n"
+                                ".hidden preload_abort\n"
+                                ".globl preload_abort\n"
+                                "preload_abort:\n"
+                                "nop\n");
+extern const char preload_abort[] __attribute__((visibility("hidden")));
+
+const struct rseq_cs preload_no_sequence = {
+    .start_ip = (uintptr_t)preload_abort + 1,
+    .post_commit_offset = 0,
+    .abort_ip = (uintptr_t)preload_abort,
+};
+
+/* The number of the last release of an end, and which of the descriptors with this number it was. */
+static void tell_descriptor(struct shm_record *record)
+{
+    const struct shm_area *area = preload.area;
+
+    if (!area)
+        return;
+    if (shm_is_descriptor(record->object))
+        record->release = __atomic_load_n(&area->objects[shm_object_slot(record->object)].release,
+                                          __ATOMIC_ACQUIRE);
+    if (record->detail && record->detail <= SHM_DESCRIPTORS)
+        record->generation =
+            __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
+}
+
+/* The frames of who made the open call are still there, even when it is left from a signal handler: the handler's lie
+ * beyond them, or on another stack. */
+static uint32_t stack_of_open(void)
+{
+    struct unwind_start caller = {self.slot->open_pc, self.slot->open_sp, self.slot->open_fp};
+    /* OpenMP's waits are opened by a call that has returned since. */
+    return caller.sp ? stack_of(&caller) : stack_of_place(caller.pc);
+}
+
+void call_record(const struct call *call)
+{
+    struct shm_thread *slot = self.slot;
+    int old_errno = errno;
+    uint64_t end = clock_now(), begin = slot->open_time;
+    struct shm_record record = {.kind = SHM_WAITED,
+                                .time = begin,
+                                .end = end > begin ? end : begin,
+                                .object = slot->open_object,
+                                .object2 = call->object2,
+                                .stack = slot->open_stack,
+                                .detail = slot->open_detail,
+                                .release = call->release,
+                                .release2 = call->release2,
+                                .flags = call->flags,
+                                .wait = slot->open_wait};
+
+    /* It was said to have been left by a jump that stayed in a signal handler. */
+    if (begin == 0)
+        return;
+    if ((record.end - begin >= preload.min_wait_ticks || call->blocks) && record_begin()) {
+        if (!record.stack)
+            record.stack = stack_of_open();
+        *call_place(slot->open_pc) = slot->open_pc;
+        tell_descriptor(&record);
+        record_put(&record);
+        record_end();
+    }
+    __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);
+    errno = old_errno;
+}
+
+void brief_record(void)
+{
+    const struct call call = {.open = true};
+    call_record(&call);
+}
+
+void call_leave(void)
+{
+    struct shm_thread *slot = self.slot;
+    struct call left = {.open = true, .blocks = true, .flags = SHM_LEFT};
+
+    if (!slot)
+        return;
+    slot->writing = 0;
+    if (!slot->open_time)
+        return;
+    if (self.counted)
+        __atomic_fetch_sub(&self.counted->waiters, 1, __ATOMIC_RELEASE);
+    self.counted = NULL;
+    call_record(&left);
+}

@@ -1,0 +1,192 @@
+/*
+ * A call that may block. It says so in the thread's slot before, with the time, and writes a record
+ * afterwards, if it did block. So a call that does not costs no record, and one that never returns is seen.
+ *
+ *     ssize_t read(int fd, ...)
+ *     {
+ *         struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_READ, object, fd, 0);
+ *         return REAL(read)(fd, ...);
+ *     }
+ *
+ * A call that has nothing to add when it returns is a brief one: it is the same, and a few ns shorter.
+ *
+ * The end is the variable's clean-up, so that cancellation and exceptions end the call as well; longjmp does
+ * not: see jumps.c.
+ *
+ * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it switches the
+ * thread out (rseq(2)). We let it point to a sequence of no instructions before the call, and look at it
+ * after: two instructions, where reading the clock again would be as dear as all the rest. Without rseq the
+ * time decides.
+ */
+#ifndef TRAIL_PRELOAD_CALL_H
+#define TRAIL_PRELOAD_CALL_H
+
+#include "preload/preload.h"
+
+struct call {
+    bool open;
+    bool blocks; /* it is known that it blocks: the record is written in any case */
+    uint8_t flags;
+    uint32_t release, release2; /* set by the caller when it returned */
+    uint64_t object2;
+    struct shm_object *counted; /* this thread is one of its waiters */
+};
+
+struct brief_call {
+    bool open;
+};
+
+/* MARK: Switches */
+
+extern const struct rseq_cs preload_no_sequence __attribute__((visibility("hidden")));
+
+ALWAYS volatile struct rseq *thread_rseq(void)
+{
+    return (volatile struct rseq *)(void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+/* Whether this thread has one. */
+ALWAYS bool has_rseq(void)
+{
+    return __rseq_size != 0 && (int)thread_rseq()->cpu_id >= 0;
+}
+
+ALWAYS void switches_begin(void)
+{
+    thread_rseq()->rseq_cs = (uint64_t)(uintptr_t)&preload_no_sequence;
+}
+
+ALWAYS bool switches_happened(void)
+{
+    return thread_rseq()->rseq_cs != (uint64_t)(uintptr_t)&preload_no_sequence;
+}
+
+/* MARK: Calls */
+
+/*
+ * Calls whose stack is taken before: those that nearly always block, and those at places where the last one did. So
+ * a wait that lasts is shown with its stack while it lasts, and a call that does not block does not pay for it.
+ */
+#define STACK_BEFORE                                                                               \
+    (1u << SHM_SLEEP | 1u << SHM_JOIN | 1u << SHM_CHILD | 1u << SHM_SIGNAL | 1u << SHM_POLL |      \
+     1u << SHM_ACCEPT | 1u << SHM_CONNECT | 1u << SHM_LOOKUP)
+
+ALWAYS uintptr_t *call_place(uintptr_t pc)
+{
+    return &self.blocked_at[pc / 4 % SELF_PLACES];
+}
+
+/* The open call, and a record that was being written, are left by a jump. */
+void call_leave(void);
+/* The call was switched out, or took long: writes its record. */
+void call_record(const struct call *call);
+
+/* True: the thread's slot says now that it is in this call. */
+ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum shm_wait wait,
+                      uint64_t object, uint32_t detail, uint32_t stack)
+{
+    struct shm_thread *slot;
+
+    if (!is_recorded(group))
+        return false;
+    slot = self.slot;
+    /* In a signal handler while a call is open, or while a record is written. */
+    if (UNLIKELY(slot->open_time != 0 || slot->writing))
+        return false;
+    slot->open_object = object;
+    slot->open_pc = caller->pc;
+    if (stack == 0 &&
+        ((STACK_BEFORE & 1u << wait) || UNLIKELY(*call_place(caller->pc) == caller->pc))) {
+        /* A copy, so that the caller's own need not be in memory. */
+        struct unwind_start start = *caller;
+        stack = stack_of(&start);
+    }
+    slot->open_stack = stack;
+    slot->open_detail = detail;
+    slot->open_wait = (uint8_t)wait;
+    slot->open_sp = caller->sp;
+    slot->open_fp = caller->fp;
+    if (LIKELY(self.has_rseq))
+        switches_begin();
+    /* Pairs with the collector's load: the rest is there. */
+    __atomic_store_n(&slot->open_time, clock_now(), __ATOMIC_RELEASE);
+    return true;
+}
+
+ALWAYS struct call call_begin(const struct unwind_start *caller, uint32_t group, enum shm_wait wait,
+                              uint64_t object, uint32_t detail, uint32_t stack)
+{
+    struct call call = {.blocks = stack != 0};
+
+    call.open = call_open(caller, group, wait, object, detail, stack);
+    return call;
+}
+
+ALWAYS struct brief_call brief_begin(const struct unwind_start *caller, uint32_t group,
+                                     enum shm_wait wait, uint64_t object, uint32_t detail)
+{
+    return (struct brief_call){call_open(caller, group, wait, object, detail, 0)};
+}
+
+/* Whether the open call has blocked, as far as is known now. */
+ALWAYS bool open_blocked(void)
+{
+    return UNLIKELY(!self.has_rseq) || switches_happened();
+}
+
+ALWAYS bool call_blocked(const struct call *call)
+{
+    return call->open && (call->blocks || open_blocked());
+}
+
+/* It did not block. */
+ALWAYS void call_close(void)
+{
+    struct shm_thread *slot = self.slot;
+
+    if (UNLIKELY(slot->open_stack))
+        *call_place(slot->open_pc) = 0;
+    __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);
+}
+
+ALWAYS void call_end(const struct call *call)
+{
+    /* After a fork in a signal handler there is no slot. */
+    if (UNLIKELY(!self.slot))
+        return;
+    if (UNLIKELY(call->counted != NULL)) {
+        __atomic_fetch_sub(&call->counted->waiters, 1, __ATOMIC_RELEASE);
+        if (call->open)
+            self.counted = NULL;
+    }
+    if (!call->open)
+        return;
+    if (UNLIKELY(call_blocked(call)))
+        call_record(call);
+    else
+        call_close();
+}
+
+/* call_record of a brief one. */
+void brief_record(void);
+
+ALWAYS void brief_end(const struct brief_call *call)
+{
+    if (!call->open || UNLIKELY(!self.slot))
+        return;
+    if (UNLIKELY(open_blocked()))
+        brief_record();
+    else
+        call_close();
+}
+
+#define CALL  __attribute__((cleanup(call_end), unused))
+#define BRIEF __attribute__((cleanup(brief_end), unused))
+
+/* The body of a wrapper of a brief call; `object` may refer to `caller`. */
+#define BRIEF_CALL(group, wait, object, detail, ...)                                               \
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF = brief_begin(&caller, group, wait, object, detail);              \
+    return __VA_ARGS__
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * Condition variables, semaphores, barriers.
+ *
+ * To wait for a condition is two waits: for the signal, then for the mutex. The record tells both releases:
+ * that of the condition, and that of the mutex, which the thread has when the call returns.
+ */
+#include "preload/objects.h"
+
+/* MARK: Condition variables */
+
+/* The mutex is given up by the wait: who waits for it is let in by this thread. */
+static void give_mutex_up(pthread_mutex_t *mutex, const struct unwind_start *caller)
+{
+    struct shm_object *slot = object_slot(mutex);
+
+    if (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1)
+        object_released(mutex, SHM_MUTEX, 0, caller);
+    else
+        slot->held = 0;
+}
+
+static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
+{
+    if (!self.slot)
+        return;
+    call->object2 = (uint64_t)(uintptr_t)mutex;
+    call->release2 = __atomic_load_n(&object_slot(mutex)->release, __ATOMIC_ACQUIRE);
+    object_held(mutex, pc);
+}
+
+#define WAIT_CONDITION(...)                                                                        \
+    struct unwind_start caller = CALLER();                                                         \
+    if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
+        return __VA_ARGS__;                                                                        \
+    give_mutex_up(mutex, &caller);                                                                 \
+    struct call call CALL = object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_COND, condition, true); \
+    int status = __VA_ARGS__;                                                                      \
+    object_got(&call, condition, status == 0);                                                     \
+    got_mutex(&call, mutex, caller.pc);                                                            \
+    return status
+
+EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    WAIT_CONDITION(REAL(pthread_cond_wait)(condition, mutex));
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  const struct timespec *until)
+{
+    WAIT_CONDITION(REAL(pthread_cond_timedwait)(condition, mutex, until));
+}
+
+EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  clockid_t clock, const struct timespec *until)
+{
+    WAIT_CONDITION(REAL(pthread_cond_clockwait)(condition, mutex, clock, until));
+}
+
+/* Somebody waits for it, and what this thread does is recorded. */
+ALWAYS bool is_awaited(const volatile void *object)
+{
+    return is_wanted(SHM_GROUP_CONDITIONS) && object_awaited(object) && self_recorded();
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *condition)
+{
+    if (is_awaited(condition)) {
+        struct unwind_start caller = CALLER();
+        object_released(condition, SHM_COND, 0, &caller);
+    }
+    return REAL(pthread_cond_signal)(condition);
+}
+
+EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
+{
+    if (is_awaited(condition)) {
+        struct unwind_start caller = CALLER();
+        object_released(condition, SHM_COND, SHM_ALL, &caller);
+    }
+    return REAL(pthread_cond_broadcast)(condition);
+}
+
+/* MARK: C11's condition variables */
+
+EXPORT int cnd_wait(cnd_t *condition, mtx_t *c11)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+    WAIT_CONDITION(REAL(cnd_wait)(condition, c11));
+}
+
+EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict c11,
+                         const struct timespec *restrict until)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+    WAIT_CONDITION(REAL(cnd_timedwait)(condition, c11, until));
+}
+
+EXPORT int cnd_signal(cnd_t *condition)
+{
+    if (is_awaited(condition)) {
+        struct unwind_start caller = CALLER();
+        object_released(condition, SHM_COND, 0, &caller);
+    }
+    return REAL(cnd_signal)(condition);
+}
+
+EXPORT int cnd_broadcast(cnd_t *condition)
+{
+    if (is_awaited(condition)) {
+        struct unwind_start caller = CALLER();
+        object_released(condition, SHM_COND, SHM_ALL, &caller);
+    }
+    return REAL(cnd_broadcast)(condition);
+}
+
+/* MARK: Semaphores */
+
+/* A semaphore that is positive is taken without a record; errno stays as it was. */
+static bool take_semaphore(sem_t *semaphore)
+{
+    int old_errno = errno;
+
+    if (REAL(sem_trywait)(semaphore) == 0)
+        return true;
+    errno = old_errno;
+    return false;
+}
+
+#define WAIT_SEMAPHORE(valid, ...)                                                                 \
+    struct unwind_start caller = CALLER();                                                         \
+    if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
+        return __VA_ARGS__;                                                                        \
+    /* As the real one: a cancellation that is pending is acted upon first. */                     \
+    pthread_testcancel();                                                                          \
+    if ((valid) && take_semaphore(semaphore))                                                      \
+        return 0;                                                                                  \
+    struct call call CALL =                                                                        \
+        object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, semaphore, true);                \
+    int status = __VA_ARGS__;                                                                      \
+    object_got(&call, semaphore, status == 0);                                                     \
+    return status
+
+EXPORT int sem_wait(sem_t *semaphore)
+{
+    WAIT_SEMAPHORE(true, REAL(sem_wait)(semaphore));
+}
+
+EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
+    WAIT_SEMAPHORE(is_time(CLOCK_REALTIME, until), REAL(sem_timedwait)(semaphore, until));
+}
+
+EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+    WAIT_SEMAPHORE(is_time(clock, until), REAL(sem_clockwait)(semaphore, clock, until));
+}
+
+EXPORT int sem_post(sem_t *semaphore)
+{
+    if (is_awaited(semaphore)) {
+        struct unwind_start caller = CALLER();
+        object_released(semaphore, SHM_SEMAPHORE, 0, &caller);
+    }
+    return REAL(sem_post)(semaphore);
+}
+
+/* MARK: Barriers */
+
+/* Everybody who arrives tells so: the last before a wait's end is who let it through. */
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    struct unwind_start caller = CALLER();
+
+    if (!is_recorded(SHM_GROUP_CONDITIONS))
+        return REAL(pthread_barrier_wait)(barrier);
+    object_released(barrier, SHM_BARRIER, SHM_ALL, &caller);
+    struct call call CALL = object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_BARRIER, barrier, false);
+    int status = REAL(pthread_barrier_wait)(barrier);
+    object_got(&call, barrier, false);
+    call.flags = 0;
+    return status;
+}

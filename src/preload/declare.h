@@ -1,0 +1,81 @@
+/* The prototypes of all wrapped functions: the C library's headers, and those that no header declares. */
+#ifndef TRAIL_PRELOAD_DECLARE_H
+#define TRAIL_PRELOAD_DECLARE_H
+
+/* The fortified variants that the headers define inline would hide what they call. */
+#undef _FORTIFY_SOURCE
+#include <features.h>
+/* And so would those that are inline in any case. */
+#undef __USE_EXTERN_INLINES
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the C library's names. */
+ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room);
+ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room);
+ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
+                       struct sockaddr *from, socklen_t *length);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                const sigset_t *mask, size_t room);
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags);
+int __openat64_2(int folder, const char *path, int flags);
+size_t __fread_chk(void *restrict buffer, size_t room, size_t size, size_t count,
+                   FILE *restrict file);
+size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, size_t count,
+                            FILE *restrict file);
+char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
+char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
+
+ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file);
+
+/* liburing's, whose types do not matter here. */
+struct io_uring;
+struct io_uring_cqe;
+struct __kernel_timespec;
+int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
+                       unsigned count, sigset_t *mask);
+int io_uring_wait_cqes(struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
+                       struct __kernel_timespec *timeout, sigset_t *mask);
+int io_uring_wait_cqe_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
+                              struct __kernel_timespec *timeout);
+int io_uring_submit_and_wait(struct io_uring *ring, unsigned count);
+int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
+                                     unsigned count, struct __kernel_timespec *timeout,
+                                     sigset_t *mask);
+
+void __longjmp_chk(jmp_buf to, int value) __attribute__((noreturn));
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+#endif

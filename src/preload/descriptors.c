@@ -1,0 +1,498 @@
+/* Ends of pipes and their kin: see descriptors.h. */
+#include "preload/descriptors.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "preload/objects.h"
+
+struct end_set {
+    uint32_t serial; /* of the set's end, which may have been closed */
+    uint16_t end;
+    uint16_t used;
+    uint64_t data; /* that its events have */
+};
+
+struct end {
+    uint32_t serial; /* stored last, with release, when it is taken */
+    uint16_t taken;
+    uint16_t peer; /* 0: closed */
+    uint16_t descriptors;
+    uint8_t crowd;     /* more threads than the list has room for */
+    uint8_t many_sets; /* more epoll sets */
+    uint16_t waiters[END_WAITERS];
+    uint64_t released; /* when it last let anybody in */
+    struct end_set sets[END_SETS];
+};
+
+uint16_t of_descriptor[DESCRIPTORS];
+static struct end ends[ENDS];
+static uint32_t ends_used = 1, first_free = 1, next_serial;
+
+enum side { TO_READ = 0, TO_WRITE = 8 };
+
+static uint64_t object_of(const struct end *end, enum side side)
+{
+    return SHM_DESCRIPTOR | (uint64_t)end->serial << 4 | (uint64_t)side;
+}
+
+/* MARK: Making and closing */
+
+static unsigned take_end(void)
+{
+    uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
+
+    /* The lowest, so that those in use are few to look through; below first_free is none, but for races. */
+    for (uint32_t i = __atomic_load_n(&first_free, __ATOMIC_RELAXED); i < ENDS; i++) {
+        struct end *end = &ends[i];
+        uint16_t none = 0;
+        if (end->taken || !__atomic_compare_exchange_n(&end->taken, &none, 1, false,
+                                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        *end = (struct end){.taken = 1};
+        __atomic_store_n(&first_free, i + 1, __ATOMIC_RELAXED);
+        while (used <= i && !__atomic_compare_exchange_n(&ends_used, &used, i + 1, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+        __atomic_store_n(&end->serial, __atomic_add_fetch(&next_serial, 1, __ATOMIC_RELAXED),
+                         __ATOMIC_RELEASE);
+        return i;
+    }
+    return 0;
+}
+
+static void give_end(unsigned index)
+{
+    struct end *end = &ends[index];
+
+    if (end->peer)
+        ends[end->peer].peer = 0;
+    __atomic_store_n(&end->taken, 0, __ATOMIC_RELEASE);
+    if (index && index < __atomic_load_n(&first_free, __ATOMIC_RELAXED))
+        __atomic_store_n(&first_free, index, __ATOMIC_RELAXED);
+}
+
+/* Another descriptor of the end. */
+static void share_end(int fd, unsigned index)
+{
+    if (!index || (unsigned)fd >= DESCRIPTORS)
+        return;
+    __atomic_fetch_add(&ends[index].descriptors, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&of_descriptor[fd], (uint16_t)index, __ATOMIC_RELEASE);
+}
+
+/* False: the caller is a child of vfork, whose descriptors are its own, though its memory is not. */
+static bool is_this_process(void)
+{
+    return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
+}
+
+/* The descriptor's end, which it is no longer, and whether that was its last one. */
+static unsigned forget(int fd, bool *last)
+{
+    unsigned index;
+
+    *last = false;
+    if (preload.area && (unsigned)fd < DESCRIPTORS)
+        __atomic_fetch_add(&preload.area->generations[fd], 1, __ATOMIC_RELEASE);
+    if (LIKELY(!descriptor_end(fd)) || !is_this_process())
+        return 0;
+    index = __atomic_exchange_n(&of_descriptor[fd], 0, __ATOMIC_ACQ_REL);
+    if (index)
+        *last = __atomic_sub_fetch(&ends[index].descriptors, 1, __ATOMIC_ACQ_REL) == 0;
+    return index;
+}
+
+void descriptor_new(int fd)
+{
+    bool last;
+
+    if (fd >= 0 && UNLIKELY(descriptor_end(fd))) {
+        unsigned index = forget(fd, &last);
+        if (last)
+            give_end(index);
+    }
+}
+
+static void made_one(int fd, bool is_set)
+{
+    unsigned index;
+
+    if (fd < 0)
+        return;
+    descriptor_new(fd);
+    index = fd < DESCRIPTORS ? take_end() : 0;
+    share_end(fd, index);
+    if (index && !is_set)
+        ends[index].peer = (uint16_t)index;
+}
+
+static void made_two(const int fds[2])
+{
+    unsigned first, second;
+
+    descriptor_new(fds[0]);
+    descriptor_new(fds[1]);
+    if (fds[0] >= DESCRIPTORS || fds[1] >= DESCRIPTORS)
+        return;
+    first = take_end();
+    second = take_end();
+    if (!first || !second) {
+        give_end(first);
+        give_end(second);
+        return;
+    }
+    ends[first].peer = (uint16_t)second;
+    ends[second].peer = (uint16_t)first;
+    share_end(fds[0], first);
+    share_end(fds[1], second);
+}
+
+/* MARK: Who waits */
+
+/* In the place of a thread that has ended; false: all live. */
+static bool replace_waiter(struct end *end, uint16_t mine)
+{
+    for (int i = 0; i < END_WAITERS; i++) {
+        uint16_t other = __atomic_load_n(&end->waiters[i], __ATOMIC_RELAXED);
+        if (__atomic_load_n(&preload.area->threads[other].state, __ATOMIC_ACQUIRE) != SHM_LIVE &&
+            __atomic_compare_exchange_n(&end->waiters[i], &other, mine, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+/* This thread is one of those to look at. */
+static void add_waiter(struct end *end)
+{
+    uint16_t mine = (uint16_t)self.index;
+
+    for (int i = 0; i < END_WAITERS; i++) {
+        uint16_t other = __atomic_load_n(&end->waiters[i], __ATOMIC_RELAXED);
+        if (other == mine)
+            return;
+        if (other == 0 && __atomic_compare_exchange_n(&end->waiters[i], &other, mine, false,
+                                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            return;
+        if (other == mine)
+            return;
+    }
+    if (!end->crowd && !replace_waiter(end, mine))
+        end->crowd = 1;
+}
+
+/* The thread waits for the object, or for several descriptors. */
+static bool waits_for(const struct shm_thread *thread, uint64_t object)
+{
+    return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) != 0 &&
+           (thread->open_object == object ||
+            (thread->open_wait == SHM_POLL && thread->open_object == 0));
+}
+
+static bool is_awaited(const struct end *end, uint64_t object)
+{
+    for (int i = 0; i < END_WAITERS; i++) {
+        uint16_t index = __atomic_load_n(&end->waiters[i], __ATOMIC_ACQUIRE);
+        if (!index)
+            return false;
+        if (waits_for(&preload.area->threads[index], object))
+            return true;
+    }
+    return end->crowd;
+}
+
+static void release(struct end *end, enum side side, const struct unwind_start *caller)
+{
+    const void *object = (const void *)(uintptr_t)object_of(end, side);
+
+    if (!is_awaited(end, (uintptr_t)object))
+        return;
+    object_released(object, side == TO_READ ? SHM_READ : SHM_WRITE, 0, caller);
+    __atomic_store_n(&end->released, clock_now(), __ATOMIC_RELEASE);
+}
+
+/* There is something to read at the end now: lets in who waits for that, also in epoll sets. */
+static void becomes_readable(struct end *end, const struct unwind_start *caller)
+{
+    release(end, TO_READ, caller);
+    for (int i = 0; i < END_SETS; i++) {
+        const struct end_set *set = &end->sets[i];
+        if (set->used && ends[set->end].serial == set->serial)
+            release(&ends[set->end], TO_READ, caller);
+    }
+}
+
+uint64_t end_reads(unsigned index, const struct unwind_start *caller)
+{
+    struct end *end = &ends[index], *peer = &ends[end->peer];
+
+    if (!is_recorded(SHM_GROUP_IO))
+        return 0;
+    add_waiter(end);
+    /* A crowd of writers would have every read tell of a release. */
+    if (end->peer && !peer->crowd)
+        release(peer, TO_WRITE, caller);
+    return object_of(end, TO_READ);
+}
+
+uint64_t end_writes(unsigned index, const struct unwind_start *caller)
+{
+    struct end *end = &ends[index];
+
+    if (!is_recorded(SHM_GROUP_IO))
+        return 0;
+    add_waiter(end);
+    if (end->peer)
+        becomes_readable(&ends[end->peer], caller);
+    return object_of(end, TO_WRITE);
+}
+
+void descriptor_shut(int fd, const struct unwind_start *caller)
+{
+    unsigned index = descriptor_end(fd);
+
+    if (index && ends[index].peer && is_recorded(SHM_GROUP_IO))
+        becomes_readable(&ends[ends[index].peer], caller);
+}
+
+/* Who reads at the other end of what is closed for the last time is let in: it is the end of the data. */
+void descriptor_closed(int fd, const struct unwind_start *caller)
+{
+    bool last;
+    unsigned index = forget(fd, &last);
+
+    if (!last)
+        return;
+    if (ends[index].peer && ends[index].peer != index && is_recorded(SHM_GROUP_IO))
+        becomes_readable(&ends[ends[index].peer], caller);
+    give_end(index);
+}
+
+/* MARK: Waiting for several */
+
+void descriptor_polled(int fd)
+{
+    unsigned index = descriptor_end(fd);
+
+    if (index && is_recorded(SHM_GROUP_IO))
+        add_waiter(&ends[index]);
+}
+
+bool descriptor_ready(int fd, struct call *call)
+{
+    unsigned index = descriptor_end(fd);
+
+    if (!index || !call->open ||
+        __atomic_load_n(&ends[index].released, __ATOMIC_ACQUIRE) < self.slot->open_time)
+        return false;
+    self.slot->open_object = object_of(&ends[index], TO_READ);
+    return true;
+}
+
+static bool is_member(const struct end *end, unsigned set, uint64_t data)
+{
+    for (int i = 0; i < END_SETS; i++) {
+        if (end->sets[i].used && end->sets[i].end == set &&
+            end->sets[i].serial == ends[set].serial && end->sets[i].data == data)
+            return true;
+    }
+    return end->many_sets;
+}
+
+bool descriptor_in_events(int fd, const struct epoll_event *events, int count)
+{
+    unsigned set = descriptor_end(fd);
+    uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
+
+    for (uint32_t i = 1; set && i < used; i++) {
+        if (!ends[i].taken)
+            continue;
+        for (int k = 0; k < count; k++) {
+            if (is_member(&ends[i], set, events[k].data.u64))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void enter_set(unsigned set, unsigned index, uint64_t data)
+{
+    struct end *end = &ends[index];
+    struct end_set *free = NULL;
+
+    for (int i = 0; i < END_SETS; i++) {
+        struct end_set *at = &end->sets[i];
+        if (at->used && at->end == set && at->serial == ends[set].serial) {
+            at->data = data;
+            return;
+        }
+        if (!at->used || ends[at->end].serial != at->serial)
+            free = at;
+    }
+    if (free)
+        *free = (struct end_set){
+            .serial = ends[set].serial, .end = (uint16_t)set, .used = 1, .data = data};
+    else
+        end->many_sets = 1;
+}
+
+EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
+{
+    int status = REAL(epoll_ctl)(set, operation, fd, event);
+    unsigned index = descriptor_end(fd), of_set = descriptor_end(set);
+
+    if (status == 0 && UNLIKELY(index != 0) && of_set && operation != EPOLL_CTL_DEL)
+        enter_set(of_set, index, event->data.u64);
+    return status;
+}
+
+/* MARK: Descriptors that are made, duplicated and closed */
+
+EXPORT int pipe(int fds[2])
+{
+    int status = REAL(pipe)(fds);
+
+    if (status == 0)
+        made_two(fds);
+    return status;
+}
+
+EXPORT int pipe2(int fds[2], int flags)
+{
+    int status = REAL(pipe2)(fds, flags);
+
+    if (status == 0)
+        made_two(fds);
+    return status;
+}
+
+EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
+{
+    int status = REAL(socketpair)(domain, type, protocol, fds);
+
+    if (status == 0)
+        made_two(fds);
+    return status;
+}
+
+EXPORT int eventfd(unsigned count, int flags)
+{
+    int fd = REAL(eventfd)(count, flags);
+
+    made_one(fd, false);
+    return fd;
+}
+
+EXPORT int epoll_create(int size)
+{
+    int fd = REAL(epoll_create)(size);
+
+    made_one(fd, true);
+    return fd;
+}
+
+EXPORT int epoll_create1(int flags)
+{
+    int fd = REAL(epoll_create1)(flags);
+
+    made_one(fd, true);
+    return fd;
+}
+
+static int duplicated(int fd, int copy)
+{
+    if (copy >= 0 && copy != fd) {
+        descriptor_new(copy);
+        if (UNLIKELY(descriptor_end(fd)) && is_this_process())
+            share_end(copy, descriptor_end(fd));
+    }
+    return copy;
+}
+
+EXPORT int dup(int fd)
+{
+    return duplicated(fd, REAL(dup)(fd));
+}
+
+EXPORT int dup2(int fd, int copy)
+{
+    struct unwind_start caller = CALLER();
+
+    if (fd != copy)
+        descriptor_closed(copy, &caller);
+    return duplicated(fd, REAL(dup2)(fd, copy));
+}
+
+EXPORT int dup3(int fd, int copy, int flags)
+{
+    struct unwind_start caller = CALLER();
+
+    if (fd != copy)
+        descriptor_closed(copy, &caller);
+    return duplicated(fd, REAL(dup3)(fd, copy, flags));
+}
+
+/* Whatever the third argument is, it is one word. */
+#define FCNTL(name)                                                                                \
+    EXPORT int name(int fd, int command, ...)                                                      \
+    {                                                                                              \
+        struct unwind_start caller = CALLER();                                                     \
+        va_list list;                                                                              \
+        void *argument;                                                                            \
+        va_start(list, command);                                                                   \
+        argument = va_arg(list, void *);                                                           \
+        va_end(list);                                                                              \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                      \
+            return duplicated(fd, REAL(name)(fd, command, argument));                              \
+        if (command != F_SETLKW && command != F_OFD_SETLKW)                                        \
+            return REAL(name)(fd, command, argument);                                              \
+        struct call call CALL =                                                                    \
+            call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);                   \
+        return REAL(name)(fd, command, argument);                                                  \
+    }
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+EXPORT int close(int fd)
+{
+    struct unwind_start caller = CALLER();
+
+    descriptor_closed(fd, &caller);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);
+    return REAL(close)(fd);
+}
+
+static void closed_range(unsigned first, unsigned last, const struct unwind_start *caller)
+{
+    for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; fd++)
+        descriptor_closed((int)fd, caller);
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    struct unwind_start caller = CALLER();
+
+    if (!(flags & (int)CLOSE_RANGE_CLOEXEC))
+        closed_range(first, last, &caller);
+    return REAL(close_range)(first, last, flags);
+}
+
+EXPORT void closefrom(int first)
+{
+    struct unwind_start caller = CALLER();
+
+    closed_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX, &caller);
+    REAL(closefrom)(first);
+}
+
+EXPORT int shutdown(int fd, int how)
+{
+    struct unwind_start caller = CALLER();
+
+    if (how != SHUT_RD)
+        descriptor_shut(fd, &caller);
+    return REAL(shutdown)(fd, how);
+}

@@ -1,0 +1,245 @@
+/* Calls of the C library that block inside it, where no system call of theirs can be seen from outside. */
+#include <errno.h>
+
+#include "preload/descriptors.h"
+
+#define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
+
+/* MARK: stdio */
+
+/* The file's descriptor; below 0: it has none. Read without its lock, which its reader may hold for long. */
+ALWAYS int descriptor_of(const FILE *file)
+{
+    return file->_fileno;
+}
+
+#define READ_FILE(file, ...)                                                                       \
+    BRIEF_CALL(SHM_GROUP_IO, SHM_READ, descriptor_reads(descriptor_of(file), &caller),             \
+               (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
+
+/* Most writes go to the buffer: a reader is let in by those that flush. */
+#define WRITE_FILE(file, ...)                                                                      \
+    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
+
+#define FLUSH_FILE(file, ...)                                                                      \
+    int fd = file ? descriptor_of(file) : -1;                                                      \
+    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, descriptor_writes(fd, &caller), (uint32_t)fd + 1,          \
+               __VA_ARGS__)
+
+EXPORT size_t fread(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+{
+    READ_FILE(file, REAL(fread)(buffer, size, count, file));
+}
+
+EXPORT size_t fread_unlocked(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+{
+    READ_FILE(file, REAL(fread_unlocked)(buffer, size, count, file));
+}
+
+EXPORT size_t __fread_chk(void *restrict buffer, size_t room, size_t size, size_t count,
+                          FILE *restrict file)
+{
+    READ_FILE(file, REAL(__fread_chk)(buffer, room, size, count, file));
+}
+
+EXPORT size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, size_t count,
+                                   FILE *restrict file)
+{
+    READ_FILE(file, REAL(__fread_unlocked_chk)(buffer, room, size, count, file));
+}
+
+EXPORT char *fgets(char *restrict buffer, int size, FILE *restrict file)
+{
+    READ_FILE(file, REAL(fgets)(buffer, size, file));
+}
+
+EXPORT char *fgets_unlocked(char *restrict buffer, int size, FILE *restrict file)
+{
+    READ_FILE(file, REAL(fgets_unlocked)(buffer, size, file));
+}
+
+EXPORT char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
+{
+    READ_FILE(file, REAL(__fgets_chk)(buffer, room, size, file));
+}
+
+EXPORT char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
+{
+    READ_FILE(file, REAL(__fgets_unlocked_chk)(buffer, room, size, file));
+}
+
+/* The name under which <stdio.h> inlined it once. */
+EXPORT ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file)
+{
+    READ_FILE(file, REAL(__getdelim)(line, size, end, file));
+}
+
+EXPORT ssize_t getline(char **restrict line, size_t *restrict size, FILE *restrict file)
+{
+    READ_FILE(file, REAL(getline)(line, size, file));
+}
+
+EXPORT ssize_t getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file)
+{
+    READ_FILE(file, REAL(getdelim)(line, size, end, file));
+}
+
+/* A character that is in the buffer already is read without a look at anything else. */
+ALWAYS bool is_buffered(const FILE *file)
+{
+    return file->_IO_read_ptr < file->_IO_read_end;
+}
+
+EXPORT int fgetc(FILE *file)
+{
+    if (LIKELY(is_buffered(file)))
+        return REAL(fgetc)(file);
+    READ_FILE(file, REAL(fgetc)(file));
+}
+
+EXPORT int getc(FILE *file)
+{
+    if (LIKELY(is_buffered(file)))
+        return REAL(getc)(file);
+    READ_FILE(file, REAL(getc)(file));
+}
+
+EXPORT int getchar(void)
+{
+    if (LIKELY(is_buffered(stdin)))
+        return REAL(getchar)();
+    READ_FILE(stdin, REAL(getchar)());
+}
+
+EXPORT size_t fwrite(const void *restrict data, size_t size, size_t count, FILE *restrict file)
+{
+    WRITE_FILE(file, REAL(fwrite)(data, size, count, file));
+}
+
+EXPORT size_t fwrite_unlocked(const void *restrict data, size_t size, size_t count,
+                              FILE *restrict file)
+{
+    WRITE_FILE(file, REAL(fwrite_unlocked)(data, size, count, file));
+}
+
+EXPORT int fputs(const char *restrict text, FILE *restrict file)
+{
+    WRITE_FILE(file, REAL(fputs)(text, file));
+}
+
+EXPORT int fputs_unlocked(const char *restrict text, FILE *restrict file)
+{
+    WRITE_FILE(file, REAL(fputs_unlocked)(text, file));
+}
+
+EXPORT int puts(const char *text)
+{
+    WRITE_FILE(stdout, REAL(puts)(text));
+}
+
+EXPORT int fflush(FILE *file)
+{
+    FLUSH_FILE(file, REAL(fflush)(file));
+}
+
+EXPORT int fflush_unlocked(FILE *file)
+{
+    FLUSH_FILE(file, REAL(fflush_unlocked)(file));
+}
+
+/* What is in the buffer is written before the descriptor is closed: who reads it is let in by that. */
+EXPORT int fclose(FILE *file)
+{
+    struct unwind_start caller = CALLER();
+    int fd = descriptor_of(file);
+
+    if (fd >= 0)
+        descriptor_closed(fd, &caller);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1, 0);
+    return REAL(fclose)(file);
+}
+
+/* MARK: Others */
+
+EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
+                       const struct addrinfo *restrict hints, struct addrinfo **restrict found)
+{
+    WAIT_CALL(SHM_LOOKUP, REAL(getaddrinfo)(node, service, hints, found));
+}
+
+EXPORT int system(const char *command)
+{
+    WAIT_CALL(SHM_CHILD, REAL(system)(command));
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+    WAIT_CALL(SHM_CHILD, REAL(waitpid)(pid, status, options));
+}
+
+EXPORT pid_t wait(int *status)
+{
+    WAIT_CALL(SHM_CHILD, REAL(wait)(status));
+}
+
+EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    WAIT_CALL(SHM_CHILD, REAL(wait4)(pid, status, options, usage));
+}
+
+EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
+}
+
+/* MARK: System V semaphores */
+
+#define SEMAPHORE_CALL(...) BRIEF_CALL(SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, 0, 0, __VA_ARGS__)
+
+EXPORT int semop(int set, struct sembuf *operations, size_t count)
+{
+    SEMAPHORE_CALL(REAL(semop)(set, operations, count));
+}
+
+EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
+                      const struct timespec *timeout)
+{
+    SEMAPHORE_CALL(REAL(semtimedop)(set, operations, count, timeout));
+}
+
+/* MARK: liburing, which makes its system calls itself */
+
+/* What these return where there is no liburing that we find. */
+#define IF_THERE(name, ...)                                                                        \
+    (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : -ENOSYS)
+
+EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
+                              unsigned count, sigset_t *mask)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(__io_uring_get_cqe, ring, entry, submit, count, mask));
+}
+
+EXPORT int io_uring_wait_cqes(struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
+                              struct __kernel_timespec *timeout, sigset_t *mask)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqes, ring, entry, count, timeout, mask));
+}
+
+EXPORT int io_uring_wait_cqe_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
+                                     struct __kernel_timespec *timeout)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqe_timeout, ring, entry, timeout));
+}
+
+EXPORT int io_uring_submit_and_wait(struct io_uring *ring, unsigned count)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait, ring, count));
+}
+
+EXPORT int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
+                                            unsigned count, struct __kernel_timespec *timeout,
+                                            sigset_t *mask)
+{
+    WAIT_CALL(SHM_POLL,
+              IF_THERE(io_uring_submit_and_wait_timeout, ring, entry, count, timeout, mask));
+}

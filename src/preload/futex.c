@@ -1,0 +1,148 @@
+/*
+ * syscall(2), for futexes alone: std::atomic::wait, std::latch and Rust's locks and channels wait through it.
+ *
+ * The wrapper is a filter: it looks at the number, and jumps to the real function for all others, with the
+ * stack and the registers as they were. So clone, vfork and what else returns twice, or elsewhere, pass
+ * through. A futex call goes on in futex_call(), which was then called by whoever called syscall().
+ */
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "preload/objects.h"
+
+/* The filter reads the real function at the beginning of `real`. */
+_Static_assert(offsetof(struct real, syscall) == 0, "the first row of symbols.def");
+_Static_assert(SYS_futex == 202 || SYS_futex == 98, "the number in the filter");
+
+#if defined(__x86_64__)
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".globl syscall\n"
+    ".type syscall, @function\n"
+    "syscall:\n"
+    ".cfi_startproc\n"
+    "endbr64\n"
+    "cmp $202, %rdi\n"
+    "je preload_futex_call\n"
+    "mov real(%rip), %rax\n" /* free: it holds the number of vector registers, which are not read */
+    "test %rax, %rax\n"
+    "jz 1f\n"
+    "jmp *%rax\n"
+    /* Before the library's constructor. */
+    "1: push %rdi\n"
+    "push %rsi\n"
+    "push %rdx\n"
+    "push %rcx\n"
+    "push %r8\n"
+    "push %r9\n"
+    "sub $8, %rsp\n"
+    ".cfi_adjust_cfa_offset 56\n"
+    "call real_find\n"
+    "add $8, %rsp\n"
+    "pop %r9\n"
+    "pop %r8\n"
+    "pop %rcx\n"
+    "pop %rdx\n"
+    "pop %rsi\n"
+    "pop %rdi\n"
+    ".cfi_adjust_cfa_offset -56\n"
+    "jmp *real(%rip)\n"
+    ".cfi_endproc\n"
+    ".size syscall, . - syscall\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".globl syscall\n"
+        ".type syscall, %function\n"
+        "syscall:\n"
+        ".cfi_startproc\n"
+        "hint 34\n" /* bti c; nothing where there is none */
+        "cmp x0, 98\n"
+        "b.eq preload_futex_call\n"
+        "adrp x16, real\n"
+        "ldr x16, [x16, :lo12:real]\n"
+        "cbz x16, 1f\n"
+        "br x16\n"
+        /* Before the library's constructor. */
+        "1: stp x29, x30, [sp, -80]!\n"
+        ".cfi_adjust_cfa_offset 80\n"
+        ".cfi_rel_offset x29, 0\n"
+        ".cfi_rel_offset x30, 8\n"
+        "stp x0, x1, [sp, 16]\n"
+        "stp x2, x3, [sp, 32]\n"
+        "stp x4, x5, [sp, 48]\n"
+        "str x6, [sp, 64]\n"
+        "bl real_find\n"
+        "ldp x0, x1, [sp, 16]\n"
+        "ldp x2, x3, [sp, 32]\n"
+        "ldp x4, x5, [sp, 48]\n"
+        "ldr x6, [sp, 64]\n"
+        "ldp x29, x30, [sp], 80\n"
+        ".cfi_adjust_cfa_offset -80\n"
+        ".cfi_restore x29\n"
+        ".cfi_restore x30\n"
+        "adrp x16, real\n"
+        "ldr x16, [x16, :lo12:real]\n"
+        "br x16\n"
+        ".cfi_endproc\n"
+        ".size syscall, . - syscall\n");
+#endif
+
+enum futex_role { FUTEX_OTHER, FUTEX_WAITS, FUTEX_WAKES };
+
+static enum futex_role role_of(int operation)
+{
+    switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+        return FUTEX_WAITS;
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+    case FUTEX_WAKE_OP:
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_UNLOCK_PI:
+        return FUTEX_WAKES;
+    default:
+        return FUTEX_OTHER;
+    }
+}
+
+/* How many it may wake decides whether one wait is ended by it, or all. */
+static void tell_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
+                      const struct unwind_start *caller)
+{
+    if (object_awaited(word))
+        object_released(word, SHM_FUTEX, count > 1 ? SHM_ALL : 0, caller);
+    if ((operation & FUTEX_CMD_MASK) == FUTEX_WAKE_OP && object_awaited(word2))
+        object_released(word2, SHM_FUTEX, SHM_ALL, caller);
+}
+
+/* In the place of syscall(SYS_futex, ...): see the filter. */
+long preload_futex_call(long number, uint32_t *word, int operation, uint32_t value, void *timeout,
+                        uint32_t *word2, uint32_t value3) __attribute__((visibility("hidden")));
+
+long preload_futex_call(long number, uint32_t *word, int operation, uint32_t value, void *timeout,
+                        uint32_t *word2, uint32_t value3)
+{
+    struct unwind_start caller = CALLER();
+    enum futex_role role = role_of(operation);
+
+    if (role == FUTEX_OTHER || !is_recorded(SHM_GROUP_LOCKS))
+        return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
+    if (role == FUTEX_WAKES) {
+        tell_wake(word, operation, value, word2, &caller);
+        return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
+    }
+    struct call call CALL = object_wait(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, word, false);
+    long status = REAL(syscall)(number, word, operation, value, timeout, word2, value3);
+    object_got(&call, word, false);
+    if (status == 0)
+        call.flags = 0;
+    return status;
+}

@@ -1,0 +1,501 @@
+/* Calls on file descriptors. Whether one blocks is known only afterwards: call.h. */
+#include <stdarg.h>
+
+#include "preload/descriptors.h"
+
+#define IO_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
+
+/* A call of `fd` that waits for `object`. */
+#define FD_CALL_OF(kind, object, ...)                                                              \
+    BRIEF_CALL(SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, __VA_ARGS__)
+
+#define FD_CALL(kind, ...)    FD_CALL_OF(kind, 0, __VA_ARGS__)
+#define READ_CALL(kind, ...)  FD_CALL_OF(kind, descriptor_reads(fd, &caller), __VA_ARGS__)
+#define WRITE_CALL(kind, ...) FD_CALL_OF(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
+
+/* MARK: Reading */
+
+EXPORT ssize_t read(int fd, void *buffer, size_t size)
+{
+    READ_CALL(SHM_READ, REAL(read)(fd, buffer, size));
+}
+
+EXPORT ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
+{
+    READ_CALL(SHM_READ, REAL(__read_chk)(fd, buffer, size, room));
+}
+
+EXPORT ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+    FD_CALL(SHM_READ, REAL(pread)(fd, buffer, size, offset));
+}
+
+EXPORT ssize_t pread64(int fd, void *buffer, size_t size, off64_t offset)
+{
+    FD_CALL(SHM_READ, REAL(pread64)(fd, buffer, size, offset));
+}
+
+EXPORT ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
+{
+    FD_CALL(SHM_READ, REAL(__pread_chk)(fd, buffer, size, offset, room));
+}
+
+EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room)
+{
+    FD_CALL(SHM_READ, REAL(__pread64_chk)(fd, buffer, size, offset, room));
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
+{
+    READ_CALL(SHM_READ, REAL(readv)(fd, parts, count));
+}
+
+EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    FD_CALL(SHM_READ, REAL(preadv)(fd, parts, count, offset));
+}
+
+EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    FD_CALL(SHM_READ, REAL(preadv64)(fd, parts, count, offset));
+}
+
+EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
+{
+    READ_CALL(SHM_READ, REAL(recv)(fd, buffer, size, flags));
+}
+
+EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags)
+{
+    READ_CALL(SHM_READ, REAL(__recv_chk)(fd, buffer, size, room, flags));
+}
+
+EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t size, int flags,
+                        struct sockaddr *restrict from, socklen_t *restrict length)
+{
+    READ_CALL(SHM_READ, REAL(recvfrom)(fd, buffer, size, flags, from, length));
+}
+
+EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
+                              struct sockaddr *from, socklen_t *length)
+{
+    READ_CALL(SHM_READ, REAL(__recvfrom_chk)(fd, buffer, size, room, flags, from, length));
+}
+
+EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    READ_CALL(SHM_READ, REAL(recvmsg)(fd, message, flags));
+}
+
+EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                    struct timespec *timeout)
+{
+    READ_CALL(SHM_READ, REAL(recvmmsg)(fd, messages, count, flags, timeout));
+}
+
+/* MARK: Writing */
+
+EXPORT ssize_t write(int fd, const void *data, size_t size)
+{
+    WRITE_CALL(SHM_WRITE, REAL(write)(fd, data, size));
+}
+
+EXPORT ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    FD_CALL(SHM_WRITE, REAL(pwrite)(fd, data, size, offset));
+}
+
+EXPORT ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
+{
+    FD_CALL(SHM_WRITE, REAL(pwrite64)(fd, data, size, offset));
+}
+
+EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    WRITE_CALL(SHM_WRITE, REAL(writev)(fd, parts, count));
+}
+
+EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    FD_CALL(SHM_WRITE, REAL(pwritev)(fd, parts, count, offset));
+}
+
+EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    FD_CALL(SHM_WRITE, REAL(pwritev64)(fd, parts, count, offset));
+}
+
+EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(send)(fd, data, size, flags));
+}
+
+EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
+                      socklen_t length)
+{
+    WRITE_CALL(SHM_WRITE, REAL(sendto)(fd, data, size, flags, to, length));
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(sendmsg)(fd, message, flags));
+}
+
+EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(sendmmsg)(fd, messages, count, flags));
+}
+
+EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t size)
+{
+    WRITE_CALL(SHM_WRITE, REAL(sendfile)(fd, from, offset, size));
+}
+
+EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t size)
+{
+    WRITE_CALL(SHM_WRITE, REAL(sendfile64)(fd, from, offset, size));
+}
+
+EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t size,
+                      unsigned flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(splice)(from, from_offset, fd, offset, size, flags));
+}
+
+/* MARK: Connections */
+
+#define ACCEPT_CALL(...)                                                                           \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
+    int connection = __VA_ARGS__;                                                                  \
+    descriptor_new(connection);                                                                    \
+    return connection
+
+EXPORT int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
+{
+    ACCEPT_CALL(REAL(accept)(fd, address, length));
+}
+
+EXPORT int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
+{
+    ACCEPT_CALL(REAL(accept4)(fd, address, length, flags));
+}
+
+EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    FD_CALL(SHM_CONNECT, REAL(connect)(fd, address, length));
+}
+
+/* MARK: Readiness */
+
+#define READABLE (POLLIN | POLLRDNORM | POLLHUP | POLLRDHUP | POLLERR)
+
+static void before_poll(const struct pollfd *fds, nfds_t count)
+{
+    for (nfds_t i = 0; i < count; i++) {
+        if (fds[i].events & (POLLIN | POLLRDNORM))
+            descriptor_polled(fds[i].fd);
+    }
+}
+
+/*
+ * Which of the descriptors it was that a thread of this process made ready. Of a wait that a signal interrupted
+ * it may be any: the handler may have written to it.
+ */
+static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count, int ready)
+{
+    if (ready == 0 || !call_blocked(call))
+        return;
+    for (nfds_t i = 0; i < count; i++) {
+        if ((ready < 0 || (fds[i].revents & READABLE)) && descriptor_ready(fds[i].fd, call))
+            return;
+    }
+}
+
+#define POLL_CALL(...)                                                                             \
+    struct unwind_start caller = CALLER();                                                         \
+    before_poll(fds, count);                                                                       \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, 0, 0);                  \
+    int ready = __VA_ARGS__;                                                                       \
+    after_poll(&call, fds, count, ready);                                                          \
+    return ready
+
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    POLL_CALL(REAL(poll)(fds, count, timeout));
+}
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
+{
+    if (count > room / sizeof *fds)
+        return REAL(__poll_chk)(fds, count, timeout, room);
+    POLL_CALL(REAL(__poll_chk)(fds, count, timeout, room));
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                 const sigset_t *mask)
+{
+    POLL_CALL(REAL(ppoll)(fds, count, timeout, mask));
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                       const sigset_t *mask, size_t room)
+{
+    if (count > room / sizeof *fds)
+        return REAL(__ppoll_chk)(fds, count, timeout, mask, room);
+    POLL_CALL(REAL(__ppoll_chk)(fds, count, timeout, mask, room));
+}
+
+/* Sets may be larger than fd_set says: the words that `count` needs are there. */
+static bool is_in(const fd_set *set, int fd)
+{
+    const unsigned bits = 8 * sizeof(set->fds_bits[0]);
+    return (unsigned long)set->fds_bits[(unsigned)fd / bits] >> (unsigned)fd % bits & 1;
+}
+
+static void before_select(int count, const fd_set *reads)
+{
+    for (int fd = 0; reads && fd < count; fd++) {
+        if (is_in(reads, fd))
+            descriptor_polled(fd);
+    }
+}
+
+static void after_select(struct call *call, int count, const fd_set *reads, int ready)
+{
+    if (ready == 0 || !reads || !call_blocked(call))
+        return;
+    for (int fd = 0; fd < count; fd++) {
+        if (is_in(reads, fd) && descriptor_ready(fd, call))
+            return;
+    }
+}
+
+#define SELECT_CALL(...)                                                                           \
+    struct unwind_start caller = CALLER();                                                         \
+    before_select(count, reads);                                                                   \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, 0, 0);                  \
+    int ready = __VA_ARGS__;                                                                       \
+    after_select(&call, count, reads, ready);                                                      \
+    return ready
+
+EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes,
+                  fd_set *restrict others, struct timeval *restrict timeout)
+{
+    SELECT_CALL(REAL(select)(count, reads, writes, others, timeout));
+}
+
+EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
+                   fd_set *restrict others, const struct timespec *restrict timeout,
+                   const sigset_t *restrict mask)
+{
+    SELECT_CALL(REAL(pselect)(count, reads, writes, others, timeout, mask));
+}
+
+/* An event of none of our ends was made by nobody that we know. */
+static void after_epoll(struct call *call, int set, const struct epoll_event *events, int ready)
+{
+    if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready))
+        call->flags |= SHM_TIMED_OUT;
+}
+
+#define EPOLL_CALL(...)                                                                            \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
+                                       descriptor_reads(fd, &caller), (uint32_t)fd + 1, 0);        \
+    int ready = __VA_ARGS__;                                                                       \
+    after_epoll(&call, fd, events, ready);                                                         \
+    return ready
+
+EXPORT int epoll_wait(int fd, struct epoll_event *events, int room, int timeout)
+{
+    EPOLL_CALL(REAL(epoll_wait)(fd, events, room, timeout));
+}
+
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout,
+                       const sigset_t *mask)
+{
+    EPOLL_CALL(REAL(epoll_pwait)(fd, events, room, timeout, mask));
+}
+
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int room,
+                        const struct timespec *timeout, const sigset_t *mask)
+{
+    EPOLL_CALL(REAL(epoll_pwait2)(fd, events, room, timeout, mask));
+}
+
+/* MARK: Event descriptors */
+
+/* What the C library calls within these is not seen. */
+EXPORT int eventfd_read(int fd, eventfd_t *value)
+{
+    READ_CALL(SHM_READ, REAL(eventfd_read)(fd, value));
+}
+
+EXPORT int eventfd_write(int fd, eventfd_t value)
+{
+    WRITE_CALL(SHM_WRITE, REAL(eventfd_write)(fd, value));
+}
+
+/* MARK: Messages */
+
+EXPORT ssize_t mq_receive(mqd_t fd, char *text, size_t size, unsigned *priority)
+{
+    FD_CALL(SHM_READ, REAL(mq_receive)(fd, text, size, priority));
+}
+
+EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
+                               unsigned *restrict priority, const struct timespec *restrict until)
+{
+    FD_CALL(SHM_READ, REAL(mq_timedreceive)(fd, text, size, priority, until));
+}
+
+EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
+{
+    FD_CALL(SHM_WRITE, REAL(mq_send)(fd, text, size, priority));
+}
+
+EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,
+                        const struct timespec *until)
+{
+    FD_CALL(SHM_WRITE, REAL(mq_timedsend)(fd, text, size, priority, until));
+}
+
+EXPORT ssize_t msgrcv(int queue, void *message, size_t size, long type, int flags)
+{
+    IO_CALL(SHM_READ, REAL(msgrcv)(queue, message, size, type, flags));
+}
+
+EXPORT int msgsnd(int queue, const void *message, size_t size, int flags)
+{
+    IO_CALL(SHM_WRITE, REAL(msgsnd)(queue, message, size, flags));
+}
+
+/* MARK: Files on disk */
+
+EXPORT int fsync(int fd)
+{
+    FD_CALL(SHM_FILE, REAL(fsync)(fd));
+}
+
+EXPORT int fdatasync(int fd)
+{
+    FD_CALL(SHM_FILE, REAL(fdatasync)(fd));
+}
+
+EXPORT int sync_file_range(int fd, off64_t offset, off64_t size, unsigned flags)
+{
+    FD_CALL(SHM_FILE, REAL(sync_file_range)(fd, offset, size, flags));
+}
+
+EXPORT int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    FD_CALL(SHM_FILE, REAL(fallocate)(fd, mode, offset, size));
+}
+
+EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t size)
+{
+    FD_CALL(SHM_FILE, REAL(fallocate64)(fd, mode, offset, size));
+}
+
+EXPORT int ftruncate(int fd, off_t size)
+{
+    FD_CALL(SHM_FILE, REAL(ftruncate)(fd, size));
+}
+
+EXPORT int ftruncate64(int fd, off64_t size)
+{
+    FD_CALL(SHM_FILE, REAL(ftruncate64)(fd, size));
+}
+
+EXPORT int flock(int fd, int operation)
+{
+    FD_CALL(SHM_FILE, REAL(flock)(fd, operation));
+}
+
+EXPORT int lockf(int fd, int command, off_t size)
+{
+    FD_CALL(SHM_FILE, REAL(lockf)(fd, command, size));
+}
+
+EXPORT int lockf64(int fd, int command, off64_t size)
+{
+    FD_CALL(SHM_FILE, REAL(lockf64)(fd, command, size));
+}
+
+EXPORT int tcdrain(int fd)
+{
+    FD_CALL(SHM_FILE, REAL(tcdrain)(fd));
+}
+
+/* MARK: Opening: FIFOs, devices and files elsewhere block */
+
+/* The descriptor is known only afterwards. */
+#define OPEN_CALL(...)                                                                             \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, 0, 0);                  \
+    int fd = __VA_ARGS__;                                                                          \
+    descriptor_new(fd);                                                                            \
+    if (call.open && self.slot)                                                                    \
+        self.slot->open_detail = (uint32_t)fd + 1;                                                 \
+    return fd
+
+/* The mode is passed only where the flags say that a file may be made. */
+#define MODE                                                                                       \
+    mode_t mode = 0;                                                                               \
+    if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                                   \
+        va_list list;                                                                              \
+        va_start(list, flags);                                                                     \
+        mode = va_arg(list, mode_t);                                                               \
+        va_end(list);                                                                              \
+    }
+
+EXPORT int open(const char *path, int flags, ...)
+{
+    MODE OPEN_CALL(REAL(open)(path, flags, mode));
+}
+
+EXPORT int open64(const char *path, int flags, ...)
+{
+    MODE OPEN_CALL(REAL(open64)(path, flags, mode));
+}
+
+EXPORT int openat(int folder, const char *path, int flags, ...)
+{
+    MODE OPEN_CALL(REAL(openat)(folder, path, flags, mode));
+}
+
+EXPORT int openat64(int folder, const char *path, int flags, ...)
+{
+    MODE OPEN_CALL(REAL(openat64)(folder, path, flags, mode));
+}
+
+EXPORT int __open_2(const char *path, int flags)
+{
+    OPEN_CALL(REAL(__open_2)(path, flags));
+}
+
+EXPORT int __open64_2(const char *path, int flags)
+{
+    OPEN_CALL(REAL(__open64_2)(path, flags));
+}
+
+EXPORT int __openat_2(int folder, const char *path, int flags)
+{
+    OPEN_CALL(REAL(__openat_2)(folder, path, flags));
+}
+
+EXPORT int __openat64_2(int folder, const char *path, int flags)
+{
+    OPEN_CALL(REAL(__openat64_2)(folder, path, flags));
+}
+
+EXPORT int creat(const char *path, mode_t mode)
+{
+    OPEN_CALL(REAL(creat)(path, mode));
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+    OPEN_CALL(REAL(creat64)(path, mode));
+}

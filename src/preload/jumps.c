@@ -1,0 +1,34 @@
+/*
+ * Jumps out of a wait: a signal handler that calls longjmp leaves the call which it interrupted, and no clean-up
+ * runs. Where the jump goes to cannot be read (the C library hides the address): one that stays within the
+ * handler is taken for one that leaves, and the call then is told to have ended there.
+ */
+#include "preload/call.h"
+
+__attribute__((noreturn)) EXPORT void longjmp(jmp_buf to, int value)
+{
+    call_leave();
+    REAL(longjmp)(to, value);
+    __builtin_unreachable();
+}
+
+__attribute__((noreturn)) EXPORT void _longjmp(jmp_buf to, int value)
+{
+    call_leave();
+    REAL(_longjmp)(to, value);
+    __builtin_unreachable();
+}
+
+__attribute__((noreturn)) EXPORT void siglongjmp(sigjmp_buf to, int value)
+{
+    call_leave();
+    REAL(siglongjmp)(to, value);
+    __builtin_unreachable();
+}
+
+__attribute__((noreturn)) EXPORT void __longjmp_chk(jmp_buf to, int value)
+{
+    call_leave();
+    REAL(__longjmp_chk)(to, value);
+    __builtin_unreachable();
+}

@@ -1,0 +1,373 @@
+/*
+ * Mutexes, reader-writer locks, once.
+ *
+ * A lock is tried first: one that is free costs no record. Who finds it taken says so in its slot, waits, and
+ * tells in its record the number of the release that let it in; who gives a lock up that somebody waits for
+ * writes a record with that number before.
+ */
+#include "preload/call.h"
+#include "preload/known.h"
+#include "preload/objects.h"
+
+/* MARK: Mutexes */
+
+/* Bits of glibc's __kind, which <bits/struct_mutex.h> shows but does not name. */
+#define KIND_TYPE       3
+#define KIND_ERRORCHECK 2
+#define KIND_RECURSIVE  1
+#define KIND_OWNER_DIES 0x70 /* robust, priority inheritance, priority protection */
+
+/* Trying first is the same as locking for these; errorcheck and those with an owner return other errors. */
+ALWAYS bool is_plain(const pthread_mutex_t *mutex)
+{
+    int kind = mutex->__data.__kind;
+    return !(kind & KIND_OWNER_DIES) && (kind & KIND_TYPE) != KIND_ERRORCHECK;
+}
+
+/* A nested lock of a recursive mutex, which begins or ends no hold. */
+ALWAYS bool is_nested(const pthread_mutex_t *mutex)
+{
+    return (mutex->__data.__kind & KIND_TYPE) == KIND_RECURSIVE && mutex->__data.__count > 1;
+}
+
+/* Somebody waits for it in the kernel, or did. */
+ALWAYS bool is_contended(const pthread_mutex_t *mutex)
+{
+    int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+    return is_plain(mutex) || (mutex->__data.__kind & KIND_TYPE) == KIND_ERRORCHECK
+               ? word > 1
+               : word & (int)0x80000000;
+}
+
+/* True: *result is what the caller returns. */
+ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
+{
+    if (!is_plain(mutex))
+        return false;
+    *result = REAL(pthread_mutex_trylock)(mutex);
+    if (*result == EBUSY)
+        return false;
+    if (*result == 0 && !is_nested(mutex))
+        object_held(mutex, pc);
+    return true;
+}
+
+#define LOCK_MUTEX(valid, ...)                                                                     \
+    struct unwind_start caller = CALLER();                                                         \
+    int result;                                                                                    \
+    if (!is_recorded(SHM_GROUP_LOCKS))                                                             \
+        return __VA_ARGS__;                                                                        \
+    if ((valid) && lock_at_once(mutex, caller.pc, &result))                                        \
+        return result;                                                                             \
+    return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), __VA_ARGS__)
+
+/* The call that waits is made in the midst of this, between the two halves of a wait. */
+#define wait_for_lock(kind, object, caller, certain, ...)                                          \
+    ({                                                                                             \
+        struct call call CALL = object_wait(caller, SHM_GROUP_LOCKS, kind, object, certain);       \
+        int status = __VA_ARGS__;                                                                  \
+        bool got = status == 0 || status == EOWNERDEAD;                                            \
+        object_got(&call, object, got);                                                            \
+        if (got && self.slot)                                                                      \
+            object_held(object, (caller)->pc);                                                     \
+        status;                                                                                    \
+    })
+
+/*
+ * The most frequent of all calls: to lock and to unlock where nobody contends is to cost 5 ns more than without us.
+ * So the wrappers do this alone; for all else they jump to a function that starts anew, as if the program
+ * had called that.
+ */
+ALWAYS bool is_usual(const pthread_mutex_t *mutex)
+{
+    return !(mutex->__data.__kind & (KIND_OWNER_DIES | KIND_TYPE));
+}
+
+NOINLINE int lock_mutex(pthread_mutex_t *mutex)
+{
+    LOCK_MUTEX(true, REAL(pthread_mutex_lock)(mutex));
+}
+
+EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self.slot != NULL && is_usual(mutex)) &&
+        LIKELY(REAL(pthread_mutex_trylock)(mutex) == 0)) {
+        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+        return 0;
+    }
+    return lock_mutex(mutex);
+}
+
+EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    LOCK_MUTEX(true, REAL(pthread_mutex_timedlock)(mutex, until));
+}
+
+EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+                                   const struct timespec *until)
+{
+    LOCK_MUTEX(is_clock(clock), REAL(pthread_mutex_clocklock)(mutex, clock, until));
+}
+
+EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    int result = REAL(pthread_mutex_trylock)(mutex);
+
+    if (result == 0 && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
+        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+/* A mutex is about to be given up by the wrapper that this is part of. */
+ALWAYS void tell_release(pthread_mutex_t *mutex)
+{
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
+        UNLIKELY(object_released_matters(mutex, is_contended(mutex))) && !is_nested(mutex)) {
+        struct unwind_start caller = CALLER();
+        object_released(mutex, SHM_MUTEX, 0, &caller);
+    }
+}
+
+NOINLINE int unlock_mutex(pthread_mutex_t *mutex)
+{
+    tell_release(mutex);
+    return REAL(pthread_mutex_unlock)(mutex);
+}
+
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && is_usual(mutex)) &&
+        LIKELY(!object_released_matters(
+            mutex, __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1)))
+        return REAL(pthread_mutex_unlock)(mutex);
+    return unlock_mutex(mutex);
+}
+
+/* MARK: Reader-writer locks */
+
+#define LOCK_RWLOCK(kind, try, valid, ...)                                                         \
+    struct unwind_start caller = CALLER();                                                         \
+    int result;                                                                                    \
+    if (!is_recorded(SHM_GROUP_LOCKS))                                                             \
+        return __VA_ARGS__;                                                                        \
+    result = (valid) ? REAL(try)(lock) : EBUSY;                                                    \
+    if (result == 0)                                                                               \
+        object_held(lock, caller.pc);                                                              \
+    if (result != EBUSY)                                                                           \
+        return result;                                                                             \
+    return wait_for_lock(kind, lock, &caller, true, __VA_ARGS__)
+
+EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, true, REAL(pthread_rwlock_rdlock)(lock));
+}
+
+EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, is_time(CLOCK_REALTIME, until),
+                REAL(pthread_rwlock_timedrdlock)(lock, until));
+}
+
+EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
+                                      const struct timespec *until)
+{
+    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, is_time(clock, until),
+                REAL(pthread_rwlock_clockrdlock)(lock, clock, until));
+}
+
+EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, true, REAL(pthread_rwlock_wrlock)(lock));
+}
+
+EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, is_time(CLOCK_REALTIME, until),
+                REAL(pthread_rwlock_timedwrlock)(lock, until));
+}
+
+EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
+                                      const struct timespec *until)
+{
+    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, is_time(clock, until),
+                REAL(pthread_rwlock_clockwrlock)(lock, clock, until));
+}
+
+EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+    int result = REAL(pthread_rwlock_tryrdlock)(lock);
+
+    if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
+        object_held(lock, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
+{
+    int result = REAL(pthread_rwlock_trywrlock)(lock);
+
+    if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
+        object_held(lock, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
+        UNLIKELY(object_released_matters(lock, object_awaited(lock)))) {
+        struct unwind_start caller = CALLER();
+        object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);
+    }
+    return REAL(pthread_rwlock_unlock)(lock);
+}
+
+/* MARK: C11's mutexes, which are glibc's under another name */
+
+/* What a mutex that is tried first says of itself is not C11's. */
+ALWAYS int c11_result(int result)
+{
+    return result == EAGAIN || result == EINVAL ? thrd_error : result;
+}
+
+ALWAYS int lock_c11(mtx_t *c11)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+    LOCK_MUTEX(true, REAL(mtx_lock)(c11));
+}
+
+ALWAYS int timedlock_c11(mtx_t *restrict c11, const struct timespec *restrict until)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+    LOCK_MUTEX(true, REAL(mtx_timedlock)(c11, until));
+}
+
+EXPORT int mtx_lock(mtx_t *mutex)
+{
+    return c11_result(lock_c11(mutex));
+}
+
+EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
+{
+    return c11_result(timedlock_c11(mutex, until));
+}
+
+EXPORT int mtx_trylock(mtx_t *c11)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+    int result = REAL(mtx_trylock)(c11);
+
+    if (result == thrd_success && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
+        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+EXPORT int mtx_unlock(mtx_t *c11)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
+
+    tell_release(mutex);
+    return REAL(mtx_unlock)(c11);
+}
+
+/* MARK: The ends of locks, and new ones in their place */
+
+EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
+{
+    known_end(mutex);
+    return REAL(pthread_mutex_init)(mutex, attributes);
+}
+
+EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
+{
+    known_end(mutex);
+    return REAL(pthread_mutex_destroy)(mutex);
+}
+
+EXPORT int pthread_rwlock_init(pthread_rwlock_t *restrict lock,
+                               const pthread_rwlockattr_t *restrict attributes)
+{
+    known_end(lock);
+    return REAL(pthread_rwlock_init)(lock, attributes);
+}
+
+EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *lock)
+{
+    known_end(lock);
+    return REAL(pthread_rwlock_destroy)(lock);
+}
+
+EXPORT int mtx_init(mtx_t *mutex, int type)
+{
+    known_end(mutex);
+    return REAL(mtx_init)(mutex, type);
+}
+
+EXPORT void mtx_destroy(mtx_t *mutex)
+{
+    known_end(mutex);
+    REAL(mtx_destroy)(mutex);
+}
+
+/* MARK: Once */
+
+/* glibc's value of a pthread_once_t whose routine has returned. */
+#define ONCE_DONE 2
+
+/* Whose routine this thread runs. */
+struct once {
+    int *control;
+    void (*routine)(void);
+    struct unwind_start caller;
+    struct once *outer;
+};
+
+static PER_THREAD struct once *running_once;
+
+static void once_left(const struct once *once)
+{
+    running_once = once->outer;
+}
+
+/* In the place of the routine: those who wait go on as soon as it returns, so that they are told before. */
+static void run_once(void)
+{
+    const struct once *once = running_once;
+
+    once->routine();
+    if (self_recorded() && object_awaited(once->control))
+        object_released(once->control, SHM_ONCE, SHM_ALL, &once->caller);
+}
+
+EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
+{
+    struct unwind_start caller = CALLER();
+
+    if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
+        !is_recorded(SHM_GROUP_LOCKS))
+        return REAL(pthread_once)(control, routine);
+    /* Who runs the routine may wait in it: only who finds it running is said to wait. */
+    if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
+        return wait_for_lock(SHM_ONCE, control, &caller, false,
+                             REAL(pthread_once)(control, routine));
+    struct once once __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};
+    running_once = &once;
+    return REAL(pthread_once)(control, run_once);
+}
+
+EXPORT void call_once(once_flag *flag, void (*routine)(void))
+{
+    struct unwind_start caller = CALLER();
+    int *control = &flag->__data;
+
+    if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
+        !is_recorded(SHM_GROUP_LOCKS)) {
+        REAL(call_once)(flag, routine);
+    } else if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0) {
+        (void)wait_for_lock(SHM_ONCE, control, &caller, false, (REAL(call_once)(flag, routine), 0));
+    } else {
+        struct once once
+            __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};
+        running_once = &once;
+        REAL(call_once)(flag, run_once);
+    }
+}

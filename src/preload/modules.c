@@ -1,0 +1,121 @@
+/*
+ * What code is mapped where: lines in the area, as the trace's module map has them, written when the program
+ * starts and when it unloads a library. Of those that it loads the collector learns from the kernel: a
+ * wrapper of dlopen would be the caller whose folders are searched. What is unloaded stays, marked as such.
+ */
+#include <string.h>
+
+#include "preload/call.h"
+#include "preload/unwind.h"
+#include "record/modules.h"
+
+struct lines {
+    char *at;
+    size_t room;
+};
+
+static void add_line(const char *line, void *context)
+{
+    struct lines *lines = context;
+    size_t size = strlen(line);
+
+    if (size + 1 > lines->room)
+        return;
+    memcpy(lines->at, line, size);
+    lines->at[size] = '\n';
+    lines->at += size + 1;
+    lines->room -= size + 1;
+}
+
+/* MARK: What is unloaded */
+
+#define LOADED   "trail.module "
+#define UNLOADED "trail.unloaded "
+
+/* So much of them is kept: the newest. */
+#define UNLOADED_SIZE (64u << 10)
+
+/* The lines from before a change; pages that are never needed are none. */
+static char former[SHM_MODULES_SIZE];
+
+static bool starts_with(const char *line, size_t size, const char *word)
+{
+    return size > strlen(word) && memcmp(line, word, strlen(word)) == 0;
+}
+
+/* Whether a line is among those that end at `end`: what follows its first word. */
+static bool is_listed(const char *rest, size_t size, const char *end)
+{
+    const char *at = preload.area->modules;
+
+    while ((at = memmem(at, (size_t)(end - at), rest, size)) != NULL && at + size < end) {
+        if (at[-1] == ' ' && at[size] == '\n')
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/*
+ * Libraries that are not mapped any more stay in the list, under another word: names for what ran in them are looked
+ * for later.
+ */
+static void add_unloaded(struct lines *lines, size_t former_size)
+{
+    const char *limit = lines->at + UNLOADED_SIZE, *end = former + former_size;
+    size_t size, word;
+
+    for (const char *line = former; line < end; line += size + 1) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        if (!newline)
+            break;
+        size = (size_t)(newline - line);
+        word = starts_with(line, size, LOADED)     ? strlen(LOADED)
+               : starts_with(line, size, UNLOADED) ? strlen(UNLOADED)
+                                                   : 0;
+        if (!word || is_listed(line + word, size - word, lines->at) ||
+            sizeof UNLOADED + size > lines->room || lines->at + sizeof UNLOADED + size > limit)
+            continue;
+        memcpy(lines->at, UNLOADED, strlen(UNLOADED));
+        memcpy(lines->at + strlen(UNLOADED), line + word, size - word + 1);
+        lines->at += strlen(UNLOADED) + size - word + 1;
+        lines->room -= strlen(UNLOADED) + size - word + 1;
+    }
+}
+
+void modules_changed(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct shm_header *header = &preload.area->header;
+    struct lines lines = {preload.area->modules, SHM_MODULES_SIZE};
+    size_t former_size;
+    int old_errno = errno;
+
+    REAL(pthread_mutex_lock)(&lock);
+    former_size = header->modules_used;
+    memcpy(former, preload.area->modules, former_size);
+    /* Odd while it changes: the collector reads it again then. */
+    __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
+    modules_each(add_line, &lines);
+    add_unloaded(&lines, former_size);
+    __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
+                     __ATOMIC_RELEASE);
+    __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
+    REAL(pthread_mutex_unlock)(&lock);
+    errno = old_errno;
+}
+
+EXPORT int dlclose(void *library)
+{
+    int status;
+
+    /* Libraries that were loaded meanwhile are not in the list yet. */
+    if (preload.area)
+        modules_changed();
+    status = REAL(dlclose)(library);
+    if (preload.area) {
+        unwind_forget();
+        modules_changed();
+    }
+    return status;
+}

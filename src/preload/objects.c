@@ -1,0 +1,70 @@
+/* Waiting for locks and giving them up: see objects.h. */
+#include "preload/objects.h"
+
+#include "preload/known.h"
+
+void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
+                     const struct unwind_start *caller)
+{
+    struct shm_object *slot = object_slot(object);
+    struct shm_record record = {.kind = SHM_RELEASED,
+                                .wait = (uint8_t)kind,
+                                .flags = flags,
+                                .object = (uint64_t)(uintptr_t)object};
+    int old_errno = errno;
+
+    if (!record_begin())
+        return;
+    if (shm_is_lock(kind))
+        known_add(object);
+    record.stack = stack_of(caller);
+    record.time = clock_now();
+    if (slot->held == record.object) {
+        record.end = slot->held_since;
+        record.object2 = slot->held_pc;
+        if (!(slot->held_since & SHM_EXACT)) {
+            /* The coarse clock was behind by half its step, on average. */
+            record.end += preload.half_step_ticks;
+            record.flags |= SHM_COARSE;
+        }
+        slot->held = 0;
+    }
+    record.release = __atomic_add_fetch(&slot->release, 1, __ATOMIC_RELEASE);
+    record_put(&record);
+    record_end();
+    errno = old_errno;
+}
+
+struct call object_wait(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
+                        const volatile void *object, bool certain)
+{
+    struct shm_object *slot = object_slot(object);
+    struct call call;
+
+    uint64_t held_pc = slot->held == (uint64_t)(uintptr_t)object ? slot->held_pc : 0;
+
+    slot->hot = 1;
+    if (shm_is_lock(kind))
+        known_add(object);
+    if (self.slot->open_time == 0)
+        self.slot->open_held_pc = held_pc;
+    __atomic_fetch_add(&slot->waiters, 1, __ATOMIC_ACQ_REL);
+    call = call_begin(caller, group, kind, (uint64_t)(uintptr_t)object, 0,
+                      certain ? stack_of(caller) : 0);
+    call.blocks = certain;
+    call.object2 = held_pc;
+    call.counted = slot;
+    if (call.open)
+        self.counted = slot;
+    return call;
+}
+
+void object_got(struct call *call, const volatile void *object, bool got)
+{
+    /* A signal handler forked in the midst of the wait. */
+    if (!self.slot)
+        return;
+    call->release = __atomic_load_n(&object_slot(object)->release, __ATOMIC_ACQUIRE);
+    if (!got)
+        call->flags |= SHM_TIMED_OUT;
+}

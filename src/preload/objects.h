@@ -1,0 +1,77 @@
+/*
+ * What locks have in common: a slot of the area that knows who took the lock where and since when, how many
+ * wait, and the number of its last release.
+ */
+#ifndef TRAIL_PRELOAD_OBJECTS_H
+#define TRAIL_PRELOAD_OBJECTS_H
+
+#include "preload/call.h"
+
+ALWAYS struct shm_object *object_slot(const volatile void *object)
+{
+    return &preload.area->objects[shm_object_slot((uint64_t)(uintptr_t)object)];
+}
+
+/* This thread has it now. Races of locks that share a slot cost the length of a hold, nothing else. */
+ALWAYS void object_held(const volatile void *object, uintptr_t pc)
+{
+    struct shm_object *slot = object_slot(object);
+    bool exact = UNLIKELY(slot->hot || preload.all_holds);
+
+    slot->held_since = exact ? clock_now() | SHM_EXACT : clock_coarse();
+    slot->held_pc = pc;
+    slot->held = (uint64_t)(uintptr_t)object;
+}
+
+/* Somebody waits for it, by our own count. */
+ALWAYS bool object_awaited(const volatile void *object)
+{
+    return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
+}
+
+/*
+ * Whether its release is to be recorded: somebody waits, or it may have been held for long; object_released looks
+ * more closely.
+ */
+ALWAYS bool object_released_matters(const volatile void *object, bool contended)
+{
+    struct shm_object *slot = object_slot(object);
+
+    if (contended || slot->held != (uint64_t)(uintptr_t)object)
+        return contended;
+    if (UNLIKELY(clock_coarse() - slot->held_since >= preload.hold_ticks) &&
+        (int64_t)(clock_coarse() - slot->held_since) >= 0)
+        return true;
+    slot->held = 0;
+    return false;
+}
+
+/* Writes the record of a release, which is about to happen. */
+void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
+                     const struct unwind_start *caller);
+
+/*
+ * Begins a wait. `certain`: it was found taken, so that the wait is recorded, with the stack of now; else
+ * only if the thread is switched out.
+ */
+struct call object_wait(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
+                        const volatile void *object, bool certain);
+
+/*
+ * Whether a time limit is one: the calls that look at it even if they need not wait are not tried first, so that
+ * they can refuse it.
+ */
+ALWAYS bool is_clock(clockid_t clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
+{
+    return is_clock(clock) && until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
+}
+
+/* The wait's end: `got` says whether it is over because somebody let this thread in. */
+void object_got(struct call *call, const volatile void *object, bool got);
+
+#endif

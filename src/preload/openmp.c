@@ -1,0 +1,309 @@
+/*
+ * OpenMP's tasks, regions, waits and locks become records like all else: see openmp.h.
+ *
+ * Its run-time library spins before it sleeps, and sleeps by conditions of its own: the wait is this one, and what
+ * is called within it is not recorded, as within every open call. Whether it was one is told by its length, for
+ * who spins is not switched out.
+ *
+ * A lock is given up before we are told: who was waiting may have it, and go on, before the record of its release
+ * is written. So the release gets its number when the lock is taken: whoever takes it next names the number of
+ * the one before.
+ */
+#include "preload/openmp.h"
+
+#include <string.h>
+
+#include "preload/known.h"
+#include "preload/objects.h"
+
+/* Numbers of locks are others than those of all else in the same slot. */
+#define LOCK_NUMBER UINT32_C(0x80000000)
+
+/* Who was let in after this share of the shortest wait that is recorded will hardly have waited for so long. */
+#define HARDLY 8
+
+static PER_THREAD void *own_pointer;
+
+static void **own(void)
+{
+    return &own_pointer;
+}
+
+static uint32_t number(void)
+{
+    return self.slot ? self.slot->serial : 0;
+}
+
+static bool is_recorded_here(void)
+{
+    return preload.area != NULL;
+}
+
+/* MARK: Stacks */
+
+static uint32_t stack_at(const void *place, bool alone, const struct unwind_start *caller)
+{
+    if (!place)
+        return stack_of(caller);
+    return alone ? stack_of_place((uintptr_t)place) : stack_from(caller, (uintptr_t)place);
+}
+
+/* MARK: Threads, tasks, regions */
+
+static void name_thread(const char *name)
+{
+    struct shm_record record = {.kind = SHM_NAMED};
+    char text[2 * sizeof(uint64_t)] = {0};
+
+    if (!preload.area || !self_recorded())
+        return;
+    memcpy(text, name, strnlen(name, sizeof text - 1));
+    memcpy(&record.object, text, sizeof record.object);
+    memcpy(&record.object2, text + sizeof record.object, sizeof record.object2);
+    record_now(&record);
+}
+
+static uint64_t task_begin(uint64_t parent, const char *name, const void *place)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {.kind = SHM_TASK_BEGAN, .flags = SHM_WITH_PLACE, .object2 = parent};
+
+    if (!is_recorded(SHM_GROUP_OPENMP))
+        return 0;
+    record.object = task_number();
+    record.release = text_of(name);
+    record.stack = stack_at(place, false, &caller);
+    record_now(&record);
+    return record.object;
+}
+
+static void task_end(uint64_t task)
+{
+    struct shm_record record = {.kind = SHM_TASK_ENDED, .object = task};
+
+    if (task && is_recorded(SHM_GROUP_OPENMP))
+        record_now(&record);
+}
+
+static void region_begin(uint64_t task, const char *name, const void *place, bool alone)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {.kind = SHM_REGION_BEGAN, .object = task};
+
+    if (!is_recorded(SHM_GROUP_OPENMP))
+        return;
+    record.release = text_of(name);
+    record.stack = stack_at(place, alone, &caller);
+    record_now(&record);
+}
+
+static void region_end(uint64_t task, const char *name)
+{
+    struct shm_record record = {.kind = SHM_REGION_ENDED, .object = task};
+
+    if (!is_recorded(SHM_GROUP_OPENMP))
+        return;
+    record.release = text_of(name);
+    record_now(&record);
+}
+
+/* MARK: Waits */
+
+/* As call_begin, but that the place, not the call, is what is remembered to have waited. */
+ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *caller)
+{
+    uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
+    struct shm_thread *slot;
+
+    wait->begin = 0;
+    if (!is_recorded(SHM_GROUP_OPENMP))
+        return;
+    slot = self.slot;
+    if (UNLIKELY(slot->open_time != 0 || slot->writing))
+        return;
+    slot->open_object = (uint64_t)(uintptr_t)wait->object;
+    slot->open_pc = pc;
+    slot->open_stack = *call_place(pc) == pc ? stack_at(wait->place, wait->alone, caller) : 0;
+    slot->open_detail = 0;
+    slot->open_wait = (uint8_t)wait->wait;
+    slot->open_held_pc = 0;
+    slot->open_sp = slot->open_fp = 0;
+    wait->begin = clock_now();
+    /* Pairs with the collector's load: the rest is there. */
+    __atomic_store_n(&slot->open_time, wait->begin, __ATOMIC_RELEASE);
+}
+
+/* Writes the record if the wait was long. `record` has what it was let in by. Returns the time. */
+ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
+                           const struct unwind_start *caller)
+{
+    struct shm_thread *slot = self.slot;
+    uint64_t now = clock_now();
+    uintptr_t pc;
+
+    /* Another process, or the call was left by a jump. */
+    if (!slot || slot->open_time != wait->begin) {
+        wait->begin = 0;
+        return now;
+    }
+    pc = slot->open_pc;
+    if (now - wait->begin >= preload.min_wait_ticks && record_begin()) {
+        record->kind = SHM_WAITED;
+        record->wait = (uint8_t)wait->wait;
+        record->time = wait->begin;
+        record->end = now;
+        record->object = (uint64_t)(uintptr_t)wait->object;
+        record->stack = slot->open_stack;
+        if (!record->stack)
+            record->stack = stack_at(wait->place, wait->alone, caller);
+        *call_place(pc) = pc;
+        if (shm_is_lock(wait->wait))
+            known_add(wait->object);
+        record_put(record);
+        record_end();
+    } else if (slot->open_stack) {
+        *call_place(pc) = 0;
+    }
+    wait->begin = 0;
+    __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);
+    return now;
+}
+
+static void wait_begin(struct openmp_wait *wait)
+{
+    struct unwind_start caller = CALLER();
+
+    open_wait(wait, &caller);
+}
+
+static void wait_end(struct openmp_wait *wait, const void *next, uint32_t by)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {.release2 = by};
+
+    if (!wait->begin || !preload.area)
+        return;
+    record.release = __atomic_load_n(&object_slot(wait->object)->release, __ATOMIC_ACQUIRE);
+    if (next) {
+        record.object2 = (uint64_t)(uintptr_t)next;
+        record.release2 = __atomic_load_n(&object_slot(next)->release, __ATOMIC_ACQUIRE);
+    }
+    (void)close_wait(wait, &record, &caller);
+}
+
+static void let_in(enum shm_wait wait, const void *object, uint64_t since, const void *place,
+                   bool alone)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {.kind = SHM_RELEASED,
+                                .wait = (uint8_t)wait,
+                                .flags = SHM_ALL,
+                                .object = (uint64_t)(uintptr_t)object};
+
+    if (!since || !is_recorded(SHM_GROUP_OPENMP) ||
+        clock_now() - since < preload.min_wait_ticks / HARDLY || !record_begin())
+        return;
+    record.stack = stack_at(place, alone, &caller);
+    record.time = clock_now();
+    record.release = __atomic_add_fetch(&object_slot(object)->release, 1, __ATOMIC_RELEASE);
+    record_put(&record);
+    record_end();
+}
+
+/* MARK: Locks */
+
+static void lock_wait(struct openmp_wait *wait)
+{
+    struct unwind_start caller = CALLER();
+
+    open_wait(wait, &caller);
+    if (wait->begin)
+        __atomic_fetch_add(&object_slot(wait->object)->waiters, 1, __ATOMIC_ACQ_REL);
+}
+
+ALWAYS void leave_lock(const struct openmp_wait *wait)
+{
+    __atomic_fetch_sub(&object_slot(wait->object)->waiters, 1, __ATOMIC_RELEASE);
+}
+
+static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {0};
+    struct shm_object *slot;
+
+    *hold = (struct openmp_hold){.object = wait->object, .place = wait->place};
+    if (!preload.area)
+        return;
+    if (wait->begin)
+        leave_lock(wait);
+    else if (!is_recorded(SHM_GROUP_OPENMP))
+        return;
+    slot = object_slot(wait->object);
+    /* Nobody else has the lock now; locks that share a slot spoil only who let in whom. */
+    record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);
+    hold->number = LOCK_NUMBER | (record.release + 1);
+    __atomic_store_n(&slot->hold, hold->number, __ATOMIC_RELAXED);
+    hold->since = wait->begin ? close_wait(wait, &record, &caller) : clock_now();
+}
+
+static void lock_gone(const void *object)
+{
+    if (preload.area)
+        known_forget((uintptr_t)object, (uintptr_t)object + 1);
+}
+
+static void lock_nested(struct openmp_wait *wait)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {0};
+
+    if (!wait->begin || !preload.area)
+        return;
+    leave_lock(wait);
+    (void)close_wait(wait, &record, &caller);
+}
+
+/* Somebody waits for it, or it was held for long. */
+ALWAYS bool release_matters(const struct openmp_hold *hold)
+{
+    return preload.all_holds || object_awaited(hold->object) ||
+           (int64_t)(clock_coarse() - hold->since) >= (int64_t)preload.hold_ticks;
+}
+
+static void lock_released(enum shm_wait wait, const struct openmp_hold *hold, const void *place)
+{
+    struct unwind_start caller = CALLER();
+    struct shm_record record = {.kind = SHM_RELEASED,
+                                .wait = (uint8_t)wait,
+                                .end = hold->since,
+                                .object = (uint64_t)(uintptr_t)hold->object,
+                                .object2 = (uint64_t)(uintptr_t)hold->place,
+                                .release = hold->number};
+
+    if (!hold->number || !is_recorded(SHM_GROUP_OPENMP) || !release_matters(hold))
+        return;
+    known_add(hold->object);
+    record.stack = stack_at(place, false, &caller);
+    record_now(&record);
+}
+
+EXPORT const struct openmp_recorder trail_preload_openmp = {
+    .version = OPENMP_VERSION,
+    .is_recorded = is_recorded_here,
+    .own = own,
+    .number = number,
+    .name_thread = name_thread,
+    .task_begin = task_begin,
+    .task_end = task_end,
+    .region_begin = region_begin,
+    .region_end = region_end,
+    .wait_begin = wait_begin,
+    .wait_end = wait_end,
+    .let_in = let_in,
+    .lock_wait = lock_wait,
+    .lock_got = lock_got,
+    .lock_nested = lock_nested,
+    .lock_gone = lock_gone,
+    .lock_released = lock_released,
+};

@@ -1,0 +1,204 @@
+/*
+ * Inside the traced program: what the wrappers share. The wrappers themselves are in locks.c, conditions.c,
+ * io.c, sleep.c, threads.c and modules.c; symbols.def names all of them.
+ *
+ * Rules that every wrapper keeps: errno, return values and cancellation points are those of the real
+ * function; nothing is allocated; nothing blocks that would not block without us. Where the program is not
+ * recorded, or a call is made within another wrapped call (by a signal handler), it goes straight through.
+ */
+#ifndef TRAIL_PRELOAD_PRELOAD_H
+#define TRAIL_PRELOAD_PRELOAD_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/rseq.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "preload/real.h"
+#include "preload/shm.h"
+#include "preload/unwind.h"
+
+#define EXPORT      __attribute__((visibility("default")))
+#define ALWAYS      static inline __attribute__((always_inline))
+#define NOINLINE    static __attribute__((noinline))
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* No look-up through a function, which could allocate: the library is loaded with the program. */
+#define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
+
+/* MARK: The process */
+
+/*
+ * Pages of their own, which the kernel clears in whatever child process is made: also one that is made behind the
+ * C library's back (syscall(SYS_clone), _Fork) must not write into its parent's area.
+ */
+#if defined(__x86_64__)
+#define PRELOAD_PAGE 4096
+#else
+#define PRELOAD_PAGE 65536
+#endif
+
+struct preload {
+    struct shm_area *area; /* NULL: the process is not recorded */
+    bool has_counter;
+    bool has_rseq; /* the kernel says whether a thread with an rseq was switched out: see call.h */
+    uint64_t stack_size;      /* of threads that do not ask for another */
+    uint64_t half_step_ticks; /* of the coarse clock */
+    uint64_t hold_ticks;
+    uint64_t min_wait_ticks;
+    bool all_holds;
+    uint64_t sample_ns;
+} __attribute__((aligned(PRELOAD_PAGE)));
+
+extern struct preload preload __attribute__((visibility("hidden")));
+
+/* Maps the area that the environment names, and claims it for this process. */
+void preload_attach(void);
+
+/* MARK: The thread */
+
+/* Places of calls of which a thread remembers that they blocked. */
+#define SELF_PLACES 8
+
+struct self {
+    struct shm_thread *slot;
+    struct shm_chunk *chunk;           /* the last of its chain */
+    uintptr_t stack_low, stack_end;    /* the thread's own stack, about; 0: not known */
+    struct shm_object *counted;        /* the open call is one of its waiters */
+    uint32_t index;                    /* of the slot */
+    uint32_t round;                    /* of destructors at the thread's end */
+    uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
+    bool has_rseq;                     /* and the kernel keeps its word about it */
+    bool over;                         /* it has ended, or is not recorded */
+    int64_t heap_told;                 /* what the last record said of the slot's heap, */
+    uint64_t heap_told_at;             /* ... and when: the coarse clock */
+    bool has_timer;
+    timer_t timer; /* of its samples */
+};
+
+extern PER_THREAD struct self self __attribute__((visibility("hidden")));
+
+/* Claims a slot for this thread, which nobody announced. False: there is none, or recording is off. */
+bool self_attach(void);
+
+ALWAYS bool self_recorded(void)
+{
+    return LIKELY(self.slot != NULL) || self_attach();
+}
+
+/* Whether calls of the group are recorded now. Pairs with the collector's store, which may change it. */
+ALWAYS bool is_wanted(uint32_t group)
+{
+    return LIKELY(preload.area != NULL) &&
+           (__atomic_load_n(&preload.area->header.groups, __ATOMIC_RELAXED) & group);
+}
+
+/* And this thread is recorded. */
+ALWAYS bool is_recorded(uint32_t group)
+{
+    return is_wanted(group) && self_recorded();
+}
+
+/* Takes a slot for a new thread, for `routine`; 0: there is none. */
+uint32_t thread_slot_take(void);
+void thread_slot_give_back(uint32_t index);
+
+/* The thread is the one for which the slot was taken. */
+void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
+void self_end(void);
+
+/* What a thread of libstdc++ is to run: the vtable of the object that has it, whose name tells; 0: not such a thread. */
+uint64_t thread_callable(uint64_t routine, uint64_t argument);
+
+/* MARK: CPU samples */
+
+/* When the area is claimed; when a thread begins to be recorded; when it ends. */
+void samples_prepare(void);
+void samples_begin(void);
+void samples_end(void);
+
+/* MARK: The clock */
+
+ALWAYS uint64_t clock_now(void)
+{
+    struct timespec now;
+
+#if defined(__x86_64__)
+    if (LIKELY(preload.has_counter))
+        return __rdtsc();
+#elif defined(__aarch64__)
+    if (LIKELY(preload.has_counter)) {
+        uint64_t value;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value)::"memory");
+        return value;
+    }
+#endif
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The clock as of a millisecond ago. Pairs with the collector's store. */
+ALWAYS uint64_t clock_coarse(void)
+{
+    return __atomic_load_n(&preload.area->header.coarse, __ATOMIC_RELAXED);
+}
+
+/* MARK: Where a wrapper was called from */
+
+/* In a wrapper itself, which gets a frame pointer by it. */
+#define CALLER() unwind_caller_of(__builtin_frame_address(0))
+
+/* The number of the caller's call stack, 0 if there is no room or stacks are not wanted. */
+uint32_t stack_of(const struct unwind_start *caller);
+
+/* The number of the part of the caller's call stack that begins with a return address; of all if that is not in it. */
+uint32_t stack_from(const struct unwind_start *caller, uintptr_t pc);
+
+/* The number of a stack that is one return address. */
+uint32_t stack_of_place(uintptr_t pc);
+
+/* The number of a text, cut to SHM_TEXT_MAX bytes; 0: it is empty, or there is no room. */
+uint32_t text_of(const char *text);
+
+/* MARK: Records */
+
+/*
+ * Between these two the collector does not go past the time of the thread's last record. False in a signal
+ * handler that interrupts a record being written.
+ */
+ALWAYS bool record_begin(void)
+{
+    if (UNLIKELY(self.slot->writing))
+        return false;
+    __atomic_store_n(&self.slot->writing, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+ALWAYS void record_end(void)
+{
+    __atomic_store_n(&self.slot->writing, 0, __ATOMIC_RELEASE);
+}
+
+/* Appends a record to the thread's chain; counts it as lost if there is no room. */
+void record_put(const struct shm_record *record);
+
+/* Both at once, for one without a time of its own. */
+void record_now(struct shm_record *record);
+
+/* The next number of a task. */
+uint64_t task_number(void);
+
+/* Tells how much this thread has allocated, if that is another amount than was told. */
+void heap_tell(void);
+
+/* What was allocated while there was no area. */
+extern int64_t preload_heap_early __attribute__((visibility("hidden")));
+
+/* Modules are mapped or unmapped: tells the collector. */
+void modules_changed(void);
+
+#endif

@@ -1,0 +1,56 @@
+/* Finding the real functions: see real.h. */
+#include "preload/real.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+struct real real;
+
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+#define SYMBOL(name) {#name, offsetof(struct real, name)},
+#define CALLED       SYMBOL
+#include "preload/symbols.def"
+#undef CALLED
+#undef SYMBOL
+};
+
+/*
+ * The next definition after ours. Those of conditions exist twice on x86-64, and the older one, for another
+ * layout, may be what dlsym finds. What is no version at all is another library's wrapper, a sanitizer's: it is
+ * the next one.
+ */
+static void *find(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    void *newer = NULL;
+
+    if (strncmp(name, "pthread_cond_", 13) == 0 && found == dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5"))
+        newer = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+    return newer ? newer : found;
+}
+
+void real_find(void)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void **at = (void **)((char *)&real + symbols[i].offset);
+        if (!__atomic_load_n(at, __ATOMIC_RELAXED))
+            __atomic_store_n(at, find(symbols[i].name), __ATOMIC_RELAXED);
+    }
+}
+
+bool real_has(void **function, const char *name)
+{
+    static const char *const files[] = {"liburing.so.2", "liburing.so.1"};
+
+    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < 2; i++) {
+        void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
+        void *found = library ? dlsym(library, name) : dlsym(RTLD_NEXT, name);
+        __atomic_store_n(function, found, __ATOMIC_RELAXED);
+        if (library)
+            (void)REAL(dlclose)(library);
+    }
+    return *function != NULL;
+}

@@ -1,0 +1,33 @@
+/*
+ * The functions behind the wrappers: what the program would have called. One pointer for each row of
+ * symbols.def, found when the library is loaded, or by the first call before that.
+ */
+#ifndef TRAIL_PRELOAD_REAL_H
+#define TRAIL_PRELOAD_REAL_H
+
+#include <stdbool.h>
+
+#include "preload/declare.h"
+
+struct real {
+#define SYMBOL(name) __typeof__(&name) name;
+#define CALLED       SYMBOL
+#include "preload/symbols.def"
+#undef CALLED
+#undef SYMBOL
+};
+
+extern struct real real __attribute__((visibility("hidden")));
+
+void real_find(void);
+
+/*
+ * Whether one of liburing's functions is there. A liburing that was loaded later, for one library alone, is found
+ * by its name.
+ */
+bool real_has(void **function, const char *name);
+
+/* The real function; the program has it if it calls it. */
+#define REAL(name) (__builtin_expect(real.name == NULL, 0) ? (real_find(), real.name) : real.name)
+
+#endif

@@ -1,0 +1,235 @@
+/* The thread's slot and its chain of chunks: taking, filling and ending them. See shm.h. */
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/call.h"
+
+struct preload preload;
+PER_THREAD struct self self;
+
+/* MARK: Free lists */
+
+#define TAG (UINT64_C(1) << 32)
+
+/* Takes the head of a list, or one that was never used; 0: there is none. */
+static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(*link)(uint32_t))
+{
+    uint64_t old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+    uint32_t index;
+
+    while ((uint32_t)old != 0 && (uint32_t)old < limit) {
+        uint64_t next =
+            (old + TAG) >> 32 << 32 | __atomic_load_n(link((uint32_t)old), __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+            return (uint32_t)old;
+    }
+    if (__atomic_load_n(used, __ATOMIC_RELAXED) >= limit)
+        return 0;
+    index = __atomic_fetch_add(used, 1, __ATOMIC_RELAXED);
+    return index < limit ? index : 0;
+}
+
+static uint32_t *chunk_link(uint32_t index)
+{
+    return &shm_chunk(preload.area, index)->next;
+}
+
+static uint32_t *thread_link(uint32_t index)
+{
+    return &preload.area->threads[index].next_free;
+}
+
+static uint32_t take_chunk(void)
+{
+    struct shm_header *header = &preload.area->header;
+    uint32_t index = take(&header->free_chunks, &header->chunks_used, SHM_CHUNKS, chunk_link);
+
+    if (index) {
+        struct shm_chunk *chunk = shm_chunk(preload.area, index);
+        chunk->next = 0;
+        __atomic_store_n(&chunk->used, 0, __ATOMIC_RELAXED);
+    }
+    return index;
+}
+
+/* MARK: Records */
+
+/* The chunk to write into; NULL: there is none. */
+static struct shm_chunk *room(void)
+{
+    struct shm_thread *slot = self.slot;
+    uint32_t index;
+
+    if (LIKELY(self.chunk && self.chunk->used < SHM_CHUNK_RECORDS))
+        return self.chunk;
+    index = take_chunk();
+    if (!index)
+        return NULL;
+    /* Pairs with the collector's loads of `first` and `next`. */
+    __atomic_store_n(self.chunk ? &self.chunk->next : &slot->first, index, __ATOMIC_RELEASE);
+    self.chunk = shm_chunk(preload.area, index);
+    return self.chunk;
+}
+
+void record_put(const struct shm_record *record)
+{
+    struct shm_chunk *chunk = room();
+
+    if (!chunk) {
+        __atomic_fetch_add(&self.slot->lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    chunk->records[chunk->used] = *record;
+    /* Pairs with the collector's load: what it counts is whole. */
+    __atomic_store_n(&chunk->used, chunk->used + 1, __ATOMIC_RELEASE);
+}
+
+void record_now(struct shm_record *record)
+{
+    if (!record_begin())
+        return;
+    record->time = clock_now();
+    record_put(record);
+    record_end();
+}
+
+void heap_tell(void)
+{
+    struct shm_record record = {.kind = SHM_HEAP};
+    int64_t heap = self.slot->heap;
+
+    if (heap == self.heap_told || !record_begin())
+        return;
+    record.object = (uint64_t)heap;
+    record.time = clock_now();
+    record_put(&record);
+    record_end();
+    self.heap_told = heap;
+    self.heap_told_at = clock_coarse();
+}
+
+/* MARK: Threads */
+
+/* Runs self_end when the thread ends, in whatever way. */
+static pthread_key_t end_key;
+static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+
+/* Other destructors may still lock and wait: the last round is the thread's end. */
+static void at_end(void *arg)
+{
+    if (++self.round < PTHREAD_DESTRUCTOR_ITERATIONS)
+        pthread_setspecific(end_key, arg);
+    else
+        self_end();
+}
+
+static void make_end_key(void)
+{
+    (void)pthread_key_create(&end_key, at_end);
+}
+
+uint32_t thread_slot_take(void)
+{
+    struct shm_header *header = &preload.area->header;
+    uint32_t index = take(&header->free_threads, &header->threads_used, SHM_THREADS, thread_link);
+    struct shm_thread *slot = &preload.area->threads[index];
+
+    if (!index) {
+        __atomic_fetch_add(&header->lost_threads, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    memset(slot, 0, sizeof *slot);
+    slot->serial = __atomic_add_fetch(&header->serials, 1, __ATOMIC_RELAXED);
+    /* Pairs with the collector's load: the slot is whole. */
+    __atomic_store_n(&slot->state, SHM_LIVE, __ATOMIC_RELEASE);
+    return index;
+}
+
+/* Of a thread that was not started. The collector frees the slot, which it may have seen. */
+void thread_slot_give_back(uint32_t index)
+{
+    __atomic_store_n(&preload.area->threads[index].state, SHM_ENDED, __ATOMIC_RELEASE);
+}
+
+void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine)
+{
+    struct shm_record record = {
+        .kind = SHM_STARTED, .object = (uint64_t)(uintptr_t)pthread_self(), .object2 = routine};
+
+    struct shm_thread *slot = &preload.area->threads[index];
+
+    (void)REAL(pthread_once)(&end_key_once, make_end_key);
+    /* A signal handler may have taken a slot for this thread already: that is over. From here on none does. */
+    self.over = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (self.slot)
+        self_end();
+    self.chunk = NULL;
+    self.round = 0;
+    self.heap_told = 0;
+    self.has_rseq = preload.has_rseq && has_rseq();
+    self.stack_low = stack_low;
+    self.stack_end = stack_end;
+    self.index = index;
+    slot->tid = (uint32_t)syscall(SYS_gettid);
+    /* No record comes before the first. */
+    slot->writing = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.slot = slot;
+    record.end = thread_callable(routine, slot->argument);
+    record.time = clock_now();
+    record_put(&record);
+    record_end();
+    self.over = false;
+    (void)pthread_setspecific(end_key, &self);
+    samples_begin();
+}
+
+void self_end(void)
+{
+    struct shm_record record = {.kind = SHM_EXITED};
+    struct shm_thread *slot = self.slot;
+
+    self.over = true;
+    if (!slot || !preload.area)
+        return;
+    samples_end();
+    slot->open_time = 0;
+    slot->writing = 0;
+    heap_tell();
+    record_now(&record);
+    self.slot = NULL;
+    __atomic_store_n(&slot->state, SHM_ENDED, __ATOMIC_RELEASE);
+}
+
+/* The highest address of this thread's stack: glibc puts the thread's block there, but of the first thread. */
+static uintptr_t stack_end(void)
+{
+    /* NOLINTNEXTLINE(bugprone-reserved-identifier): the loader's name. */
+    extern void *__libc_stack_end;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t block = (uintptr_t)pthread_self();
+
+    if (getpid() == (pid_t)syscall(SYS_gettid))
+        return (uintptr_t)__libc_stack_end;
+    return block > here && block - here < preload.stack_size ? block : 0;
+}
+
+bool self_attach(void)
+{
+    int old_errno = errno;
+    uint32_t index;
+
+    if (self.over || !preload.area)
+        return false;
+    index = thread_slot_take();
+    if (index)
+        self_begin(index, stack_end() - preload.stack_size, stack_end(), 0);
+    else
+        self.over = true;
+    errno = old_errno;
+    return index != 0;
+}

@@ -1,0 +1,165 @@
+/* Threads: their creation, start, names, end, and waiting for it. */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "preload/call.h"
+
+/* MARK: Creation */
+
+/* libstdc++ starts all threads with one function of its own, and passes it a std::thread::_State. */
+static bool is_of_libstdcxx(uint64_t routine)
+{
+    /* What was found out: two routines, one of each kind. */
+    static uint64_t its, other;
+    const char *slash;
+    Dl_info info;
+
+    if (routine == __atomic_load_n(&its, __ATOMIC_RELAXED))
+        return true;
+    if (routine == __atomic_load_n(&other, __ATOMIC_RELAXED) ||
+        !dladdr((void *)(uintptr_t)routine, &info) || !info.dli_fname)
+        return false;
+    slash = strrchr(info.dli_fname, '/');
+    bool is = strncmp(slash ? slash + 1 : info.dli_fname, "libstdc++.so", 12) == 0;
+    __atomic_store_n(is ? &its : &other, routine, __ATOMIC_RELAXED);
+    return is;
+}
+
+uint64_t thread_callable(uint64_t routine, uint64_t argument)
+{
+    if (routine == 0 || argument == 0 || !is_of_libstdcxx(routine))
+        return 0;
+    return *(const uint64_t *)(uintptr_t)argument;
+}
+
+/* The thread of a slot begins, in the function whose frame is `here`; its slot. */
+static const struct shm_thread *begin(void *arg, uintptr_t here)
+{
+    uint32_t index = (uint32_t)(uintptr_t)arg;
+    const struct shm_thread *slot = &preload.area->threads[index];
+
+    self_begin(index, here - slot->stack_size, here, slot->routine);
+    return slot;
+}
+
+/* After a call: it is no jump, so that the frame where stacks end stays. */
+#define STAY() __asm__ volatile("" ::: "memory")
+
+static void *run(void *arg)
+{
+    const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
+    void *(*routine)(void *) = (void *(*)(void *))(uintptr_t)slot->routine;
+    void *result = routine((void *)(uintptr_t)slot->argument);
+
+    STAY();
+    return result;
+}
+
+static int run_c11(void *arg)
+{
+    const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
+    thrd_start_t routine = (thrd_start_t)(uintptr_t)slot->routine;
+    int result = routine((void *)(uintptr_t)slot->argument);
+
+    STAY();
+    return result;
+}
+
+/* A slot for a thread that is about to be made, told of before it can write anything; 0: it is not recorded. */
+static uint32_t announce(uint64_t routine, const void *argument, size_t stack_size,
+                         const struct unwind_start *caller)
+{
+    struct shm_record record = {.kind = SHM_CREATED, .object2 = routine};
+    uint32_t index;
+
+    if (!preload.area || !self_recorded() || (index = thread_slot_take()) == 0)
+        return 0;
+    preload.area->threads[index].routine = routine;
+    preload.area->threads[index].argument = (uint64_t)(uintptr_t)argument;
+    preload.area->threads[index].stack_size = stack_size;
+    record.object = preload.area->threads[index].serial;
+    record.stack = stack_of(caller);
+    record_now(&record);
+    return index;
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*routine)(void *), void *argument)
+{
+    struct unwind_start caller = CALLER();
+    size_t size = preload.stack_size;
+    uint32_t index;
+    int status;
+
+    if (preload.area && attributes)
+        (void)pthread_attr_getstacksize(attributes, &size);
+    index = announce((uint64_t)(uintptr_t)routine, argument, size, &caller);
+    if (!index)
+        return REAL(pthread_create)(thread, attributes, routine, argument);
+    status = REAL(pthread_create)(thread, attributes, run, (void *)(uintptr_t)index);
+    /* One that then does not come is taken back. */
+    if (status != 0)
+        thread_slot_give_back(index);
+    return status;
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+    struct unwind_start caller = CALLER();
+    uint32_t index = announce((uint64_t)(uintptr_t)routine, argument, preload.stack_size, &caller);
+    int status;
+
+    if (!index)
+        return REAL(thrd_create)(thread, routine, argument);
+    status = REAL(thrd_create)(thread, run_c11, (void *)(uintptr_t)index);
+    if (status != thrd_success)
+        thread_slot_give_back(index);
+    return status;
+}
+
+/* MARK: Joining */
+
+/* The object is the thread's pthread_t, which its first record has, too. */
+#define JOIN(...)                                                                                  \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL =                                                                        \
+        call_begin(&caller, SHM_GROUP_THREADS, SHM_JOIN, (uint64_t)thread, 0, 0);                  \
+    return __VA_ARGS__
+
+EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    JOIN(REAL(pthread_join)(thread, result));
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
+{
+    JOIN(REAL(pthread_timedjoin_np)(thread, result, until));
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+                                const struct timespec *until)
+{
+    JOIN(REAL(pthread_clockjoin_np)(thread, result, clock, until));
+}
+
+EXPORT int thrd_join(thrd_t thread, int *result)
+{
+    JOIN(REAL(thrd_join)(thread, result));
+}
+
+/* MARK: Names */
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    struct shm_record record = {.kind = SHM_NAMED};
+    char text[2 * sizeof(uint64_t)] = {0};
+
+    if (preload.area && pthread_equal(thread, pthread_self()) && self_recorded()) {
+        memcpy(text, name, strnlen(name, sizeof text - 1));
+        memcpy(&record.object, text, sizeof record.object);
+        memcpy(&record.object2, text + sizeof record.object, sizeof record.object2);
+        record_now(&record);
+    }
+    return REAL(pthread_setname_np)(thread, name);
+}

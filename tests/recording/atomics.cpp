@@ -1,0 +1,46 @@
+// C++20's waits, which go through syscall(SYS_futex): atomics CASE. See wakers.c.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <latch>
+#include <semaphore>
+#include <thread>
+
+static std::atomic<int> number;
+static std::latch latch(1);
+static std::counting_semaphore<8> semaphore(0);
+static const char *how;
+
+__attribute__((noinline)) static void wait_here()
+{
+    if (std::strcmp(how, "atomic") == 0)
+        number.wait(0);
+    else if (std::strcmp(how, "latch") == 0)
+        latch.wait();
+    else
+        semaphore.acquire();
+    asm volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void wake_here()
+{
+    if (std::strcmp(how, "atomic") == 0) {
+        number = 1;
+        number.notify_one();
+    } else if (std::strcmp(how, "latch") == 0) {
+        latch.count_down();
+    } else {
+        semaphore.release();
+    }
+    asm volatile("" ::: "memory");
+}
+
+int main(int, char **argv)
+{
+    how = argv[1];
+    std::thread waiter(wait_here);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    wake_here();
+    waiter.join();
+    return 0;
+}

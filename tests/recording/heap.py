@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""`trail record --heap`: the heap of a trace is what the program counts itself. Prints TAP.
+
+usage: heap.py TRAIL libtrail-heap.so SURVIVE HEAP [HEAP_NEW]; the programs are those of meson.build
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRAIL, LIBRARY, SURVIVE, HEAP = (os.path.abspath(a) for a in sys.argv[1:5])
+HEAP_NEW = os.path.abspath(sys.argv[5]) if len(sys.argv) > 5 else None
+ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+ENV.pop("LD_PRELOAD", None)
+ENV.pop("TRAIL_SHM", None)
+LIMIT = 120
+
+# What the C library has for itself: buffers of stdio, blocks of threads.
+OWN = 64 * 1024
+# A block is larger than what was asked for by less than this, if it is large; by SMALL_SLACK if it is small.
+LARGE, LARGE_SLACK, SMALL_SLACK = 1 << 20, 65536 + 8192, 24
+# What one thread frees in small blocks within a millisecond is told when it is as much as this.
+LEAP = 1 << 20
+
+count = failed = 0
+
+
+def report(ok, name, *why):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
+    if not ok:
+        for line in "\n".join(map(str, why)).splitlines()[:30]:
+            print(f"# {line}")
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # SKIP {why}")
+
+
+def run(*command, env=ENV):
+    p = subprocess.run(command, input=b"hello\n", capture_output=True, env=env, timeout=LIMIT)
+    return p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
+
+
+def heap_of(path):
+    """The values of the heap, one after the other."""
+    code, out, err = run(TRAIL, "print", "--format=jsonl", path)
+    assert code == 0, err
+    events = map(json.loads, out.splitlines())
+    return [e["value"] for e in events if e.get("type") == "HeapAlloc"]
+
+
+def expected(line):
+    """The least and the most that the trace may say: a value that changed by less than a thousandth is not told."""
+    live, blocks = map(int, line.split())
+    slack = blocks * (SMALL_SLACK if blocks > 1000 else LARGE_SLACK)
+    return live - live / 1000 - 1024, live + live / 1000 + 1024 + slack + OWN
+
+
+def staircase(lines):
+    """What is expected after each step."""
+    before = 0
+    for line in lines:
+        low, high = expected(line)
+        blocks = int(line.split()[1])
+        yield low, high + (LEAP if before - blocks > 1000 else 0)
+        before = blocks
+
+
+def find_steps(values, steps):
+    """Those that are not among the values in this order."""
+    at, missing = 0, []
+    for low, high in steps:
+        found = next((i for i in range(at, len(values)) if low <= values[i] <= high), None)
+        if found is None:
+            missing.append(f"none from {low:.0f} to {high:.0f} in {values[at:]}")
+        else:
+            at = found
+    return missing
+
+
+def accepted(name, path):
+    code, out, err = run(TRAIL, "check", path)
+    report(code == 0, f"{name}: trail check accepts the trace", out, err)
+    go = "/usr/lib/go-1.23/bin/go"
+    if not os.access(go, os.X_OK):
+        skip(f"{name}: go tool trace reads the trace", "no golang-1.23")
+        return
+    env = {**ENV, "GOTOOLCHAIN": "local", "GOFLAGS": "", "HOME": tempfile.gettempdir()}
+    code, out, err = run(go, "tool", "trace", "-d=1", path, env=env)
+    report(code == 0 and "/memory/classes/heap/objects:bytes" in out, f"{name}: go tool trace reads it", err)
+
+
+def test_staircase(folder, name, env=ENV):
+    path = os.path.join(folder, "heap.trace")
+    code, out, err = run(TRAIL, "record", "--heap", "--children", "-o", path, "--", HEAP, env=env)
+    report(code == 0, f"{name}: is recorded", code, out, err)
+    if code != 0:
+        return
+    lines = [line for line in out.splitlines() if not line.startswith("child")]
+    values = heap_of(path)
+    # What was there before the first step.
+    steps = list(staircase(lines))
+    report(len(lines) > 20 and not find_steps(values, steps), f"{name}: each step is in the trace",
+           *find_steps(values, steps))  # fmt: skip
+    most = max(map(lambda line: int(line.split()[0]), lines))
+    low, high = most, most * 1.002 + 8 * LARGE_SLACK + OWN
+    report(low <= max(values) <= high, f"{name}: and no higher one", max(values), low, high)
+    peak = re.findall(r"heap: ([\d.]+) MB at most", err)
+    report(peak and abs(float(peak[-1]) * 1e6 - max(values)) < 1e4, f"{name}: the summary has the highest", err)
+    report(values[-1] <= OWN + 1024, f"{name}: at the end all is free", values[-5:])
+    accepted(name, path)
+    children = [p for p in glob.glob(os.path.join(folder, "heap.*.trace"))]
+    values = heap_of(children[0]) if len(children) == 1 else []
+    child = int(re.search(r"child (\d+)", out)[1])
+    low, high = expected(f"{child} 4")
+    report(values and low <= values[-1] <= high, f"{name}: a child has what its parent had", child, values, children)
+    for p in children:
+        os.unlink(p)
+
+
+def survives(name, folder, program, *arguments, env=ENV):
+    """Output and exit status are those without the recorder. What it said."""
+    path = os.path.join(folder, "survive.trace")
+    plain = run(program, *arguments, env=env)
+    code, out, err = run(TRAIL, "record", "--heap", "-o", path, "--", program, *arguments, env=env)
+    want = plain[0] if plain[0] >= 0 else 128 - plain[0]
+    report((code, out) == (want, plain[1]), f"{name}: as without the recorder", plain, code, out, err)
+    code, out, wrong = run(TRAIL, "check", path)
+    report(code == 0, f"{name}: trail check accepts the trace", out, wrong)
+    return err
+
+
+def library(name):
+    return next(iter(glob.glob("/usr/lib/*/" + name) + glob.glob("/usr/lib/" + name)), None)
+
+
+def test_allocators(folder):
+    """Their sizes are others, but their blocks are not smaller; large ones are rounded up by a quarter at most."""
+    for name, file in [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4")]:
+        path = library(file)
+        env = {**ENV, "LD_PRELOAD": path or ""}
+        if not path or run(TRAIL, "--version", env=env)[0] != 0:
+            skip(name, "not installed, or trail itself does not run with it")
+            continue
+        for scenario in ("allocations", "fork", "thread-ends", "early"):
+            survives(f"{name}, {scenario}", folder, SURVIVE, scenario, env=env)
+        trace = os.path.join(folder, "heap.trace")
+        code, out, err = run(TRAIL, "record", "--heap", "-o", trace, "--", HEAP, "no-pvalloc", env=env)
+        lines = [line.split() for line in out.splitlines() if not line.startswith("child")]
+        steps = [(int(live) * 0.999 - 1024, int(live) * 1.25 + (1 << 20)) for live, _ in lines]
+        missing = find_steps(heap_of(trace), steps)
+        report(code == 0 and len(lines) > 20 and not missing, f"{name}: each step is in the trace", err, *missing)
+
+
+def test_new(folder):
+    """Whoever's new it is: the C++ library's, which calls malloc, or the allocator's own, each is counted once."""
+    trace = os.path.join(folder, "heap.trace")
+    for name, file in [("new", None), ("new of jemalloc", "libjemalloc.so.2"),
+                       ("new of tcmalloc", "libtcmalloc_minimal.so.4")]:  # fmt: skip
+        env = {**ENV, "LD_PRELOAD": library(file) or ""} if file else ENV
+        if not HEAP_NEW or (file and (not library(file) or run(TRAIL, "--version", env=env)[0] != 0)):
+            skip(name, "no C++ compiler, not installed, or trail itself does not run with it")
+            continue
+        code, out, err = run(TRAIL, "record", "--heap", "-o", trace, "--", HEAP_NEW, env=env)
+        lines = [line.split() for line in out.splitlines()]
+        # The C++ library has some memory for exceptions for when there is none.
+        steps = [(int(live) * 0.999 - 1024, int(live) * 1.25 + (1 << 20)) for live, _ in lines]
+        missing = find_steps(heap_of(trace), steps)
+        report(code == 0 and len(lines) > 10 and not missing, f"{name}: each step is in the trace", code, err, *missing)
+
+
+def test_sanitizers(folder):
+    """Their malloc comes before ours: nothing is seen, and the summary says so."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "heap.c")
+    for compiler in ("gcc", "clang"):
+        for sanitizer in ("address", "thread"):
+            name, program = f"{compiler}, {sanitizer}", os.path.join(folder, f"{compiler}-{sanitizer}")
+            env = {**ENV, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+                   "TSAN_OPTIONS": "allocator_may_return_null=1"}  # fmt: skip
+            command = [compiler, "-D_GNU_SOURCE", "-w", "-g", "-fsanitize=" + sanitizer, source, "-o", program,
+                       "-pthread"]  # fmt: skip
+            if not shutil.which(compiler) or run(*command)[0] != 0 or run(program, env=env)[0] != 0:
+                skip(name, "makes no program here")
+                continue
+            err = survives(name, folder, program, env=env)
+            report("heap: not seen" in err, f"{name}: the summary says that it is not seen", err)
+
+
+def test_rest(folder):
+    err = survives("true", folder, shutil.which("true"))
+    scenarios = ["fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "cancel", "thread-ends", "early",
+                 "main-ends-first", "libraries", "closes-all", "ends-late", "allocations", "long-jump",
+                 "signals", "crashes", "threads-at-exit"]  # fmt: skip
+    for scenario in scenarios:
+        survives(scenario, folder, SURVIVE, scenario)
+    path = os.path.join(folder, "none.trace")
+    code, out, err = run(TRAIL, "record", "-o", path, "--", HEAP)
+    report(code == 0 and "heap:" not in err and not heap_of(path), "without --heap: none", err)
+    code, out, err = run("nm", "-D", "--defined-only", os.path.join(os.path.dirname(LIBRARY), "libtrail-preload.so"))
+    report(code == 0 and " malloc" not in out and " free" not in out, "without --heap: malloc is not wrapped", err)
+    code, out, err = run(TRAIL, "env", "--heap")
+    report(f"'{LIBRARY}'" in out and " --heap" in err, "trail env --heap: names the library", out, err)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        test_staircase(folder, "staircase")
+        test_rest(folder)
+        test_allocators(folder)
+        test_new(folder)
+        test_sanitizers(folder)
+    print(f"1..{count}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

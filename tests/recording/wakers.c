@@ -1,0 +1,507 @@
+/*
+ * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function wait_here(), for
+ * 30 ms at least, until another one lets it in, in wake_here(); what they wait by is the case.
+ *
+ * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
+ * the port of its peer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/poll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HERE __attribute__((noinline))
+
+/* A wrong result of a call ends the test. */
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #x, strerror(errno));          \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static int fds[2], other[2];
+static int set;
+static uint32_t word, word2;
+static char byte = 'x';
+static uint64_t one = 1;
+static pthread_t waiter;
+
+static void moment(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    while (nanosleep(&time, &time) != 0)
+        ;
+}
+
+/* MARK: How to wait */
+
+static void wait_read(void)
+{
+    char in[8];
+    CHECK(read(fds[0], in, 8) > 0);
+}
+
+static void wait_readv(void)
+{
+    char in;
+    struct iovec part = {&in, 1};
+    CHECK(readv(fds[0], &part, 1) == 1);
+}
+
+static void wait_recv(void)
+{
+    char in;
+    CHECK(recv(fds[0], &in, 1, 0) == 1);
+}
+
+static void wait_end(void)
+{
+    char in;
+    CHECK(read(fds[0], &in, 1) == 0);
+}
+
+static void wait_eventfd(void)
+{
+    eventfd_t value;
+    CHECK(eventfd_read(fds[0], &value) == 0 && value == 1);
+}
+
+static void wait_fgetc(void)
+{
+    FILE *file = fdopen(fds[0], "r");
+    CHECK(file && fgetc(file) == 'x');
+}
+
+/* The second is ready, the first never. */
+static void wait_poll(void)
+{
+    struct pollfd polls[2] = {{other[0], POLLIN, 0}, {fds[0], POLLIN, 0}};
+    int n;
+    do
+        n = poll(polls, 2, -1);
+    while (n < 0 && errno == EINTR);
+    CHECK(n == 1 && polls[1].revents == POLLIN && polls[0].revents == 0);
+}
+
+static void wait_select(void)
+{
+    fd_set reads;
+    FD_ZERO(&reads);
+    FD_SET(fds[0], &reads);
+    FD_SET(other[0], &reads);
+    CHECK(select((fds[0] > other[0] ? fds[0] : other[0]) + 1, &reads, NULL, NULL, NULL) == 1);
+    CHECK(FD_ISSET(fds[0], &reads) && !FD_ISSET(other[0], &reads));
+}
+
+static void wait_epoll(void)
+{
+    struct epoll_event event;
+    CHECK(epoll_wait(set, &event, 1, -1) == 1);
+    CHECK(event.data.u64 == 0x1234567890);
+}
+
+/* A pipe that is full. */
+static void wait_room(void)
+{
+    char page[4096] = {0};
+    CHECK(write(fds[1], page, sizeof page) == sizeof page);
+}
+
+static void wait_futex(void)
+{
+    while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0)
+        CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) == 0 ||
+              errno == EAGAIN || errno == EINTR);
+}
+
+static void wait_futex_bitset(void)
+{
+    while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0)
+        CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, NULL, NULL, 4) == 0 ||
+              errno == EAGAIN);
+}
+
+static mtx_t mutex;
+static cnd_t condition;
+
+static void wait_mtx(void)
+{
+    CHECK(mtx_lock(&mutex) == thrd_success);
+    CHECK(mtx_unlock(&mutex) == thrd_success);
+}
+
+static void wait_cnd(void)
+{
+    CHECK(mtx_lock(&mutex) == thrd_success);
+    while (!word)
+        CHECK(cnd_wait(&condition, &mutex) == thrd_success);
+    CHECK(mtx_unlock(&mutex) == thrd_success);
+}
+
+/* MARK: How to wake */
+
+static void wake_write(void)
+{
+    CHECK(write(fds[1], &byte, 1) == 1);
+}
+
+static void wake_writev(void)
+{
+    struct iovec part = {&byte, 1};
+    CHECK(writev(fds[1], &part, 1) == 1);
+}
+
+static void wake_send(void)
+{
+    CHECK(send(fds[1], &byte, 1, MSG_NOSIGNAL) == 1);
+}
+
+static void wake_sendmsg(void)
+{
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    CHECK(sendmsg(fds[1], &message, 0) == 1);
+}
+
+static void wake_eventfd(void)
+{
+    CHECK(eventfd_write(fds[0], 1) == 0);
+}
+
+static void wake_eventfd_by_write(void)
+{
+    CHECK(write(fds[0], &one, 8) == 8);
+}
+
+static void wake_close(void)
+{
+    CHECK(close(fds[1]) == 0);
+}
+
+static void wake_shutdown(void)
+{
+    CHECK(shutdown(fds[1], SHUT_WR) == 0);
+}
+
+static void wake_room(void)
+{
+    char page[8192];
+    CHECK(read(fds[0], page, sizeof page) == sizeof page);
+}
+
+static void wake_futex(void)
+{
+    __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1);
+}
+
+static void wake_futex_bitset(void)
+{
+    __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, NULL, NULL, 4) == 1);
+}
+
+/* Adds 5 to word2, finds it was 0 before, and wakes one of each. Six arguments and a number. */
+static void wake_futex_op(void)
+{
+    __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_OP_PRIVATE, 1, (void *)1, &word2,
+                  FUTEX_OP(FUTEX_OP_ADD, 5, FUTEX_OP_CMP_EQ, 0)) == 1);
+    CHECK(word2 == 5);
+}
+
+static void wake_mtx(void)
+{
+    CHECK(mtx_unlock(&mutex) == thrd_success);
+}
+
+static void wake_cnd(void)
+{
+    CHECK(mtx_lock(&mutex) == thrd_success);
+    word = 1;
+    CHECK(cnd_signal(&condition) == thrd_success);
+    CHECK(mtx_unlock(&mutex) == thrd_success);
+}
+
+/* By the waiter itself, in a handler. */
+static void wake_signal(void)
+{
+    CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+}
+
+/* MARK: What to prepare */
+
+static void make_pipe(void)
+{
+    CHECK(pipe(fds) == 0 && pipe2(other, O_CLOEXEC) == 0);
+}
+
+static void make_pair(void)
+{
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+}
+
+static void make_eventfd(void)
+{
+    make_pipe();
+    fds[0] = fds[1] = eventfd(0, EFD_CLOEXEC);
+    CHECK(fds[0] >= 0);
+}
+
+static void make_set_of(int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.u64 = 0x1234567890};
+    CHECK((set = epoll_create1(EPOLL_CLOEXEC)) >= 0);
+    CHECK(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+static void make_epoll_pipe(void)
+{
+    make_pipe();
+    make_set_of(fds[0], EPOLLIN);
+}
+
+static void make_epoll_eventfd(void)
+{
+    make_eventfd();
+    make_set_of(fds[0], EPOLLIN | EPOLLET);
+}
+
+/* Both are known by other numbers than those they were made with, which are other files now. */
+static void make_duplicates(void)
+{
+    int in, out;
+    make_pipe();
+    in = dup(fds[0]);
+    out = fcntl(fds[1], F_DUPFD_CLOEXEC, 100);
+    CHECK(in >= 0 && out >= 100);
+    CHECK(dup2(STDERR_FILENO, fds[0]) == fds[0] && dup3(STDERR_FILENO, fds[1], 0) == fds[1]);
+    fds[0] = dup2(in, 200);
+    fds[1] = out;
+    CHECK(close(in) == 0);
+}
+
+static void make_full_pipe(void)
+{
+    char page[4096] = {0};
+    int flags;
+    make_pipe();
+    flags = fcntl(fds[1], F_GETFL);
+    CHECK(fcntl(fds[1], F_SETFL, flags | O_NONBLOCK) == 0);
+    while (write(fds[1], page, sizeof page) > 0)
+        ;
+    CHECK(errno == EAGAIN);
+    CHECK(fcntl(fds[1], F_SETFL, flags) == 0);
+}
+
+static void make_word(void)
+{
+    word = word2 = 0;
+}
+
+static void make_mutex(void)
+{
+    CHECK(mtx_init(&mutex, mtx_plain) == thrd_success && mtx_lock(&mutex) == thrd_success);
+}
+
+static void make_condition(void)
+{
+    CHECK(mtx_init(&mutex, mtx_plain) == thrd_success && cnd_init(&condition) == thrd_success);
+}
+
+static HERE void in_handler(int number)
+{
+    (void)number;
+    wake_write();
+}
+
+static void make_signal(void)
+{
+    struct sigaction action = {.sa_handler = in_handler};
+    make_pipe();
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+/* The waiter's pipe is inherited: nobody in the process wakes it; another of this process is written to. */
+static void make_foreign(void)
+{
+    char end = 0;
+    make_pipe();
+    if (fork() == 0) {
+        moment(60);
+        _exit(write(fds[1], &end, 1) == 1 ? 0 : 1);
+    }
+}
+
+static void wake_nobody(void)
+{
+    int unrelated[2];
+    CHECK(pipe(unrelated) == 0 && write(unrelated[1], &byte, 1) == 1);
+}
+
+/*
+ * The write end's number has become that of another file, which is written to while the reader waits: that
+ * wakes nobody. Then the reader's time is over.
+ */
+static void make_reused(void)
+{
+    int null, out;
+    make_pipe();
+    null = open("/dev/null", O_WRONLY);
+    out = dup(fds[1]);
+    CHECK(null >= 0 && out >= 0 && close(fds[1]) == 0);
+    CHECK(open("/dev/null", O_WRONLY | O_CLOEXEC) == fds[1]);
+}
+
+/* The set has the pipe, but does not wait for it; a timer ends the wait. */
+static void make_disarmed(void)
+{
+    struct itimerspec time = {.it_value.tv_nsec = 60000000};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0x1234567890};
+    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    make_pipe();
+    make_set_of(fds[0], EPOLLIN);
+    event.data.u64 = 1;
+    event.events = 0;
+    CHECK(epoll_ctl(set, EPOLL_CTL_MOD, fds[0], &event) == 0);
+    event.data.u64 = 0x1234567890;
+    event.events = EPOLLIN;
+    CHECK(epoll_ctl(set, EPOLL_CTL_ADD, timer, &event) == 0);
+    CHECK(timerfd_settime(timer, 0, &time, NULL) == 0);
+}
+
+static void wait_timeout(void)
+{
+    struct pollfd polls = {fds[0], POLLIN, 0};
+    CHECK(poll(&polls, 1, 60) == 0);
+}
+
+/* MARK: Cases */
+
+static const struct {
+    const char *name;
+    void (*make)(void), (*wait)(void), (*wake)(void);
+} cases[] = {
+    {"pipe", make_pipe, wait_read, wake_write},
+    {"pipe-vectors", make_pipe, wait_readv, wake_writev},
+    {"pipe-stdio", make_pipe, wait_fgetc, wake_write},
+    {"pipe-closed", make_pipe, wait_end, wake_close},
+    {"pipe-full", make_full_pipe, wait_room, wake_room},
+    {"pair", make_pair, wait_read, wake_write},
+    {"pair-send", make_pair, wait_recv, wake_send},
+    {"pair-sendmsg", make_pair, wait_recv, wake_sendmsg},
+    {"pair-shutdown", make_pair, wait_end, wake_shutdown},
+    {"eventfd", make_eventfd, wait_eventfd, wake_eventfd},
+    {"eventfd-write", make_eventfd, wait_read, wake_eventfd_by_write},
+    {"poll", make_pipe, wait_poll, wake_write},
+    {"poll-eventfd", make_eventfd, wait_poll, wake_eventfd},
+    {"select", make_pipe, wait_select, wake_write},
+    {"epoll", make_epoll_pipe, wait_epoll, wake_write},
+    {"epoll-eventfd", make_epoll_eventfd, wait_epoll, wake_eventfd_by_write},
+    {"duplicates", make_duplicates, wait_read, wake_write},
+    {"duplicates-poll", make_duplicates, wait_poll, wake_write},
+    {"handler", make_signal, wait_poll, wake_signal},
+    {"futex", make_word, wait_futex, wake_futex},
+    {"futex-bitset", make_word, wait_futex_bitset, wake_futex_bitset},
+    {"futex-op", make_word, wait_futex, wake_futex_op},
+    {"mtx", make_mutex, wait_mtx, wake_mtx},
+    {"cnd", make_condition, wait_cnd, wake_cnd},
+    {"foreign", make_foreign, wait_poll, wake_nobody},
+    {"disarmed", make_disarmed, wait_epoll, wake_write},
+    {"reused", make_reused, wait_timeout, wake_write},
+};
+
+static void (*wait_by)(void), (*wake_by)(void);
+
+static HERE void wait_here(void)
+{
+    wait_by();
+    __asm__ volatile("" ::: "memory");
+}
+
+static HERE void wake_here(void)
+{
+    wake_by();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void *waits(void *arg)
+{
+    wait_here();
+    return arg;
+}
+
+static void let_in(void)
+{
+    CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
+    moment(50);
+    wake_here();
+    CHECK(pthread_join(waiter, NULL) == 0);
+}
+
+static int names(char **paths)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), first = 0;
+    wait_by = wait_read;
+    wake_by = wake_write;
+    for (int i = 0; i < 2; i++) {
+        CHECK((fds[0] = fds[1] = open(paths[i], O_RDWR | O_CLOEXEC)) >= 0);
+        CHECK(i == 0 || first == fds[0]);
+        first = fds[0];
+        let_in();
+        CHECK(close(fds[0]) == 0);
+    }
+    CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+    CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+    CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
+    CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
+    CHECK(getsockname(fds[1], (struct sockaddr *)&address, &size) == 0);
+    printf("%d\n", ntohs(address.sin_port));
+    let_in();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "names") == 0)
+        return names(argv + 2);
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++) {
+        if (strcmp(cases[i].name, argv[1]) != 0)
+            continue;
+        wait_by = cases[i].wait;
+        wake_by = cases[i].wake;
+        cases[i].make();
+        CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
+        moment(30);
+        wake_here();
+        CHECK(pthread_join(waiter, NULL) == 0);
+        return 0;
+    }
+    return 2;
+}

@@ -1,0 +1,189 @@
+"""Who woke whom: programs of wakers.c with a known answer, recorded and read back.
+
+usage: wakers.py TRAIL libtrail-preload.so PROGRAM...; the programs are those of meson.build. Prints TAP.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRAIL = os.path.abspath(sys.argv[1])
+PROGRAMS = {os.path.basename(path).removeprefix("recording-"): os.path.abspath(path) for path in sys.argv[3:]}
+WORK = tempfile.mkdtemp(prefix="trail-wakers-")
+
+tests = []
+
+
+def test(name):
+    def add(function):
+        tests.append((name, function))
+        return function
+    return add
+
+
+class Skip(Exception):
+    pass
+
+
+def program(name="wakers"):
+    if name not in PROGRAMS:
+        raise Skip("not built")
+    return PROGRAMS[name]
+
+
+def record(*command, options=(), output=None):
+    """Runs a program under trail record: its trace's path. The trace must be good, the program's status 0."""
+    trace = os.path.join(WORK, "x.trace")
+    done = subprocess.run([TRAIL, "record", "-q", "-o", trace, *options, "--", *command],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"status {done.returncode}: {done.stderr}"
+    if output is not None:
+        output.append(done.stdout)
+    good = subprocess.run([TRAIL, "check", trace], capture_output=True, text=True)
+    assert good.returncode == 0, good.stdout + good.stderr
+    return trace
+
+
+class Event:
+    def __init__(self, line):
+        fields = line.split()
+        self.time = float(fields[0])
+        self.text = line
+        actor = re.match(r"\s*\S+\s+(?:G (\d+)|-)\s", line)
+        self.g = int(actor[1]) if actor and actor[1] else None
+        thread = re.search(r"\bM (\d+)", line)
+        self.m = int(thread[1]) if thread else None
+        self.stack = []
+
+    def functions(self):
+        return [frame.split(" (")[0].strip() for frame in self.stack]
+
+
+def events_of(trace):
+    text = subprocess.run([TRAIL, "print", "--stacks", trace], capture_output=True, text=True, check=True).stdout
+    events = []
+    for line in text.splitlines():
+        if re.match(r"  \d+\.\d{9}\s", line):
+            events.append(Event(line))
+        elif events and line.startswith(" " * 12):
+            events[-1].stack.append(line.strip())
+    return events
+
+
+def waker_of(events, function="wait_here", least=0.02):
+    """The wait in `function` that lasted long: its block event and the one that ended it."""
+    for i, block in enumerate(events):
+        if "blocks: " not in block.text or function not in block.functions():
+            continue
+        for end in events[i + 1:]:
+            if re.search(rf"\bG {block.g} made runnable", end.text) or \
+                    re.search(rf"\bG {block.g} .*made runnable", end.text):
+                if end.time - block.time < least:
+                    break
+                return block, end
+    raise AssertionError("nobody waited in " + function)
+
+
+# How often what a busy machine may spoil is tried: a thread that comes late does not wait for long, and a
+# descriptor may be closed before the recorder could look at it.
+TRIES = 5
+
+
+def tried(check):
+    def run():
+        for _ in range(TRIES - 1):
+            try:
+                return check()
+            except AssertionError:
+                pass
+        return check()
+    return run
+
+
+CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg pair-shutdown
+eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
+futex-bitset futex-op mtx cnd""".split()
+NOBODY = "foreign disarmed reused".split()
+
+
+def wakes(name):
+    @tried
+    def run():
+        block, end = waker_of(events_of(record(program(), name)))
+        assert "wake_here" in end.functions() or "in_handler" in end.functions(), \
+            "woken by: " + end.text + "\n" + "\n".join(end.stack)
+        assert (end.m == block.m) == (name == "handler"), end.text
+    return run
+
+
+def wakes_not(name):
+    @tried
+    def run():
+        block, end = waker_of(events_of(record(program(), name)))
+        assert end.m == block.m and end.stack == block.stack, "woken by: " + end.text + "\n" + "\n".join(end.stack)
+    return run
+
+
+for case in CASES:
+    tests.append((f"{case}: the wait is ended by its waker, in wake_here()", wakes(case)))
+for case in NOBODY:
+    tests.append((f"{case}: nobody is said to have woken it", wakes_not(case)))
+
+
+@test("names: each wait names the file that its descriptor was then, or the socket's peer")
+@tried
+def _():
+    fifos, output = [os.path.join(tempfile.mkdtemp(dir=WORK), name) for name in ("first", "sec\nond\x1b")], []
+    for fifo in fifos:
+        os.mkfifo(fifo)
+    events = events_of(record(program(), "names", *fifos, output=output))
+    found = [e.text.split('log wait: ')[1] for e, block in zip(events, events[1:])
+             if "log wait" in e.text and "wait_here" in block.functions()]
+    fifos[1] = fifos[1].replace("\n", "?").replace("\x1b", "?")
+    expected = [f'"read {name}"' for name in (*fifos, "127.0.0.1:" + output[0].strip())]
+    assert found == expected, f"{found}, not {expected}"
+
+
+@test("syscall(): other numbers have their results, errno and arguments")
+def _():
+    path = program("syscalls")
+    assert subprocess.run([path]).returncode == 0, "it fails by itself"
+    record(path)
+
+
+@test("other calls have their results, errno and arguments; a child of vfork closes nothing of its parent's")
+def _():
+    folders = [tempfile.mkdtemp(dir=WORK) for _ in range(2)]
+    assert subprocess.run([program("calls"), folders[0]]).returncode == 0, "it fails by itself"
+    block, end = waker_of(events_of(record(program("calls"), folders[1])), "read_one")
+    assert "wake_here" in end.functions(), end.text
+
+
+@test("std::atomic::wait, std::latch, std::counting_semaphore")
+def _():
+    path = program("atomics")
+    for case in ("atomic", "latch", "semaphore"):
+        block, end = waker_of(events_of(record(path, case)))
+        assert "wake_here()" in " ".join(end.functions()) or "wake_here" in end.functions(), \
+            case + ": woken by " + end.text
+        assert end.m != block.m, case
+
+
+print(f"1..{len(tests)}")
+failed = 0
+for number, (name, function) in enumerate(tests, 1):
+    try:
+        function()
+        print(f"ok {number} - {name}")
+    except Skip as reason:
+        print(f"ok {number} - {name} # SKIP {reason}")
+    except (AssertionError, subprocess.SubprocessError) as error:
+        failed += 1
+        print(f"not ok {number} - {name}")
+        for line in str(error).splitlines():
+            print("# " + line)
+    sys.stdout.flush()
+shutil.rmtree(WORK)
+sys.exit(1 if failed else 0)
