@@ -1,0 +1,348 @@
+#include "analyze/activity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+/* A stretch that is shorter is what waking somebody costs. */
+#define STRETCH_LEAST_NS 1000000
+
+/* Who leaves his P later than this after the wish to stop the world has delayed it. */
+#define LATE_NS 1000000
+
+/* A task that is open. */
+struct open_task {
+    int64_t begin_ns;
+    trail_task_kind *kind;
+};
+_Static_assert(sizeof(struct open_task) <= ACTIVITY_TASK_SIZE, "the slab's objects are too small");
+
+/* MARK: Time passes */
+
+static void merge_slices(struct activity *a)
+{
+    for (size_t i = 0; i < ACTIVITY_SLICES; i += 2) {
+        trail_activity_slice *to = &a->slices[i / 2], from[2] = {a->slices[i], a->slices[i + 1]};
+        to->running_ns = from[0].running_ns + from[1].running_ns;
+        to->runnable_ns = from[0].runnable_ns + from[1].runnable_ns;
+        to->procs_ns = from[0].procs_ns + from[1].procs_ns;
+    }
+    memset(&a->slices[ACTIVITY_SLICES / 2], 0, sizeof a->slices / 2);
+    a->slice = ACTIVITY_SLICES / 2 - 1;
+    a->slice_end_ns = a->last_ns;
+    if (__builtin_mul_overflow(a->sums.slice_ns, 2, &a->sums.slice_ns))
+        a->sums.slice_ns = INT64_MAX;
+}
+
+static void next_slice(struct activity *a)
+{
+    if (a->slice + 1 == ACTIVITY_SLICES)
+        merge_slices(a);
+    a->slice++;
+    if (__builtin_add_overflow(a->slice_end_ns, a->sums.slice_ns, &a->slice_end_ns))
+        a->slice_end_ns = INT64_MAX;
+}
+
+/* Nanoseconds of `count` things; more than 64 bits come from damaged clocks, and wrap. */
+static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
+{
+    ns_add(sum, (int64_t)((uint64_t)count * (uint64_t)ns));
+}
+
+/* Up to the end of the slice or before it. */
+static void count_slice(struct activity *a, int64_t ns)
+{
+    trail_activity_slice *slice = &a->slices[a->slice];
+    add_many(&slice->running_ns, a->running, ns);
+    add_many(&slice->runnable_ns, a->runnable, ns);
+    add_many(&slice->procs_ns, a->procs_running, ns);
+}
+
+static void count_idle(struct activity *a, int64_t procs, int64_t ns)
+{
+    int64_t idle = procs - a->procs_running;
+    if (idle <= 0)
+        return;
+    int64_t work = a->runnable < idle ? a->runnable : idle;
+    add_many(&a->sums.idle_work_ns, work, ns);
+    add_many(a->lock_waiters > 0 ? &a->sums.idle_lock_ns : &a->sums.idle_nothing_ns, idle - work,
+             ns);
+}
+
+static inline int64_t procs_now(const struct activity *a)
+{
+    return a->max_procs > 0 ? a->max_procs : a->most_running;
+}
+
+static void advance(struct activity *a, int64_t now)
+{
+    int64_t ns = ns_between(a->last_ns, now), procs = procs_now(a);
+    if (ns <= 0)
+        return;
+    add_many(&a->sums.available_ns, procs, ns);
+    count_idle(a, procs, ns);
+    if (a->running <= 1 && a->runnable <= 1 && procs > 1)
+        ns_add(&a->serial_ns, ns);
+    if (a->runnable > 0 && a->procs_running >= procs)
+        ns_add(&a->queue_ns, ns);
+    while (__builtin_expect(now > a->slice_end_ns, 0)) {
+        count_slice(a, ns_between(a->last_ns, a->slice_end_ns));
+        a->last_ns = a->slice_end_ns;
+        next_slice(a);
+    }
+    count_slice(a, ns_between(a->last_ns, now));
+    a->last_ns = now;
+}
+
+/* MARK: Stretches */
+
+static enum stretch stretch_now(const struct activity *a)
+{
+    if (a->runnable == 0 || a->procs_running >= procs_now(a))
+        return STRETCH_NONE;
+    return a->running == 1 ? STRETCH_LONE : STRETCH_QUEUE;
+}
+
+static void stretch_end(struct activity *a, int64_t now, uint64_t lone)
+{
+    struct stretch_sum *sum = &a->stretches[a->stretch];
+    int64_t ns = ns_between(a->stretch_since_ns, now);
+    if (a->stretch == STRETCH_NONE || ns < STRETCH_LEAST_NS)
+        return;
+    sum->count++;
+    ns_add(&sum->ns, ns);
+    longest_note(&sum->longest, ns, a->stretch_since_ns, (int64_t)lone);
+}
+
+static inline void stretch_check(struct activity *a, int64_t now, uint64_t lone_before)
+{
+    enum stretch stretch = stretch_now(a);
+    if (stretch == a->stretch)
+        return;
+    stretch_end(a, now, lone_before);
+    a->stretch = stretch;
+    a->stretch_since_ns = now;
+}
+
+/* MARK: Transitions */
+
+static inline void change(int64_t *count, bool more, bool less)
+{
+    *count += (int64_t)more - (int64_t)less;
+    if (*count < 0)
+        *count = 0;
+}
+
+void activity_transition(struct trail_analysis *analysis, const struct goroutine *g,
+                         const trail_event *event)
+{
+    struct activity *a = analysis->activity;
+    unsigned from = g->state, to = event->transition.to;
+    uint64_t lone = a->lone;
+    advance(a, event->time_ns);
+    change(&a->running, to == TRAIL_GO_RUNNING, from == TRAIL_GO_RUNNING);
+    change(&a->runnable, to == TRAIL_GO_RUNNABLE, from == TRAIL_GO_RUNNABLE);
+    if ((to == TRAIL_GO_RUNNING) != (from == TRAIL_GO_RUNNING))
+        a->lone ^= (uint64_t)g->id;
+    if (to == TRAIL_GO_RUNNING && event->proc >= 0 && event->proc < ACTIVITY_PROCS)
+        a->queue_at[event->proc] = a->queue_ns;
+    if (a->stopping && from == TRAIL_GO_RUNNING && g->id != a->stop_owner) {
+        a->stop_left_ns = event->time_ns;
+        a->stop_left_by = g->id;
+    }
+    stretch_check(a, event->time_ns, lone);
+}
+
+void activity_proc(struct trail_analysis *analysis, const trail_event *event)
+{
+    struct activity *a = analysis->activity;
+    if (event->transition.from == event->transition.to)
+        return;
+    advance(a, event->time_ns);
+    change(&a->procs_running, event->transition.to == TRAIL_PROC_RUNNING,
+           event->transition.from == TRAIL_PROC_RUNNING);
+    if (a->procs_running > a->most_running)
+        a->most_running = a->procs_running;
+    stretch_check(a, event->time_ns, a->lone);
+}
+
+/* MARK: Stops of the world */
+
+static void stop_event(struct activity *a, const trail_event *event)
+{
+    if (event->kind != TRAIL_RANGE_END) {
+        a->stopping = event->kind == TRAIL_RANGE_BEGIN;
+        a->stop_since_ns = a->stop_left_ns = event->time_ns;
+        a->stop_owner = event->range.scope_id;
+        return;
+    }
+    int64_t late = ns_between(a->stop_since_ns, a->stop_left_ns);
+    if (!a->stopping || event->range.scope_id != a->stop_owner)
+        return;
+    a->stopping = false;
+    if (late < LATE_NS)
+        return;
+    a->late.count++;
+    if (late > a->late.longest.ns)
+        a->late.pause_ns = ns_between(a->stop_since_ns, event->time_ns);
+    longest_note(&a->late.longest, late, a->stop_since_ns, a->stop_left_by);
+}
+
+/* MARK: Metrics */
+
+static void metric(struct activity *a, const trail_event *event)
+{
+    uint64_t value = event->metric.value;
+    if (event->metric.metric == TRAIL_METRIC_GOMAXPROCS) {
+        advance(a, event->time_ns);
+        a->max_procs = value < 65536 ? (int64_t)value : 65536;
+        if ((uint64_t)a->max_procs > a->sums.procs)
+            a->sums.procs = (uint64_t)a->max_procs;
+        stretch_check(a, event->time_ns, a->lone);
+    } else if (event->metric.metric == TRAIL_METRIC_HEAP_LIVE) {
+        if (!a->sums.has_heap)
+            a->sums.heap_first = value;
+        if (!a->sums.has_heap || value > a->sums.heap_peak) {
+            a->sums.heap_peak = value;
+            a->sums.heap_peak_ns = event->time_ns;
+        }
+        a->sums.has_heap = true;
+        a->sums.heap_last = value;
+    }
+}
+
+/* MARK: Tasks */
+
+static trail_task_kind *kind_get(struct activity *a, trail_name name)
+{
+    trail_task_kind *kind = idmap_find(&a->kind_by_name, name);
+    if (kind)
+        return kind;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(a->kinds, a->kind_capacity, a->kind_count + 1))
+        return NULL;
+    kind = calloc(1, sizeof *kind);
+    if (!kind)
+        return NULL;
+    kind->name = name;
+    a->kinds[a->kind_count++] = kind;
+    return idmap_put(&a->kind_by_name, name, kind) ? kind : NULL;
+}
+
+static bool task_begins(struct trail_analysis *analysis, const trail_event *event)
+{
+    struct activity *a = analysis->activity;
+    struct open_task *task = idmap_find(&a->open_tasks, event->task.id);
+    trail_task_kind *kind = kind_get(a, names_of(&analysis->names, event->task.type));
+    if (!kind)
+        return false;
+    kind->begun++;
+    if (!task) {
+        task = slab_get(&a->task_slab);
+        if (!task || !idmap_put(&a->open_tasks, event->task.id, task))
+            return false;
+    }
+    *task = (struct open_task){.begin_ns = event->time_ns, .kind = kind};
+    return true;
+}
+
+static bool task_ends(struct trail_analysis *analysis, const trail_event *event)
+{
+    struct activity *a = analysis->activity;
+    struct open_task *task = idmap_remove(&a->open_tasks, event->task.id);
+    trail_task_kind *kind =
+        task ? task->kind : kind_get(a, names_of(&analysis->names, event->task.type));
+    if (!kind)
+        return false;
+    kind->ended++;
+    if (!task)
+        return true;
+    int64_t ns = ns_between(task->begin_ns, event->time_ns);
+    longest_note(&kind->longest, ns, task->begin_ns, (int64_t)event->task.id);
+    slab_put(&a->task_slab, task);
+    return trail_histogram_add(&kind->spread, ns);
+}
+
+bool activity_event(struct trail_analysis *analysis, const trail_event *event)
+{
+    switch (event->kind) {
+    case TRAIL_METRIC:
+        metric(analysis->activity, event);
+        return true;
+    case TRAIL_TASK_BEGIN:
+        return task_begins(analysis, event);
+    case TRAIL_TASK_END:
+        return task_ends(analysis, event);
+    default:
+        if (event->range.range == TRAIL_RANGE_STW)
+            stop_event(analysis->activity, event);
+        return true;
+    }
+}
+
+/* MARK: Window and end */
+
+void activity_count_from(struct activity *a, int64_t ns)
+{
+    a->sums = (trail_activity){
+        .procs = (uint64_t)a->max_procs,
+        .slice_ns = 1000,
+        .has_heap = a->sums.has_heap,
+        .heap_first = a->sums.heap_last,
+        .heap_peak = a->sums.heap_last,
+        .heap_last = a->sums.heap_last,
+        .heap_peak_ns = ns,
+    };
+    memset(a->slices, 0, sizeof a->slices);
+    memset(a->stretches, 0, sizeof a->stretches);
+    a->slice = 0;
+    a->slice_end_ns = ns <= INT64_MAX - 1000 ? ns + 1000 : INT64_MAX;
+    a->last_ns = a->stretch_since_ns = ns;
+    a->late = (struct late_stop){0};
+    a->stopping = false;
+    for (size_t i = 0; i < a->kind_count; i++) {
+        trail_histogram_free(&a->kinds[i]->spread);
+        *a->kinds[i] = (trail_task_kind){.name = a->kinds[i]->name};
+    }
+}
+
+void activity_finish(struct activity *a, int64_t ns)
+{
+    advance(a, ns);
+    stretch_end(a, ns, a->lone);
+    if (a->sums.procs == 0)
+        a->sums.procs = (uint64_t)a->most_running;
+    a->sums.slices = a->slices;
+    a->sums.slice_count = a->slice + 1;
+    for (size_t i = 0; i <= a->slice; i++) {
+        ns_add(&a->sums.running_ns, a->slices[i].running_ns);
+        ns_add(&a->sums.runnable_ns, a->slices[i].runnable_ns);
+        ns_add(&a->sums.procs_ns, a->slices[i].procs_ns);
+    }
+}
+
+void activity_free(struct activity *a)
+{
+    for (size_t i = 0; i < a->kind_count; i++) {
+        trail_histogram_free(&a->kinds[i]->spread);
+        free(a->kinds[i]);
+    }
+    free(a->kinds);
+    idmap_free(&a->kind_by_name);
+    idmap_free(&a->open_tasks);
+    slab_free(&a->task_slab);
+}
+
+void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity)
+{
+    *activity = analysis->activity ? analysis->activity->sums : (trail_activity){0};
+}
+
+size_t trail_analysis_task_kinds(const trail_analysis *analysis,
+                                 const trail_task_kind *const **rows)
+{
+    *rows = analysis->activity ? (const trail_task_kind *const *)analysis->activity->kinds : NULL;
+    return analysis->activity ? analysis->activity->kind_count : 0;
+}

@@ -1,0 +1,446 @@
+#include "analyze/find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+bool find_init(struct find *find, const trail_find_options *options)
+{
+    size_t steps = options->pattern->step_count;
+    find->options = options;
+    find->partial_size = sizeof(struct partial) + steps * sizeof(trail_hit_step);
+    find->seeker_slab.object_size = sizeof(struct seeker);
+    find->partial_slab.object_size = 2 * steps * find->partial_size;
+    find->hit = calloc(steps, sizeof *find->hit);
+    return find->hit != NULL;
+}
+
+/* Something that a goroutine did, or was: what a step can be. */
+struct item {
+    enum thing thing;
+    uint64_t place;
+    bool before; /* it happened in front of the state that begins now, not within one */
+    trail_hit_step step;
+};
+
+static bool is_sought(const struct find *find, enum thing thing)
+{
+    return (find->options->pattern->things >> thing & 1) != 0;
+}
+
+/* MARK: Whether an item is what a step asks for */
+
+/* A frame of this stack has such a function. */
+static bool is_in(const struct trail_analysis *analysis, trail_stack stack, trail_string function)
+{
+    struct stack_row row = stacks_get(&analysis->stacks, stack);
+    for (size_t i = 0; i < row.count; i++)
+        if (pattern_glob(function, names_text(&analysis->names, row.places[i].function)))
+            return true;
+    return false;
+}
+
+/* The same, once for each stack. `which` is the choice's number, doubled; + 1 for its waker. */
+static bool passes(struct trail_analysis *analysis, trail_stack stack, trail_string function,
+                   size_t which)
+{
+    struct find *find = analysis->find;
+    size_t width = 2 * (size_t)find->options->pattern->choice_count;
+    size_t known = find->verdict_count, wanted = ((size_t)stack + 1) * width;
+    if (function.size == 0)
+        return true;
+    if (stack == 0)
+        return false;
+    if (wanted > known) {
+        if (!GROW(find->verdicts, find->verdict_capacity, wanted))
+            return is_in(analysis, stack, function);
+        memset(find->verdicts + known, 0, wanted - known);
+        find->verdict_count = wanted;
+    }
+    uint8_t *verdict = &find->verdicts[(size_t)stack * width + which];
+    if (*verdict == 0)
+        *verdict = is_in(analysis, stack, function) ? 2 : 1;
+    return *verdict == 2;
+}
+
+static bool is_choice(struct trail_analysis *analysis, size_t number, const struct item *item)
+{
+    const trail_pattern *pattern = analysis->find->options->pattern;
+    const struct pattern_choice *choice = &pattern->choices[number];
+    const trail_hit_step *step = &item->step;
+    int64_t ns = ns_between(step->begin_ns, step->end_ns);
+    if (choice->thing != item->thing || ns < choice->least_ns || ns > choice->most_ns ||
+        (step->open && choice->most_ns < INT64_MAX))
+        return false;
+    return (choice->text_count == 0 ||
+            pattern_text(pattern, choice, names_text(&analysis->names, step->reason))) &&
+           passes(analysis, step->stack, choice->in, 2 * number) &&
+           passes(analysis, step->waker_stack, choice->by, 2 * number + 1);
+}
+
+/* Whether an item can follow `last` as this step; NULL: as the first one. */
+static bool is_step(struct trail_analysis *analysis, const struct pattern_step *step,
+                    const struct partial *last, const struct item *item)
+{
+    const trail_pattern *pattern = analysis->find->options->pattern;
+    if (last && (item->step.begin_ns < last->after_ns ||
+                 (step->directly && item->place > last->place + 2) ||
+                 ns_between(last->after_ns, item->step.begin_ns) > step->within_ns))
+        return false;
+    int64_t begin = last ? last->begin_ns : item->step.begin_ns;
+    if (ns_between(begin, item->step.end_ns) > pattern->within_ns)
+        return false;
+    for (unsigned i = 0; i < step->count; i++)
+        if (is_choice(analysis, step->first + i, item))
+            return true;
+    return false;
+}
+
+/* MARK: Steps found */
+
+/* Of those that have come `level` steps far; the slot is 1 for those within the state that is on. */
+static struct partial *partial_at(const struct find *find, const struct seeker *seeker,
+                                  size_t level, unsigned slot)
+{
+    return (struct partial *)(void *)(seeker->partials + (2 * level + slot) * find->partial_size);
+}
+
+static void forget(struct find *find, struct seeker *seeker)
+{
+    if (seeker->partials)
+        slab_put(&find->partial_slab, seeker->partials);
+    seeker->partials = NULL;
+}
+
+/* The last step of the pattern is found. */
+static void found(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
+                  const struct partial *last, const struct item *item)
+{
+    struct find *find = analysis->find;
+    size_t steps = find->options->pattern->step_count;
+    if (last)
+        memcpy(find->hit, last->steps, (steps - 1) * sizeof *find->hit);
+    find->hit[steps - 1] = item->step;
+    trail_hit hit = {
+        .goroutine = id,
+        .name = seeker->name,
+        .begin_ns = find->hit[0].begin_ns,
+        .end_ns = item->step.end_ns,
+        .steps = find->hit,
+        .step_count = steps,
+    };
+    seeker->free_from_ns = hit.end_ns;
+    forget(find, seeker);
+    if (analysis_asks_for(analysis, &find->options->who, id, seeker->name))
+        find->stopped = !find->options->visit(find->options->context, &hit);
+}
+
+/* One more step is found. False when memory is out. */
+static bool go_on(struct find *find, struct seeker *seeker, size_t level,
+                  const struct partial *last, const struct item *item)
+{
+    if (!seeker->partials)
+        seeker->partials = slab_get(&find->partial_slab);
+    if (!seeker->partials)
+        return false;
+    struct partial *next = partial_at(find, seeker, level, !item->before);
+    next->set = true;
+    next->begin_ns = last ? last->begin_ns : item->step.begin_ns;
+    next->after_ns = item->step.end_ns;
+    next->place = item->place;
+    if (last)
+        memcpy(next->steps, last->steps, level * sizeof *next->steps);
+    next->steps[level] = item->step;
+    return true;
+}
+
+/*
+ * Offers an item to all that wait for one, the farthest first, so that none is taken twice. Returns
+ * false when memory is out.
+ */
+static bool offer(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
+                  const struct item *item)
+{
+    struct find *find = analysis->find;
+    const trail_pattern *pattern = find->options->pattern;
+    if (find->stopped)
+        return true;
+    for (size_t level = pattern->step_count - 1; seeker->partials && level > 0; level--) {
+        for (unsigned slot = 2; slot-- > 0;) {
+            const struct partial *last = partial_at(find, seeker, level - 1, slot);
+            if (!last->set || !is_step(analysis, &pattern->steps[level], last, item))
+                continue;
+            if (level == pattern->step_count - 1) {
+                found(analysis, seeker, id, last, item);
+                return true;
+            }
+            if (!go_on(find, seeker, level, last, item))
+                return false;
+            break;
+        }
+    }
+    if (item->step.begin_ns < seeker->free_from_ns ||
+        !is_step(analysis, &pattern->steps[0], NULL, item))
+        return true;
+    if (pattern->step_count > 1)
+        return go_on(find, seeker, 0, NULL, item);
+    found(analysis, seeker, id, NULL, item);
+    return true;
+}
+
+/* Another state begins: what was found within the last one can be followed by it. */
+static void state_over(struct find *find, struct seeker *seeker)
+{
+    for (size_t level = 0; seeker->partials && level < find->options->pattern->step_count;
+         level++) {
+        struct partial *within = partial_at(find, seeker, level, 1);
+        if (!within->set)
+            continue;
+        memcpy(partial_at(find, seeker, level, 0), within, find->partial_size);
+        within->set = false;
+    }
+}
+
+/* MARK: Items */
+
+static struct seeker *seeker_get(struct find *find, int64_t goroutine)
+{
+    struct seeker *seeker = idmap_find(&find->seekers, (uint64_t)goroutine);
+    if (seeker)
+        return seeker;
+    seeker = slab_get(&find->seeker_slab);
+    if (!seeker || !idmap_put(&find->seekers, (uint64_t)goroutine, seeker))
+        return NULL;
+    seeker->free_from_ns = INT64_MIN;
+    return seeker;
+}
+
+static void seeker_drop(struct find *find, int64_t goroutine)
+{
+    struct seeker *seeker = idmap_remove(&find->seekers, (uint64_t)goroutine);
+    if (!seeker)
+        return;
+    forget(find, seeker);
+    slab_put(&find->seeker_slab, seeker);
+}
+
+/* THINGS: of no state that can be sought. */
+static enum thing thing_of_state(unsigned state)
+{
+    static const uint8_t things[TRAIL_GO_STATES] = {
+        [TRAIL_GO_UNDETERMINED] = THINGS,  [TRAIL_GO_NOT_EXIST] = THINGS,
+        [TRAIL_GO_RUNNABLE] = THING_READY, [TRAIL_GO_RUNNING] = THING_RUN,
+        [TRAIL_GO_WAITING] = THING_BLOCK,  [TRAIL_GO_SYSCALL] = THING_SYSCALL,
+    };
+    return state < TRAIL_GO_STATES ? (enum thing)things[state] : THINGS;
+}
+
+/* The state that is on is over, by the event, or the trace is (NULL). */
+static bool offer_state(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
+                        const trail_event *event, int64_t now)
+{
+    enum thing thing = thing_of_state(seeker->state);
+    if (!seeker->known || thing == THINGS || !is_sought(analysis->find, thing))
+        return true;
+    struct item item = {
+        .thing = thing,
+        .place = seeker->place,
+        .step = {.what = thing_word(thing),
+                 .begin_ns = seeker->begin_ns,
+                 .end_ns = now,
+                 .lasts = true,
+                 .open = event == NULL,
+                 .reason = thing == THING_BLOCK ? seeker->reason : 0,
+                 .stack = seeker->stack,
+                 .waker = TRAIL_NONE},
+    };
+    if (thing == THING_RUN)
+        item.step.stack = event ? stacks_of(&analysis->stacks, event->transition.stack) : 0;
+    if (thing == THING_BLOCK && event && event->transition.to == TRAIL_GO_RUNNABLE &&
+        event->goroutine >= 0 && event->goroutine != id) {
+        item.step.waker = event->goroutine;
+        item.step.waker_stack = stacks_of(&analysis->stacks, event->stack);
+    }
+    return offer(analysis, seeker, id, &item) && !analysis->stacks.failed;
+}
+
+/* Something of a moment happened to, or was done by, the goroutine. */
+static bool offer_moment(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
+                         enum thing thing, const trail_event *event, trail_name reason)
+{
+    bool moves = thing <= THING_END;
+    if (!analysis->counting || !is_sought(analysis->find, thing))
+        return true;
+    struct item item = {
+        .thing = thing,
+        .place = seeker->place + moves,
+        .before = moves,
+        .step = {.what = thing_word(thing),
+                 .begin_ns = event->time_ns,
+                 .end_ns = event->time_ns,
+                 .reason = reason,
+                 .stack = stacks_of(&analysis->stacks, event->stack),
+                 .waker = TRAIL_NONE},
+    };
+    if ((thing == THING_WAKE || thing == THING_CREATE) && event->goroutine >= 0 &&
+        event->goroutine != id) {
+        item.step.waker = event->goroutine;
+        item.step.waker_stack = item.step.stack;
+        item.step.stack = stacks_of(&analysis->stacks, event->transition.stack);
+    }
+    if (thing == THING_WAKE)
+        item.step.stack = seeker->stack;
+    return offer(analysis, seeker, id, &item) && !analysis->stacks.failed;
+}
+
+/* The moment between two states of a goroutine. THINGS: none with a word. */
+static enum thing thing_between(unsigned from, unsigned to)
+{
+    if (to == TRAIL_GO_NOT_EXIST)
+        return THING_END;
+    if (from == TRAIL_GO_NOT_EXIST)
+        return THING_CREATE;
+    if (from == TRAIL_GO_WAITING && to == TRAIL_GO_RUNNABLE)
+        return THING_WAKE;
+    if (from == TRAIL_GO_RUNNABLE && to == TRAIL_GO_RUNNING)
+        return THING_START;
+    if (from == TRAIL_GO_RUNNING && to == TRAIL_GO_RUNNABLE)
+        return THING_STOP;
+    return THINGS;
+}
+
+/* What the one in whose context this happened did by it. */
+static bool offer_deed(struct trail_analysis *analysis, const struct goroutine *g,
+                       const trail_event *event, enum thing between)
+{
+    enum thing deed = between == THING_CREATE ? THING_CREATES
+                      : between == THING_WAKE ? THING_WAKES
+                                              : THINGS;
+    if (deed == THINGS || event->goroutine < 0 || event->goroutine == g->id ||
+        !is_sought(analysis->find, deed))
+        return true;
+    struct seeker *actor = seeker_get(analysis->find, event->goroutine);
+    return actor && offer_moment(analysis, actor, event->goroutine, deed, event, 0);
+}
+
+/* The new state is on from here. */
+static bool state_begins(struct trail_analysis *analysis, struct seeker *seeker,
+                         const trail_event *event)
+{
+    enum thing thing = thing_of_state(event->transition.to);
+    bool blocks = thing == THING_BLOCK;
+    seeker->place += 2;
+    seeker->state = event->transition.to;
+    seeker->begin_ns = event->time_ns;
+    seeker->known = analysis->counting && event->transition.from != TRAIL_GO_UNDETERMINED;
+    if (thing == THINGS ||
+        !(is_sought(analysis->find, thing) || (blocks && is_sought(analysis->find, THING_WAKE))))
+        return true;
+    seeker->reason = blocks ? names_of(&analysis->names, event->transition.reason) : 0;
+    seeker->stack = stacks_of(&analysis->stacks, event->transition.stack);
+    return !analysis->stacks.failed;
+}
+
+bool find_transition(struct trail_analysis *analysis, const struct goroutine *g,
+                     const trail_event *event)
+{
+    struct find *find = analysis->find;
+    unsigned from = event->transition.from, to = event->transition.to;
+    enum thing between = thing_between(from, to);
+    if (find->stopped)
+        return true;
+    if (from <= TRAIL_GO_NOT_EXIST)
+        seeker_drop(find, g->id); /* somebody else with the same number */
+    struct seeker *seeker = seeker_get(find, g->id);
+    if (!seeker)
+        return false;
+    seeker->name = g->name;
+    if (!offer_state(analysis, seeker, g->id, event, event->time_ns))
+        return false;
+    state_over(find, seeker);
+    trail_name reason = between == THING_WAKE ? seeker->reason
+                        : between == THING_STOP
+                            ? names_of(&analysis->names, event->transition.reason)
+                            : 0;
+    if (between != THINGS && !offer_moment(analysis, seeker, g->id, between, event, reason))
+        return false;
+    if (!offer_deed(analysis, g, event, between))
+        return false;
+    if (to == TRAIL_GO_NOT_EXIST) {
+        seeker_drop(find, g->id);
+        return true;
+    }
+    return state_begins(analysis, seeker, event);
+}
+
+bool find_event(struct trail_analysis *analysis, const trail_event *event)
+{
+    enum thing thing;
+    trail_string_handle text = 0;
+    switch (event->kind) {
+    case TRAIL_LOG:
+        thing = THING_LOG;
+        text = event->log.category;
+        break;
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        thing = event->kind == TRAIL_REGION_BEGIN ? THING_REGION : THING_REGION_END;
+        text = event->region.type;
+        break;
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        thing = event->kind == TRAIL_TASK_BEGIN ? THING_TASK : THING_TASK_END;
+        text = event->task.type;
+        break;
+    case TRAIL_STACK_SAMPLE:
+        thing = THING_SAMPLE;
+        break;
+    default:
+        return true;
+    }
+    if (analysis->find->stopped || event->goroutine < 0 || !is_sought(analysis->find, thing))
+        return true;
+    struct seeker *seeker = seeker_get(analysis->find, event->goroutine);
+    return seeker && offer_moment(analysis, seeker, event->goroutine, thing, event,
+                                  names_of(&analysis->names, text));
+}
+
+/* MARK: The end */
+
+static int by_id(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool find_finish(struct trail_analysis *analysis, int64_t now)
+{
+    struct find *find = analysis->find;
+    size_t count = 0;
+    bool good = true;
+    if (find->seekers.count == 0 || find->stopped)
+        return true;
+    int64_t *ids = calloc(find->seekers.count, sizeof *ids);
+    if (!ids)
+        return false;
+    for (size_t i = 0; i <= find->seekers.mask; i++)
+        if (find->seekers.slots[i].value)
+            ids[count++] = (int64_t)find->seekers.slots[i].id;
+    qsort(ids, count, sizeof *ids, by_id);
+    for (size_t i = 0; good && i < count; i++)
+        good =
+            offer_state(analysis, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);
+    free(ids);
+    return good;
+}
+
+void find_free(struct find *find)
+{
+    idmap_free(&find->seekers);
+    slab_free(&find->seeker_slab);
+    slab_free(&find->partial_slab);
+    free(find->verdicts);
+    free(find->hit);
+}

@@ -1,0 +1,321 @@
+#include "analyze/findings.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+/* Shares of the time from which on something is worth a line. */
+#define LOCK_SHARE   0.2
+#define IDLE_SHARE   0.05
+#define GC_SHARE     0.25
+#define LONG_IDLE    INT64_C(10000000)
+#define LONG_PAUSE   INT64_C(10000000)
+#define ODD_PAUSE    INT64_C(1000000)
+#define MOST_LOCKS   3
+#define LOCK_WAITS   10
+#define FUTILE_LEAST 100
+#define LEAK_LEAST   20
+
+/* MARK: Words */
+
+struct words {
+    char text[32];
+};
+
+/* With about three digits. */
+static struct words duration(int64_t ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    struct words words;
+    double value = (double)ns;
+    size_t unit = 0;
+    for (; value >= 1000 && unit < 3; unit++)
+        value /= 1000;
+    int digits = unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+    (void)snprintf(words.text, sizeof words.text, "%.*f %s", digits, value, units[unit]);
+    return words;
+}
+
+static trail_string text_of(const struct trail_analysis *analysis, trail_name name)
+{
+    static const trail_string unknown = {"(unknown)", 9};
+    trail_string text = names_text(&analysis->names, name);
+    return text.size > 0 ? text : unknown;
+}
+
+static int64_t length_of(const struct trail_analysis *analysis)
+{
+    return ns_between(analysis->span.begin_ns, analysis->span.end_ns);
+}
+
+static double share_of(const struct trail_analysis *analysis, int64_t ns)
+{
+    int64_t length = length_of(analysis);
+    return length > 0 ? (double)ns / (double)length : 0;
+}
+
+/* A finding at `moment`, which may be NULL: it has none. */
+__attribute__((format(printf, 5, 6))) static void say(struct trail_analysis *analysis,
+                                                      const char *kind, double weight,
+                                                      const trail_longest *moment,
+                                                      const char *format, ...)
+{
+    struct findings *findings = analysis->findings;
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char *copy = arena_copy(&findings->texts, text, strlen(text) + 1);
+    if (!copy || !GROW(findings->rows, findings->capacity, findings->count + 1)) {
+        findings->failed = true;
+        return;
+    }
+    findings->rows[findings->count++] = (trail_finding){
+        .kind = kind,
+        .text = copy,
+        .weight = weight,
+        .has_moment = moment != NULL,
+        .begin_ns = moment ? moment->begin_ns : 0,
+        .end_ns = moment ? (int64_t)((uint64_t)moment->begin_ns + (uint64_t)moment->ns) : 0,
+        .goroutine = moment ? moment->goroutine : TRAIL_NONE,
+    };
+}
+
+/* MARK: Locks and conditions */
+
+static const struct place_waker *most_frequent(const struct place *place)
+{
+    const struct place_waker *most = place->wakers;
+    for (size_t i = 1; i < PLACE_WAKERS; i++)
+        if (place->wakers[i].count > most->count)
+            most = &place->wakers[i];
+    return most;
+}
+
+/* The locks during which the program was serial longest, the worst first. */
+static void worst_locks(const struct waits *waits, struct place **worst)
+{
+    for (size_t i = 0; i < waits->place_count; i++) {
+        struct place *place = waits->all[i];
+        for (size_t n = 0; n < MOST_LOCKS && place && place->kind == PLACE_LOCK; n++) {
+            struct place *other = worst[n];
+            if (other && other->serial_ns >= place->serial_ns)
+                continue;
+            worst[n] = place;
+            place = other;
+        }
+    }
+}
+
+/* Somebody waited for the lock, and meanwhile at most one worked. */
+static void lock_serialises(struct trail_analysis *analysis)
+{
+    const struct waits *waits = analysis->waits;
+    struct place *worst[MOST_LOCKS] = {0};
+    worst_locks(waits, worst);
+    for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
+        const struct place *place = worst[i];
+        double share = share_of(analysis, place->serial_ns);
+        if (place->waits < LOCK_WAITS || share < LOCK_SHARE)
+            continue;
+        trail_string at = text_of(analysis, place->name);
+        trail_string by = text_of(analysis, most_frequent(place)->name);
+        say(analysis, "lock-serialises", share, &place->longest,
+            "a lock serialises the program: during %.0f %% of the time somebody waited for it at "
+            "%.*s while at most one goroutine worked; %" PRIu64
+            " waits, %s in all, the longest %s; released mostly at %.*s",
+            100 * share, (int)at.size, at.data, place->waits, duration(place->ns).text,
+            duration(place->longest.ns).text, (int)by.size, by.data);
+    }
+}
+
+/* Woken, nothing done, waiting again at the same place. */
+static void futile_wakeups(struct trail_analysis *analysis)
+{
+    const struct waits *waits = analysis->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
+            place->futile < place->waits / 2)
+            continue;
+        trail_string at = text_of(analysis, place->name);
+        say(analysis, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
+            NULL,
+            "wake-ups in vain: %" PRIu64 " of %" PRIu64
+            " times a goroutine that was woken at %.*s woke nobody and waited there again within "
+            "10 us; wake one instead of all, or only when the condition holds",
+            place->futile, place->waits, (int)at.size, at.data);
+    }
+}
+
+/* MARK: Ps */
+
+static void one_runs_alone(struct trail_analysis *analysis)
+{
+    const struct stretch_sum *sum = &analysis->activity->stretches[STRETCH_LONE];
+    double share = share_of(analysis, sum->ns);
+    if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
+        return;
+    say(analysis, "one-runs-alone", share, &sum->longest,
+        "one goroutine ran alone although others were ready and Ps idle: %" PRIu64
+        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of goroutine "
+        "%" PRId64,
+        sum->count, duration(sum->ns).text, 100 * share, duration(sum->longest.ns).text,
+        sum->longest.goroutine);
+}
+
+static void ready_while_idle(struct trail_analysis *analysis)
+{
+    const struct stretch_sum *sum = &analysis->activity->stretches[STRETCH_QUEUE];
+    double share = share_of(analysis, sum->ns);
+    trail_longest moment = sum->longest;
+    if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
+        return;
+    moment.goroutine = TRAIL_NONE;
+    say(analysis, "ready-while-idle", share, &moment,
+        "goroutines were ready while Ps were idle: %" PRIu64
+        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
+        "had no CPU for the program's threads, or nobody woke a P",
+        sum->count, duration(sum->ns).text, 100 * share, duration(sum->longest.ns).text);
+}
+
+static void keeps_p(struct trail_analysis *analysis)
+{
+    const struct waits *waits = analysis->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group->held == 0)
+            continue;
+        trail_string name = text_of(analysis, group->row.name);
+        say(analysis, "keeps-p", share_of(analysis, group->held_longest.ns), &group->held_longest,
+            "goroutines of %.*s kept their P for 20 ms or more while others were ready and no P "
+            "was idle: %" PRIu64 " times, the longest %s",
+            (int)name.size, name.data, group->held, duration(group->held_longest.ns).text);
+    }
+}
+
+/* MARK: Stops of the world and garbage collection */
+
+static void late_for_stop(struct trail_analysis *analysis)
+{
+    const struct late_stop *late = &analysis->activity->late;
+    if (late->count == 0)
+        return;
+    say(analysis, "delays-stop", share_of(analysis, late->longest.ns), &late->longest,
+        "the world could not be stopped at once: %" PRIu64
+        " times somebody ran on for 1 ms or more; the longest was goroutine %" PRId64
+        ", for %s of a pause of %s",
+        late->count, late->longest.goroutine, duration(late->longest.ns).text,
+        duration(late->pause_ns).text);
+}
+
+static int64_t pause_ns(const trail_gc_pause *pause)
+{
+    return ns_between(pause->begin_ns, pause->end_ns);
+}
+
+static void long_pause(struct trail_analysis *analysis)
+{
+    const struct gc *gc = &analysis->gc;
+    const trail_gc_pause *longest = gc->pauses;
+    trail_histogram spread = {0};
+    for (size_t i = 0; i < gc->pause_count; i++) {
+        if (!trail_histogram_add(&spread, pause_ns(&gc->pauses[i])))
+            analysis->findings->failed = true;
+        if (pause_ns(&gc->pauses[i]) > pause_ns(longest))
+            longest = &gc->pauses[i];
+    }
+    int64_t median = trail_histogram_quantile(&spread, 0.5);
+    bool odd = gc->pause_count >= 5 && spread.max_ns >= ODD_PAUSE && spread.max_ns / 10 >= median;
+    trail_histogram_free(&spread);
+    if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE))
+        return;
+    trail_string name = text_of(analysis, longest->name);
+    trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
+    say(analysis, "long-pause", share_of(analysis, moment.ns), &moment,
+        "the world was stopped for %s at once: %.*s; the median of %zu pauses is %s",
+        duration(moment.ns).text, (int)name.size, name.data, gc->pause_count,
+        duration(median).text);
+}
+
+static void gc_takes_much(struct trail_analysis *analysis)
+{
+    if (!analysis->utilisation[0].flags || analysis->gc.cycle_count == 0 ||
+        length_of(analysis) <= 0)
+        return;
+    double share = 1 - utilisation_least(&analysis->utilisation[0], length_of(analysis));
+    if (share < GC_SHARE)
+        return;
+    say(analysis, "gc-share", share, NULL,
+        "garbage collection took %.0f %% of the Ps' time, in %zu cycles, one every %s: allocate "
+        "less, or let the heap grow (GOGC, GOMEMLIMIT)",
+        100 * share, analysis->gc.cycle_count,
+        duration(length_of(analysis) / (int64_t)analysis->gc.cycle_count).text);
+}
+
+/* MARK: Leaks */
+
+/* Created all along, hardly one ended, and most are blocked for long. */
+static void leaks(struct trail_analysis *analysis)
+{
+    const struct waits *waits = analysis->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        uint64_t late = group->stuck - group->stuck_early;
+        if (group->stuck < LEAK_LEAST || group->row.ended * 10 > group->row.created ||
+            group->stuck_early * 4 < group->stuck || late * 8 < group->stuck)
+            continue;
+        trail_string name = text_of(analysis, group->row.name);
+        trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
+        say(analysis, "leak", 0.5, &moment,
+            "goroutines of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
+            " ended, %" PRIu64 " are blocked since a tenth of the time or longer; the first is "
+            "goroutine %" PRId64,
+            (int)name.size, name.data, group->row.created, group->row.ended, group->stuck,
+            group->stuck_goroutine);
+    }
+}
+
+/* MARK: All */
+
+static void (*const all[])(struct trail_analysis *) = {
+    lock_serialises, futile_wakeups, one_runs_alone, ready_while_idle, keeps_p, late_for_stop,
+    long_pause,      gc_takes_much,  leaks,
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const trail_finding *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+bool findings_finish(struct trail_analysis *analysis)
+{
+    struct findings *findings = analysis->findings;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i](analysis);
+    if (findings->count > 0)
+        qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
+    return !findings->failed;
+}
+
+void findings_free(struct findings *findings)
+{
+    free(findings->rows);
+    arena_free(&findings->texts);
+}
+
+size_t trail_analysis_findings(const trail_analysis *analysis, const trail_finding **rows)
+{
+    *rows = analysis->findings ? analysis->findings->rows : NULL;
+    return analysis->findings ? analysis->findings->count : 0;
+}

@@ -1,0 +1,201 @@
+#include "analyze/gc.h"
+
+#include <stdlib.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+/* A range that is on. */
+struct gc_open {
+    int64_t owner; /* goroutine or P; the slab needs the room of a pointer */
+    int64_t since_ns;
+    trail_name name;
+};
+_Static_assert(sizeof(struct gc_open) <= GC_OPEN_SIZE, "the slab's objects are too small");
+
+/* MARK: Cycles */
+
+/* The cycle that something now belongs to; one that began before the trace if there is none. */
+static trail_gc_cycle *cycle_now(struct gc *gc)
+{
+    if (gc->cycle_count > 0)
+        return &gc->cycles[gc->cycle_count - 1];
+    if (!GROW(gc->cycles, gc->cycle_capacity, 1))
+        return NULL;
+    gc->cycles[gc->cycle_count++] = (trail_gc_cycle){0};
+    return gc->cycles;
+}
+
+static bool cycle_begin(struct gc *gc, const trail_event *event)
+{
+    bool known = event->kind == TRAIL_RANGE_BEGIN;
+    if (gc->marking)
+        return true;
+    if (!GROW(gc->cycles, gc->cycle_capacity, gc->cycle_count + 1))
+        return false;
+    gc->marking = true;
+    gc->cycles[gc->cycle_count++] = (trail_gc_cycle){
+        .has_begin = known,
+        .begin_ns = event->time_ns,
+        .heap_at_begin = gc->heap,
+        .heap_goal = gc->goal,
+    };
+    return true;
+}
+
+static bool cycle_end(struct gc *gc, const trail_event *event)
+{
+    trail_gc_cycle *cycle = cycle_now(gc);
+    if (!cycle)
+        return false;
+    cycle->has_end = true;
+    cycle->end_ns = event->time_ns;
+    cycle->heap_at_end = gc->heap;
+    gc->marking = false;
+    return true;
+}
+
+/* MARK: Assists, sweeps, pauses */
+
+static bool open_range(struct gc *gc, struct idmap *map, int64_t owner, int64_t ns, trail_name name)
+{
+    struct gc_open *open = idmap_find(map, (uint64_t)owner);
+    if (open)
+        return true; /* told again in a later generation */
+    open = slab_get(&gc->slab);
+    if (!open)
+        return false;
+    *open = (struct gc_open){.owner = owner, .since_ns = ns, .name = name};
+    return idmap_put(map, (uint64_t)owner, open);
+}
+
+static bool count_assist(struct gc *gc, int64_t ns)
+{
+    trail_gc_cycle *cycle = cycle_now(gc);
+    if (!cycle)
+        return false;
+    cycle->assists++;
+    ns_add(&cycle->assist_ns, ns);
+    if (ns > cycle->longest_assist_ns)
+        cycle->longest_assist_ns = ns;
+    return true;
+}
+
+static bool count_sweep(struct gc *gc, int64_t ns, uint64_t swept, uint64_t reclaimed)
+{
+    trail_gc_cycle *cycle = cycle_now(gc);
+    if (!cycle)
+        return false;
+    cycle->sweeps++;
+    ns_add(&cycle->sweep_ns, ns);
+    cycle->swept_bytes += swept;
+    cycle->reclaimed_bytes += reclaimed;
+    return true;
+}
+
+static bool count_pause(struct gc *gc, const struct gc_open *open, int64_t end_ns)
+{
+    if (!GROW(gc->pauses, gc->pause_capacity, gc->pause_count + 1))
+        return false;
+    gc->pauses[gc->pause_count++] = (trail_gc_pause){
+        .begin_ns = open->since_ns,
+        .end_ns = end_ns,
+        .goroutine = open->owner,
+        .name = open->name,
+    };
+    return true;
+}
+
+static bool close_range(struct gc *gc, struct idmap *map, const trail_event *event)
+{
+    struct gc_open *open = idmap_remove(map, (uint64_t)event->range.scope_id);
+    bool good = true;
+    if (!open)
+        return true;
+    int64_t ns = ns_between(open->since_ns, event->time_ns);
+    if (map == &gc->assists)
+        good = count_assist(gc, ns);
+    else if (map == &gc->sweeps)
+        good = count_sweep(gc, ns, event->range.swept_bytes, event->range.reclaimed_bytes);
+    else
+        good = count_pause(gc, open, event->time_ns);
+    slab_put(&gc->slab, open);
+    return good;
+}
+
+bool gc_event(struct trail_analysis *analysis, const trail_event *event)
+{
+    struct gc *gc = &analysis->gc;
+    if (event->kind == TRAIL_METRIC) {
+        if (event->metric.metric == TRAIL_METRIC_HEAP_LIVE)
+            gc->heap = event->metric.value;
+        if (event->metric.metric == TRAIL_METRIC_HEAP_GOAL)
+            gc->goal = event->metric.value;
+        return true;
+    }
+    bool end = event->kind == TRAIL_RANGE_END;
+    if (event->range.range == TRAIL_RANGE_GC)
+        return end ? cycle_end(gc, event) : cycle_begin(gc, event);
+    struct idmap *map = event->range.range == TRAIL_RANGE_STW     ? &gc->stops
+                        : event->range.range == TRAIL_RANGE_SWEEP ? &gc->sweeps
+                                                                  : &gc->assists;
+    if (end)
+        return close_range(gc, map, event);
+    return open_range(gc, map, event->range.scope_id, event->time_ns,
+                      names_of(&analysis->names, event->range.name));
+}
+
+/* MARK: Window and end */
+
+static void clip(struct idmap *map, int64_t ns)
+{
+    for (size_t i = 0; map->slots && i <= map->mask; i++)
+        if (map->slots[i].value)
+            ((struct gc_open *)map->slots[i].value)->since_ns = ns;
+}
+
+void gc_count_from(struct gc *gc, int64_t ns)
+{
+    gc->pause_count = 0;
+    clip(&gc->assists, ns);
+    clip(&gc->sweeps, ns);
+    clip(&gc->stops, ns);
+    if (gc->marking) {
+        trail_gc_cycle last = gc->cycles[gc->cycle_count - 1];
+        gc->cycles[0] = (trail_gc_cycle){.has_begin = last.has_begin,
+                                         .begin_ns = last.begin_ns,
+                                         .heap_at_begin = last.heap_at_begin,
+                                         .heap_goal = last.heap_goal};
+        gc->cycle_count = 1;
+    } else {
+        gc->cycle_count = 0;
+    }
+}
+
+bool gc_finish(struct trail_analysis *analysis, int64_t ns)
+{
+    struct gc *gc = &analysis->gc;
+    bool good = true;
+    for (size_t i = 0; gc->assists.slots && good && i <= gc->assists.mask; i++)
+        if (gc->assists.slots[i].value)
+            good = count_assist(
+                gc, ns_between(((struct gc_open *)gc->assists.slots[i].value)->since_ns, ns));
+    for (size_t i = 0; gc->sweeps.slots && good && i <= gc->sweeps.mask; i++)
+        if (gc->sweeps.slots[i].value)
+            good = count_sweep(
+                gc, ns_between(((struct gc_open *)gc->sweeps.slots[i].value)->since_ns, ns), 0, 0);
+    for (size_t i = 0; gc->stops.slots && good && i <= gc->stops.mask; i++)
+        if (gc->stops.slots[i].value)
+            good = count_pause(gc, gc->stops.slots[i].value, ns);
+    return good;
+}
+
+void gc_free(struct gc *gc)
+{
+    free(gc->cycles);
+    free(gc->pauses);
+    idmap_free(&gc->assists);
+    idmap_free(&gc->sweeps);
+    idmap_free(&gc->stops);
+    slab_free(&gc->slab);
+}

@@ -1,0 +1,745 @@
+#include "analyze/locks.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+void locks_init(struct locks *locks)
+{
+    locks->waiter_slab.object_size = sizeof(struct lock_waiter);
+    locks->link_slab.object_size = sizeof(struct lock_link);
+}
+
+/* MARK: What counts */
+
+static bool is_text(trail_string text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+static bool has_prefix(trail_string text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+/* Whether waits for this reason are waits for locks. */
+static bool is_wanted(const struct trail_analysis *analysis, trail_name reason)
+{
+    trail_string text = names_text(&analysis->names, reason);
+    if (has_prefix(text, "sync"))
+        return true;
+    return analysis->options.locks.channels &&
+           (has_prefix(text, "chan") || has_prefix(text, "select"));
+}
+
+/* Whether its waits are asked for. */
+static bool counts(const struct trail_analysis *analysis, const struct goroutine *g)
+{
+    return analysis_asks_for(analysis, &analysis->options.locks.who, g->id, g->name);
+}
+
+/* MARK: Rows */
+
+static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t key)
+{
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(locks->all, locks->capacity, locks->count + 1))
+        return NULL;
+    struct lock *lock = calloc(1, sizeof *lock);
+    if (!lock)
+        return NULL;
+    locks->all[locks->count++] = lock;
+    return idmap_put(map, key, lock) ? lock : NULL;
+}
+
+/* What has a name of its own. NULL when memory is out. */
+static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name name)
+{
+    uint64_t key = (uint64_t)kind << 32 | name;
+    struct lock *lock = idmap_find(&locks->by_name, key);
+    if (lock)
+        return lock;
+    lock = lock_make(locks, &locks->by_name, key);
+    if (lock) {
+        lock->row.kind = kind;
+        lock->row.name = name;
+    }
+    return lock;
+}
+
+/* "sync.(*RWMutex).RLock" out of a stack that begins with how it does that; else the reason. */
+static trail_name kind_of_stack(const struct trail_analysis *analysis, trail_stack stack,
+                                trail_name reason)
+{
+    struct stack_row row = stacks_get(&analysis->stacks, stack);
+    trail_name kind = reason;
+    for (size_t i = 0; i < row.count; i++) {
+        trail_string text = names_text(&analysis->names, row.places[i].function);
+        if (has_prefix(text, "sync."))
+            kind = row.places[i].function;
+        else if (!has_prefix(text, "runtime.") && !has_prefix(text, "internal/"))
+            break;
+    }
+    return kind;
+}
+
+static struct lock *lock_by_stacks(struct trail_analysis *analysis, trail_stack waited,
+                                   trail_stack woken, trail_name reason)
+{
+    struct locks *locks = analysis->locks;
+    uint64_t key = (uint64_t)waited << 32 | woken;
+    struct lock *lock = idmap_find(&locks->by_stacks, key);
+    if (lock)
+        return lock;
+    lock = lock_make(locks, &locks->by_stacks, key);
+    if (lock) {
+        lock->row.kind = kind_of_stack(analysis, waited, reason);
+        lock->row.waited = waited;
+        lock->row.woken = woken;
+    }
+    return lock;
+}
+
+/* Whether they are the same, as far as that can be told. */
+static bool is_same(const struct lock *a, const struct lock *b)
+{
+    return a == b || (a->row.waited != 0 && a->row.waited == b->row.waited);
+}
+
+/* MARK: Places */
+
+static trail_lock_place *place_get(struct locks *locks, struct lock *lock, bool holds,
+                                   trail_stack stack, trail_stack released)
+{
+    struct {
+        struct lock *lock;
+        uint64_t holds;
+        trail_stack stack, released;
+    } key = {lock, holds, stack, released};
+    bool fresh;
+    if (!GROW(locks->places, locks->place_capacity, locks->place_count + 1))
+        return NULL;
+    uint64_t number = intern_put(&locks->place_keys, &key, sizeof key, &fresh);
+    if (number == 0)
+        return NULL;
+    if (fresh) {
+        locks->places[locks->place_count++] = (struct lock_place_row){
+            .lock = lock, .holds = holds, .row = {.stack = stack, .released = released}};
+    }
+    return &locks->places[number - 1].row;
+}
+
+static bool place_count(trail_lock_place *place, int64_t ns, int64_t begin_ns, int64_t goroutine)
+{
+    if (!place)
+        return false;
+    place->count++;
+    ns_add(&place->ns, ns);
+    longest_note(&place->longest, ns, begin_ns, goroutine);
+    return true;
+}
+
+/* MARK: Logs */
+
+/* What a log can name: its words, and what is shown for them. */
+static const struct lock_words {
+    const char *words, *kind;
+} lock_words[] = {
+    {"mutex", "mutex"},
+    {"rwlock to read", "rwlock"},
+    {"rwlock to write", "rwlock"},
+    {"once", "once"},
+    {"spin lock", "spin lock"},
+    {"futex", "futex"},
+    {"condition", "condition"},
+    {"semaphore", "semaphore"},
+    {"barrier", "barrier"},
+    {"OpenMP lock", "OpenMP lock"},
+    {"OpenMP critical", "OpenMP critical"},
+    {"OpenMP ordered", "OpenMP ordered"},
+    {"OpenMP barrier at the region's end", "OpenMP barrier"},
+    {"OpenMP barrier", "OpenMP barrier"},
+    {"OpenMP tasks", "OpenMP tasks"},
+};
+
+/* The words that the text begins with, followed by a name; NULL if it does not. */
+static const struct lock_words *words_of(trail_string text)
+{
+    for (size_t i = 0; i < sizeof lock_words / sizeof *lock_words; i++) {
+        size_t size = strlen(lock_words[i].words);
+        if (has_prefix(text, lock_words[i].words) && (text.size == size || text.data[size] == ' '))
+            return &lock_words[i];
+    }
+    return NULL;
+}
+
+/* "110ms", "~1.5s": nanoseconds; -1 if it is no such length. */
+static int64_t parse_length(const char *at, const char *end)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    double value = 0, scale = 0;
+    const char *begin = at += at < end && *at == '~';
+    for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && scale == 0)); at++) {
+        if (*at == '.') {
+            scale = 1;
+            continue;
+        }
+        value = 10 * value + (*at - '0');
+        scale *= 10;
+    }
+    for (size_t i = 0; at > begin && i < sizeof units / sizeof *units; i++) {
+        value = scale > 1 ? value / scale : value;
+        scale = 0;
+        if (is_text((trail_string){at, (size_t)(end - at)}, units[i].unit))
+            return value * units[i].ns < 9e18 ? (int64_t)(value * units[i].ns + 0.5) : -1;
+    }
+    return -1;
+}
+
+/* Understands "mutex stats_mu", or "mutex stats_mu 110ms". False when memory is out. */
+static bool understand(struct trail_analysis *analysis, trail_string text, bool holds,
+                       struct lock_text *found)
+{
+    struct names *names = &analysis->names;
+    const struct lock_words *words = words_of(text);
+    if (!words)
+        return true;
+    if (holds) {
+        const char *last = memrchr(text.data, ' ', text.size);
+        found->held_ns = last ? parse_length(last + 1, text.data + text.size) : -1;
+        if (found->held_ns < 0)
+            return true;
+        text.size = (size_t)(last - text.data);
+    }
+    size_t skip = strlen(words->words);
+    skip = skip < text.size ? skip + 1 : text.size;
+    found->lock = lock_named(analysis->locks, names_put(names, words->kind, strlen(words->kind)),
+                             names_put(names, text.data + skip, text.size - skip));
+    return found->lock != NULL;
+}
+
+/* The same, once for each text. NULL when memory is out. */
+static const struct lock_text *text_of(struct trail_analysis *analysis, trail_string_handle handle,
+                                       bool holds)
+{
+    struct locks *locks = analysis->locks;
+    struct idmap *map = holds ? &locks->held_texts : &locks->wait_texts;
+    trail_name name = names_of(&analysis->names, handle);
+    struct lock_text *known = idmap_find(map, name);
+    if (known)
+        return known;
+    known = arena_alloc(&locks->texts, sizeof *known);
+    if (!known)
+        return NULL;
+    *known = (struct lock_text){0};
+    return understand(analysis, names_text(&analysis->names, name), holds, known) &&
+                   idmap_put(map, name, known)
+               ? known
+               : NULL;
+}
+
+static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
+{
+    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)goroutine);
+    if (waiter)
+        return waiter;
+    waiter = slab_get(&locks->waiter_slab);
+    return waiter && idmap_put(&locks->waiters, (uint64_t)goroutine, waiter) ? waiter : NULL;
+}
+
+/* What was given up is counted once it is known who was let in. */
+static bool count_hold(struct trail_analysis *analysis, struct lock_waiter *waiter,
+                       int64_t goroutine)
+{
+    struct lock *lock = waiter->gives_up;
+    int64_t begin = ns_between(waiter->held_ns, waiter->given_up_ns);
+    waiter->gives_up = NULL;
+    if (!lock || waiter->given_up_ns < analysis->from_ns || !analysis->counting)
+        return true;
+    longest_note(&lock->row.longest_hold, waiter->held_ns, begin, goroutine);
+    return trail_histogram_add(&lock->row.hold, waiter->held_ns) &&
+           place_count(place_get(analysis->locks, lock, true, waiter->taken, waiter->released),
+                       waiter->held_ns, begin, goroutine);
+}
+
+bool locks_log(struct trail_analysis *analysis, const trail_event *event)
+{
+    trail_string category = trail_reader_string(analysis->reader, event->log.category);
+    bool holds = is_text(category, "held");
+    if ((!holds && !is_text(category, "wait")) || event->goroutine == TRAIL_NONE ||
+        !words_of(trail_reader_string(analysis->reader, event->log.message)))
+        return true;
+    const struct lock_text *text = text_of(analysis, event->log.message, holds);
+    struct lock_waiter *waiter = text ? waiter_get(analysis->locks, event->goroutine) : NULL;
+    if (!waiter)
+        return false;
+    if (!holds) {
+        waiter->announced = text->lock;
+        return true;
+    }
+    if (!count_hold(analysis, waiter, event->goroutine))
+        return false;
+    waiter->gives_up = text->lock;
+    waiter->held_ns = text->held_ns;
+    waiter->given_up_ns = event->time_ns;
+    waiter->taken = stacks_of(&analysis->stacks, event->stack);
+    waiter->released = 0;
+    return !analysis->stacks.failed;
+}
+
+/* MARK: Chains */
+
+static struct lock_link *link_keep(struct lock_link *link)
+{
+    if (link)
+        link->refs++;
+    return link;
+}
+
+static void link_drop(struct locks *locks, struct lock_link *link)
+{
+    while (link && --link->refs == 0) {
+        struct lock_link *next = link->next;
+        slab_put(&locks->link_slab, link);
+        link = next;
+    }
+}
+
+/* Puts a piece into the goroutine's past, where the oldest gives way. Takes the chain's reference. */
+static void piece_put(struct locks *locks, struct lock_waiter *waiter, struct lock_piece piece)
+{
+    size_t oldest = 0;
+    if (waiter->piece_count < LOCK_PIECES) {
+        waiter->pieces[waiter->piece_count++] = piece;
+        return;
+    }
+    for (size_t i = 1; i < LOCK_PIECES; i++)
+        if (waiter->pieces[i].end_ns < waiter->pieces[oldest].end_ns)
+            oldest = i;
+    link_drop(locks, waiter->pieces[oldest].chain);
+    waiter->pieces[oldest] = piece;
+}
+
+static int64_t piece_length(const struct lock_piece *piece)
+{
+    return ns_between(piece->begin_ns, piece->end_ns);
+}
+
+static bool is_longer(const struct lock_piece *a, const struct lock_piece *b)
+{
+    if (a->chain->depth != b->chain->depth)
+        return a->chain->depth > b->chain->depth;
+    return piece_length(a) > piece_length(b);
+}
+
+static bool is_same_wait(const struct lock_link *a, const struct lock_link *b)
+{
+    return a && b && a->goroutine == b->goroutine && a->end_ns == b->end_ns;
+}
+
+/* One that begins with the same wait; or is its end; or has the same behind its first wait. */
+static struct lock_chain *chain_like(struct locks *locks, const struct lock_link *chain)
+{
+    for (size_t i = 0; i < locks->chain_count; i++) {
+        const struct lock_link *other = locks->chains[i].piece.chain;
+        if (is_same_wait(other, chain) || is_same_wait(other, chain->next) ||
+            is_same_wait(other->next, chain->next))
+            return &locks->chains[i];
+    }
+    return NULL;
+}
+
+/* Counts a wait once that has the same behind it as the chain's first. */
+static void count_other(struct lock_chain *like, const struct lock_link *chain)
+{
+    const struct lock_link *first = like->piece.chain;
+    bool known = like->other == chain->goroutine && like->other_end_ns == chain->end_ns;
+    if (known || is_same_wait(first, chain) || is_same_wait(first, chain->next))
+        return;
+    like->others++;
+    like->other = chain->goroutine;
+    like->other_end_ns = chain->end_ns;
+}
+
+/* Notes a chain if it is one of the longest. */
+static void chain_note(struct locks *locks, const struct lock_piece *piece)
+{
+    struct lock_chain chain = {.piece = *piece};
+    struct lock_chain *like = chain_like(locks, piece->chain);
+    if (like) {
+        count_other(like, piece->chain);
+        if (!is_longer(piece, &like->piece))
+            return;
+        chain.others = like->others;
+        chain.other = like->other;
+        chain.other_end_ns = like->other_end_ns;
+        link_drop(locks, like->piece.chain);
+        size_t behind = (size_t)(&locks->chains[--locks->chain_count] - like);
+        memmove(like, like + 1, behind * sizeof *like);
+    }
+    size_t at = locks->chain_count;
+    while (at > 0 && is_longer(piece, &locks->chains[at - 1].piece))
+        at--;
+    if (at == LOCK_CHAINS)
+        return;
+    if (locks->chain_count == LOCK_CHAINS)
+        link_drop(locks, locks->chains[--locks->chain_count].piece.chain);
+    memmove(&locks->chains[at + 1], &locks->chains[at],
+            (locks->chain_count - at) * sizeof *locks->chains);
+    (void)link_keep(chain.piece.chain);
+    locks->chains[at] = chain;
+    locks->chain_count++;
+}
+
+/* A wait that has ended, on its way into chains. */
+struct ended {
+    const struct goroutine *g;
+    struct lock *lock;
+    struct lock_waiter *waiter;
+    int64_t begin_ns, end_ns;
+    int64_t holder;
+    trail_name holder_name;
+};
+
+/* The wait is in front of `next` from begin to end. False when memory is out. */
+static bool chain_add(struct trail_analysis *analysis, const struct ended *ended, int64_t begin_ns,
+                      int64_t end_ns, struct lock_link *next)
+{
+    struct locks *locks = analysis->locks;
+    struct lock_link *link = slab_get(&locks->link_slab);
+    if (!link)
+        return false;
+    *link = (struct lock_link){
+        .next = link_keep(next),
+        .lock = ended->lock,
+        .goroutine = ended->g->id,
+        .holder = ended->holder,
+        .begin_ns = ended->begin_ns,
+        .end_ns = ended->end_ns,
+        .name = ended->g->name,
+        .holder_name = ended->holder_name,
+        .refs = 1,
+        .depth = next ? next->depth + 1 : 1,
+    };
+    struct lock_piece piece = {begin_ns, end_ns, link};
+    if (next && analysis->counting && counts(analysis, ended->g))
+        chain_note(locks, &piece);
+    piece_put(locks, ended->waiter, piece);
+    return true;
+}
+
+/*
+ * What the holder waited for meanwhile. Where it waited for this same lock it had not got it yet:
+ * this wait was then for whom the holder waited for.
+ */
+static bool chain_build(struct trail_analysis *analysis, struct ended *ended)
+{
+    const struct lock_waiter *holder =
+        idmap_find(&analysis->locks->waiters, (uint64_t)ended->holder);
+    int64_t since = ended->begin_ns;
+    const struct ended last = *ended;
+    for (unsigned i = 0; holder && i < holder->piece_count; i++) {
+        const struct lock_piece *piece = &holder->pieces[i];
+        int64_t begin = piece->begin_ns > last.begin_ns ? piece->begin_ns : last.begin_ns;
+        int64_t end = piece->end_ns < last.end_ns ? piece->end_ns : last.end_ns;
+        struct lock_link *next = piece->chain;
+        if (begin >= end)
+            continue;
+        *ended = last;
+        if (is_same(next->lock, last.lock)) {
+            ended->holder = next->holder;
+            ended->holder_name = next->holder_name;
+            since = end > since ? end : since;
+            next = next->next;
+        }
+        if (!chain_add(analysis, ended, begin, end, next))
+            return false;
+    }
+    *ended = last;
+    return since >= last.end_ns || chain_add(analysis, ended, since, last.end_ns, NULL);
+}
+
+/* MARK: Waits */
+
+static bool wait_begins(struct trail_analysis *analysis, const struct goroutine *g,
+                        const trail_event *event)
+{
+    struct lock_waiter *waiter = idmap_find(&analysis->locks->waiters, (uint64_t)g->id);
+    trail_name reason = names_of(&analysis->names, event->transition.reason);
+    if (!is_wanted(analysis, reason)) {
+        if (waiter)
+            waiter->announced = NULL;
+        return true;
+    }
+    if (!waiter)
+        waiter = waiter_get(analysis->locks, g->id);
+    if (!waiter)
+        return false;
+    waiter->waits = true;
+    waiter->reason = reason;
+    waiter->stack = stacks_of(&analysis->stacks, event->transition.stack);
+    return !analysis->stacks.failed;
+}
+
+static bool count_wait(struct trail_analysis *analysis, const struct ended *ended)
+{
+    trail_lock *row = &ended->lock->row;
+    int64_t ns = ns_between(ended->begin_ns, ended->end_ns);
+    if (!analysis->counting || !counts(analysis, ended->g))
+        return true;
+    longest_note(&row->longest, ns, ended->begin_ns, ended->g->id);
+    return trail_histogram_add(&row->wait, ns) &&
+           place_count(place_get(analysis->locks, ended->lock, false, ended->waiter->stack, 0), ns,
+                       ended->begin_ns, ended->g->id);
+}
+
+/* Who ended the wait is who had what was waited for; `holder` NULL: nobody in the trace. */
+static bool wait_ends(struct trail_analysis *analysis, const struct goroutine *g,
+                      struct lock_waiter *waiter, const trail_event *event)
+{
+    bool woken = event->transition.to == TRAIL_GO_RUNNABLE && event->goroutine >= 0 &&
+                 event->goroutine != g->id;
+    trail_stack stack = woken ? stacks_of(&analysis->stacks, event->stack) : 0;
+    const struct goroutine *holder =
+        woken ? goroutines_find(&analysis->goroutines, event->goroutine) : NULL;
+    struct lock_waiter *giver =
+        woken ? idmap_find(&analysis->locks->waiters, (uint64_t)event->goroutine) : NULL;
+    struct ended ended = {
+        .g = g,
+        .lock = waiter->announced ? waiter->announced
+                                  : lock_by_stacks(analysis, waiter->stack, stack, waiter->reason),
+        .waiter = waiter,
+        .begin_ns = g->since_ns,
+        .end_ns = event->time_ns,
+        .holder = woken ? event->goroutine : TRAIL_NONE,
+        .holder_name = holder ? holder->name : 0,
+    };
+    waiter->waits = false;
+    waiter->announced = NULL;
+    if (giver && giver->gives_up && giver->gives_up == ended.lock)
+        giver->released = stack;
+    return ended.lock && !analysis->stacks.failed && count_wait(analysis, &ended) &&
+           chain_build(analysis, &ended);
+}
+
+static void waiter_drop(struct locks *locks, int64_t goroutine)
+{
+    struct lock_waiter *waiter = idmap_remove(&locks->waiters, (uint64_t)goroutine);
+    if (!waiter)
+        return;
+    for (unsigned i = 0; i < waiter->piece_count; i++)
+        link_drop(locks, waiter->pieces[i].chain);
+    slab_put(&locks->waiter_slab, waiter);
+}
+
+bool locks_transition(struct trail_analysis *analysis, const struct goroutine *g,
+                      const trail_event *event)
+{
+    unsigned to = event->transition.to;
+    if (event->transition.from <= TRAIL_GO_NOT_EXIST)
+        waiter_drop(analysis->locks, g->id); /* somebody else with the same number */
+    struct lock_waiter *waiter = idmap_find(&analysis->locks->waiters, (uint64_t)g->id);
+    if (waiter && waiter->waits && !wait_ends(analysis, g, waiter, event))
+        return false;
+    if (waiter && waiter->gives_up && !count_hold(analysis, waiter, g->id))
+        return false;
+    if (to == TRAIL_GO_WAITING)
+        return wait_begins(analysis, g, event);
+    if (waiter)
+        waiter->announced = NULL;
+    if (to == TRAIL_GO_NOT_EXIST)
+        waiter_drop(analysis->locks, g->id);
+    return true;
+}
+
+/* MARK: The end */
+
+/* Those who wait still. */
+static bool count_open(struct trail_analysis *analysis, const struct goroutine *g,
+                       struct lock_waiter *waiter, int64_t now)
+{
+    int64_t ns = ns_between(g->since_ns, now);
+    struct lock *lock = waiter->announced
+                            ? waiter->announced
+                            : lock_by_stacks(analysis, waiter->stack, 0, waiter->reason);
+    if (!lock)
+        return false;
+    lock->row.open++;
+    ns_add(&lock->row.open_ns, ns);
+    longest_note(&lock->row.longest_open, ns, g->since_ns, g->id);
+    return true;
+}
+
+static bool finish_waiters(struct trail_analysis *analysis, int64_t now)
+{
+    const struct idmap *waiters = &analysis->locks->waiters;
+    for (size_t i = 0; waiters->slots && i <= waiters->mask; i++) {
+        struct lock_waiter *waiter = waiters->slots[i].value;
+        const struct goroutine *g =
+            waiter ? goroutines_find(&analysis->goroutines, (int64_t)waiters->slots[i].id) : NULL;
+        if (!waiter)
+            continue;
+        if (!count_hold(analysis, waiter, (int64_t)waiters->slots[i].id))
+            return false;
+        if (g && waiter->waits && analysis->counting && counts(analysis, g) &&
+            !count_open(analysis, g, waiter, now))
+            return false;
+    }
+    return true;
+}
+
+static int64_t waited_ns(const trail_lock *row)
+{
+    return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
+}
+
+static int by_waiting(const void *a, const void *b)
+{
+    const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+    int64_t x_ns = waited_ns(&x->row), y_ns = waited_ns(&y->row);
+    if (x_ns != y_ns)
+        return x_ns > y_ns ? -1 : 1;
+    if (x->row.hold.sum_ns != y->row.hold.sum_ns)
+        return x->row.hold.sum_ns > y->row.hold.sum_ns ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Leaves out what nobody who is asked for had to do with, and sorts the rest. */
+static void finish_rows(struct locks *locks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < locks->count; i++) {
+        struct lock *lock = locks->all[i];
+        lock->place = i;
+        if (lock->row.wait.count == 0 && lock->row.open == 0 && lock->row.hold.count == 0)
+            continue;
+        locks->all[i] = locks->all[count];
+        locks->all[count++] = lock;
+    }
+    if (count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort(locks->all, count, sizeof *locks->all, by_waiting);
+    for (size_t i = 0; i < locks->count; i++)
+        locks->all[i]->place = i;
+    locks->row_count = count;
+}
+
+static int by_lock(const void *a, const void *b)
+{
+    const struct lock_place_row *x = a, *y = b;
+    if (x->lock->place != y->lock->place)
+        return x->lock->place < y->lock->place ? -1 : 1;
+    if (x->holds != y->holds)
+        return x->holds ? 1 : -1;
+    if (x->row.ns != y->row.ns)
+        return x->row.ns > y->row.ns ? -1 : 1;
+    if (x->row.stack != y->row.stack)
+        return x->row.stack < y->row.stack ? -1 : 1;
+    return x->row.released < y->row.released ? -1 : x->row.released > y->row.released;
+}
+
+static bool finish_places(struct locks *locks)
+{
+    if (locks->place_count == 0)
+        return true;
+    qsort(locks->places, locks->place_count, sizeof *locks->places, by_lock);
+    locks->place_rows = calloc(locks->place_count, sizeof *locks->place_rows);
+    if (!locks->place_rows)
+        return false;
+    for (size_t i = 0; i < locks->place_count; i++) {
+        trail_lock *row = &locks->places[i].lock->row;
+        bool holds = locks->places[i].holds;
+        const trail_lock_place **first = holds ? &row->held : &row->waiters;
+        size_t *count = holds ? &row->held_count : &row->waiter_count;
+        locks->place_rows[i] = locks->places[i].row;
+        if (*count == 0)
+            *first = &locks->place_rows[i];
+        ++*count;
+    }
+    return true;
+}
+
+static bool finish_chains(struct locks *locks)
+{
+    size_t links = 0, used = 0;
+    for (size_t i = 0; i < locks->chain_count; i++)
+        links += locks->chains[i].piece.chain->depth;
+    if (links == 0)
+        return true;
+    locks->chain_rows = calloc(locks->chain_count, sizeof *locks->chain_rows);
+    locks->link_rows = calloc(links, sizeof *locks->link_rows);
+    if (!locks->chain_rows || !locks->link_rows)
+        return false;
+    for (size_t i = 0; i < locks->chain_count; i++) {
+        const struct lock_chain *chain = &locks->chains[i];
+        locks->chain_rows[i] = (trail_lock_chain){
+            .begin_ns = chain->piece.begin_ns,
+            .end_ns = chain->piece.end_ns,
+            .links = &locks->link_rows[used],
+            .link_count = chain->piece.chain->depth,
+            .others = chain->others,
+        };
+        for (const struct lock_link *link = chain->piece.chain; link; link = link->next)
+            locks->link_rows[used++] = (trail_lock_link){
+                .goroutine = link->goroutine,
+                .name = link->name,
+                .lock = &link->lock->row,
+                .begin_ns = link->begin_ns,
+                .end_ns = link->end_ns,
+                .holder = link->holder,
+                .holder_name = link->holder_name,
+            };
+    }
+    return true;
+}
+
+bool locks_finish(struct trail_analysis *analysis, int64_t now)
+{
+    struct locks *locks = analysis->locks;
+    if (!finish_waiters(analysis, now))
+        return false;
+    finish_rows(locks);
+    return finish_places(locks) && finish_chains(locks);
+}
+
+void locks_free(struct locks *locks)
+{
+    for (size_t i = 0; i < locks->count; i++) {
+        trail_histogram_free(&locks->all[i]->row.wait);
+        trail_histogram_free(&locks->all[i]->row.hold);
+        free(locks->all[i]);
+    }
+    free((void *)locks->all);
+    idmap_free(&locks->by_name);
+    idmap_free(&locks->by_stacks);
+    idmap_free(&locks->wait_texts);
+    idmap_free(&locks->held_texts);
+    arena_free(&locks->texts);
+    idmap_free(&locks->waiters);
+    slab_free(&locks->waiter_slab);
+    slab_free(&locks->link_slab);
+    intern_free(&locks->place_keys);
+    free(locks->places);
+    free(locks->place_rows);
+    free(locks->chain_rows);
+    free(locks->link_rows);
+}
+
+size_t trail_analysis_locks(const trail_analysis *analysis, const trail_lock *const **rows)
+{
+    _Static_assert(offsetof(struct lock, row) == 0, "a lock begins with its row");
+    *rows = analysis->locks ? (const trail_lock *const *)analysis->locks->all : NULL;
+    return analysis->locks ? analysis->locks->row_count : 0;
+}
+
+size_t trail_analysis_lock_chains(const trail_analysis *analysis, const trail_lock_chain **rows)
+{
+    *rows = analysis->locks ? analysis->locks->chain_rows : NULL;
+    return analysis->locks && analysis->locks->chain_rows ? analysis->locks->chain_count : 0;
+}

@@ -1,0 +1,62 @@
+#include "analyze/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void names_begin_batch(struct names *names)
+{
+    uint64_t epoch = trail_reader_epoch(names->reader);
+    if (names->epoch == epoch && names->handles > 0)
+        return;
+    size_t handles = trail_reader_string_count(names->reader);
+    if (!GROW(names->by_handle, names->handle_capacity, handles)) {
+        names->failed = true;
+        handles = 0;
+    }
+    if (handles > 0)
+        memset(names->by_handle, 0, handles * sizeof *names->by_handle);
+    names->handles = handles;
+    names->epoch = epoch;
+}
+
+trail_name names_put(struct names *names, const char *data, size_t size)
+{
+    bool fresh;
+    if (size == 0)
+        return 0;
+    uint64_t number = intern_put(&names->intern, data, size, &fresh);
+    if (number == 0 || number >= UINT32_MAX) {
+        names->failed = true;
+        return 0;
+    }
+    if (!fresh)
+        return (trail_name)number;
+    char *copy = arena_copy(&names->arena, data, size);
+    if (!copy || !GROW(names->texts, names->capacity, (size_t)number + 1)) {
+        names->failed = true;
+        return 0;
+    }
+    names->texts[0] = (trail_string){"", 0};
+    names->texts[number] = (trail_string){copy, size};
+    names->count = (size_t)number + 1;
+    return (trail_name)number;
+}
+
+trail_name names_look_up(struct names *names, trail_string_handle handle)
+{
+    trail_string text = trail_reader_string(names->reader, handle);
+    trail_name name = names_put(names, text.data, text.size);
+    if (handle < names->handles)
+        names->by_handle[handle] = name;
+    return name;
+}
+
+void names_free(struct names *names)
+{
+    intern_free(&names->intern);
+    arena_free(&names->arena);
+    free(names->texts);
+    free(names->by_handle);
+}

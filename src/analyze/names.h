@@ -1,0 +1,47 @@
+/*
+ * Names: text of a trace under a number that outlives its generation, equal for equal text. Handles
+ * of the reader are looked up once an epoch.
+ */
+#ifndef TRAIL_ANALYZE_NAMES_H
+#define TRAIL_ANALYZE_NAMES_H
+
+#include <trail/analyze.h>
+
+#include "base/intern.h"
+
+/* Set `reader` and leave the rest zero. Not thread-safe. */
+struct names {
+    const trail_reader *reader;
+    struct intern intern;
+    struct arena arena;
+    trail_string *texts; /* by name; entry 0 is empty */
+    size_t count, capacity;
+    uint32_t *by_handle; /* 0: not looked up in this epoch */
+    size_t handles, handle_capacity;
+    uint64_t epoch;
+    bool failed; /* memory was out: some names are 0 that are not empty */
+};
+
+/* To be called when a batch of events arrives. */
+void names_begin_batch(struct names *names);
+void names_free(struct names *names);
+
+/* The slow path of names_of. */
+trail_name names_look_up(struct names *names, trail_string_handle handle);
+
+/* The name of any text. */
+trail_name names_put(struct names *names, const char *data, size_t size);
+
+static inline trail_name names_of(struct names *names, trail_string_handle handle)
+{
+    if (__builtin_expect(handle < names->handles && names->by_handle[handle] != 0, 1))
+        return names->by_handle[handle];
+    return handle == 0 ? 0 : names_look_up(names, handle);
+}
+
+static inline trail_string names_text(const struct names *names, trail_name name)
+{
+    return name < names->count ? names->texts[name] : (trail_string){"", 0};
+}
+
+#endif

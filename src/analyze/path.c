@@ -1,0 +1,512 @@
+#include "analyze/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+bool path_begin(struct path *path, struct names *names, struct stacks *stacks,
+                const trail_path_question *question)
+{
+    path->names = names;
+    path->stacks = stacks;
+    path->question = *question;
+    path->goroutines.object_size = sizeof(struct path_goroutine);
+    path->regions.object_size = sizeof(struct path_region);
+    path->last_runner = TRAIL_NONE;
+    path->log_number = 1;
+    if (question->of == TRAIL_PATH_REGION && question->region)
+        path->region = names_put(names, question->region, strlen(question->region));
+    return !names->failed;
+}
+
+/* MARK: The log */
+
+static uint64_t log_add(struct path *path, struct path_goroutine *g, struct path_entry *entry)
+{
+    entry->time_ns = path->now_ns;
+    uint64_t number = path_log_add(&path->log, entry);
+    g->entry = number;
+    g->log = path->log_number;
+    return number;
+}
+
+/* The goroutine's latest entry; makes one that says what it does if there is none. 0: no memory. */
+static uint64_t entry_of(struct path *path, struct path_goroutine *g)
+{
+    if (__builtin_expect(g->entry != 0 && g->log == path->log_number, 1))
+        return g->entry;
+    struct path_entry entry = {
+        .state = g->state,
+        .flags = PATH_BEFORE,
+        .reason = g->reason,
+        .stack = g->stack,
+    };
+    return log_add(path, g, &entry);
+}
+
+/* What was logged until now does not matter. */
+static void log_from_here(struct path *path)
+{
+    if (path->span.found)
+        return;
+    path->log_number++;
+    path_log_clear(&path->log);
+    path->logging = true;
+}
+
+/* Sets who did it, if that is somebody else. False when memory is out. */
+static bool set_waker(struct path *path, struct path_entry *entry, const struct path_goroutine *g,
+                      int64_t id)
+{
+    struct path_goroutine *waker = id >= 0 ? idmap_find(&path->alive, (uint64_t)id) : NULL;
+    if (!waker || waker == g)
+        return true;
+    entry->waker_entry = entry_of(path, waker);
+    entry->waker = waker->number;
+    entry->flags |= PATH_WOKEN;
+    return entry->waker_entry != 0;
+}
+
+/* MARK: Spans */
+
+static int64_t clip(const struct path *path, int64_t ns)
+{
+    return ns < path->begin_ns ? path->begin_ns : ns;
+}
+
+static bool make_span(struct path *path, trail_path_of of, const struct path_region *region,
+                      struct path_goroutine *g, int64_t end_ns, bool complete,
+                      struct path_span *span)
+{
+    int64_t begin = clip(path, region->begin_ns);
+    *span = (struct path_span){
+        .found = true,
+        .path =
+            {
+                .of = of,
+                .task = region->task,
+                .name = region->name,
+                .nth = region->nth,
+                .goroutine = g->id,
+                .complete = complete && region->has_begin && begin == region->begin_ns,
+                .begin_ns = begin,
+                .end_ns = end_ns,
+            },
+        .entry = entry_of(path, g),
+        .number = g->number,
+        .length_ns = ns_between(begin, end_ns),
+    };
+    return span->entry != 0;
+}
+
+/* A span ends here, or the trace does. False when memory is out. */
+static bool take_span(struct path *path, trail_path_of of, const struct path_region *region,
+                      struct path_goroutine *g, int64_t end_ns, bool complete)
+{
+    int64_t begin = clip(path, region->begin_ns), length = ns_between(begin, end_ns);
+    if (path->question.of == TRAIL_PATH_LONGEST && !region->has_begin)
+        return true;
+    if (!path->logging || end_ns < begin || (path->span.found && length <= path->span.length_ns))
+        return true;
+    return make_span(path, of, region, g, end_ns, complete, &path->span);
+}
+
+static bool wants_task(const struct path *path, uint64_t id)
+{
+    return path->question.of == TRAIL_PATH_LONGEST ||
+           (path->question.of == TRAIL_PATH_TASK && path->question.task == id);
+}
+
+static bool task_event(struct path *path, const trail_event *event, uint64_t id)
+{
+    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+    struct path_region *task = idmap_find(&path->tasks, id);
+    if (!wants_task(path, id) || !g || path->answered)
+        return true;
+    if (task)
+        task->goroutine = g->number;
+    if (task || event->kind == TRAIL_TASK_END || event->kind == TRAIL_TASK_BEGIN) {
+        if (event->kind == TRAIL_TASK_END) {
+            struct path_region unbegun = {.task = id, .begin_ns = path->begin_ns};
+            struct path_region *ends = task ? task : &unbegun;
+            ends->name = names_of(path->names, event->task.type);
+            if (!take_span(path, TRAIL_PATH_TASK, ends, g, path->now_ns, true))
+                return false;
+            path->span.stack = path->span.path.end_ns == path->now_ns
+                                   ? stacks_of(path->stacks, event->stack)
+                                   : path->span.stack;
+            (void)idmap_remove(&path->tasks, id);
+            if (task)
+                slab_put(&path->regions, task);
+            path->answered = path->question.of == TRAIL_PATH_TASK && path->logging;
+            return true;
+        }
+        if (task || event->kind != TRAIL_TASK_BEGIN)
+            return true;
+        task = slab_get(&path->regions);
+        if (!task || !idmap_put(&path->tasks, id, task))
+            return false;
+        *task = (struct path_region){
+            .begin_ns = path->now_ns,
+            .task = id,
+            .name = names_of(path->names, event->task.type),
+            .has_begin = true,
+            .goroutine = g->number,
+        };
+        if (path->question.of == TRAIL_PATH_TASK && path->logging)
+            log_from_here(path);
+    }
+    return true;
+}
+
+static bool wants_region(const struct path *path, const struct path_region *region)
+{
+    if (path->question.of == TRAIL_PATH_LONGEST)
+        return region->name != 0;
+    return path->question.of == TRAIL_PATH_REGION &&
+           (!path->question.region || region->name == path->region) &&
+           (path->question.nth == 0 || region->nth == path->question.nth);
+}
+
+/* How many regions of that name began, this one included. 0 when memory is out. */
+static uint64_t count_region(struct path *path, trail_name name)
+{
+    size_t had = path->count_capacity;
+    if (!GROW(path->counts, path->count_capacity, (size_t)name + 1))
+        return 0;
+    if (path->count_capacity > had)
+        memset(path->counts + had, 0, (path->count_capacity - had) * sizeof *path->counts);
+    return ++path->counts[name];
+}
+
+static bool region_begin(struct path *path, struct path_goroutine *g, const trail_event *event)
+{
+    struct path_region *region = slab_get(&path->regions);
+    if (!region)
+        return false;
+    *region = (struct path_region){
+        .outer = g->region,
+        .begin_ns = path->now_ns,
+        .task = event->region.task,
+        .name = names_of(path->names, event->region.type),
+        .has_begin = true,
+    };
+    g->region = region;
+    region->nth = count_region(path, region->name);
+    if (path->logging && path->question.nth > 0 && wants_region(path, region))
+        log_from_here(path);
+    return region->nth != 0;
+}
+
+static bool region_end(struct path *path, struct path_goroutine *g, const trail_event *event)
+{
+    struct path_region *region = g->region;
+    struct path_region unbegun = {
+        .begin_ns = path->begin_ns,
+        .task = event->region.task,
+        .name = names_of(path->names, event->region.type),
+    };
+    if (region)
+        g->region = region->outer;
+    struct path_region *ends = region ? region : &unbegun;
+    bool good = true;
+    if (wants_region(path, ends) && !path->answered) {
+        good = take_span(path, TRAIL_PATH_REGION, ends, g, path->now_ns, true);
+        if (path->span.path.end_ns == path->now_ns)
+            path->span.stack = stacks_of(path->stacks, event->stack);
+        path->answered = path->question.nth > 0 && path->span.found;
+    }
+    if (region)
+        slab_put(&path->regions, region);
+    return good;
+}
+
+static bool other_event(struct path *path, const trail_event *event)
+{
+    struct path_goroutine *g;
+    switch (event->kind) {
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        return task_event(path, event, event->task.id);
+    case TRAIL_LOG:
+        return task_event(path, event, event->log.task);
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+        if (!task_event(path, event, event->region.task))
+            return false;
+        if (!g || path->question.of == TRAIL_PATH_TASK)
+            return true;
+        return event->kind == TRAIL_REGION_BEGIN ? region_begin(path, g, event)
+                                                 : region_end(path, g, event);
+    default:
+        return true;
+    }
+}
+
+/* MARK: Goroutines */
+
+/* The start function is the outermost frame of the first stack that is known. */
+static void learn_name(struct path *path, struct path_goroutine *g, trail_stack stack)
+{
+    struct path_who *who = &path->who[g->number];
+    struct stack_row row = stacks_get(path->stacks, stack);
+    if (row.count > 0)
+        who->name = row.places[row.count - 1].function;
+    g->named = who->name != 0;
+}
+
+static bool is_asked_for(const struct path *path, const struct path_goroutine *g)
+{
+    return path->question.of == TRAIL_PATH_GOROUTINE && path->question.goroutine == g->id;
+}
+
+static bool take_goroutine(struct path *path, struct path_goroutine *g, bool complete)
+{
+    struct path_region life = {
+        .begin_ns = g->begin_ns,
+        .name = path->who[g->number].name,
+        .has_begin = g->begin_ns != INT64_MIN,
+    };
+    if (!take_span(path, TRAIL_PATH_GOROUTINE, &life, g, path->now_ns, complete))
+        return false;
+    path->answered = complete && path->span.found;
+    return true;
+}
+
+/* The window, back from where this goroutine ended: the answer if nobody runs after it. */
+static bool take_last(struct path *path, struct path_goroutine *g)
+{
+    const struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
+    bool whole = path->question.of == TRAIL_PATH_WINDOW || path->question.of == TRAIL_PATH_LONGEST;
+    return !whole || !path->logging || path->now_ns < path->begin_ns ||
+           make_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true, &path->last);
+}
+
+static bool goroutine_end(struct path *path, struct path_goroutine *g)
+{
+    bool good = !is_asked_for(path, g) || path->answered || take_goroutine(path, g, true);
+    good = good && (g->id != path->last_runner || take_last(path, g));
+    while (g->region) {
+        struct path_region *region = g->region;
+        g->region = region->outer;
+        if (good && wants_region(path, region) && !path->answered)
+            good = take_span(path, TRAIL_PATH_REGION, region, g, path->now_ns, true);
+        slab_put(&path->regions, region);
+    }
+    (void)idmap_remove(&path->alive, (uint64_t)g->id);
+    slab_put(&path->goroutines, g);
+    return good;
+}
+
+static struct path_goroutine *goroutine_begin(struct path *path, int64_t id)
+{
+    struct path_goroutine *g = slab_get(&path->goroutines);
+    if (!g || path->who_count >= UINT32_MAX ||
+        !GROW(path->who, path->who_capacity, path->who_count + 1))
+        return NULL;
+    *g = (struct path_goroutine){
+        .id = id, .number = (uint32_t)path->who_count, .begin_ns = INT64_MIN};
+    path->who[path->who_count++] = (struct path_who){.id = id};
+    return idmap_put(&path->alive, (uint64_t)id, g) ? g : NULL;
+}
+
+static void enter(struct path *path, struct path_goroutine *g, const trail_event *event)
+{
+    g->state = event->transition.to;
+    if (g->state == TRAIL_GO_WAITING)
+        g->reason = names_of(path->names, event->transition.reason);
+}
+
+/* The first transition of a goroutine. */
+static bool first_transition(struct path *path, const trail_event *event)
+{
+    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
+    if (g && !goroutine_end(path, g))
+        return false; /* somebody else with the same number */
+    if (event->transition.to == TRAIL_GO_NOT_EXIST)
+        return true;
+    g = goroutine_begin(path, event->transition.id);
+    if (!g)
+        return false;
+    trail_stack stack = stacks_of(path->stacks, event->transition.stack);
+    learn_name(path, g, stack);
+    enter(path, g, event);
+    g->stack = stack;
+    if (created)
+        g->begin_ns = path->now_ns;
+    if (created && is_asked_for(path, g) && path->logging && !path->answered)
+        log_from_here(path);
+    if (!created || !path->logging)
+        return true;
+    struct path_entry entry = {
+        .state = g->state,
+        .flags = PATH_CREATED,
+        .reason = g->reason,
+        .stack = stacks_of(path->stacks, event->stack),
+        .where = stack,
+    };
+    return set_waker(path, &entry, g, event->goroutine) && log_add(path, g, &entry) != 0;
+}
+
+static bool transition(struct path *path, const trail_event *event)
+{
+    unsigned from = event->transition.from, to = event->transition.to;
+    if (from == to)
+        return true;
+    if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
+        return first_transition(path, event);
+    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    if (__builtin_expect(!g, 0))
+        return true;
+    if (from == TRAIL_GO_RUNNING || to == TRAIL_GO_RUNNING)
+        path->last_runner = g->id;
+    if (to <= TRAIL_GO_NOT_EXIST)
+        return goroutine_end(path, g);
+    trail_stack stack = stacks_of(path->stacks, event->transition.stack);
+    if (__builtin_expect(!g->named, 0))
+        learn_name(path, g, stack);
+    if (path->logging) {
+        struct path_entry entry = {.state = (uint8_t)to, .stack = stack};
+        entry.before = entry_of(path, g);
+        if (entry.before == 0)
+            return false;
+        if (from == TRAIL_GO_WAITING) {
+            entry.flags = PATH_WAITED;
+            entry.where = g->stack;
+            entry.stack = stacks_of(path->stacks, event->stack);
+            if (!set_waker(path, &entry, g, event->goroutine))
+                return false;
+        }
+        if (to == TRAIL_GO_WAITING)
+            entry.reason = names_of(path->names, event->transition.reason);
+        if (log_add(path, g, &entry) == 0)
+            return false;
+    }
+    enter(path, g, event);
+    if (stack != 0)
+        g->stack = stack;
+    return true;
+}
+
+static inline bool take_event(struct path *path, const trail_event *event)
+{
+    if (event->time_ns > path->now_ns)
+        path->now_ns = event->time_ns;
+    if (event->kind != TRAIL_STATE_TRANSITION)
+        return other_event(path, event);
+    if (event->transition.resource != TRAIL_RESOURCE_GOROUTINE)
+        return true;
+    return transition(path, event);
+}
+
+/* As in goroutines.c: the place in the map of an event far ahead, the goroutine of a nearer one. */
+static inline void prefetch(const struct idmap *alive, const trail_event *event,
+                            const trail_event *end)
+{
+    enum { NEAR = 4, FAR = 8 };
+    if (__builtin_expect(end - event <= FAR || alive->count == 0, 0))
+        return;
+    uint64_t far = (uint64_t)event[FAR].transition.id;
+    uint64_t near = (uint64_t)event[NEAR].transition.id;
+    __builtin_prefetch(&alive->slots[idmap_home(alive, far)]);
+    /* May be none: then it is a number that nobody reads from. */
+    uintptr_t g = (uintptr_t)alive->slots[idmap_home(alive, near)].value;
+    __builtin_prefetch((const void *)g);
+    __builtin_prefetch((const void *)(g + sizeof(struct path_goroutine) - 1));
+}
+
+const trail_event *path_events(struct path *path, const trail_event *event, const trail_event *end)
+{
+    for (; event < end && !path->answered; event++) {
+        prefetch(&path->alive, event, end);
+        if (!take_event(path, event))
+            return NULL;
+    }
+    return event;
+}
+
+/* MARK: Begin and end */
+
+void path_count_from(struct path *path, int64_t ns)
+{
+    path->begin_ns = ns;
+    path->now_ns = ns;
+    path->logging = true;
+}
+
+static struct path_goroutine *by_number(const struct path *path, uint32_t number)
+{
+    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)path->who[number].id);
+    return g && g->number == number ? g : NULL;
+}
+
+/* What is still open counts up to the end where nothing has ended. */
+static bool take_open(struct path *path, struct path_goroutine *g)
+{
+    if (is_asked_for(path, g) && !take_goroutine(path, g, false))
+        return false;
+    for (const struct path_region *region = g->region; region; region = region->outer)
+        if (wants_region(path, region) &&
+            !take_span(path, TRAIL_PATH_REGION, region, g, path->now_ns, false))
+            return false;
+    return true;
+}
+
+static bool take_open_tasks(struct path *path)
+{
+    for (size_t i = 0; path->tasks.count > 0 && i <= path->tasks.mask; i++) {
+        const struct path_region *task = path->tasks.slots[i].value;
+        struct path_goroutine *g = task ? by_number(path, task->goroutine) : NULL;
+        if (g && !take_span(path, TRAIL_PATH_TASK, task, g, path->now_ns, false))
+            return false;
+    }
+    return true;
+}
+
+static bool take_window(struct path *path)
+{
+    struct path_goroutine *g =
+        path->last_runner >= 0 ? idmap_find(&path->alive, (uint64_t)path->last_runner) : NULL;
+    if (!g && path->last.found && path->last.path.goroutine == path->last_runner &&
+        path->last.path.begin_ns == path->begin_ns) {
+        path->span = path->last;
+        return true;
+    }
+    for (size_t i = 0; !g && path->alive.count > 0 && i <= path->alive.mask; i++)
+        g = path->alive.slots[i].value;
+    struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
+    return !g || take_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true);
+}
+
+bool path_finish(struct path *path, int64_t end_ns)
+{
+    if (path->now_ns < end_ns)
+        path->now_ns = end_ns;
+    if (path->stacks->failed)
+        return false;
+    if (!path->span.found)
+        for (size_t i = 0; path->alive.count > 0 && i <= path->alive.mask; i++)
+            if (path->alive.slots[i].value && !take_open(path, path->alive.slots[i].value))
+                return false;
+    if (!path->span.found && !take_open_tasks(path))
+        return false;
+    bool whole = path->question.of == TRAIL_PATH_WINDOW || path->question.of == TRAIL_PATH_LONGEST;
+    return path->span.found || !whole || take_window(path);
+}
+
+void path_free(struct path *path)
+{
+    path_log_free(&path->log);
+    idmap_free(&path->alive);
+    idmap_free(&path->tasks);
+    slab_free(&path->goroutines);
+    slab_free(&path->regions);
+    free(path->who);
+    free(path->counts);
+    intern_free(&path->totals);
+    free(path->rows);
+}

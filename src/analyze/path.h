@@ -1,0 +1,103 @@
+/*
+ * The critical path: which goroutine was really waited for at each moment of a span.
+ *
+ * Forwards, each change of state is written to a log (path_log.h), with who caused it. Which span is
+ * asked for is known when it ends, often only with the trace; where it is known when it begins, the
+ * log begins there. Backwards (path_walk.c), from the last entry of the goroutine in which the span
+ * ends, entry by entry.
+ */
+#ifndef TRAIL_ANALYZE_PATH_H
+#define TRAIL_ANALYZE_PATH_H
+
+#include "analyze/names.h"
+#include "analyze/path_log.h"
+#include "analyze/stacks.h"
+#include "base/slab.h"
+
+struct path_region;
+
+/* A goroutine alive. */
+struct path_goroutine {
+    uint64_t entry;  /* its latest in the log */
+    uint32_t number; /* row in `who` */
+    uint32_t log;    /* the log that `entry` is of */
+    trail_name reason;
+    trail_stack stack;
+    int64_t id;
+    uint8_t state;
+    bool named;                 /* who[number].name is set */
+    struct path_region *region; /* innermost first */
+    int64_t begin_ns;
+};
+
+/* What is known of a goroutine after its end. */
+struct path_who {
+    int64_t id;
+    trail_name name;
+};
+
+/* A task or region that is open. */
+struct path_region {
+    struct path_region *outer;
+    int64_t begin_ns;
+    uint64_t task, nth;
+    trail_name name;
+    bool has_begin;
+    uint32_t goroutine; /* number: of a task, who did something for it last */
+};
+
+/* The span asked for, or the best so far. */
+struct path_span {
+    bool found;
+    trail_path path;
+    uint64_t entry;    /* of the goroutine in which it ends; 0: none */
+    uint32_t number;   /* of that goroutine */
+    trail_stack stack; /* what it did at the end */
+    int64_t length_ns;
+};
+
+/* Set names, stacks, question and the slabs' sizes, and leave the rest zero. */
+struct path {
+    struct names *names;
+    struct stacks *stacks;
+    trail_path_question question;
+    trail_name region; /* whose name is asked for */
+    struct path_log log;
+    uint32_t log_number;
+    bool logging, answered;
+    int64_t now_ns, begin_ns;
+    struct idmap alive; /* ID -> struct path_goroutine */
+    struct slab goroutines, regions;
+    struct path_who *who;
+    size_t who_count, who_capacity;
+    uint64_t *counts; /* of regions that began, by name */
+    size_t count_capacity;
+    struct idmap tasks; /* ID -> struct path_region */
+    int64_t last_runner;
+    struct path_span span;
+    struct path_span last; /* the window up to where the goroutine that ran last ended */
+    struct intern totals;
+    trail_path_total *rows;
+    size_t row_count, row_capacity;
+};
+
+struct trail_analysis;
+
+/* False when memory is out. */
+bool path_begin(struct path *path, struct names *names, struct stacks *stacks,
+                const trail_path_question *question);
+
+/* Takes events from the front of [event, end), and returns where it stopped. NULL: no memory. */
+const trail_event *path_events(struct path *path, const trail_event *event, const trail_event *end);
+
+/* The window begins. */
+void path_count_from(struct path *path, int64_t ns);
+
+/* The window or trace is over. False when memory is out. */
+bool path_finish(struct path *path, int64_t end_ns);
+void path_free(struct path *path);
+
+/* -1 when memory is out or the file cannot be read. */
+int path_walk(struct path *path, trail_path_visit visit, void *context);
+
+#endif

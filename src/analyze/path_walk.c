@@ -1,0 +1,271 @@
+/*
+ * Walking back. At each step the path is with one goroutine, in the state that its entry tells, up
+ * to the time `at`. The state's segment is handed out, and then the entry says why it began:
+ *
+ *     woken by somebody   the path goes on with the waker, at most back to where the wait began; the
+ *                         waiter is put on a stack of frames with the entry of that
+ *     created by somebody the same, but there is nothing to come back to
+ *     anything else       the path stays, at the goroutine's entry before
+ *
+ * When the path arrives where the wait of the topmost frame began, it goes on with that waiter.
+ *
+ * Entries are crossed in strictly falling order of their numbers, whatever the trace says: a waker's
+ * entry is older than that of the wake-up, and all that are crossed above a frame are newer than the
+ * frame's. So it ends after at most as many steps as there are entries.
+ */
+#include <stdlib.h>
+
+#include "analyze/pass.h"
+#include "analyze/path.h"
+#include "base/grow.h"
+
+struct frame {
+    uint64_t entry; /* where the wait began */
+    int64_t since_ns;
+    uint32_t number; /* of the waiter */
+    uint32_t depth;
+};
+
+struct walk {
+    struct path *path;
+    trail_path_visit visit;
+    void *context;
+    struct frame *frames;
+    size_t frame_count, frame_capacity;
+    int64_t at;      /* up to here it is not handed out yet */
+    uint64_t entry;  /* the state in which the goroutine was */
+    uint32_t number; /* of the goroutine */
+    uint32_t depth;
+    trail_stack stack; /* where what came next happened */
+    int64_t wakes;     /* who was woken there */
+    trail_name awaited;
+    trail_stack waited_at;
+    bool failed;
+};
+
+const char *trail_path_state_name(trail_path_state state)
+{
+    static const char *const names[TRAIL_PATH_STATES] = {
+        [TRAIL_PATH_RUNNING] = "running", [TRAIL_PATH_READY] = "ready",
+        [TRAIL_PATH_SYSCALL] = "syscall", [TRAIL_PATH_BLOCKED] = "blocked",
+        [TRAIL_PATH_UNKNOWN] = "unknown",
+    };
+    return (unsigned)state < TRAIL_PATH_STATES ? names[state] : "?";
+}
+
+/* MARK: Handing out */
+
+static void add_total(struct walk *walk, const trail_path_segment *segment)
+{
+    struct path *path = walk->path;
+    bool fresh;
+    uint32_t key[4] = {segment->group, segment->reason, segment->function, segment->state};
+    uint64_t number = intern_put(&path->totals, key, sizeof key, &fresh);
+    if (number == 0 || !GROW(path->rows, path->row_capacity, (size_t)number)) {
+        walk->failed = true;
+        return;
+    }
+    trail_path_total *row = &path->rows[number - 1];
+    if (fresh) {
+        *row = (trail_path_total){
+            .group = segment->group,
+            .reason = segment->reason,
+            .function = segment->function,
+            .state = segment->state,
+        };
+        path->row_count = (size_t)number;
+    }
+    row->count++;
+    ns_add(&row->ns, ns_between(segment->begin_ns, segment->end_ns));
+}
+
+/* From `begin` (or the path's begin) up to where the walk is. */
+static void hand_out(struct walk *walk, int64_t begin, trail_path_segment *segment)
+{
+    struct path *path = walk->path;
+    if (begin < path->span.path.begin_ns)
+        begin = path->span.path.begin_ns;
+    if (begin < walk->at) {
+        segment->begin_ns = begin;
+        segment->end_ns = walk->at;
+        segment->group = path->who[walk->number].name;
+        segment->goroutine = path->who[walk->number].id;
+        segment->function = stacks_function(path->stacks, segment->stack);
+        segment->depth = walk->depth;
+        segment->wakes = walk->wakes;
+        segment->awaited = walk->awaited;
+        segment->waited_at = walk->waited_at;
+        add_total(walk, segment);
+        walk->visit(walk->context, segment);
+        walk->at = begin;
+    }
+    walk->wakes = TRAIL_NONE;
+    walk->awaited = 0;
+    walk->waited_at = 0;
+}
+
+static trail_path_state state_of(const struct path_entry *entry)
+{
+    switch (entry->state) {
+    case TRAIL_GO_RUNNING:
+        return TRAIL_PATH_RUNNING;
+    case TRAIL_GO_RUNNABLE:
+        return TRAIL_PATH_READY;
+    case TRAIL_GO_SYSCALL:
+        return TRAIL_PATH_SYSCALL;
+    case TRAIL_GO_WAITING:
+        return TRAIL_PATH_BLOCKED;
+    default:
+        return TRAIL_PATH_UNKNOWN;
+    }
+}
+
+static void hand_out_state(struct walk *walk, const struct path_entry *entry, int64_t begin)
+{
+    trail_path_segment segment = {.state = state_of(entry), .stack = entry->stack};
+    if (segment.state == TRAIL_PATH_RUNNING)
+        segment.stack = walk->stack;
+    else if (entry->flags & (PATH_WAITED | PATH_CREATED))
+        segment.stack = entry->where;
+    if (segment.state == TRAIL_PATH_BLOCKED)
+        segment.reason = entry->reason;
+    hand_out(walk, begin, &segment);
+}
+
+/* MARK: Going back */
+
+static struct frame *top(const struct walk *walk)
+{
+    return walk->frame_count > 0 ? &walk->frames[walk->frame_count - 1] : NULL;
+}
+
+static const struct path_entry *get(struct walk *walk, uint64_t number)
+{
+    const struct path_entry *entry = path_log_get(&walk->path->log, number);
+    walk->failed |= !entry;
+    return entry;
+}
+
+/* Nobody began the goroutine: who waited for it waited for nobody, and else nothing is known. */
+static void go_nowhere(struct walk *walk)
+{
+    const struct frame *frame = top(walk);
+    if (frame) {
+        walk->number = frame->number;
+        walk->depth = frame->depth;
+        const struct path_entry *waits = get(walk, frame->entry);
+        if (waits)
+            hand_out_state(walk, waits, frame->since_ns);
+        return;
+    }
+    trail_path_segment segment = {.state = TRAIL_PATH_UNKNOWN};
+    hand_out(walk, walk->path->span.path.begin_ns, &segment);
+}
+
+/* To who woke or created the goroutine whose entry it is. */
+static void go_to_waker(struct walk *walk, const struct path_entry *entry)
+{
+    const struct frame *frame = top(walk);
+    struct frame waiter = {
+        .entry = entry->before,
+        .number = walk->number,
+        .depth = walk->depth,
+    };
+    walk->wakes = walk->path->who[walk->number].id;
+    walk->waited_at = entry->where;
+    walk->stack = entry->stack;
+    walk->number = entry->waker;
+    walk->entry = entry->waker_entry;
+    walk->depth++;
+    if (!(entry->flags & PATH_WAITED) || (frame && waiter.entry <= frame->entry))
+        return;
+    const struct path_entry *waits = get(walk, waiter.entry);
+    if (!waits)
+        return;
+    walk->awaited = waits->reason;
+    if (waits->flags & PATH_BEFORE)
+        return;
+    waiter.since_ns = waits->time_ns;
+    if (!GROW(walk->frames, walk->frame_capacity, walk->frame_count + 1))
+        walk->failed = true;
+    else
+        walk->frames[walk->frame_count++] = waiter;
+}
+
+/* Past the entry, whose time has come. */
+static void cross(struct walk *walk, const struct path_entry *entry)
+{
+    if (entry->flags & PATH_WOKEN) {
+        go_to_waker(walk, entry);
+    } else if (entry->flags & PATH_CREATED || entry->before == 0) {
+        go_nowhere(walk);
+    } else {
+        walk->stack = entry->flags & PATH_WAITED ? entry->where : entry->stack;
+        walk->entry = entry->before;
+    }
+}
+
+/* One state, and the entry with which it began, if it began after the topmost wait. */
+static void step(struct walk *walk)
+{
+    const struct frame *frame = top(walk);
+    const struct path_entry *found = get(walk, walk->entry);
+    if (!found)
+        return;
+    struct path_entry entry = *found;
+    bool before = (entry.flags & PATH_BEFORE) != 0;
+    int64_t limit = frame ? frame->since_ns : walk->path->span.path.begin_ns;
+    if (!before && entry.time_ns > limit)
+        limit = entry.time_ns;
+    hand_out_state(walk, &entry, limit);
+    if (!frame || (!before && walk->entry > frame->entry)) {
+        if (walk->at > walk->path->span.path.begin_ns)
+            cross(walk, &entry);
+    }
+    while (!walk->failed && top(walk) && walk->at <= top(walk)->since_ns &&
+           walk->at > walk->path->span.path.begin_ns) {
+        const struct frame back = walk->frames[--walk->frame_count];
+        walk->number = back.number;
+        walk->depth = back.depth;
+        found = get(walk, back.entry);
+        if (!found)
+            return;
+        entry = *found;
+        walk->wakes = TRAIL_NONE;
+        walk->awaited = 0;
+        walk->waited_at = 0;
+        cross(walk, &entry);
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const trail_path_total *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+int path_walk(struct path *path, trail_path_visit visit, void *context)
+{
+    intern_clear(&path->totals);
+    path->row_count = 0;
+    if (!path->span.found)
+        return 0;
+    struct walk walk = {
+        .path = path,
+        .visit = visit,
+        .context = context,
+        .at = path->span.path.end_ns,
+        .entry = path->span.entry,
+        .number = path->span.number,
+        .stack = path->span.stack,
+        .wakes = TRAIL_NONE,
+    };
+    while (!walk.failed && walk.at > path->span.path.begin_ns)
+        step(&walk);
+    free(walk.frames);
+    if (path->row_count > 0)
+        qsort(path->rows, path->row_count, sizeof *path->rows, by_time);
+    return walk.failed ? -1 : 0;
+}

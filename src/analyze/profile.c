@@ -1,0 +1,673 @@
+#include "analyze/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+/* Go looks no deeper into a stack. */
+enum { MOST_FRAMES = 128 };
+
+/* What fits goroutine.stack. */
+#define MOST_STACKS ((UINT32_C(1) << 30) - 1)
+
+#define TYPE(name)   (1U << TRAIL_PROFILE_##name)
+#define GO_TYPES     (TYPE(NET) | TYPE(SYNC) | TYPE(SYSCALL) | TYPE(SCHED))
+#define REASON_KNOWN 0x80U
+
+_Static_assert(TRAIL_PROFILES <= 7, "the types fit beside REASON_KNOWN");
+
+/* What a row stands for. Without padding: it is hashed. */
+struct row_key {
+    uint32_t stack, waker, reason, woken;
+};
+
+struct wait {
+    int64_t begin_ns, end_ns;
+    struct row_key key; /* the last three are for OFFCPU only */
+    unsigned types;
+};
+
+struct interval {
+    int64_t begin_ns, end_ns;
+};
+
+/* What a goroutine has that cannot be judged yet. */
+struct profile_pending {
+    struct wait *waits;
+    size_t wait_count, wait_capacity;
+    struct interval *regions; /* the wanted ones that are over */
+    size_t region_count, region_capacity;
+};
+
+const char *trail_profile_type_name(trail_profile_type type)
+{
+    static const char *const names[TRAIL_PROFILES] = {
+        [TRAIL_PROFILE_NET] = "net",         [TRAIL_PROFILE_SYNC] = "sync",
+        [TRAIL_PROFILE_SYSCALL] = "syscall", [TRAIL_PROFILE_SCHED] = "sched",
+        [TRAIL_PROFILE_CPU] = "cpu",         [TRAIL_PROFILE_RUNNING] = "running",
+        [TRAIL_PROFILE_OFFCPU] = "offcpu",
+    };
+    return (unsigned)type < TRAIL_PROFILES ? names[type] : "?";
+}
+
+/* MARK: Stacks */
+
+/* Sets *index to the place of a frame. False when memory is out. */
+static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint32_t *index)
+{
+    bool fresh;
+    uint64_t number = intern_put(&p->frame_keys, frame, sizeof *frame, &fresh);
+    if (number == 0 || number > UINT32_MAX)
+        return false;
+    if (fresh) {
+        if (!GROW(p->frames, p->frame_capacity, p->frame_count + 1))
+            return false;
+        p->frames[p->frame_count++] = *frame;
+    }
+    *index = (uint32_t)number - 1;
+    return true;
+}
+
+/* A frame that is no function. */
+static bool frame_of_word(struct trail_analysis *analysis, const char *word, uint32_t *index)
+{
+    trail_profile_frame frame = {.function = names_put(&analysis->names, word, strlen(word))};
+    return frame_put(&analysis->profiles, &frame, index);
+}
+
+/* The number of a stack of these frames, + 1; 0 when memory is out. */
+static uint32_t stack_number(struct profiles *p, const uint32_t *frames, uint32_t count)
+{
+    bool fresh;
+    uint64_t number = intern_put(&p->stack_keys, frames, count * sizeof *frames, &fresh);
+    if (number == 0 || number > MOST_STACKS)
+        return 0;
+    if (fresh) {
+        uint32_t *own = arena_alloc(&p->arena, count * sizeof *own + 1);
+        if (!own || !GROW(p->stacks, p->stack_capacity, p->stack_count + 1))
+            return 0;
+        if (count > 0)
+            memcpy(own, frames, count * sizeof *own);
+        p->stacks[p->stack_count++] = (struct profile_stack){own, count};
+    }
+    return (uint32_t)number;
+}
+
+static uint32_t stack_make(struct trail_analysis *analysis, trail_stack_handle handle)
+{
+    uint32_t numbers[MOST_FRAMES];
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(analysis->reader, handle, &count);
+    count = count < MOST_FRAMES ? count : MOST_FRAMES;
+    /* A trace may have frames without anything in them; alone, one is as good as no stack. */
+    while (count > 0 && frames[count - 1].pc == 0 && frames[count - 1].function == 0)
+        count--;
+    for (size_t i = 0; i < count; i++) {
+        trail_profile_frame frame = {
+            .pc = frames[i].pc,
+            .function = names_of(&analysis->names, frames[i].function),
+            .file = names_of(&analysis->names, frames[i].file),
+            .line = frames[i].line,
+        };
+        if (!frame_put(&analysis->profiles, &frame, &numbers[i]))
+            return 0;
+    }
+    return stack_number(&analysis->profiles, numbers, (uint32_t)count);
+}
+
+/* The slow path of stack_of. */
+static __attribute__((noinline)) uint32_t stack_look_up(struct trail_analysis *analysis,
+                                                        trail_stack_handle handle)
+{
+    struct profiles *p = &analysis->profiles;
+    if (handle >= p->handles) {
+        size_t old = p->handles, wanted = trail_reader_stack_count(analysis->reader);
+        wanted = wanted > handle ? wanted : (size_t)handle + 1;
+        if (!GROW(p->by_handle, p->handle_capacity, wanted))
+            return 0;
+        memset(p->by_handle + old, 0, (wanted - old) * sizeof *p->by_handle);
+        p->handles = wanted;
+    }
+    return p->by_handle[handle] = stack_make(analysis, handle);
+}
+
+/* The number of a stack, + 1; 0 when memory is out. */
+static uint32_t stack_of(struct trail_analysis *analysis, trail_stack_handle handle)
+{
+    struct profiles *p = &analysis->profiles;
+    uint64_t epoch = trail_reader_epoch(analysis->reader);
+    if (__builtin_expect(p->epoch != epoch, 0)) {
+        if (p->handles > 0)
+            memset(p->by_handle, 0, p->handles * sizeof *p->by_handle);
+        p->epoch = epoch;
+    }
+    if (__builtin_expect(handle < p->handles && p->by_handle[handle] != 0, 1))
+        return p->by_handle[handle];
+    return stack_look_up(analysis, handle);
+}
+
+/* The stack that is no more than the start function of a goroutine, for where none is known. */
+static uint32_t stack_of_start(struct trail_analysis *analysis, const struct goroutine *g)
+{
+    struct profiles *p = &analysis->profiles;
+    trail_profile_frame frame = {.pc = g->pc, .function = g->name};
+    uint32_t index;
+    if (g->name == 0)
+        return stack_number(p, NULL, 0);
+    return frame_put(p, &frame, &index) ? stack_number(p, &index, 1) : 0;
+}
+
+/* MARK: Rows */
+
+/* Puts the reason and the waker's stack in front of the stack of who waited. */
+static bool row_join(struct trail_analysis *analysis, const struct row_key *key,
+                     trail_profile_sample *row)
+{
+    struct profiles *p = &analysis->profiles;
+    trail_string reason = names_text(&analysis->names, key->reason);
+    char text[256];
+    struct profile_stack own = p->stacks[key->stack - 1], waker = {0};
+    if (key->waker)
+        waker = p->stacks[key->waker - 1];
+    uint32_t *frames = arena_alloc(&p->arena, (own.count + waker.count + 2) * sizeof *frames);
+    if (!frames)
+        return false;
+    uint32_t at = 0;
+    while (at < waker.count) {
+        frames[at] = waker.frames[waker.count - 1 - at];
+        at++;
+    }
+    if (!key->woken && !frame_of_word(analysis, "[not woken]", &frames[at++]))
+        return false;
+    (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
+                   reason.size ? reason.data : "waiting");
+    if (reason.size == 0)
+        (void)snprintf(text, sizeof text, "[waiting]");
+    if (!frame_of_word(analysis, text, &frames[at++]))
+        return false;
+    if (own.count > 0)
+        memcpy(frames + at, own.frames, own.count * sizeof *frames);
+    *row =
+        (trail_profile_sample){.frames = frames, .frame_count = at + own.count, .own_frames = at};
+    return true;
+}
+
+/* The place of a new row, + 1; 0 when memory is out. */
+static uint32_t row_make(struct trail_analysis *analysis, struct profile_rows *rows,
+                         const struct row_key *key)
+{
+    bool joined = rows == &analysis->profiles.rows[TRAIL_PROFILE_OFFCPU];
+    if (!GROW(rows->items, rows->capacity, rows->count + 1))
+        return 0;
+    trail_profile_sample *row = &rows->items[rows->count++];
+    const struct profile_stack *stack = &analysis->profiles.stacks[key->stack - 1];
+    *row = (trail_profile_sample){.frames = stack->frames, .frame_count = stack->count};
+    return joined && !row_join(analysis, key, row) ? 0 : (uint32_t)rows->count;
+}
+
+/* The slow path of row_find, for rows that stand for a stack alone. */
+static __attribute__((noinline)) uint32_t
+row_of_stack(struct trail_analysis *analysis, struct profile_rows *rows, const struct row_key *key)
+{
+    size_t old = rows->place_count, wanted = analysis->profiles.stack_count + 1;
+    if (key->stack >= old) {
+        if (!GROW(rows->places, rows->place_capacity, wanted))
+            return 0;
+        memset(rows->places + old, 0, (wanted - old) * sizeof *rows->places);
+        rows->place_count = wanted;
+    }
+    return rows->places[key->stack] = row_make(analysis, rows, key);
+}
+
+static uint32_t row_of_key(struct trail_analysis *analysis, struct profile_rows *rows,
+                           const struct row_key *key)
+{
+    bool fresh;
+    uint64_t number = intern_put(&rows->keys, key, sizeof *key, &fresh);
+    return fresh ? row_make(analysis, rows, key) : (uint32_t)number;
+}
+
+static bool row_add(struct trail_analysis *analysis, trail_profile_type type,
+                    const struct row_key *key, int64_t ns)
+{
+    struct profile_rows *rows = &analysis->profiles.rows[type];
+    uint32_t place;
+    if (type == TRAIL_PROFILE_OFFCPU)
+        place = row_of_key(analysis, rows, key);
+    else if (__builtin_expect(key->stack < rows->place_count && rows->places[key->stack], 1))
+        place = rows->places[key->stack];
+    else
+        place = row_of_stack(analysis, rows, key);
+    if (place == 0)
+        return false;
+    trail_profile_sample *row = &rows->items[place - 1];
+    row->count++;
+    ns_add(&row->ns, ns);
+    rows->sum_count++;
+    ns_add(&rows->sum_ns, ns);
+    return !wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS) ||
+           (trail_histogram_add(&row->times, ns) && trail_histogram_add(&rows->times, ns));
+}
+
+/* Counts `ns` of a wait for all types that it is of. */
+static bool wait_add(struct trail_analysis *analysis, const struct wait *wait, int64_t ns)
+{
+    for (unsigned types = wait->types; types; types &= types - 1) {
+        trail_profile_type type = (trail_profile_type)__builtin_ctz(types);
+        if ((ns > 0 || type == TRAIL_PROFILE_CPU) && !row_add(analysis, type, &wait->key, ns))
+            return false;
+    }
+    return true;
+}
+
+/* MARK: Which */
+
+static bool is_text(trail_string text, const char *wanted)
+{
+    return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
+}
+
+static bool in_list(const int64_t *list, size_t count, int64_t id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == id)
+            return true;
+    return count == 0;
+}
+
+static bool has_name(const struct trail_analysis *analysis, const struct goroutine *g)
+{
+    const char *name = analysis->profiles.options->name;
+    return !name || is_text(names_text(&analysis->names, g->name), name);
+}
+
+/* Whether it is too early to judge what the goroutine does, of that type. */
+static bool is_early(const struct trail_analysis *analysis, const struct goroutine *g,
+                     unsigned types)
+{
+    const trail_profile_options *o = analysis->profiles.options;
+    return profile_by_region(o) || (o->name && g->name == 0) ||
+           (!o->first_waits && !g->ran && (types & GO_TYPES));
+}
+
+static uint8_t reason_types(struct trail_analysis *analysis, trail_name name)
+{
+    struct profiles *p = &analysis->profiles;
+    if (name >= p->reason_count) {
+        if (!GROW(p->reasons, p->reason_capacity, (size_t)name + 1)) {
+            analysis->names.failed = true;
+            return 0;
+        }
+        memset(p->reasons + p->reason_count, 0, (size_t)name + 1 - p->reason_count);
+        p->reason_count = (size_t)name + 1;
+    }
+    if (p->reasons[name] == 0) {
+        trail_string text = names_text(&analysis->names, name);
+        unsigned types = TYPE(OFFCPU) | REASON_KNOWN;
+        if (is_text(text, "network"))
+            types |= TYPE(NET);
+        if (memmem(text.data, text.size, "chan", 4) || memmem(text.data, text.size, "sync", 4) ||
+            memmem(text.data, text.size, "select", 6))
+            types |= TYPE(SYNC);
+        p->reasons[name] = (uint8_t)types;
+    }
+    return p->reasons[name];
+}
+
+/* The types that the state of the goroutine counts for. */
+static inline unsigned state_types(struct trail_analysis *analysis, const struct goroutine *g)
+{
+    unsigned types = 0;
+    if (g->state == TRAIL_GO_WAITING)
+        types = reason_types(analysis, g->reason);
+    else if (g->state == TRAIL_GO_SYSCALL)
+        types = TYPE(SYSCALL);
+    else if (g->state == TRAIL_GO_RUNNABLE)
+        types = TYPE(SCHED);
+    else if (g->state == TRAIL_GO_RUNNING)
+        types = TYPE(RUNNING);
+    return types & analysis->profiles.options->types;
+}
+
+/* MARK: Pending waits */
+
+static struct profile_pending *pending_find(const struct trail_analysis *analysis,
+                                            const struct goroutine *g)
+{
+    return g->has_pending ? idmap_find(&analysis->profiles.pending, (uint64_t)g->id) : NULL;
+}
+
+/* What is pending of the goroutine; NULL when memory is out. */
+static struct profile_pending *pending_get(struct trail_analysis *analysis, struct goroutine *g)
+{
+    struct profile_pending *pending = pending_find(analysis, g);
+    if (pending)
+        return pending;
+    pending = calloc(1, sizeof *pending);
+    if (!pending || !idmap_put(&analysis->profiles.pending, (uint64_t)g->id, pending)) {
+        free(pending);
+        return NULL;
+    }
+    g->has_pending = 1;
+    return pending;
+}
+
+static void pending_free(struct profile_pending *pending)
+{
+    if (!pending)
+        return;
+    free(pending->waits);
+    free(pending->regions);
+    free(pending);
+}
+
+static bool wait_pend(struct trail_analysis *analysis, struct goroutine *g, const struct wait *wait)
+{
+    struct profile_pending *pending = pending_get(analysis, g);
+    if (!pending || !GROW(pending->waits, pending->wait_capacity, pending->wait_count + 1))
+        return false;
+    pending->waits[pending->wait_count++] = *wait;
+    return true;
+}
+
+static bool wait_take(struct trail_analysis *analysis, struct goroutine *g, const struct wait *wait)
+{
+    const trail_profile_options *o = analysis->profiles.options;
+    if (!analysis->counting || !in_list(o->goroutines, o->goroutine_count, g->id))
+        return true;
+    if (is_early(analysis, g, wait->types))
+        return wait_pend(analysis, g, wait);
+    return !has_name(analysis, g) ||
+           wait_add(analysis, wait, ns_between(wait->begin_ns, wait->end_ns));
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+/* Of regions inside each other only the outermost count. */
+static void keep_outermost(struct profile_pending *pending)
+{
+    size_t kept = 0;
+    int64_t last = INT64_MIN;
+    if (pending->region_count > 1)
+        qsort(pending->regions, pending->region_count, sizeof *pending->regions, by_begin);
+    for (size_t i = 0; i < pending->region_count; i++) {
+        if (pending->regions[i].begin_ns < last)
+            continue;
+        last = pending->regions[i].end_ns;
+        pending->regions[kept++] = pending->regions[i];
+    }
+    pending->region_count = kept;
+}
+
+/* Adds what of a wait is inside the regions. They do not overlap: those after the first that begins
+ * too late do not matter. */
+static bool add_inside(struct trail_analysis *analysis, const struct profile_pending *pending,
+                       const struct wait *wait)
+{
+    size_t low = 0, high = pending->region_count;
+    int64_t ns = 0;
+    bool inside = false;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (pending->regions[middle].end_ns < wait->begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < pending->region_count && pending->regions[low].begin_ns <= wait->end_ns; low++) {
+        const struct interval *r = &pending->regions[low];
+        int64_t from = r->begin_ns > wait->begin_ns ? r->begin_ns : wait->begin_ns;
+        int64_t to = r->end_ns < wait->end_ns ? r->end_ns : wait->end_ns;
+        ns_add(&ns, ns_between(from, to));
+        inside = true;
+    }
+    return !inside || wait_add(analysis, wait, ns);
+}
+
+/* Now it can be judged. */
+static bool flush_pending(struct trail_analysis *analysis, struct goroutine *g)
+{
+    struct profile_pending *pending = pending_find(analysis, g);
+    bool good = true, by_region = profile_by_region(analysis->profiles.options);
+    if (!pending)
+        return true;
+    if (!has_name(analysis, g))
+        pending->wait_count = 0;
+    keep_outermost(pending);
+    for (size_t i = 0; good && i < pending->wait_count; i++) {
+        const struct wait *wait = &pending->waits[i];
+        good = by_region ? add_inside(analysis, pending, wait)
+                         : wait_add(analysis, wait, ns_between(wait->begin_ns, wait->end_ns));
+    }
+    (void)idmap_remove(&analysis->profiles.pending, (uint64_t)g->id);
+    g->has_pending = 0;
+    pending_free(pending);
+    return good;
+}
+
+/* The goroutine runs for the first time: what it waited for before does not count for Go. */
+static void forget_first_waits(struct profile_pending *pending)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < pending->wait_count; i++)
+        if (!(pending->waits[i].types & GO_TYPES))
+            pending->waits[kept++] = pending->waits[i];
+    pending->wait_count = kept;
+}
+
+/* MARK: Events */
+
+bool profile_enters(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event)
+{
+    unsigned types = state_types(analysis, g) & ~TYPE(RUNNING);
+    g->found = 0;
+    if (types == 0)
+        return true;
+    g->stack = stack_of(analysis, event->stack) & MOST_STACKS;
+    return g->stack != 0;
+}
+
+static bool leaves_running(struct trail_analysis *analysis, struct goroutine *g,
+                           trail_stack_handle stack, int64_t since, int64_t now)
+{
+    struct wait wait = {
+        .begin_ns = since,
+        .end_ns = now,
+        .types = TYPE(RUNNING),
+        .key.stack = stack ? stack_of(analysis, stack) : stack_of_start(analysis, g),
+    };
+    return wait.key.stack != 0 && wait_take(analysis, g, &wait);
+}
+
+/* Types of Go's own, which leave out some waits, and the others are counted one by one. */
+static bool leaves_wait(struct trail_analysis *analysis, struct goroutine *g, unsigned types,
+                        const struct row_key *key, int64_t now)
+{
+    int64_t counted = analysis->goroutines.counted_from_ns;
+    struct wait wait = {
+        .begin_ns = g->since_ns,
+        .end_ns = now,
+        .types = types & GO_TYPES,
+        .key = *key,
+    };
+    if (wait.types && !wait_take(analysis, g, &wait))
+        return false;
+    wait.types = types & ~GO_TYPES;
+    if (g->found)
+        wait.begin_ns = g->creation_ns > counted ? g->creation_ns : counted;
+    return !wait.types || wait_take(analysis, g, &wait);
+}
+
+bool profile_leaves(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event)
+{
+    const trail_profile_options *o = analysis->profiles.options;
+    unsigned types = state_types(analysis, g);
+    if (g->has_pending && !is_early(analysis, g, GO_TYPES) && !flush_pending(analysis, g))
+        return false;
+    if (event->transition.to == TRAIL_GO_RUNNING && !g->ran && !o->first_waits &&
+        !profile_by_region(o)) {
+        types &= ~GO_TYPES;
+        if (g->has_pending)
+            forget_first_waits(pending_find(analysis, g));
+    }
+    if (types == 0)
+        return true;
+    if (types & TYPE(RUNNING))
+        return leaves_running(analysis, g,
+                              event->goroutine == g->id ? event->stack : event->transition.stack,
+                              g->since_ns, event->time_ns);
+    struct row_key key = {.stack = g->stack, .reason = g->reason, .woken = true};
+    if ((types & TYPE(OFFCPU)) && event->stack != 0 && event->goroutine != g->id) {
+        key.waker = stack_of(analysis, event->stack);
+        if (key.waker == 0)
+            return false;
+    }
+    return leaves_wait(analysis, g, types, &key, event->time_ns);
+}
+
+bool profile_begins(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event,
+                    int64_t since)
+{
+    if (!profile_enters(analysis, g, event))
+        return false;
+    g->found = event->transition.from == TRAIL_GO_UNDETERMINED;
+    if (since == event->time_ns || !(state_types(analysis, g) & TYPE(RUNNING)))
+        return true;
+    return leaves_running(analysis, g, event->transition.stack, since, event->time_ns);
+}
+
+bool profile_cpu(struct trail_analysis *analysis, const trail_event *event)
+{
+    const trail_profile_options *o = analysis->profiles.options;
+    struct goroutine *g = goroutines_find(&analysis->goroutines, event->goroutine);
+    struct wait wait = {
+        .begin_ns = event->time_ns,
+        .end_ns = event->time_ns,
+        .types = TYPE(CPU),
+    };
+    bool any = !o->name && !profile_by_region(o) && o->goroutine_count == 0;
+    if (!(o->types & TYPE(CPU)) || !analysis->counting || (!g && !any))
+        return true;
+    wait.key.stack = stack_of(analysis, event->stack);
+    if (wait.key.stack == 0)
+        return false;
+    return any ? wait_add(analysis, &wait, 0) : wait_take(analysis, g, &wait);
+}
+
+bool profile_region(struct trail_analysis *analysis, struct goroutine *g,
+                    const trail_region *region, int64_t now)
+{
+    const trail_profile_options *o = analysis->profiles.options;
+    if (!profile_by_region(o) || !in_list(o->tasks, o->task_count, (int64_t)region->task) ||
+        (o->region && !is_text(names_text(&analysis->names, region->name), o->region)))
+        return true;
+    struct profile_pending *pending = pending_get(analysis, g);
+    if (!pending || !GROW(pending->regions, pending->region_capacity, pending->region_count + 1))
+        return false;
+    pending->regions[pending->region_count++] = (struct interval){
+        region->has_start ? region->start_ns : INT64_MIN,
+        region->has_end ? region->end_ns : now,
+    };
+    return true;
+}
+
+/* What is still on when the window or the trace ends. */
+static bool take_open(struct trail_analysis *analysis, struct goroutine *g, int64_t now)
+{
+    unsigned types = state_types(analysis, g);
+    if (!analysis->over)
+        types &= TYPE(RUNNING) | TYPE(OFFCPU);
+    if (types == 0)
+        return true;
+    if (types & TYPE(RUNNING))
+        return leaves_running(analysis, g, 0, g->since_ns, now);
+    struct row_key key = {.stack = g->stack, .reason = g->reason};
+    return leaves_wait(analysis, g, types, &key, now);
+}
+
+bool profile_goroutine_ends(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
+                            int64_t end_ns)
+{
+    struct profiles *p = &analysis->profiles;
+    if (analysis->counting && has_name(analysis, g) &&
+        in_list(p->options->goroutines, p->options->goroutine_count, g->id)) {
+        p->goroutines++;
+        const struct profile_pending *pending = pending_find(analysis, g);
+        p->regions += pending ? pending->region_count : 0;
+    }
+    return (end_ns != 0 || take_open(analysis, g, now)) && flush_pending(analysis, g);
+}
+
+/* MARK: Answers */
+
+static int by_time(const void *a, const void *b)
+{
+    const trail_profile_sample *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    for (uint32_t i = 0; i < x->frame_count && i < y->frame_count; i++)
+        if (x->frames[i] != y->frames[i])
+            return x->frames[i] < y->frames[i] ? -1 : 1;
+    return x->frame_count < y->frame_count ? -1 : x->frame_count > y->frame_count;
+}
+
+void profiles_finish(struct profiles *profiles)
+{
+    for (int i = 0; i < TRAIL_PROFILES; i++) {
+        struct profile_rows *rows = &profiles->rows[i];
+        if (rows->count > 0)
+            qsort(rows->items, rows->count, sizeof *rows->items, by_time);
+    }
+}
+
+void trail_analysis_profile(const trail_analysis *analysis, trail_profile_type type,
+                            trail_profile *profile)
+{
+    const struct profile_rows *rows = &analysis->profiles.rows[type];
+    *profile = (trail_profile){
+        .type = type,
+        .frames = analysis->profiles.frames,
+        .frame_count = analysis->profiles.frame_count,
+        .samples = rows->items,
+        .sample_count = rows->count,
+        .count = rows->sum_count,
+        .ns = rows->sum_ns,
+        .goroutines = analysis->profiles.goroutines,
+        .regions = analysis->profiles.regions,
+        .times = rows->times,
+    };
+}
+
+void profiles_free(struct profiles *profiles)
+{
+    for (int i = 0; i < TRAIL_PROFILES; i++) {
+        struct profile_rows *rows = &profiles->rows[i];
+        for (size_t n = 0; n < rows->count; n++)
+            trail_histogram_free(&rows->items[n].times);
+        free(rows->items);
+        free(rows->places);
+        trail_histogram_free(&rows->times);
+        intern_free(&rows->keys);
+    }
+    for (size_t i = 0; profiles->pending.slots && i <= profiles->pending.mask; i++)
+        pending_free(profiles->pending.slots[i].value);
+    idmap_free(&profiles->pending);
+    intern_free(&profiles->frame_keys);
+    intern_free(&profiles->stack_keys);
+    arena_free(&profiles->arena);
+    free(profiles->frames);
+    free(profiles->stacks);
+    free(profiles->by_handle);
+    free(profiles->reasons);
+}

@@ -1,0 +1,89 @@
+/*
+ * Profiles: waits, and what else takes time, added up by stack (§9.4). The pass tells of a goroutine
+ * that leaves a state; what that state counts for is known by then, and the stack since it came in.
+ *
+ * Some of it can be judged only later: whether a goroutine has the wanted name, whether a wait was
+ * inside a wanted region, whether a goroutine ever runs (Go leaves out what was before it first ran,
+ * if it did). Until then it is a pending wait of its goroutine.
+ */
+#ifndef TRAIL_ANALYZE_PROFILE_H
+#define TRAIL_ANALYZE_PROFILE_H
+
+#include <trail/analyze.h>
+
+#include "base/arena.h"
+#include "base/idmap.h"
+#include "base/intern.h"
+
+struct goroutine;
+struct trail_analysis;
+
+/* Frames of one stack, in the arena of the stacks. */
+struct profile_stack {
+    const uint32_t *frames;
+    uint32_t count;
+};
+
+struct profile_rows {
+    uint32_t *places; /* + 1, by number of the stack; 0: none. OFFCPU has `keys` instead */
+    size_t place_count, place_capacity;
+    struct intern keys; /* of stack, waker, reason; the number is the place of the row, + 1 */
+    trail_profile_sample *items;
+    size_t count, capacity;
+    uint64_t sum_count;
+    int64_t sum_ns;
+    trail_histogram times;
+};
+
+/* Set `options` and leave the rest zero. */
+struct profiles {
+    const trail_profile_options *options;
+    struct intern frame_keys, stack_keys;
+    struct arena arena; /* the frames of stacks */
+    trail_profile_frame *frames;
+    size_t frame_count, frame_capacity;
+    struct profile_stack *stacks; /* by number; 0 is the empty one */
+    size_t stack_count, stack_capacity;
+    uint32_t *by_handle; /* numbers + 1 of handles of the epoch; 0: not looked up */
+    size_t handles, handle_capacity;
+    uint64_t epoch;
+    uint8_t *reasons; /* by name: the types that a wait for that counts for, and REASON_KNOWN */
+    size_t reason_count, reason_capacity;
+    struct profile_rows rows[TRAIL_PROFILES];
+    struct idmap pending;         /* goroutine -> struct profile_pending */
+    uint64_t goroutines, regions; /* those that were wanted, so far */
+};
+
+/* All return false when memory is out. */
+
+/* The goroutine is in another state since this event; `event` is its last. */
+bool profile_enters(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event);
+
+/* It leaves the state that it is in. */
+bool profile_leaves(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event);
+
+/* The same for the first state that the trace tells of; it was in that since `since`. */
+bool profile_begins(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event,
+                    int64_t since);
+
+/* A sample of the CPU. */
+bool profile_cpu(struct trail_analysis *analysis, const trail_event *event);
+
+/* A region is over. */
+bool profile_region(struct trail_analysis *analysis, struct goroutine *g,
+                    const trail_region *region, int64_t now);
+
+/* The goroutine is over, or the trace is (`end_ns` is 0). */
+bool profile_goroutine_ends(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
+                            int64_t end_ns);
+
+void profiles_finish(struct profiles *profiles);
+void profiles_free(struct profiles *profiles);
+
+/* Whether regions matter. */
+static inline bool profile_by_region(const trail_profile_options *options)
+{
+    return options->region || options->task_count > 0;
+}
+
+#endif

@@ -1,0 +1,239 @@
+#include "analyze/tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+struct task {
+    trail_task row;      /* without its lists */
+    uint64_t family;     /* when its parent was set: the order of children */
+    int64_t *goroutines; /* with repetitions, until there are too many */
+    size_t goroutine_count, goroutine_capacity;
+    trail_log *logs;
+    size_t log_capacity;
+};
+
+static struct task *task_get(struct tasks *tasks, uint64_t id)
+{
+    struct task *task = idmap_find(&tasks->by_id, id);
+    if (task)
+        return task;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(tasks->items, tasks->capacity, tasks->count + 1))
+        return NULL;
+    task = calloc(1, sizeof *task);
+    if (!task)
+        return NULL;
+    task->row.id = id;
+    task->row.start_goroutine = TRAIL_NONE;
+    tasks->items[tasks->count++] = task;
+    return idmap_put(&tasks->by_id, id, task) ? task : NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Each goroutine once. */
+static void unite(struct task *task)
+{
+    size_t kept = 0;
+    if (task->goroutine_count == 0)
+        return;
+    qsort(task->goroutines, task->goroutine_count, sizeof *task->goroutines, by_number);
+    for (size_t i = 0; i < task->goroutine_count; i++)
+        if (kept == 0 || task->goroutines[kept - 1] != task->goroutines[i])
+            task->goroutines[kept++] = task->goroutines[i];
+    task->goroutine_count = kept;
+}
+
+static bool take_part(struct task *task, int64_t goroutine)
+{
+    if (goroutine < 0)
+        return true;
+    if (task->goroutine_count > 0 && task->goroutines[task->goroutine_count - 1] == goroutine)
+        return true;
+    if (task->goroutine_count == task->goroutine_capacity) {
+        unite(task);
+        if (!GROW(task->goroutines, task->goroutine_capacity, task->goroutine_count * 2 + 2))
+            return false;
+    }
+    task->goroutines[task->goroutine_count++] = goroutine;
+    return true;
+}
+
+static bool set_parent(struct tasks *tasks, struct task *task, uint64_t parent)
+{
+    if (parent == TRAIL_NO_TASK || task->row.has_parent)
+        return true;
+    task->row.has_parent = true;
+    task->row.parent = parent;
+    task->family = ++tasks->families;
+    return task_get(tasks, parent) != NULL;
+}
+
+static bool take_log(struct trail_analysis *analysis, struct task *task, const trail_event *event)
+{
+    if (!analysis->counting)
+        return true;
+    size_t at = (size_t)task->row.log_count++;
+    if (!wants(analysis, TRAIL_ANALYZE_LOGS))
+        return true;
+    trail_string text = trail_reader_string(analysis->reader, event->log.message);
+    char *copy = arena_copy(&analysis->rows_arena, text.data, text.size);
+    if (!copy || !GROW(task->logs, task->log_capacity, at + 1)) {
+        task->row.log_count--;
+        return false;
+    }
+    task->logs[at] = (trail_log){
+        .time_ns = event->time_ns,
+        .goroutine = event->goroutine,
+        .category = names_of(&analysis->names, event->log.category),
+        .message = {copy, text.size},
+    };
+    return true;
+}
+
+bool tasks_event(struct trail_analysis *analysis, const trail_event *event)
+{
+    struct tasks *tasks = &analysis->tasks;
+    bool log = event->kind == TRAIL_LOG;
+    struct task *task = task_get(tasks, log ? event->log.task : event->task.id);
+    if (!task || !take_part(task, event->goroutine))
+        return false;
+    if (log)
+        return take_log(analysis, task, event);
+    task->row.name = names_of(&analysis->names, event->task.type);
+    if (event->kind == TRAIL_TASK_BEGIN) {
+        task->row.has_start = true;
+        task->row.start_ns = event->time_ns;
+        task->row.start_goroutine = event->goroutine;
+    } else {
+        task->row.has_end = true;
+        task->row.end_ns = event->time_ns;
+    }
+    return set_parent(tasks, task, event->task.parent);
+}
+
+bool tasks_region(struct trail_analysis *analysis, uint64_t id, int64_t goroutine)
+{
+    struct task *task = task_get(&analysis->tasks, id);
+    if (!task)
+        return false;
+    task->row.regions += analysis->counting;
+    return take_part(task, goroutine);
+}
+
+static void task_free(struct task *task)
+{
+    free(task->goroutines);
+    free(task->logs);
+    free(task);
+}
+
+void tasks_count_from(struct tasks *tasks)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < tasks->count; i++) {
+        struct task *task = tasks->items[i];
+        if (task->row.has_end) {
+            (void)idmap_remove(&tasks->by_id, task->row.id);
+            task_free(task);
+        } else {
+            tasks->items[kept++] = task;
+        }
+    }
+    tasks->count = kept;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+    return x->row.id < y->row.id ? -1 : x->row.id > y->row.id;
+}
+
+static size_t index_of(const struct tasks *tasks, uint64_t id)
+{
+    size_t low = 0, high = tasks->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tasks->items[middle]->row.id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < tasks->count && tasks->items[low]->row.id == id ? low : SIZE_MAX;
+}
+
+/* A child and when it became one. */
+struct kinship {
+    size_t parent;
+    uint64_t family;
+    uint32_t child;
+};
+
+static int by_parent(const void *a, const void *b)
+{
+    const struct kinship *x = a, *y = b;
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    return x->family < y->family ? -1 : x->family > y->family;
+}
+
+static bool find_children(struct tasks *tasks)
+{
+    struct kinship *kin = calloc(tasks->count + 1, sizeof *kin);
+    tasks->children = calloc(tasks->count + 1, sizeof *tasks->children);
+    size_t count = 0;
+    for (size_t i = 0; kin && i < tasks->count; i++) {
+        const struct task *task = tasks->items[i];
+        size_t parent = task->row.has_parent ? index_of(tasks, task->row.parent) : SIZE_MAX;
+        if (parent != SIZE_MAX)
+            kin[count++] = (struct kinship){parent, task->family, (uint32_t)i};
+    }
+    if (!kin || !tasks->children) {
+        free(kin);
+        return false;
+    }
+    qsort(kin, count, sizeof *kin, by_parent);
+    for (size_t i = 0; i < count; i++) {
+        trail_task *parent = &tasks->rows[kin[i].parent];
+        tasks->children[i] = kin[i].child;
+        if (parent->child_count++ == 0)
+            parent->children = tasks->children + i;
+    }
+    free(kin);
+    return true;
+}
+
+bool tasks_finish(struct tasks *tasks)
+{
+    tasks->rows = calloc(tasks->count + 1, sizeof *tasks->rows);
+    if (!tasks->rows)
+        return false;
+    if (tasks->count > 0)
+        qsort(tasks->items, tasks->count, sizeof(struct task *), by_id);
+    for (size_t i = 0; i < tasks->count; i++) {
+        struct task *task = tasks->items[i];
+        unite(task);
+        tasks->rows[i] = task->row;
+        tasks->rows[i].logs = task->logs;
+        tasks->rows[i].goroutines = task->goroutines;
+        tasks->rows[i].goroutine_count = task->goroutine_count;
+    }
+    return find_children(tasks);
+}
+
+void tasks_free(struct tasks *tasks)
+{
+    for (size_t i = 0; i < tasks->count; i++)
+        task_free(tasks->items[i]);
+    free(tasks->items);
+    free(tasks->rows);
+    free(tasks->children);
+    idmap_free(&tasks->by_id);
+}

@@ -1,0 +1,304 @@
+#include "analyze/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/goroutines.h"
+#include "base/grow.h"
+
+/* A goroutine that runs or is in a system call. */
+struct placed {
+    int64_t since_ns;
+    int64_t thread, proc; /* TRAIL_NONE: not known yet, or none */
+    int64_t taken_ns;     /* when its P was taken, if `taken` */
+    uint8_t state;        /* trail_go_state */
+    bool found;           /* it was going when the trace began */
+    bool is_placed;       /* thread and proc are known */
+    bool taken;
+};
+
+void threads_init(struct threads *threads, int64_t origin_ns)
+{
+    threads->slab.object_size = sizeof(struct placed);
+    threads->sync_ns = origin_ns;
+    threads->counted_from_ns = INT64_MIN;
+}
+
+/* The place of `id` in rows of `*count`, which grow by one if it is new: *fresh. */
+static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *place, bool *fresh)
+{
+    uintptr_t found = (uintptr_t)idmap_find(places, (uint64_t)id);
+    *fresh = found == 0;
+    *place = found ? found - 1 : *count;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the map holds numbers. */
+    return found || idmap_put(places, (uint64_t)id, (void *)(uintptr_t)(++*count));
+}
+
+/* NULL when memory is out. */
+static trail_thread *thread_get(struct threads *threads, int64_t id, int64_t now)
+{
+    struct thread_rows *rows = &threads->thread_rows;
+    size_t place;
+    bool fresh;
+    if (!GROW(rows->items, rows->capacity, rows->count + 1) ||
+        !place_of(&threads->thread_places, id, &rows->count, &place, &fresh))
+        return NULL;
+    if (fresh)
+        rows->items[place] = (trail_thread){.id = id, .first_ns = now, .last_ns = now};
+    return &rows->items[place];
+}
+
+/* The place of a P. False when memory is out. */
+static bool proc_get(struct threads *threads, int64_t id, size_t *place)
+{
+    struct proc_rows *rows = &threads->proc_rows;
+    bool fresh;
+    if (!GROW(rows->items, rows->capacity, rows->count + 1) ||
+        !GROW(threads->procs, threads->proc_capacity, rows->count + 1) ||
+        !place_of(&threads->proc_places, id, &rows->count, place, &fresh))
+        return false;
+    if (fresh) {
+        rows->items[*place] = (trail_proc){.id = id};
+        threads->procs[*place] = (struct proc_state){.state = TRAIL_PROC_UNDETERMINED};
+    }
+    return true;
+}
+
+/* From `since` or where counting began. */
+static int64_t counted(const struct threads *threads, int64_t since, int64_t now)
+{
+    since = since > threads->counted_from_ns ? since : threads->counted_from_ns;
+    return since < now ? ns_between(since, now) : 0;
+}
+
+/* MARK: Goroutines */
+
+/* What the goroutine did since `g->since_ns` counts for its thread and its P. */
+static bool credit(struct threads *threads, const struct placed *g, int64_t now)
+{
+    bool runs = g->state == TRAIL_GO_RUNNING;
+    size_t place;
+    if (g->thread >= 0) {
+        trail_thread *thread = thread_get(threads, g->thread, now);
+        if (!thread)
+            return false;
+        ns_add(runs ? &thread->running_ns : &thread->syscall_ns,
+               counted(threads, g->since_ns, now));
+        if (g->found && g->since_ns < thread->first_ns)
+            thread->first_ns =
+                g->since_ns > threads->counted_from_ns ? g->since_ns : threads->counted_from_ns;
+    }
+    if (g->proc < 0)
+        return true;
+    if (!proc_get(threads, g->proc, &place))
+        return false;
+    trail_proc *proc = &threads->proc_rows.items[place];
+    ns_add(runs ? &proc->running_ns : &proc->syscall_ns,
+           counted(threads, g->since_ns, g->taken ? g->taken_ns : now));
+    if (threads->procs[place].syscalling == g)
+        threads->procs[place].syscalling = NULL;
+    return true;
+}
+
+/* The goroutine goes on this thread and P from now on. */
+static bool count_begin(struct threads *threads, struct placed *g, const trail_event *event)
+{
+    bool runs = g->state == TRAIL_GO_RUNNING;
+    bool back = runs && event->transition.from == TRAIL_GO_SYSCALL;
+    size_t place;
+    if (g->thread >= 0 && !g->found && !back) {
+        trail_thread *thread = thread_get(threads, g->thread, event->time_ns);
+        if (!thread)
+            return false;
+        thread->runs += runs;
+        thread->syscalls += !runs;
+    }
+    if (g->proc < 0)
+        return true;
+    if (!proc_get(threads, g->proc, &place))
+        return false;
+    if (!g->found && !back) {
+        threads->proc_rows.items[place].runs += runs;
+        threads->proc_rows.items[place].syscalls += !runs;
+    }
+    if (!runs)
+        threads->procs[place].syscalling = g;
+    return true;
+}
+
+static bool go_transition(struct threads *threads, const trail_event *event)
+{
+    unsigned from = event->transition.from, to = event->transition.to;
+    struct placed *g = idmap_find(&threads->going, (uint64_t)event->transition.id);
+    if (from == to)
+        return true;
+    if (g) {
+        threads->unplaced -= !g->is_placed;
+        if (!credit(threads, g, event->time_ns))
+            return false;
+    }
+    if (to != TRAIL_GO_RUNNING && to != TRAIL_GO_SYSCALL) {
+        if (g) {
+            (void)idmap_remove(&threads->going, (uint64_t)event->transition.id);
+            slab_put(&threads->slab, g);
+        }
+        return true;
+    }
+    if (!g) {
+        g = slab_get(&threads->slab);
+        if (!g || !idmap_put(&threads->going, (uint64_t)event->transition.id, g))
+            return false;
+    }
+    bool found = from == TRAIL_GO_UNDETERMINED;
+    *g = (struct placed){
+        .since_ns = found ? threads->sync_ns : event->time_ns,
+        .thread = found ? TRAIL_NONE : event->thread,
+        .proc = found ? TRAIL_NONE : event->proc,
+        .state = (uint8_t)to,
+        .found = found,
+        .is_placed = !found,
+    };
+    threads->unplaced += found;
+    return count_begin(threads, g, event);
+}
+
+/* An event of a goroutine that was found going tells where. */
+static void place_found(struct threads *threads, const trail_event *event)
+{
+    struct placed *g = idmap_find(&threads->going, (uint64_t)event->goroutine);
+    if (!g || g->is_placed)
+        return;
+    g->is_placed = true;
+    g->thread = event->thread;
+    g->proc = event->proc;
+    threads->unplaced--;
+}
+
+/* MARK: Ps */
+
+static void proc_credit(struct threads *threads, size_t place, int64_t now)
+{
+    trail_proc *row = &threads->proc_rows.items[place];
+    const struct proc_state *proc = &threads->procs[place];
+    /* Until the end other_ns is all the time in use. */
+    if (proc->state == TRAIL_PROC_RUNNING)
+        ns_add(&row->other_ns, counted(threads, proc->since_ns, now));
+    else if (proc->state == TRAIL_PROC_IDLE)
+        ns_add(&row->idle_ns, counted(threads, proc->since_ns, now));
+}
+
+static bool proc_transition(struct threads *threads, const trail_event *event)
+{
+    unsigned from = event->transition.from, to = event->transition.to;
+    size_t place;
+    if (from == to)
+        return true;
+    if (!proc_get(threads, event->transition.id, &place))
+        return false;
+    struct proc_state *proc = &threads->procs[place];
+    trail_proc *row = &threads->proc_rows.items[place];
+    proc_credit(threads, place, event->time_ns);
+    if (proc->syscalling && to == TRAIL_PROC_IDLE) {
+        proc->syscalling->taken = true;
+        proc->syscalling->taken_ns = event->time_ns;
+        proc->syscalling = NULL;
+        row->taken++;
+    }
+    proc->since_ns = from == TRAIL_PROC_UNDETERMINED ? threads->sync_ns : event->time_ns;
+    proc->state = (uint8_t)to;
+    if (from != TRAIL_PROC_IDLE || to != TRAIL_PROC_RUNNING)
+        return true;
+    row->starts++;
+    trail_thread *thread =
+        event->thread >= 0 ? thread_get(threads, event->thread, event->time_ns) : NULL;
+    if (thread)
+        thread->procs++;
+    return thread || event->thread < 0;
+}
+
+bool threads_event(struct threads *threads, const trail_event *event)
+{
+    if (event->thread >= 0) {
+        trail_thread *thread = thread_get(threads, event->thread, event->time_ns);
+        if (!thread)
+            return false;
+        thread->events++;
+        thread->last_ns = event->time_ns;
+    }
+    if (threads->unplaced > 0 && event->goroutine >= 0)
+        place_found(threads, event);
+    if (event->kind == TRAIL_SYNC)
+        threads->sync_ns = event->time_ns;
+    if (event->kind != TRAIL_STATE_TRANSITION)
+        return true;
+    if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE)
+        return go_transition(threads, event);
+    return event->transition.resource != TRAIL_RESOURCE_PROC || proc_transition(threads, event);
+}
+
+/* MARK: The window, the end */
+
+void threads_count_from(struct threads *threads, int64_t ns)
+{
+    threads->counted_from_ns = ns;
+    for (size_t i = 0; i < threads->thread_rows.count; i++) {
+        trail_thread *row = &threads->thread_rows.items[i];
+        *row = (trail_thread){.id = row->id, .first_ns = ns, .last_ns = ns};
+    }
+    for (size_t i = 0; i < threads->proc_rows.count; i++) {
+        trail_proc *row = &threads->proc_rows.items[i];
+        *row = (trail_proc){.id = row->id};
+    }
+}
+
+static int threads_by_id(const void *a, const void *b)
+{
+    const trail_thread *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int procs_by_id(const void *a, const void *b)
+{
+    const trail_proc *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void threads_finish(struct threads *threads, bool counted_any, int64_t now)
+{
+    struct thread_rows *rows = &threads->thread_rows;
+    struct proc_rows *procs = &threads->proc_rows;
+    if (!counted_any)
+        rows->count = procs->count = 0;
+    for (size_t i = 0; counted_any && threads->going.slots && i <= threads->going.mask; i++)
+        if (threads->going.slots[i].value)
+            (void)credit(threads, threads->going.slots[i].value, now);
+    for (size_t i = 0; i < rows->count; i++) {
+        trail_thread *row = &rows->items[i];
+        row->idle_ns = ns_between(row->first_ns, now);
+        ns_add(&row->idle_ns, -row->running_ns);
+        ns_add(&row->idle_ns, -row->syscall_ns);
+        row->idle_ns = row->idle_ns > 0 ? row->idle_ns : 0;
+    }
+    for (size_t i = 0; i < procs->count; i++) {
+        trail_proc *row = &procs->items[i];
+        proc_credit(threads, i, now);
+        ns_add(&row->other_ns, -row->running_ns);
+        ns_add(&row->other_ns, -row->syscall_ns);
+        row->other_ns = row->other_ns > 0 ? row->other_ns : 0;
+    }
+    if (rows->count > 0)
+        qsort(rows->items, rows->count, sizeof *rows->items, threads_by_id);
+    if (procs->count > 0)
+        qsort(procs->items, procs->count, sizeof *procs->items, procs_by_id);
+}
+
+void threads_free(struct threads *threads)
+{
+    free(threads->thread_rows.items);
+    free(threads->proc_rows.items);
+    free(threads->procs);
+    idmap_free(&threads->thread_places);
+    idmap_free(&threads->proc_places);
+    idmap_free(&threads->going);
+    slab_free(&threads->slab);
+}

@@ -1,0 +1,61 @@
+/*
+ * Threads and Ps: how long goroutines ran on each, and were in system calls there. A goroutine is
+ * placed where the event that sets it going happens; one that the trace finds going is placed by the
+ * first event that it does itself.
+ *
+ * Memory follows the goroutines that are going, and the rows.
+ */
+#ifndef TRAIL_ANALYZE_THREADS_H
+#define TRAIL_ANALYZE_THREADS_H
+
+#include <trail/analyze.h>
+
+#include "base/idmap.h"
+#include "base/slab.h"
+
+struct placed;
+
+struct thread_rows {
+    trail_thread *items;
+    size_t count, capacity;
+};
+
+struct proc_rows {
+    trail_proc *items;
+    size_t count, capacity;
+};
+
+/* What is known of a P beside its row: at the same place. */
+struct proc_state {
+    int64_t since_ns;
+    struct placed *syscalling; /* who is in a system call on it */
+    uint8_t state;             /* trail_proc_state */
+};
+
+/* Initialise with threads_init. */
+struct threads {
+    struct thread_rows thread_rows;
+    struct proc_rows proc_rows;
+    struct proc_state *procs;
+    size_t proc_capacity;
+    struct idmap thread_places, proc_places; /* ID -> place in the rows, + 1 */
+    struct idmap going;                      /* goroutine -> struct placed */
+    size_t unplaced;                         /* of those, found and not placed yet */
+    struct slab slab;
+    int64_t sync_ns;
+    int64_t counted_from_ns;
+};
+
+void threads_init(struct threads *threads, int64_t origin_ns);
+
+/* Any event. False when memory is out. */
+bool threads_event(struct threads *threads, const trail_event *event);
+
+/* The window begins: what was counted is forgotten. */
+void threads_count_from(struct threads *threads, int64_t ns);
+
+/* Counts what is still going, and sorts the rows. If nothing was counted there are none. */
+void threads_finish(struct threads *threads, bool counted, int64_t now);
+void threads_free(struct threads *threads);
+
+#endif

@@ -1,0 +1,417 @@
+#include "analyze/utilisation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* Why a goroutine's running takes a P from the program; bits, never none. */
+enum util_mark { MARK_ASSIST = 1, MARK_BACKGROUND = 2 };
+
+static unsigned marks_of(const struct utilisation *u, int64_t g)
+{
+    return (unsigned)(uintptr_t)idmap_find(&u->marks, (uint64_t)g);
+}
+
+static bool set_marks(struct utilisation *u, int64_t g, unsigned marks)
+{
+    if (marks == 0) {
+        (void)idmap_remove(&u->marks, (uint64_t)g);
+        return true;
+    }
+    return idmap_put(&u->marks, (uint64_t)g, (void *)(uintptr_t)marks);
+}
+
+static bool executes(unsigned state)
+{
+    return state == TRAIL_GO_RUNNING || state == TRAIL_GO_SYSCALL;
+}
+
+/* MARK: Series */
+
+static bool add_point(struct util_series *series, int64_t time_ns, double util)
+{
+    if (series->count > 0) {
+        struct util_point *last = &series->points[series->count - 1];
+        if (last->util == util)
+            return true;
+        if (last->time_ns == time_ns) {
+            if (util < last->util)
+                last->util = util;
+            return true;
+        }
+    }
+    if (!GROW(series->points, series->capacity, series->count + 1))
+        return false;
+    series->points[series->count++] = (struct util_point){time_ns, util};
+    return true;
+}
+
+static bool new_series(struct utilisation *u, int64_t time_ns)
+{
+    if (!GROW(u->series, u->series_capacity, u->series_count + 1))
+        return false;
+    u->series[u->series_count] = (struct util_series){0};
+    return add_point(&u->series[u->series_count++], time_ns, 1);
+}
+
+/* A P more than any machine has would only be a way to use up memory. */
+#define MOST_PROCS 65536
+
+static bool set_procs(struct utilisation *u, uint64_t wanted, int64_t time_ns)
+{
+    size_t count = wanted < MOST_PROCS ? (size_t)wanted : MOST_PROCS;
+    bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
+    for (size_t i = count; per_proc && i < u->proc_count; i++)
+        if (!add_point(&u->series[u->procs[i].series], time_ns, 0))
+            return false;
+    if (!GROW(u->procs, u->proc_capacity, count))
+        return false;
+    for (size_t i = u->proc_count; i < count; i++) {
+        u->procs[i] = (struct util_proc){0};
+        if (per_proc || u->series_count == 0) {
+            u->procs[i].series = u->series_count;
+            if (!new_series(u, time_ns))
+                return false;
+        }
+    }
+    u->proc_count = count;
+    if (u->history_count > 0 && u->history[u->history_count - 1].count == count)
+        return true;
+    if (!GROW(u->history, u->history_capacity, u->history_count + 1))
+        return false;
+    u->history[u->history_count++] = (struct util_procs){time_ns, count};
+    return true;
+}
+
+static bool add_now(struct utilisation *u, int64_t time_ns)
+{
+    size_t taken = 0;
+    bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
+    for (size_t i = 0; i < u->proc_count; i++) {
+        bool is_taken = u->stw > 0 || u->procs[i].gc > 0;
+        taken += is_taken;
+        if (per_proc && !add_point(&u->series[u->procs[i].series], time_ns, is_taken ? 0.0 : 1.0))
+            return false;
+    }
+    if (per_proc || u->proc_count == 0)
+        return true;
+    return add_point(&u->series[0], time_ns, 1 - (double)taken / (double)u->proc_count);
+}
+
+/* Something was on already before it was told: a P less, from the beginning. */
+static void take_from_the_beginning(struct utilisation *u)
+{
+    struct util_series *series = &u->series[0];
+    size_t at = 0;
+    for (size_t i = 0; i < series->count; i++) {
+        struct util_point *point = &series->points[i];
+        while (at + 1 < u->history_count && u->history[at + 1].time_ns < point->time_ns)
+            at++;
+        point->util -= 1.0 / (double)u->history[at].count;
+        if (point->util < 0)
+            point->util = 0;
+    }
+}
+
+/* MARK: Events */
+
+static void count(struct utilisation *u, int64_t proc, int change)
+{
+    if (proc >= 0 && (uint64_t)proc < u->proc_count)
+        u->procs[proc].gc += change;
+}
+
+static bool is_gc_stw(const trail_reader *reader, const trail_event *event)
+{
+    trail_string name = trail_reader_string(reader, event->range.name);
+    return event->range.range == TRAIL_RANGE_STW && memmem(name.data, name.size, "GC", 2) != NULL;
+}
+
+static bool assist(struct utilisation *u, const trail_event *event, bool begins)
+{
+    int64_t g = event->range.scope_id;
+    unsigned marks = marks_of(u, g);
+    count(u, event->proc, begins ? 1 : -1);
+    return g < 0 || set_marks(u, g, begins ? marks | MARK_ASSIST : marks & ~(unsigned)MARK_ASSIST);
+}
+
+/* Returns whether anything changed: 1, 0, or -1 when memory is out. */
+static int range(struct utilisation *u, const trail_reader *reader, const trail_event *event)
+{
+    bool begins = event->kind != TRAIL_RANGE_END;
+    bool is_assist = (u->flags & TRAIL_MMU_ASSIST) && event->range.range == TRAIL_RANGE_MARK_ASSIST;
+    bool is_sweep = (u->flags & TRAIL_MMU_SWEEP) && event->range.range == TRAIL_RANGE_SWEEP;
+    if (event->kind == TRAIL_RANGE_ACTIVE) {
+        if (u->past_first)
+            return 0;
+        bool back = is_sweep || (is_assist && event->goroutine >= 0);
+        if (back && !(u->flags & TRAIL_MMU_PER_PROC))
+            take_from_the_beginning(u);
+    }
+    if (is_sweep)
+        count(u, event->proc, begins ? 1 : -1);
+    else if (is_assist)
+        return assist(u, event, begins) ? 1 : -1;
+    else if ((u->flags & TRAIL_MMU_STW) && is_gc_stw(reader, event))
+        u->stw += begins ? 1 : -1;
+    else
+        return 0;
+    return 1;
+}
+
+static int transition(struct utilisation *u, const trail_event *event)
+{
+    int64_t g = event->transition.id;
+    unsigned marks = u->marks.count ? marks_of(u, g) : 0;
+    if (marks == 0 || event->transition.resource != TRAIL_RESOURCE_GOROUTINE)
+        return 0;
+    bool before = executes(event->transition.from), after = executes(event->transition.to);
+    if (before == after)
+        return 0;
+    count(u, event->proc, after ? 1 : -1);
+    if (!(u->flags & TRAIL_MMU_CORRECTED))
+        return 1;
+    if (event->transition.to == TRAIL_GO_WAITING || event->transition.to == TRAIL_GO_NOT_EXIST)
+        marks &= ~(unsigned)MARK_BACKGROUND;
+    return set_marks(u, g, marks) ? 1 : -1;
+}
+
+static int label(struct utilisation *u, const trail_reader *reader, const trail_event *event)
+{
+    static const char prefix[] = "GC ", idle[] = "GC (idle)", dedicated[] = "GC (dedicated)";
+    trail_string text = trail_reader_string(reader, event->label.text);
+    if (!(u->flags & TRAIL_MMU_BACKGROUND) || text.size < sizeof prefix - 1 ||
+        memcmp(text.data, prefix, sizeof prefix - 1) != 0)
+        return 0;
+    if (text.size == sizeof idle - 1 && memcmp(text.data, idle, text.size) == 0)
+        return 0;
+    if ((u->flags & TRAIL_MMU_PER_PROC) && text.size == sizeof dedicated - 1 &&
+        memcmp(text.data, dedicated, text.size) == 0)
+        return 0;
+    unsigned marks = marks_of(u, event->goroutine);
+    if (!(u->flags & TRAIL_MMU_CORRECTED) || !(marks & MARK_BACKGROUND))
+        count(u, event->proc, 1);
+    return set_marks(u, event->goroutine, marks | MARK_BACKGROUND) ? 1 : -1;
+}
+
+bool utilisation_event(struct utilisation *u, const trail_reader *reader, const trail_event *event)
+{
+    int changed = 0;
+    if (event->kind == TRAIL_STATE_TRANSITION && u->marks.count == 0)
+        return true;
+    switch (event->kind) {
+    case TRAIL_SYNC:
+        u->past_first = event->sync.n > 1;
+        return true;
+    case TRAIL_METRIC:
+        if (event->metric.metric != TRAIL_METRIC_GOMAXPROCS)
+            return true;
+        if (!set_procs(u, event->metric.value, event->time_ns))
+            return false;
+        changed = 1;
+        break;
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        changed = u->proc_count ? range(u, reader, event) : 0;
+        break;
+    case TRAIL_STATE_TRANSITION:
+        changed = u->proc_count ? transition(u, event) : 0;
+        break;
+    case TRAIL_LABEL:
+        changed = u->proc_count ? label(u, reader, event) : 0;
+        break;
+    default:
+        return true;
+    }
+    return changed >= 0 && (changed == 0 || add_now(u, event->time_ns));
+}
+
+/* MARK: Window and end */
+
+bool utilisation_count_from(struct utilisation *u, int64_t ns)
+{
+    bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
+    size_t needed = per_proc ? u->proc_count : u->proc_count > 0;
+    for (size_t i = 0; i < u->series_count; i++)
+        u->series[i].count = 0;
+    for (size_t i = 0; i < needed; i++) {
+        struct util_series ours = u->series[u->procs[i].series];
+        u->series[u->procs[i].series] = u->series[i];
+        u->series[i] = ours;
+        u->procs[i].series = i;
+    }
+    for (size_t i = needed; i < u->series_count; i++)
+        free(u->series[i].points);
+    u->series_count = needed;
+    if (u->history_count > 1) {
+        u->history[0] = u->history[u->history_count - 1];
+        u->history_count = 1;
+    }
+    return add_now(u, ns);
+}
+
+/* Go ends a series with a share of 0; one that is there already ends it where it came. */
+static bool end_series(struct utilisation *u, struct util_series *series, int64_t ns)
+{
+    if (!(u->flags & TRAIL_MMU_CORRECTED))
+        return add_point(series, ns, 0);
+    if (!GROW(series->points, series->capacity, series->count + 1))
+        return false;
+    series->points[series->count++] = (struct util_point){ns, 0};
+    return true;
+}
+
+bool utilisation_finish(struct utilisation *u, int64_t ns)
+{
+    bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
+    for (size_t i = 0; i < (per_proc ? u->proc_count : u->proc_count > 0); i++)
+        if (!end_series(u, &u->series[u->procs[i].series], ns))
+            return false;
+    return true;
+}
+
+void utilisation_free(struct utilisation *u)
+{
+    for (size_t i = 0; i < u->series_count; i++)
+        free(u->series[i].points);
+    free(u->series);
+    free(u->procs);
+    free(u->history);
+    idmap_free(&u->marks);
+}
+
+/* MARK: Windows */
+
+/*
+ * A window that slides over a series. Its share is linear between the moments at which one of its
+ * edges meets a point, so that these moments are all that must be looked at.
+ */
+struct slide {
+    const struct util_point *points;
+    size_t count;
+    size_t left, right; /* the points at or before the edges */
+    int64_t at, window; /* the left edge, the length */
+    int64_t end;        /* of `at` */
+    double inside;      /* integral of the share over the window */
+};
+
+static bool slide_begin(struct slide *slide, const struct util_series *series, int64_t window_ns)
+{
+    if (series->count == 0)
+        return false;
+    int64_t begin = series->points[0].time_ns, length;
+    if (__builtin_sub_overflow(series->points[series->count - 1].time_ns, begin, &length))
+        return false;
+    *slide = (struct slide){.points = series->points, .count = series->count, .at = begin};
+    slide->window = window_ns < length ? window_ns : length;
+    slide->end = begin + (length - slide->window);
+    if (slide->window <= 0)
+        return false;
+    int64_t edge = begin + slide->window;
+    for (;;) {
+        const struct util_point *point = &slide->points[slide->right];
+        bool last = slide->right + 1 == slide->count || point[1].time_ns > edge;
+        slide->inside += point->util * (double)((last ? edge : point[1].time_ns) - point->time_ns);
+        if (last)
+            return true;
+        slide->right++;
+    }
+}
+
+static double slide_share(const struct slide *slide)
+{
+    double share = slide->inside / (double)slide->window;
+    return share < 0 ? 0 : share;
+}
+
+/* To the next moment that matters. False at the end. */
+static bool slide_on(struct slide *slide)
+{
+    if (slide->at >= slide->end)
+        return false;
+    int64_t step = slide->end - slide->at;
+    int64_t to_left = slide->points[slide->left + 1].time_ns - slide->at;
+    if (to_left < step)
+        step = to_left;
+    if (slide->right + 1 < slide->count) {
+        int64_t to_right = slide->points[slide->right + 1].time_ns - slide->at - slide->window;
+        if (to_right < step)
+            step = to_right;
+    }
+    slide->inside +=
+        (slide->points[slide->right].util - slide->points[slide->left].util) * (double)step;
+    slide->at += step;
+    while (slide->left + 2 < slide->count && slide->points[slide->left + 1].time_ns <= slide->at)
+        slide->left++;
+    while (slide->right + 1 < slide->count &&
+           slide->points[slide->right + 1].time_ns <= slide->at + slide->window)
+        slide->right++;
+    return true;
+}
+
+double utilisation_least(const struct utilisation *u, int64_t window_ns)
+{
+    double least = 1;
+    struct slide slide;
+    if (window_ns <= 0)
+        return 0;
+    for (size_t i = 0; i < u->series_count; i++) {
+        if (!slide_begin(&slide, &u->series[i], window_ns))
+            continue;
+        do {
+            double share = slide_share(&slide);
+            least = share < least ? share : least;
+        } while (slide_on(&slide));
+    }
+    return least;
+}
+
+/* Takes a window into the list if it is worse than those it overlaps, or than the last. */
+static size_t take_window(trail_mmu_window *worst, size_t count, size_t most,
+                          trail_mmu_window window, int64_t length)
+{
+    size_t at = count, i;
+    for (i = 0; i < count; i++) {
+        bool overlaps = window.begin_ns < worst[i].begin_ns + length &&
+                        worst[i].begin_ns < window.begin_ns + length;
+        if (!overlaps)
+            continue;
+        if (worst[i].mutator <= window.mutator)
+            return count;
+        memmove(&worst[i], &worst[i + 1], (count - i - 1) * sizeof *worst);
+        count--;
+        i--;
+    }
+    for (at = count; at > 0 && worst[at - 1].mutator > window.mutator;)
+        at--;
+    if (at == most)
+        return count;
+    size_t kept = count < most ? count : most - 1;
+    memmove(&worst[at + 1], &worst[at], (kept - at) * sizeof *worst);
+    worst[at] = window;
+    return kept + 1;
+}
+
+size_t utilisation_worst(const struct utilisation *u, int64_t window_ns, trail_mmu_window *worst,
+                         size_t most)
+{
+    size_t count = 0;
+    struct slide slide;
+    if (window_ns <= 0 || most == 0)
+        return 0;
+    for (size_t i = 0; i < u->series_count; i++) {
+        if (!slide_begin(&slide, &u->series[i], window_ns))
+            continue;
+        do {
+            double share = slide_share(&slide);
+            if (count == most && share >= worst[count - 1].mutator)
+                continue;
+            trail_mmu_window window = {
+                .begin_ns = slide.at, .end_ns = slide.at + slide.window, .mutator = share};
+            count = take_window(worst, count, most, window, slide.window);
+        } while (slide_on(&slide));
+    }
+    return count;
+}

@@ -1,0 +1,443 @@
+#include "analyze/waits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pass.h"
+#include "base/grow.h"
+
+/* Go takes a P from a goroutine after 10 ms; who has it for longer than this while others wait... */
+#define HELD_LEAST_NS 20000000
+
+/* Who runs for less than this between two waits at one place, and wakes nobody, was woken in vain. */
+#define FUTILE_MOST_NS 10000
+
+/* MARK: Groups */
+
+static struct wait_group *group_make(struct waits *waits, trail_name name)
+{
+    size_t known = waits->by_name_count, wanted = (size_t)name + 1;
+    if (name >= known) {
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        if (!GROW(waits->by_name, waits->by_name_capacity, wanted))
+            return NULL;
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        memset(&waits->by_name[known], 0, (wanted - known) * sizeof *waits->by_name);
+        waits->by_name_count = wanted;
+    }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(waits->items, waits->capacity, waits->count + 1))
+        return NULL;
+    struct wait_group *group = calloc(1, sizeof *group);
+    if (!group)
+        return NULL;
+    group->row.name = name;
+    waits->by_name[name] = waits->items[waits->count++] = group;
+    return group;
+}
+
+static inline struct wait_group *group_get(struct waits *waits, trail_name name)
+{
+    if (__builtin_expect(name < waits->by_name_count && waits->by_name[name], 1))
+        return waits->by_name[name];
+    return group_make(waits, name);
+}
+
+static trail_wait *wait_get(struct wait_group *group, trail_name reason)
+{
+    for (size_t i = 0; i < group->row.wait_count; i++)
+        if (group->waits[i].reason == reason)
+            return &group->waits[i];
+    if (!GROW(group->waits, group->wait_capacity, group->row.wait_count + 1))
+        return NULL;
+    trail_wait *wait = &group->waits[group->row.wait_count++];
+    *wait = (trail_wait){.reason = reason};
+    group->row.waits = group->waits;
+    return wait;
+}
+
+/* MARK: Places */
+
+static bool starts_with(trail_string text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+static bool has(trail_string text, const char *part)
+{
+    return memmem(text.data, text.size, part, strlen(part)) != NULL;
+}
+
+/* A frame below which the program is: of the runtime, or of what is waited for itself. */
+static bool is_inner(trail_string function)
+{
+    static const char *const prefixes[] = {"runtime.",    "sync.", "internal/", "pthread_",
+                                           "__pthread_",  "std::", "__gthread", "__gnu_cxx::",
+                                           "___pthread_", "sem_",  "mtx_",      "cnd_"};
+    if (function.size == 0)
+        return true;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (starts_with(function, prefixes[i]))
+            return true;
+    return false;
+}
+
+/* Whether this inner frame waits for something that is not a lock that a program takes. */
+static bool tells_other(trail_string function)
+{
+    return has(function, "WaitGroup") || has(function, "join") || starts_with(function, "sem_") ||
+           has(function, "barrier") || has(function, "Once");
+}
+
+/* The lock that a condition takes again is part of the wait for the condition. */
+static bool tells_condition(trail_string function)
+{
+    return has(function, "(*Cond)") || has(function, "pthread_cond") ||
+           has(function, "condition_variable") || starts_with(function, "cnd_");
+}
+
+/* The place of a stack, and what is waited for there. 0: a stack without frames of a program. */
+static trail_name place_name(struct trail_analysis *analysis, trail_stack_handle stack,
+                             enum place_kind *kind)
+{
+    size_t count;
+    char text[512];
+    const trail_frame *frame = trail_reader_stack(analysis->reader, stack, &count);
+    for (; count > 0; count--, frame++) {
+        trail_string function = trail_reader_string(analysis->reader, frame->function);
+        trail_string file = trail_reader_string(analysis->reader, frame->file);
+        if (is_inner(function)) {
+            if (*kind == PLACE_LOCK && (tells_other(function) || tells_condition(function)))
+                *kind = PLACE_OTHER;
+            continue;
+        }
+        const char *base = file.size ? memrchr(file.data, '/', file.size) : NULL;
+        size_t skip = base ? (size_t)(base + 1 - file.data) : 0;
+        int size = snprintf(text, sizeof text, "%.*s (%.*s:%" PRIu64 ")",
+                            (int)(function.size < 300 ? function.size : 300), function.data,
+                            (int)(file.size - skip < 150 ? file.size - skip : 150),
+                            file.size ? file.data + skip : "", frame->line);
+        if (file.size == 0)
+            size = snprintf(text, sizeof text, "%.*s",
+                            (int)(function.size < 300 ? function.size : 300), function.data);
+        return names_put(&analysis->names, text, size > 0 ? (size_t)size : 0);
+    }
+    return 0;
+}
+
+static struct place *place_make(struct waits *waits, trail_name name, enum place_kind kind)
+{
+    uint64_t key = (uint64_t)name << 2 | kind;
+    struct place *place = idmap_find(&waits->places, key);
+    if (place)
+        return place;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(waits->all, waits->place_capacity, waits->place_count + 1))
+        return NULL;
+    place = calloc(1, sizeof *place);
+    if (!place)
+        return NULL;
+    place->name = name;
+    place->kind = kind;
+    waits->all[waits->place_count++] = place;
+    return idmap_put(&waits->places, key, place) ? place : NULL;
+}
+
+/* Handles of stacks are of an epoch. */
+static void check_epoch(struct trail_analysis *analysis)
+{
+    uint64_t epoch = trail_reader_epoch(analysis->reader);
+    if (analysis->waits->epoch == epoch)
+        return;
+    analysis->waits->epoch = epoch;
+    idmap_clear(&analysis->waits->by_stack);
+    idmap_clear(&analysis->waits->wakers);
+}
+
+/* NULL when memory is out. */
+static struct place *place_of(struct trail_analysis *analysis, trail_stack_handle stack,
+                              trail_name reason)
+{
+    struct waits *waits = analysis->waits;
+    uint64_t key = (uint64_t)stack << 1 | (reason == waits->condition);
+    check_epoch(analysis);
+    struct place *place = idmap_find(&waits->by_stack, key);
+    if (place)
+        return place;
+    enum place_kind kind = reason == waits->condition ? PLACE_CONDITION : PLACE_LOCK;
+    trail_name name = place_name(analysis, stack, &kind);
+    place = place_make(waits, name, kind);
+    return place && idmap_put(&waits->by_stack, key, place) ? place : NULL;
+}
+
+static void note_waker(struct trail_analysis *analysis, struct place *place,
+                       trail_stack_handle stack)
+{
+    enum place_kind kind = PLACE_OTHER;
+    check_epoch(analysis);
+    uintptr_t known = (uintptr_t)idmap_find(&analysis->waits->wakers, stack);
+    if (!known) {
+        known = (uintptr_t)place_name(analysis, stack, &kind) + 1;
+        (void)idmap_put(&analysis->waits->wakers, stack, (void *)known);
+    }
+    trail_name name = (trail_name)(known - 1);
+    struct place_waker *rarest = place->wakers;
+    for (size_t i = 0; i < PLACE_WAKERS; i++) {
+        struct place_waker *waker = &place->wakers[i];
+        if (waker->name == name || waker->count == 0) {
+            waker->name = name;
+            waker->count++;
+            return;
+        }
+        rarest = waker->count < rarest->count ? waker : rarest;
+    }
+    rarest->name = name;
+    rarest->count++;
+}
+
+/* MARK: Waiting at a place */
+
+static struct parked *parked_get(struct waits *waits, int64_t id)
+{
+    struct parked *parked = idmap_find(&waits->parked, (uint64_t)id);
+    if (parked)
+        return parked;
+    parked = slab_get(&waits->parked_slab);
+    if (!parked || !idmap_put(&waits->parked, (uint64_t)id, parked))
+        return NULL;
+    *parked = (struct parked){0};
+    return parked;
+}
+
+/* The goroutine has done something since it was woken. */
+static void watch_end(struct waits *waits, int64_t id)
+{
+    struct parked *parked = waits->watched > 0 ? idmap_find(&waits->parked, (uint64_t)id) : NULL;
+    if (!parked || !parked->woken_at)
+        return;
+    parked->woken_at = NULL;
+    waits->watched--;
+    if (!parked->place)
+        slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)id));
+}
+
+/* It waits for a condition again, where it was woken: in vain if it hardly ran and did nothing. */
+static void note_futile(struct trail_analysis *analysis, const struct goroutine *g,
+                        struct place *place, int64_t now)
+{
+    const struct parked *parked = idmap_find(&analysis->waits->parked, (uint64_t)g->id);
+    if (!parked || parked->woken_at != place)
+        return;
+    int64_t ran = ns_between(parked->woken_exec_ns, g->exec_ns);
+    if (g->state == TRAIL_GO_RUNNING)
+        ns_add(&ran, ns_between(g->since_ns, now));
+    place->futile += ran < FUTILE_MOST_NS;
+}
+
+static bool place_enter(struct trail_analysis *analysis, const struct goroutine *g,
+                        const trail_event *event)
+{
+    struct waits *waits = analysis->waits;
+    trail_name reason = names_of(&analysis->names, event->transition.reason);
+    if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
+        watch_end(waits, g->id);
+        return true;
+    }
+    struct place *place = place_of(analysis, event->transition.stack, reason);
+    if (!place)
+        return false;
+    if (place->kind == PLACE_CONDITION) {
+        note_futile(analysis, g, place, event->time_ns);
+        watch_end(waits, g->id);
+    }
+    struct parked *parked = parked_get(waits, g->id);
+    if (!parked)
+        return false;
+    parked->place = place;
+    if (place->waiters++ == 0)
+        place->serial_at = analysis->activity->serial_ns;
+    if (place->kind == PLACE_LOCK)
+        analysis->activity->lock_waiters++;
+    return true;
+}
+
+static void count_place(struct trail_analysis *analysis, const struct goroutine *g,
+                        struct place *place, const trail_event *event)
+{
+    int64_t ns = ns_between(g->since_ns, event->time_ns);
+    place->waits++;
+    ns_add(&place->ns, ns);
+    longest_note(&place->longest, ns, g->since_ns, g->id);
+    if (event->transition.to == TRAIL_GO_RUNNABLE)
+        note_waker(analysis, place, event->stack);
+}
+
+/* After a wait for a condition it is watched whether the goroutine does something. */
+static void place_leave(struct trail_analysis *analysis, const struct goroutine *g,
+                        const trail_event *event)
+{
+    struct waits *waits = analysis->waits;
+    struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
+    struct place *place = parked ? parked->place : NULL;
+    if (!place)
+        return;
+    parked->place = NULL;
+    if (--place->waiters == 0)
+        ns_add(&place->serial_ns, ns_between(place->serial_at, analysis->activity->serial_ns));
+    if (place->kind == PLACE_LOCK)
+        analysis->activity->lock_waiters--;
+    if (analysis->counting)
+        count_place(analysis, g, place, event);
+    if (place->kind == PLACE_CONDITION && !parked->woken_at) {
+        parked->woken_at = place;
+        parked->woken_exec_ns = g->exec_ns;
+        waits->watched++;
+    }
+    if (!parked->woken_at)
+        slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)g->id));
+}
+
+/* MARK: Transitions */
+
+static bool count_left(struct trail_analysis *analysis, struct wait_group *group,
+                       const struct goroutine *g, const trail_event *event)
+{
+    int64_t ns = ns_between(g->since_ns, event->time_ns);
+    if (g->state == TRAIL_GO_RUNNABLE && event->transition.to == TRAIL_GO_RUNNING) {
+        longest_note(&group->row.ready_longest, ns, g->since_ns, g->id);
+        return trail_histogram_add(&group->row.ready, ns);
+    }
+    if (g->state == TRAIL_GO_WAITING) {
+        trail_wait *wait = wait_get(group, g->reason);
+        if (!wait)
+            return false;
+        longest_note(&wait->longest, ns, g->since_ns, g->id);
+        return trail_histogram_add(&wait->spread, ns);
+    }
+    if (__builtin_expect(g->state == TRAIL_GO_RUNNING && ns >= HELD_LEAST_NS, 0) &&
+        event->proc >= 0 && event->proc < ACTIVITY_PROCS) {
+        struct activity *activity = analysis->activity;
+        if (ns_between(activity->queue_at[event->proc], activity->queue_ns) < ns / 2)
+            return true;
+        group->held++;
+        longest_note(&group->held_longest, ns, g->since_ns, g->id);
+    }
+    return true;
+}
+
+bool waits_transition(struct trail_analysis *analysis, const struct goroutine *g,
+                      const trail_event *event)
+{
+    unsigned from = g->state, to = event->transition.to;
+    struct wait_group *group = group_get(analysis->waits, g->name);
+    if (!group)
+        return false;
+    if (analysis->waits->watched > 0 && event->goroutine != g->id &&
+        (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
+        watch_end(analysis->waits, event->goroutine);
+    if (analysis->counting) {
+        group->row.created += event->transition.from == TRAIL_GO_NOT_EXIST;
+        group->row.ended += to <= TRAIL_GO_NOT_EXIST;
+        if (from > TRAIL_GO_NOT_EXIST && !count_left(analysis, group, g, event))
+            return false;
+    }
+    if (from == TRAIL_GO_WAITING && g->reason != 0 &&
+        (g->reason == analysis->waits->sync || g->reason == analysis->waits->condition))
+        place_leave(analysis, g, event);
+    if (to == TRAIL_GO_WAITING)
+        return place_enter(analysis, g, event);
+    if (to <= TRAIL_GO_NOT_EXIST)
+        watch_end(analysis->waits, g->id);
+    return true;
+}
+
+/* MARK: Window and end */
+
+void waits_count_from(struct trail_analysis *analysis)
+{
+    struct waits *waits = analysis->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        struct place *place = waits->all[i];
+        *place = (struct place){.name = place->name,
+                                .kind = place->kind,
+                                .waiters = place->waiters,
+                                .serial_at = analysis->activity->serial_ns};
+    }
+}
+
+static void look_at_blocked(const struct trail_analysis *analysis, const struct goroutine *g,
+                            struct wait_group *group, int64_t now)
+{
+    int64_t begin = analysis->span.begin_ns, length = ns_between(begin, now);
+    if (g->state != TRAIL_GO_WAITING || g->creation_ns <= begin ||
+        ns_between(g->since_ns, now) < length / 10)
+        return;
+    group->stuck++;
+    group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;
+    if (group->stuck == 1 || g->creation_ns < group->stuck_since_ns) {
+        group->stuck_since_ns = g->creation_ns;
+        group->stuck_goroutine = g->id;
+    }
+}
+
+static int by_ready(const void *a, const void *b)
+{
+    const struct wait_group *x = *(struct wait_group *const *)a,
+                            *y = *(struct wait_group *const *)b;
+    if (x->row.ready.sum_ns != y->row.ready.sum_ns)
+        return x->row.ready.sum_ns < y->row.ready.sum_ns ? 1 : -1;
+    return x->row.name < y->row.name ? -1 : x->row.name > y->row.name;
+}
+
+bool waits_finish(struct trail_analysis *analysis, int64_t ns)
+{
+    struct waits *waits = analysis->waits;
+    const struct idmap *alive = &analysis->goroutines.alive;
+    for (size_t i = 0; i < waits->place_count; i++)
+        if (waits->all[i]->waiters > 0)
+            ns_add(&waits->all[i]->serial_ns,
+                   ns_between(waits->all[i]->serial_at, analysis->activity->serial_ns));
+    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
+        const struct goroutine *g = alive->slots[i].value;
+        struct wait_group *group = g ? group_get(waits, g->name) : NULL;
+        if (g && !group)
+            return false;
+        if (g)
+            look_at_blocked(analysis, g, group, ns);
+    }
+    if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort(waits->items, waits->count, sizeof *waits->items, by_ready);
+    return true;
+}
+
+void waits_free(struct waits *waits)
+{
+    for (size_t i = 0; i < waits->count; i++) {
+        struct wait_group *group = waits->items[i];
+        for (size_t n = 0; n < group->row.wait_count; n++)
+            trail_histogram_free(&group->waits[n].spread);
+        trail_histogram_free(&group->row.ready);
+        free(group->waits);
+        free(group);
+    }
+    for (size_t i = 0; i < waits->place_count; i++)
+        free(waits->all[i]);
+    free((void *)waits->items);
+    free((void *)waits->by_name);
+    free((void *)waits->all);
+    idmap_free(&waits->places);
+    idmap_free(&waits->by_stack);
+    idmap_free(&waits->wakers);
+    idmap_free(&waits->parked);
+    slab_free(&waits->parked_slab);
+}
+
+size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)
+{
+    _Static_assert(offsetof(struct wait_group, row) == 0, "a group begins with its row");
+    *rows = analysis->waits ? (const trail_wait_group *const *)analysis->waits->items : NULL;
+    return analysis->waits ? analysis->waits->count : 0;
+}

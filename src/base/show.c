@@ -1,0 +1,44 @@
+#include "base/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+const char *show_bytes(char *buf, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned i = 0;
+    double value = (double)bytes;
+    for (; value >= 1024 && i < 6; i++)
+        value /= 1024;
+    if (i == 0)
+        (void)snprintf(buf, SHOW_SIZE, "%" PRIu64 "%s", bytes, bytes == 1 ? " byte" : " bytes");
+    else
+        (void)snprintf(buf, SHOW_SIZE, value < 10 ? "%.2f %s" : "%.1f %s", value, units[i]);
+    return buf;
+}
+
+const char *show_duration(char *buf, int64_t ns)
+{
+    if (ns >= 1000000000)
+        (void)snprintf(buf, SHOW_SIZE, "%.3f s", (double)ns / 1e9);
+    else if (ns >= 1000000)
+        (void)snprintf(buf, SHOW_SIZE, "%.3f ms", (double)ns / 1e6);
+    else if (ns >= 1000)
+        (void)snprintf(buf, SHOW_SIZE, "%.3f us", (double)ns / 1e3);
+    else
+        (void)snprintf(buf, SHOW_SIZE, "%" PRId64 " ns", ns);
+    return buf;
+}
+
+const char *show_wall(char *buf, int64_t s, uint32_t ns)
+{
+    time_t seconds = (time_t)s;
+    struct tm tm;
+    char text[40];
+    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) > 0)
+        (void)snprintf(buf, SHOW_SIZE, "%s.%09" PRIu32 " UTC", text, ns);
+    else
+        (void)snprintf(buf, SHOW_SIZE, "%" PRId64 " s after 1970", s);
+    return buf;
+}

@@ -1,0 +1,230 @@
+/*
+ * trail gc: the cycles of garbage collection, the pauses of the world, assists and sweeps.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/analysis.h"
+#include "cli/table.h"
+#include "cli/values.h"
+
+enum { OPT_LIMIT = 1 };
+
+static const struct option rows[] = {
+    {OPT_LIMIT, 'n', "limit", "N", "at most N cycles, and as many pauses (default 20; 0: all)",
+     NULL},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+struct request {
+    struct analysis analysis;
+    size_t limit;
+    const trail_gc_cycle *cycles;
+    const trail_gc_pause *pauses;
+    size_t cycle_count, pause_count;
+};
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    if (id != OPT_LIMIT)
+        return analysis_option(&request->analysis, id, value);
+    return limit_option(request->analysis.command, value, &request->limit);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->analysis.options.what = TRAIL_ANALYZE_GC;
+    return analysis_words(&request->analysis, &options);
+}
+
+/* MARK: JSON */
+
+static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
+{
+    json_open(json, NULL, '{');
+    json_signed(json, "begin_ns", cycle->has_begin ? cycle->begin_ns : 0);
+    json_signed(json, "end_ns", cycle->has_end ? cycle->end_ns : 0);
+    json_number(json, "heap_at_begin_bytes", cycle->heap_at_begin);
+    json_number(json, "heap_at_end_bytes", cycle->heap_at_end);
+    json_number(json, "heap_goal_bytes", cycle->heap_goal);
+    json_number(json, "assists", cycle->assists);
+    json_signed(json, "assist_ns", cycle->assist_ns);
+    json_signed(json, "longest_assist_ns", cycle->longest_assist_ns);
+    json_number(json, "sweeps", cycle->sweeps);
+    json_signed(json, "sweep_ns", cycle->sweep_ns);
+    json_number(json, "swept_bytes", cycle->swept_bytes);
+    json_number(json, "reclaimed_bytes", cycle->reclaimed_bytes);
+    json_close(json, '}');
+}
+
+static void show_json(const struct request *request)
+{
+    struct json json = {0};
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "cycles", '[');
+    for (size_t i = 0; i < request->cycle_count; i++)
+        json_cycle(&json, &request->cycles[i]);
+    json_close(&json, ']');
+    json_open(&json, "pauses", '[');
+    for (size_t i = 0; i < request->pause_count; i++) {
+        const trail_gc_pause *pause = &request->pauses[i];
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, pause->name));
+        json_signed(&json, "begin_ns", pause->begin_ns);
+        json_signed(&json, "end_ns", pause->end_ns);
+        json_signed(&json, "goroutine", pause->goroutine);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void put_bytes(struct table *table, uint64_t bytes)
+{
+    char buf[SHOW_SIZE];
+    table_word(table, bytes ? show_bytes(buf, bytes) : "-");
+}
+
+static void put_cycle(const struct request *request, struct table *table,
+                      const trail_gc_cycle *cycle)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
+    bool marked = cycle->begin_ns != 0 || cycle->has_end;
+    if (cycle->has_begin)
+        table_duration(table, cycle->begin_ns - span->origin_ns);
+    else
+        table_word(table, "before");
+    table_duration(table, marked ? (cycle->has_end ? cycle->end_ns : span->end_ns) - begin : 0);
+    put_bytes(table, cycle->heap_at_begin);
+    put_bytes(table, cycle->heap_goal);
+    put_bytes(table, cycle->heap_at_end);
+    table_number(table, cycle->assists);
+    table_duration(table, cycle->assist_ns);
+    table_duration(table, cycle->longest_assist_ns);
+    table_number(table, cycle->sweeps);
+    table_duration(table, cycle->sweep_ns);
+    put_bytes(table, cycle->reclaimed_bytes);
+}
+
+static void show_cycles(const struct request *request)
+{
+    struct table table;
+    size_t shown = request->cycle_count < request->limit ? request->cycle_count : request->limit;
+    if (shown == 0) {
+        printf("no garbage collection\n");
+        return;
+    }
+    table_begin(&table,
+                "cycle_at> marking> heap> goal> heap_after> assists> time> longest> sweeps> "
+                "time> reclaimed>");
+    for (size_t i = 0; i < shown; i++)
+        put_cycle(request, &table, &request->cycles[i]);
+    table_print(&table);
+    if (shown < request->cycle_count)
+        printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+}
+
+static int64_t length_of(const trail_gc_pause *pause)
+{
+    return pause->end_ns - pause->begin_ns;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const trail_gc_pause *p = a, *q = b;
+    if (length_of(p) != length_of(q))
+        return length_of(p) < length_of(q) ? 1 : -1;
+    return p->begin_ns < q->begin_ns ? -1 : p->begin_ns > q->begin_ns;
+}
+
+static void show_pauses(const struct request *request, const trail_gc_pause *sorted)
+{
+    struct table table;
+    trail_histogram histogram = {0};
+    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[160];
+    size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
+    int64_t origin = request->analysis.span.origin_ns;
+    for (size_t i = 0; i < request->pause_count; i++)
+        (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
+    printf("\nthe world was stopped %zu times, for %s in all (p50 %s, p99 %s); longest first:\n",
+           request->pause_count, show_duration(sum, histogram.sum_ns),
+           show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
+           show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
+    trail_histogram_free(&histogram);
+    table_begin(&table, "at> for> by_G> why< to_see_it<");
+    for (size_t i = 0; i < shown; i++) {
+        table_duration(&table, sorted[i].begin_ns - origin);
+        table_duration(&table, length_of(&sorted[i]));
+        (void)snprintf(text, sizeof text, "%" PRId64, sorted[i].goroutine);
+        table_word(&table, text);
+        table_text(&table, analysis_text(&request->analysis, sorted[i].name));
+        (void)snprintf(text, sizeof text, "trail print --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
+                       sorted[i].begin_ns - origin, length_of(&sorted[i]), request->analysis.word);
+        table_word(&table, text);
+    }
+    table_print(&table);
+    if (shown < request->pause_count)
+        printf("... and %zu more; --limit=0 shows all\n", request->pause_count - shown);
+}
+
+static int show(struct request *request)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    request->cycle_count = trail_analysis_gc_cycles(answers, &request->cycles);
+    request->pause_count = trail_analysis_gc_pauses(answers, &request->pauses);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    show_cycles(request);
+    if (request->pause_count == 0)
+        return EXIT_GOOD;
+    trail_gc_pause *sorted = calloc(request->pause_count, sizeof *sorted);
+    if (!sorted)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->pause_count; i++)
+        sorted[i] = request->pauses[i];
+    qsort(sorted, request->pause_count, sizeof *sorted, longest_first);
+    show_pauses(request, sorted);
+    free(sorted);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 20};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD) {
+        code = analysis_run(&request.analysis);
+        if (request.analysis.answers)
+            code = worse_exit(code, show(&request));
+    }
+    analysis_close(&request.analysis);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_gc = {
+    .name = "gc",
+    .summary = "cycles of garbage collection, pauses, assists, sweeps",
+    .synopsis = "[options] FILE",
+    .details = "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do "
+               "and the\n"
+               "sweeps after it; and when the world was stopped, for how long and why.",
+    .examples = "  trail gc app.trace\n"
+                "  trail gc --from=1s --to=+200ms app.trace\n"
+                "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",
+    .options = rows,
+    .run = run,
+};

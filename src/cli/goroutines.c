@@ -1,0 +1,319 @@
+/*
+ * trail goroutines: where the time of goroutines went, by start function and one by one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/groups.h"
+#include "cli/values.h"
+
+enum { OPT_NAME = 1, OPT_GOROUTINE, OPT_MEMBERS };
+
+static const struct option rows[] = {
+    {OPT_NAME, 0, "name", "FUNCTION", "the goroutines that began in this function, one by one",
+     NULL},
+    {OPT_NAME, 0, "group", "FUNCTION", "the same", NULL},
+    {OPT_GOROUTINE, 'g', "goroutine", "N,...", "these goroutines, one by one", NULL},
+    {OPT_MEMBERS, 'm', "members", NULL, "all goroutines, one by one", NULL},
+    GROUPS_ROWS,
+    ANALYSIS_ROWS,
+    {0},
+};
+
+struct request {
+    struct analysis analysis;
+    struct groups_view view;
+    const char *name;
+    trail_name wanted; /* the name, once it is known that there is one */
+    struct id_list ids;
+    bool members;
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_NAME:
+        request->name = value;
+        return EXIT_GOOD;
+    case OPT_GOROUTINE:
+        if (!parse_id_list(value, "gG", &request->ids))
+            return usage_error(request->analysis.command,
+                               "'%s' is no list of numbers like 18 or 18,22", value);
+        return EXIT_GOOD;
+    case OPT_MEMBERS:
+        request->members = true;
+        return EXIT_GOOD;
+    default:
+        return groups_option(&request->view, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    unsigned *what = &request->analysis.options.what;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    bool some = request->members || request->name || request->ids.count > 0;
+    bool json = request->analysis.json;
+    request->members = json ? !request->view.json : some;
+    wrong = groups_check(&request->view, request->members);
+    *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
+    if (json && request->members)
+        *what |= TRAIL_ANALYZE_REGIONS;
+    if (!request->members && (request->view.percentiles || request->view.histogram || json))
+        *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
+    return wrong ? wrong : analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool is_name(const struct request *request, trail_name name)
+{
+    trail_string text = analysis_text(&request->analysis, name);
+    return text.size == strlen(request->name) && memcmp(text.data, request->name, text.size) == 0;
+}
+
+/* Nobody has that name: tells the nearest. */
+static int unknown_name(const struct request *request, const trail_goroutine *g, size_t count)
+{
+    char best[256] = "";
+    unsigned least = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        char text[sizeof best];
+        trail_string name = analysis_text(&request->analysis, g[i].name);
+        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
+                       name.data);
+        if (i > 0 && g[i].name == g[i - 1].name)
+            continue;
+        unsigned distance = strstr(text, request->name) ? 0 : edit_distance(request->name, text);
+        if (distance < least) {
+            least = distance;
+            memcpy(best, text, sizeof best);
+        }
+    }
+    return usage_error(request->analysis.command, "no goroutine began in '%s'%s%s%s", request->name,
+                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+}
+
+static int unknown_goroutine(const struct request *request, const trail_goroutine *g, size_t count,
+                             int64_t id)
+{
+    int64_t nearest = count > 0 ? g[0].id : 0;
+    for (size_t i = 0; i < count; i++)
+        if (llabs(g[i].id - id) < llabs(nearest - id))
+            nearest = g[i].id;
+    if (count == 0)
+        return usage_error(request->analysis.command, "no goroutine %" PRId64, id);
+    return usage_error(request->analysis.command,
+                       "no goroutine %" PRId64 "; the nearest is %" PRId64, id, nearest);
+}
+
+/* Whether what is asked for by name or number exists. */
+static int find_wanted(struct request *request, const trail_goroutine *g, size_t count)
+{
+    bool found = !request->name;
+    for (size_t i = 0; i < count && !found; i++) {
+        found = is_name(request, g[i].name);
+        request->wanted = g[i].name;
+    }
+    if (!found)
+        return unknown_name(request, g, count);
+    for (size_t n = 0; n < request->ids.count; n++) {
+        size_t low = 0, high = count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (g[middle].id < request->ids.ids[n])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == count || g[low].id != request->ids.ids[n])
+            return unknown_goroutine(request, g, count, request->ids.ids[n]);
+    }
+    return EXIT_GOOD;
+}
+
+static bool is_wanted(const struct request *request, const trail_goroutine *g)
+{
+    if (request->name && g->name != request->wanted)
+        return false;
+    for (size_t i = 0; i < request->ids.count; i++)
+        if (request->ids.ids[i] == g->id)
+            return true;
+    return request->ids.count == 0;
+}
+
+/* MARK: JSON */
+
+static void json_regions(const struct request *request, struct json *json, const trail_goroutine *g)
+{
+    json_open(json, "regions", '[');
+    for (uint32_t i = 0; i < g->region_count; i++) {
+        const trail_region *region = &g->regions[i];
+        json_open(json, NULL, '{');
+        json_number(json, "task", region->task);
+        json_text(json, "name", trail_analysis_text(request->analysis.answers, region->name));
+        json_signed(json, "start_ns", region->start_ns);
+        json_signed(json, "end_ns", region->end_ns);
+        analysis_json_times(&request->analysis, json, &region->times);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_goroutines(const struct request *request, const trail_goroutine *g, size_t count)
+{
+    struct json json = {0};
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "goroutines", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (!is_wanted(request, &g[i]))
+            continue;
+        json_open(&json, NULL, '{');
+        json_signed(&json, "id", g[i].id);
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, g[i].name));
+        json_number(&json, "pc", g[i].pc);
+        json_signed(&json, "creation_ns", g[i].creation_ns);
+        json_signed(&json, "start_ns", g[i].start_ns);
+        json_signed(&json, "end_ns", g[i].end_ns);
+        analysis_json_times(&request->analysis, &json, &g[i].times);
+        json_regions(request, &json, &g[i]);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void show_head(const struct request *request, size_t groups)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    char duration[SHOW_SIZE], count[32], alive[32];
+    printf("%s goroutines, %s alive at the end", table_thousands(count, span->goroutines),
+           table_thousands(alive, span->goroutines_alive));
+    if (groups > 0)
+        printf(", in %zu group%s", groups, groups == 1 ? "" : "s");
+    printf(", in %s\n", show_duration(duration, span->end_ns - span->begin_ns));
+}
+
+static int by_column_of_goroutine(const void *a, const void *b, void *column)
+{
+    trail_column by = *(const trail_column *)column;
+    const trail_goroutine *g = *(const trail_goroutine *const *)a;
+    const trail_goroutine *h = *(const trail_goroutine *const *)b;
+    int64_t x = trail_times_column(&g->times, by), y = trail_times_column(&h->times, by);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return g->id < h->id ? -1 : g->id > h->id;
+}
+
+static int show_all_groups(const struct request *request)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_groups(request->analysis.answers, &groups);
+    if (request->analysis.json) {
+        groups_json(&request->view, groups, count);
+        return EXIT_GOOD;
+    }
+    show_head(request, count);
+    return groups_show(&request->view, groups, count);
+}
+
+static void show_members(const struct request *request, const trail_goroutine *const *list,
+                         size_t shown)
+{
+    struct table table;
+    char id[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    table_begin(&table, "G> created> ended> total> " GROUPS_TIMES " began_in<");
+    for (size_t i = 0; i < shown; i++) {
+        const trail_goroutine *g = list[i];
+        (void)snprintf(id, sizeof id, "%" PRId64, g->id);
+        table_word(&table, id);
+        table_duration(&table, g->creation_ns - origin);
+        if (g->end_ns == 0)
+            table_word(&table, "alive");
+        else
+            table_duration(&table, g->end_ns - origin);
+        table_duration(&table, g->times.total_ns);
+        groups_put_times(&request->analysis, &table, &g->times);
+        table_text(&table, analysis_text(&request->analysis, g->name));
+    }
+    table_print(&table);
+}
+
+static int show_goroutines(struct request *request)
+{
+    const trail_goroutine *g;
+    size_t count = trail_analysis_goroutines(request->analysis.answers, &g), wanted = 0;
+    int wrong = find_wanted(request, g, count);
+    if (wrong)
+        return wrong;
+    if (request->analysis.json) {
+        json_goroutines(request, g, count);
+        return EXIT_GOOD;
+    }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_goroutine **list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(request, &g[i]))
+            list[wanted++] = &g[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
+    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
+    show_head(request, 0);
+    if (shown > 0)
+        show_members(request, list, shown);
+    groups_tell_more(shown, wanted);
+    free(list);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}};
+    request.view = (struct groups_view){.analysis = &request.analysis,
+                                        .members = "goroutines",
+                                        .title = "began_in",
+                                        .sort = TRAIL_COLUMN_EXEC,
+                                        .limit = 30};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD) {
+        code = analysis_run(&request.analysis);
+        if (request.analysis.answers)
+            code = worse_exit(code, request.members ? show_goroutines(&request)
+                                                    : show_all_groups(&request));
+    }
+    analysis_close(&request.analysis);
+    free(request.ids.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_goroutines = {
+    .name = "goroutines",
+    .summary = "where the time of goroutines went",
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows, for all goroutines that began in the same function, how long they ran, were ready\n"
+        "but had no P, were in system calls (and of that without a P), and blocked, for what.\n"
+        "With a name or numbers, the goroutines one by one.",
+    .examples = "  trail goroutines app.trace\n"
+                "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"
+                "  trail goroutines --percentiles=sched-wait --from=1s --to=+500ms app.trace\n"
+                "  trail goroutines --json app.trace | jq '.goroutines[] | select(.exec_ns > 1e6)'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,278 @@
+/*
+ * trail profile: what the program waited for, and where it ran, by stack.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis.h"
+#include "cli/profile_tree.h"
+#include "cli/values.h"
+#include "cli/who.h"
+
+enum {
+    OPT_TYPE = 1,
+    OPT_OUTPUT,
+    OPT_FORMAT,
+    OPT_NAME,
+    OPT_GOROUTINE,
+    OPT_REGION,
+    OPT_TASK,
+    OPT_MIN
+};
+
+enum { AS_TREE = -1, AS_SUFFIX = -2 };
+
+#define TYPES   "net sync syscall sched cpu running offcpu"
+#define FORMATS "tree pprof folded speedscope json"
+
+static const struct option rows[] = {
+    {OPT_TYPE, 't', "type", "TYPE",
+     "what to count: sync (the default), net, syscall, sched, cpu,\nrunning or offcpu", TYPES},
+    {OPT_OUTPUT, 'o', "output", "FILE",
+     "write there: .pb.gz is for pprof, .folded for flame graphs,\n.json for speedscope", NULL},
+    {OPT_FORMAT, 'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
+     FORMATS},
+    {OPT_NAME, 0, "name", "FUNCTION", "only goroutines that began in this function", NULL},
+    {OPT_GOROUTINE, 'g', "goroutine", "N,...", "only these goroutines", NULL},
+    {OPT_REGION, 0, "region", "NAME", "only time inside user regions of this name", NULL},
+    {OPT_TASK, 0, "task", "N,...", "only time inside regions of these tasks", NULL},
+    {OPT_MIN, 0, "min", "PERCENT", "tree: leave out what is under this share (default 1)", NULL},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+struct request {
+    struct analysis analysis;
+    trail_profile_type type;
+    int format; /* trail_profile_format or AS_... */
+    const char *output, *name, *region;
+    struct id_list goroutines, tasks;
+    double least;
+};
+
+/* MARK: Command line */
+
+static int parse_type(struct request *request, const char *word)
+{
+    const char *names[TRAIL_PROFILES + 1] = {0};
+    for (int i = 0; i < TRAIL_PROFILES; i++) {
+        names[i] = trail_profile_type_name((trail_profile_type)i);
+        request->type = (trail_profile_type)i;
+        if (strcmp(word, names[i]) == 0)
+            return EXIT_GOOD;
+    }
+    const char *nearest = nearest_word(word, names);
+    return usage_error(request->analysis.command, "no type '%s'; %s%s%sthere are %s", word,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", TYPES);
+}
+
+static const struct {
+    const char *name, *suffix, *suffix_too;
+    int format;
+} formats[] = {
+    {"tree", NULL, NULL, AS_TREE},
+    {"pprof", ".pb.gz", ".pprof", TRAIL_PROFILE_AS_PPROF},
+    {"folded", ".folded", ".txt", TRAIL_PROFILE_AS_FOLDED},
+    {"speedscope", ".json", ".speedscope", TRAIL_PROFILE_AS_SPEEDSCOPE},
+    {"json", NULL, NULL, TRAIL_PROFILE_AS_JSON},
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+
+static int parse_format(struct request *request, const char *word)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        request->format = formats[i].format;
+        if (strcmp(word, formats[i].name) == 0)
+            return EXIT_GOOD;
+    }
+    return usage_error(request->analysis.command, "no format '%s'; there are %s", word, FORMATS);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), n = end ? strlen(end) : 0;
+    return end && size >= n && strcmp(text + size - n, end) == 0;
+}
+
+/* The format that the name of the output asks for. */
+static int format_by_suffix(struct request *request)
+{
+    if (!request->output) {
+        request->format = AS_TREE;
+        return EXIT_GOOD;
+    }
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        request->format = formats[i].format;
+        if (ends_with(request->output, formats[i].suffix) ||
+            ends_with(request->output, formats[i].suffix_too))
+            return EXIT_GOOD;
+    }
+    return usage_error(request->analysis.command,
+                       "the name '%s' does not tell the format: use --format=", request->output);
+}
+
+static int parse_ids(const struct request *request, struct id_list *list, const char *letters,
+                     const char *value)
+{
+    if (parse_id_list(value, letters, list))
+        return EXIT_GOOD;
+    return usage_error(request->analysis.command, "'%s' is no list of numbers like 18 or 18,22",
+                       value);
+}
+
+static int parse_least(struct request *request, const char *value)
+{
+    char *end;
+    double percent = strtod(value, &end);
+    if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
+        return usage_error(request->analysis.command, "'%s' is no share from 0 to 100", value);
+    request->least = percent / 100;
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_TYPE:
+        return parse_type(request, value);
+    case OPT_OUTPUT:
+        request->output = value;
+        return EXIT_GOOD;
+    case OPT_FORMAT:
+        return parse_format(request, value);
+    case OPT_NAME:
+        request->name = value;
+        return EXIT_GOOD;
+    case OPT_GOROUTINE:
+        return parse_ids(request, &request->goroutines, "gG", value);
+    case OPT_REGION:
+        request->region = value;
+        return EXIT_GOOD;
+    case OPT_TASK:
+        return parse_ids(request, &request->tasks, "", value);
+    case OPT_MIN:
+        return parse_least(request, value);
+    default:
+        return analysis_option(&request->analysis, id, value);
+    }
+}
+
+static int check_output(struct request *request)
+{
+    if (request->analysis.json)
+        request->format = TRAIL_PROFILE_AS_JSON;
+    if (request->format == AS_SUFFIX) {
+        int wrong = format_by_suffix(request);
+        if (wrong)
+            return wrong;
+    }
+    if (request->output && request->format == AS_TREE)
+        return usage_error(request->analysis.command, "a tree goes to stdout only");
+    if (request->output && overwrites(request->output, request->analysis.word))
+        return usage_error(request->analysis.command, "%s is the trace itself", request->output);
+    return EXIT_GOOD;
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    wrong = analysis_words(&request->analysis, &options);
+    request->analysis.options.what = TRAIL_ANALYZE_PROFILES;
+    if (request->name)
+        request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
+    request->analysis.options.profile = (trail_profile_options){
+        .types = 1U << request->type,
+        .name = request->name,
+        .region = request->region,
+        .goroutines = request->goroutines.ids,
+        .goroutine_count = request->goroutines.count,
+        .tasks = request->tasks.ids,
+        .task_count = request->tasks.count,
+    };
+    return wrong ? wrong : check_output(request);
+}
+
+/* MARK: Output */
+
+/* A file is whole, or it is not there. */
+static int write_profile(const struct request *request, const trail_profile *profile)
+{
+    const char *path = request->output ? request->output : "-";
+    struct output output;
+    trail_error err;
+    int code = output_open(&output, path);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    bool made = trail_profile_write(request->analysis.answers, profile,
+                                    (trail_profile_format)request->format, &sink, &err) == 0;
+    if (!made && err.code != TRAIL_IO)
+        code = tell_error(path, &err);
+    return output_close(&output, path, made, code);
+}
+
+static int show(const struct request *request)
+{
+    trail_profile profile;
+    trail_analysis_profile(request->analysis.answers, request->type, &profile);
+    if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
+        return who_nobody(request->name, &request->analysis);
+    if (profile.regions == 0 && (request->region || request->tasks.count > 0))
+        return usage_error(request->analysis.command,
+                           "no such region in the trace; 'trail regions' lists them");
+    if (request->format != AS_TREE)
+        return write_profile(request, &profile);
+    if (profile_tree(request->analysis.answers, &profile, request->least))
+        return EXIT_GOOD;
+    fputs("trail: no memory for the tree\n", stderr);
+    return EXIT_INOUT;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command},
+        .type = TRAIL_PROFILE_SYNC,
+        .format = AS_SUFFIX,
+        .least = 0.01,
+    };
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD) {
+        code = analysis_run(&request.analysis);
+        if (request.analysis.answers)
+            code = worse_exit(code, show(&request));
+    }
+    analysis_close(&request.analysis);
+    free(request.goroutines.ids);
+    free(request.tasks.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_profile = {
+    .name = "profile",
+    .summary = "what the program waited for, or where it ran, by stack",
+    .synopsis = "[options] FILE",
+    .details =
+        "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
+        "system\n"
+        "calls (syscall), time from ready to running (sched; the stack is that of who made the\n"
+        "goroutine ready), CPU samples (cpu), time running (running; the stack is where that\n"
+        "ended), waits of any kind with the stack of who ended them (offcpu). net, sync, syscall\n"
+        "and sched are what 'go tool trace -pprof' computes.",
+    .examples =
+        "  trail profile app.trace\n"
+        "  trail profile --type=sched -o sched.pb.gz app.trace && go tool pprof sched.pb.gz\n"
+        "  trail profile --type=offcpu --format=folded app.trace | flamegraph.pl >wait.svg\n"
+        "  trail profile --name=main.worker --from=1s --to=+200ms app.trace",
+    .options = rows,
+    .run = run,
+};

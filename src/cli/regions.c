@@ -1,0 +1,267 @@
+/*
+ * trail regions: what goroutines did inside user regions, by name and one by one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/groups.h"
+#include "cli/values.h"
+
+enum { OPT_NAME = 1, OPT_GOROUTINE, OPT_TASK, OPT_MEMBERS };
+
+static const struct option rows[] = {
+    {OPT_NAME, 0, "name", "REGION", "the regions of this name, one by one", NULL},
+    {OPT_GOROUTINE, 'g', "goroutine", "N,...", "the regions of these goroutines, one by one", NULL},
+    {OPT_TASK, 't', "task", "N,...", "the regions of these tasks, one by one", NULL},
+    {OPT_MEMBERS, 'm', "members", NULL, "all regions, one by one", NULL},
+    GROUPS_ROWS,
+    ANALYSIS_ROWS,
+    {0},
+};
+
+struct request {
+    struct analysis analysis;
+    struct groups_view view;
+    const char *name;
+    struct id_list goroutines, tasks;
+    bool members;
+};
+
+/* MARK: Command line */
+
+static int parse_ids(const struct request *request, struct id_list *list, const char *letters,
+                     const char *value)
+{
+    if (parse_id_list(value, letters, list))
+        return EXIT_GOOD;
+    return usage_error(request->analysis.command, "'%s' is no list of numbers like 18 or 18,22",
+                       value);
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_NAME:
+        request->name = value;
+        return EXIT_GOOD;
+    case OPT_GOROUTINE:
+        return parse_ids(request, &request->goroutines, "gG", value);
+    case OPT_TASK:
+        return parse_ids(request, &request->tasks, "", value);
+    case OPT_MEMBERS:
+        request->members = true;
+        return EXIT_GOOD;
+    default:
+        return groups_option(&request->view, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    unsigned *what = &request->analysis.options.what;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    bool some = request->members || request->name || request->goroutines.count > 0 ||
+                request->tasks.count > 0;
+    request->members = request->analysis.json ? !request->view.json : some;
+    wrong = groups_check(&request->view, request->members);
+    *what = request->members ? TRAIL_ANALYZE_REGIONS : TRAIL_ANALYZE_REGION_GROUPS;
+    if (!request->members)
+        *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
+    return wrong ? wrong : analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool in_list(const struct id_list *list, uint64_t id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if ((uint64_t)list->ids[i] == id)
+            return true;
+    return list->count == 0;
+}
+
+static bool is_wanted(const struct request *request, const trail_region *region)
+{
+    trail_string name = trail_analysis_text(request->analysis.answers, region->name);
+    if (request->name &&
+        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+        return false;
+    return in_list(&request->goroutines, (uint64_t)region->goroutine) &&
+           in_list(&request->tasks, region->task);
+}
+
+/* Nothing is as asked for: says so, and tells the nearest name. */
+static int tell_none(const struct request *request, const trail_region *regions, size_t count)
+{
+    char best[256] = "";
+    unsigned least = UINT32_MAX;
+    if (!request->name || request->goroutines.count > 0 || request->tasks.count > 0)
+        return usage_error(request->analysis.command, "no such region in the trace");
+    for (size_t i = 0; i < count; i++) {
+        char text[sizeof best];
+        trail_string name = trail_analysis_text(request->analysis.answers, regions[i].name);
+        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
+                       name.data);
+        unsigned distance = name.size ? edit_distance(request->name, text) : UINT32_MAX;
+        if (distance < least) {
+            least = distance;
+            memcpy(best, text, sizeof best);
+        }
+    }
+    return usage_error(request->analysis.command, "no region '%s'%s%s%s", request->name,
+                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+}
+
+/* MARK: Output */
+
+static void json_regions(const struct request *request, const trail_region *const *list,
+                         size_t count)
+{
+    struct json json = {0};
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "regions", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        json_signed(&json, "goroutine", list[i]->goroutine);
+        json_number(&json, "task", list[i]->task);
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, list[i]->name));
+        json_signed(&json, "start_ns", list[i]->start_ns);
+        json_signed(&json, "end_ns", list[i]->end_ns);
+        analysis_json_times(&request->analysis, &json, &list[i]->times);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+static void show_members(const struct request *request, const trail_region *const *list,
+                         size_t count)
+{
+    struct table table;
+    char text[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    table_begin(&table, "G> task> start> total> " GROUPS_TIMES " region<");
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%" PRId64, list[i]->goroutine);
+        table_word(&table, text);
+        (void)snprintf(text, sizeof text, "%" PRIu64, list[i]->task);
+        table_word(&table, text);
+        if (list[i]->has_start)
+            table_duration(&table, list[i]->start_ns - origin);
+        else
+            table_word(&table, "before");
+        table_duration(&table, list[i]->times.total_ns);
+        groups_put_times(&request->analysis, &table, &list[i]->times);
+        table_text(&table, list[i]->name
+                               ? trail_analysis_text(request->analysis.answers, list[i]->name)
+                               : (trail_string){"(inherited)", strlen("(inherited)")});
+    }
+    table_print(&table);
+}
+
+static int by_column(const void *a, const void *b, void *column)
+{
+    trail_column by = *(const trail_column *)column;
+    const trail_region *r = *(const trail_region *const *)a;
+    const trail_region *s = *(const trail_region *const *)b;
+    int64_t x = trail_times_column(&r->times, by), y = trail_times_column(&s->times, by);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return r->start_ns < s->start_ns ? -1 : r->start_ns > s->start_ns;
+}
+
+static int show_regions(struct request *request)
+{
+    const trail_region *regions;
+    size_t count = trail_analysis_regions(request->analysis.answers, &regions), wanted = 0;
+    bool some = request->name || request->goroutines.count > 0 || request->tasks.count > 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_region **list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(request, &regions[i]))
+            list[wanted++] = &regions[i];
+    int code = EXIT_GOOD;
+    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
+    if (some && wanted == 0) {
+        code = tell_none(request, regions, count);
+    } else if (request->analysis.json) {
+        json_regions(request, list, wanted);
+    } else if (wanted == 0) {
+        printf("no regions\n");
+    } else {
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
+        show_members(request, list, shown);
+        groups_tell_more(shown, wanted);
+    }
+    free(list);
+    return code;
+}
+
+static int show_all_groups(const struct request *request)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_region_groups(request->analysis.answers, &groups);
+    if (request->analysis.json) {
+        groups_json(&request->view, groups, count);
+        return EXIT_GOOD;
+    }
+    if (count == 0)
+        printf("no regions\n");
+    int code = groups_show(&request->view, groups, count);
+    if (count > 0 && !request->view.percentiles && !request->view.histogram) {
+        struct groups_view spread = request->view;
+        spread.percentiles = true;
+        spread.spread = TRAIL_COLUMN_TOTAL;
+        printf("\nhow long they took:\n");
+        code = groups_show(&spread, groups, count);
+    }
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}};
+    request.view = (struct groups_view){.analysis = &request.analysis,
+                                        .members = "regions",
+                                        .title = "region",
+                                        .sort = TRAIL_COLUMN_TOTAL,
+                                        .limit = 30};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD) {
+        code = analysis_run(&request.analysis);
+        if (request.analysis.answers)
+            code = worse_exit(code,
+                              request.members ? show_regions(&request) : show_all_groups(&request));
+    }
+    analysis_close(&request.analysis);
+    free(request.goroutines.ids);
+    free(request.tasks.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_regions = {
+    .name = "regions",
+    .summary = "what goroutines did inside user regions",
+    .synopsis = "[options] FILE",
+    .details = "Shows, for all regions of the same name, how many there were, how long they took, "
+               "and where\n"
+               "that time went. With a name or numbers, the regions one by one.",
+    .examples = "  trail regions app.trace\n"
+                "  trail regions --name=parse --sort=block app.trace\n"
+                "  trail regions --histogram=total app.trace\n"
+                "  trail regions --json --task=7 app.trace",
+    .options = rows,
+    .run = run,
+};

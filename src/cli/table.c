@@ -1,0 +1,173 @@
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/show.h"
+
+void table_begin(struct table *table, const char *titles)
+{
+    *table = (struct table){0};
+    while (*titles && table->columns < TABLE_COLUMNS) {
+        size_t length = strcspn(titles, "<>");
+        char *title = table->titles[table->columns];
+        (void)snprintf(title, sizeof table->titles[0], "%.*s", (int)length, titles);
+        for (; *title; title++)
+            if (*title == '_')
+                *title = ' ';
+        table->right[table->columns++] = titles[length] == '>';
+        titles += length + (titles[length] != '\0');
+        titles += strspn(titles, " ");
+    }
+}
+
+static void put_cell(struct table *table, const char *data, size_t size)
+{
+    if (table->count == table->capacity) {
+        size_t wanted = table->capacity ? table->capacity * 2 : 256;
+        char **grown = reallocarray(table->cells, wanted, sizeof *grown);
+        if (!grown) {
+            table->failed = true;
+            return;
+        }
+        table->cells = grown;
+        table->capacity = wanted;
+    }
+    char *cell = malloc(size + 1);
+    if (!cell) {
+        table->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < size; i++)
+        cell[i] = (char)((unsigned char)data[i] < ' ' || data[i] == 0x7f ? '?' : data[i]);
+    cell[size] = '\0';
+    table->cells[table->count++] = cell;
+}
+
+void table_text(struct table *table, trail_string text)
+{
+    put_cell(table, text.data, text.size);
+}
+
+void table_word(struct table *table, const char *text)
+{
+    put_cell(table, text, strlen(text));
+}
+
+const char *table_thousands(char *buf, uint64_t value)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, value), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            buf[at++] = ',';
+        buf[at++] = digits[i];
+    }
+    buf[at] = '\0';
+    return buf;
+}
+
+void table_number(struct table *table, uint64_t value)
+{
+    char buf[32];
+    table_word(table, table_thousands(buf, value));
+}
+
+void table_duration(struct table *table, int64_t ns)
+{
+    char buf[SHOW_SIZE];
+    table_word(table, ns == 0 ? "-" : show_duration(buf, ns));
+}
+
+void table_percent(struct table *table, double part)
+{
+    char buf[32];
+    (void)snprintf(buf, sizeof buf, "%.1f %%", part * 100);
+    table_word(table, buf);
+}
+
+/* Characters, taking the text for UTF-8. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void print_cell(const struct table *table, int column, const char *text, int width)
+{
+    int pad = width - width_of(text);
+    bool last = column + 1 == table->columns;
+    const char *gap = column > 0 ? "  " : "";
+    if (table->right[column])
+        printf("%s%*s%s", gap, pad > 0 ? pad : 0, "", text);
+    else
+        printf("%s%s%*s", gap, text, last || pad < 0 ? 0 : pad, "");
+    if (last)
+        putchar('\n');
+}
+
+void table_print(struct table *table)
+{
+    int widths[TABLE_COLUMNS] = {0}, columns = table->columns;
+    for (int i = 0; i < columns; i++)
+        widths[i] = width_of(table->titles[i]);
+    for (size_t i = 0; i < table->count; i++) {
+        int width = width_of(table->cells[i]), *column = &widths[i % (size_t)columns];
+        *column = width > *column ? width : *column;
+    }
+    for (int i = 0; i < columns; i++)
+        print_cell(table, i, table->titles[i], widths[i]);
+    for (size_t i = 0; i < table->count; i++) {
+        int column = (int)(i % (size_t)columns);
+        if (!table->failed)
+            print_cell(table, column, table->cells[i], widths[column]);
+    }
+    if (table->failed)
+        fputs("trail: no memory for the table\n", stderr);
+    table_drop(table);
+}
+
+void table_drop(struct table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct table){0};
+}
+
+/* MARK: Histograms */
+
+static void print_bar(int64_t from, uint64_t count, uint64_t most)
+{
+    char text[SHOW_SIZE], number[32];
+    int bar = (int)((double)count * 50 / (double)most + 0.5);
+    printf("  %12s  %10s  ", show_duration(text, from), table_thousands(number, count));
+    for (int i = 0; i < bar; i++)
+        putchar('#');
+    if (bar == 0 && count > 0)
+        putchar('.');
+    putchar('\n');
+}
+
+void table_histogram(const trail_histogram *histogram)
+{
+    uint64_t sums[64] = {0}, most = 1;
+    int first = 64, last = -1;
+    for (size_t i = 0; i < histogram->bucket_count; i++) {
+        int64_t from, to;
+        if (histogram->buckets[i] == 0)
+            continue;
+        trail_histogram_bucket(i, &from, &to);
+        int power = from > 0 ? 63 - __builtin_clzll((unsigned long long)from) : 0;
+        sums[power] += histogram->buckets[i];
+        most = sums[power] > most ? sums[power] : most;
+        first = power < first ? power : first;
+        last = power;
+    }
+    for (int power = first; power <= last && power < 64; power++)
+        print_bar(power == 0 ? 0 : INT64_C(1) << power, sums[power], most);
+}

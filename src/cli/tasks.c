@@ -1,0 +1,414 @@
+/*
+ * trail tasks: user tasks by name and one by one, with their logs and children.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis.h"
+#include "cli/facts.h"
+#include "cli/table.h"
+#include "cli/values.h"
+
+enum { OPT_NAME = 1, OPT_TASK, OPT_MEMBERS, OPT_LIMIT, OPT_HISTOGRAM };
+
+static const struct option rows[] = {
+    {OPT_NAME, 0, "name", "TYPE", "the tasks of this type, one by one", NULL},
+    {OPT_TASK, 't', "task", "N,...", "these tasks, with their logs and children", NULL},
+    {OPT_MEMBERS, 'm', "members", NULL, "all tasks, one by one, longest first", NULL},
+    {OPT_LIMIT, 'n', "limit", "N", "at most N rows (default 30; 0: all)", NULL},
+    {OPT_HISTOGRAM, 0, "histogram", NULL, "a histogram of how long the tasks of each type took",
+     NULL},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+struct request {
+    struct analysis analysis;
+    const char *name;
+    struct id_list ids;
+    bool members, histogram;
+    size_t limit;
+    const trail_task *tasks;
+    size_t count;
+};
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_NAME:
+        request->name = value;
+        return EXIT_GOOD;
+    case OPT_TASK:
+        if (!parse_id_list(value, "", &request->ids))
+            return usage_error(request->analysis.command,
+                               "'%s' is no list of numbers like 7 or 7,12", value);
+        return EXIT_GOOD;
+    case OPT_MEMBERS:
+        request->members = true;
+        return EXIT_GOOD;
+    case OPT_LIMIT:
+        return limit_option(request->analysis.command, value, &request->limit);
+    case OPT_HISTOGRAM:
+        request->histogram = true;
+        return EXIT_GOOD;
+    default:
+        return analysis_option(&request->analysis, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->analysis.options.what = TRAIL_ANALYZE_TASKS;
+    if (request->ids.count > 0 || request->analysis.json)
+        request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
+    return analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool is_complete(const trail_task *task)
+{
+    return task->has_start && task->has_end;
+}
+
+/* How long it took; as far as it is in the trace. */
+static int64_t duration(const struct request *request, const trail_task *task)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t end = task->has_end ? task->end_ns : span->end_ns;
+    return end - (task->has_start ? task->start_ns : span->begin_ns);
+}
+
+static bool is_wanted(const struct request *request, const trail_task *task)
+{
+    trail_string name = trail_analysis_text(request->analysis.answers, task->name);
+    if (request->name &&
+        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+        return false;
+    for (size_t i = 0; i < request->ids.count; i++)
+        if ((uint64_t)request->ids.ids[i] == task->id)
+            return true;
+    return request->ids.count == 0;
+}
+
+static int tell_none(const struct request *request)
+{
+    char best[256] = "";
+    unsigned least = UINT32_MAX;
+    if (request->count == 0)
+        return usage_error(request->analysis.command, "no tasks in the trace");
+    if (!request->name)
+        return usage_error(request->analysis.command,
+                           "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
+                           request->tasks[0].id, request->tasks[request->count - 1].id);
+    for (size_t i = 0; i < request->count; i++) {
+        char text[sizeof best];
+        trail_string name = trail_analysis_text(request->analysis.answers, request->tasks[i].name);
+        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
+                       name.data);
+        unsigned distance = name.size ? edit_distance(request->name, text) : UINT32_MAX;
+        if (distance < least) {
+            least = distance;
+            memcpy(best, text, sizeof best);
+        }
+    }
+    return usage_error(request->analysis.command, "no task '%s'%s%s%s", request->name,
+                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+}
+
+/* MARK: JSON */
+
+static void json_task(const struct request *request, struct json *json, const trail_task *task)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    json_open(json, NULL, '{');
+    json_number(json, "id", task->id);
+    json_text(json, "name", trail_analysis_text(answers, task->name));
+    if (task->has_parent)
+        json_number(json, "parent", task->parent);
+    else
+        json_null(json, "parent");
+    json_signed(json, "start_ns", task->start_ns);
+    json_signed(json, "end_ns", task->end_ns);
+    json_bool(json, "complete", is_complete(task));
+    json_number(json, "region_count", task->regions);
+    json_open(json, "goroutines", '[');
+    for (size_t i = 0; i < task->goroutine_count; i++)
+        json_signed(json, NULL, task->goroutines[i]);
+    json_close(json, ']');
+    json_open(json, "children", '[');
+    for (size_t i = 0; i < task->child_count; i++)
+        json_number(json, NULL, request->tasks[task->children[i]].id);
+    json_close(json, ']');
+    json_open(json, "logs", '[');
+    for (uint64_t i = 0; task->logs && i < task->log_count; i++) {
+        json_open(json, NULL, '{');
+        json_signed(json, "time_ns", task->logs[i].time_ns);
+        json_signed(json, "goroutine", task->logs[i].goroutine);
+        json_text(json, "category", trail_analysis_text(answers, task->logs[i].category));
+        json_text(json, "message", task->logs[i].message);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void json_tasks(const struct request *request)
+{
+    struct json json = {0};
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "tasks", '[');
+    for (size_t i = 0; i < request->count; i++)
+        if (is_wanted(request, &request->tasks[i]))
+            json_task(request, &json, &request->tasks[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: By type */
+
+/* All tasks of a type, those that are complete in the histogram. */
+struct type {
+    trail_name name;
+    uint64_t count, incomplete, regions, logs;
+    trail_histogram took;
+};
+
+static struct type *type_of(struct type *types, size_t *count, trail_name name)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (types[i].name == name)
+            return &types[i];
+    types[*count] = (struct type){.name = name};
+    return &types[(*count)++];
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct type *x = a, *y = b;
+    if (x->took.sum_ns != y->took.sum_ns)
+        return x->took.sum_ns < y->took.sum_ns ? 1 : -1;
+    return x->name < y->name ? -1 : 1;
+}
+
+static void print_types(const struct request *request, const struct type *types, size_t count)
+{
+    struct table table;
+    table_begin(&table, "count> incomplete> regions> logs> min> mean> p50> p95> p99> max> task<");
+    for (size_t i = 0; i < count; i++) {
+        const trail_histogram *h = &types[i].took;
+        table_number(&table, types[i].count);
+        table_number(&table, types[i].incomplete);
+        table_number(&table, types[i].regions);
+        table_number(&table, types[i].logs);
+        table_duration(&table, h->min_ns);
+        table_duration(&table, h->count ? h->sum_ns / (int64_t)h->count : 0);
+        table_duration(&table, trail_histogram_quantile(h, 0.5));
+        table_duration(&table, trail_histogram_quantile(h, 0.95));
+        table_duration(&table, trail_histogram_quantile(h, 0.99));
+        table_duration(&table, h->max_ns);
+        table_text(&table, analysis_text(&request->analysis, types[i].name));
+    }
+    table_print(&table);
+}
+
+static void print_histograms(const struct request *request, const struct type *types, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = analysis_text(&request->analysis, types[i].name);
+        char *text = strndup(name.data, name.size);
+        printf("%s%" PRIu64 " complete tasks: ", i ? "\n" : "", types[i].took.count);
+        facts_put_text(text ? text : "?");
+        putchar('\n');
+        table_histogram(&types[i].took);
+        free(text);
+    }
+}
+
+static int show_types(const struct request *request)
+{
+    /* Never more types than tasks; types are few. */
+    struct type *types = calloc(request->count + 1, sizeof *types);
+    size_t count = 0;
+    bool good = types != NULL;
+    for (size_t i = 0; good && i < request->count; i++) {
+        const trail_task *task = &request->tasks[i];
+        struct type *type = type_of(types, &count, task->name);
+        type->count++;
+        type->incomplete += !is_complete(task);
+        type->regions += task->regions;
+        type->logs += task->log_count;
+        if (is_complete(task))
+            good = trail_histogram_add(&type->took, task->end_ns - task->start_ns);
+    }
+    if (good) {
+        qsort(types, count, sizeof *types, by_sum);
+        size_t shown = count < request->limit ? count : request->limit;
+        if (request->histogram)
+            print_histograms(request, types, shown);
+        else
+            print_types(request, types, shown);
+    }
+    for (size_t i = 0; types && i < count; i++)
+        trail_histogram_free(&types[i].took);
+    free(types);
+    return good ? EXIT_GOOD : EXIT_INOUT;
+}
+
+/* MARK: One by one */
+
+static int by_duration(const void *a, const void *b, void *request)
+{
+    const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
+    int64_t x = duration(request, t), y = duration(request, u);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return t->id < u->id ? -1 : t->id > u->id;
+}
+
+static void put_task(const struct request *request, struct table *table, const trail_task *task)
+{
+    char text[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    (void)snprintf(text, sizeof text, "%" PRIu64, task->id);
+    table_word(table, text);
+    (void)snprintf(text, sizeof text, "%" PRIu64, task->parent);
+    table_word(table, task->has_parent ? text : "-");
+    if (task->has_start)
+        table_duration(table, task->start_ns - origin);
+    else
+        table_word(table, "before");
+    table_duration(table, duration(request, task));
+    table_word(table, task->has_end ? "" : "not ended");
+    table_number(table, task->regions);
+    table_number(table, task->log_count);
+    table_number(table, task->goroutine_count);
+    table_text(table, analysis_text(&request->analysis, task->name));
+}
+
+static void print_logs(const struct request *request, const trail_task *task)
+{
+    struct table table;
+    char text[32];
+    if (!task->logs || task->log_count == 0)
+        return;
+    printf("\nlogs of task %" PRIu64 ":\n", task->id);
+    table_begin(&table, "time> G> category< message<");
+    for (uint64_t i = 0; i < task->log_count; i++) {
+        const trail_log *log = &task->logs[i];
+        (void)snprintf(text, sizeof text, "%" PRId64, log->goroutine);
+        table_duration(&table, log->time_ns - request->analysis.span.origin_ns);
+        table_word(&table, text);
+        table_text(&table, trail_analysis_text(request->analysis.answers, log->category));
+        table_text(&table, log->message);
+    }
+    table_print(&table);
+}
+
+static void print_children(const struct request *request, const trail_task *task)
+{
+    struct table table;
+    if (task->child_count == 0)
+        return;
+    printf("\nchildren of task %" PRIu64 ":\n", task->id);
+    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    for (size_t i = 0; i < task->child_count; i++)
+        put_task(request, &table, &request->tasks[task->children[i]]);
+    table_print(&table);
+}
+
+static void print_goroutines(const trail_task *task)
+{
+    printf("\nregions and goroutines: trail regions --task=%" PRIu64 "; trail print --goroutine=",
+           task->id);
+    for (size_t i = 0; i < task->goroutine_count && i < 20; i++)
+        printf("%s%" PRId64, i ? "," : "", task->goroutines[i]);
+    printf("%s\n", task->goroutine_count > 20 ? ",..." : "");
+}
+
+static int show_tasks(struct request *request)
+{
+    size_t wanted = 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_task **list = calloc(request->count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->count; i++)
+        if (is_wanted(request, &request->tasks[i]))
+            list[wanted++] = &request->tasks[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    qsort_r(list, wanted, sizeof *list, by_duration, request);
+    size_t shown = wanted < request->limit ? wanted : request->limit;
+    struct table table;
+    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    for (size_t i = 0; i < shown; i++)
+        put_task(request, &table, list[i]);
+    table_print(&table);
+    if (shown < wanted)
+        printf("... and %zu more; --limit=0 shows all\n", wanted - shown);
+    for (size_t i = 0; i < shown && request->ids.count > 0; i++) {
+        print_logs(request, list[i]);
+        print_children(request, list[i]);
+        print_goroutines(list[i]);
+    }
+    free(list);
+    return EXIT_GOOD;
+}
+
+static int show(struct request *request)
+{
+    bool found = !request->name && request->ids.count == 0;
+    request->count = trail_analysis_tasks(request->analysis.answers, &request->tasks);
+    for (size_t i = 0; i < request->count && !found; i++)
+        found = is_wanted(request, &request->tasks[i]);
+    if (!found)
+        return tell_none(request);
+    if (request->analysis.json) {
+        json_tasks(request);
+        return EXIT_GOOD;
+    }
+    if (request->count == 0) {
+        printf("no tasks\n");
+        return EXIT_GOOD;
+    }
+    return request->members || request->name || request->ids.count > 0 ? show_tasks(request)
+                                                                       : show_types(request);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 30};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD) {
+        code = analysis_run(&request.analysis);
+        if (request.analysis.answers)
+            code = worse_exit(code, show(&request));
+    }
+    analysis_close(&request.analysis);
+    free(request.ids.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_tasks = {
+    .name = "tasks",
+    .summary = "user tasks: how long they took, their logs and children",
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows, for all tasks of the same type, how many there were and how long they took.\n"
+        "With a type, the tasks one by one; with numbers, also their logs and children.",
+    .examples = "  trail tasks app.trace\n"
+                "  trail tasks --name=request --limit=10 app.trace\n"
+                "  trail tasks --task=7 app.trace\n"
+                "  trail tasks --json app.trace | jq '.tasks[] | select(.complete | not)'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Analyses of small traces whose answers were added up by hand, and what must hold for any trace. TAP.
+
+usage: by_hand.py TRAIL SOURCE_ROOT
+"""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tap import main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DATA = os.path.join(ROOT, "tests", "data")
+WORK = tempfile.mkdtemp(prefix="trail-analyze-")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
+STW = "stop-the-world (GC sweep termination)"
+
+
+def run(*args, stdin=None):
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60)
+    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
+
+
+def good(*args, **more):
+    code, out, err = run(*args, **more)
+    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
+    return out
+
+
+def answer(*args):
+    return json.loads(good(*args, "--json"))
+
+
+def trace(name):
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
+    return path
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def times(row):
+    """exec, ready, system call, the same without a P, blocked, total"""
+    keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns", "block_ns", "total_ns")
+    return tuple(row[k] for k in keys)
+
+
+def corrected(row):
+    return {**row, **row.get("corrected", {})}
+
+
+def states(row):
+    """The time in all states, each once."""
+    right = corrected(row)
+    keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
+    return sum(right[k] for k in keys) + sum(right["block_ns"].values())
+
+
+# Added up by hand
+
+
+@test
+def time_of_goroutines_is_that_of_their_states():
+    found = answer("goroutines", trace("times-1.26"))
+    equal(found["origin_ns"], 1000)
+    g1, g2, g3 = found["goroutines"]
+    equal((g1["id"], g1["name"], g1["pc"]), (1, "main.main", 8192))
+    equal((g1["creation_ns"], g1["start_ns"], g1["end_ns"]), (1000, 1002, 0))
+    equal(times(g1), (45, 30, 0, 0, {"chan receive": 25, "select": 101}, 201))
+    equal((g2["id"], g2["name"], g2["pc"]), (2, "main.worker", 12288))
+    equal((g2["creation_ns"], g2["start_ns"], g2["end_ns"]), (1010, 1025, 0))
+    equal(g2["range_ns"], {STW: 10})
+    equal((g3["start_ns"], times(g3)), (0, (0, 143, 0, 0, {}, 143)))
+
+
+@test
+def ranges_count_for_who_is_in_them():
+    g1, g3 = answer("goroutines", trace("gc-1.26"))["goroutines"]
+    equal(g1["range_ns"], {STW: 4, "GC mark assist": 15, "GC incremental sweep": 10})
+    equal((g3["id"], g3["range_ns"]), (3, {}))
+
+
+@test
+def an_open_system_call_without_p_counts_as_in_go_and_corrected_beside():
+    g1, g2, _ = answer("goroutines", trace("times-1.26"))["goroutines"]
+    equal(times(g2), (70, 40 + 51, 10 + 61, 10, {}, 191))
+    equal(
+        g2["corrected"], {"sched_wait_ns": 40, "syscall_ns": 20, "syscall_block_ns": 61}
+    )
+    assert "corrected" not in g1
+    equal((states(g1), states(g2)), (201, 191))
+
+
+@test
+def a_region_has_what_its_goroutine_did_meanwhile():
+    path = trace("times-1.26")
+    region, inherited = answer("regions", path)["regions"]
+    equal((region["goroutine"], region["task"], region["name"]), (2, 7, "parse"))
+    equal((region["start_ns"], region["end_ns"]), (1055, 1110))
+    equal(times(region), (10, 25, 10, 10, {}, 55))
+    g2 = answer("goroutines", path)["goroutines"][1]
+    equal([r["name"] for r in g2["regions"]], ["parse"])
+    equal((inherited["goroutine"], inherited["task"], inherited["name"]), (3, 7, ""))
+    equal((inherited["start_ns"], inherited["end_ns"]), (1058, 0))
+    equal(times(inherited), (0, 143, 0, 0, {}, 143))
+    _, group = answer("regions", "--groups", path)["groups"]
+    equal((group["name"], group["count"], group["unfinished"], times(group)), ("parse", 1, 0, times(region)))
+    equal(group["distributions"]["total"]["buckets"], [[52, 56, 1]])
+
+
+@test
+def tasks_have_parents_children_logs_and_those_who_took_part():
+    seven, eight = answer("tasks", trace("times-1.26"))["tasks"]
+    equal((seven["id"], seven["name"], seven["parent"]), (7, "request", None))
+    equal((seven["start_ns"], seven["end_ns"], seven["complete"]), (1050, 1115, True))
+    equal((seven["goroutines"], seven["children"], seven["region_count"]), ([2], [8], 1))
+    equal(
+        seven["logs"],
+        [{"time_ns": 1112, "goroutine": 2, "category": "note", "message": "half\x1b[1m way"}],
+    )
+    equal((eight["parent"], eight["start_ns"], eight["end_ns"]), (7, 1113, 0))
+    assert not eight["complete"] and eight["children"] == []
+
+
+@test
+def a_window_counts_what_is_inside():
+    path = trace("times-1.26")
+    found = answer("goroutines", "--from=50ns", "--to=+50ns", path)
+    g1, g2, g3 = found["goroutines"]
+    equal(times(g3), (0, 42, 0, 0, {}, 42))
+    equal(times(g1), (25, 25, 0, 0, {"select": 0}, 50))
+    equal(times(g2), (10, 20, 10, 10, {}, 50))
+    equal((g2["creation_ns"], g1["start_ns"]), (1010, 1002))
+    (region,) = g2["regions"]
+    equal(times(region), (5, 20, 10, 10, {}, 45))
+    equal((region["start_ns"], region["end_ns"]), (1055, 0))
+    region, _ = answer("regions", "--from=57ns", "--to=100ns", path)["regions"]
+    equal((region["start_ns"], times(region)), (1055, (3, 20, 10, 10, {}, 43)))
+    equal(answer("goroutines", "--from=1s", path)["goroutines"], [])
+    (g1,) = answer("goroutines", "--to=9ns", path)["goroutines"]
+    equal(times(g1), (9, 0, 0, 0, {}, 9))
+
+
+@test
+def mmu_of_a_pause_is_the_share_that_is_left():
+    path = trace("times-1.26")
+    found = answer("mmu", "--flags=stw", "--window=10ns,20ns,100ns,1s", path)
+    equal(found["windows_ns"], [10, 20, 100, 1000000000])
+    for ours, right in zip(found["mmu"], (0, 0.5, 0.9, 1 - 10 / 198)):
+        assert abs(ours - right) < 1e-9, f"{ours}, not {right}"
+
+
+@test
+def a_background_worker_counts_double_in_go_and_once_corrected():
+    windows = "--window=40ns,100ns,140ns,1s"
+    found = answer("mmu", "--flags=background", windows, trace("gc-1.26"))
+    go = (0.5, 0.5, 0.5, 1 - 241 * 0.5 / 308)
+    once = (0.5, 0.8, 1 - 37.5 / 140, 1 - 37.5 / 308)
+    for key, rights in (("mmu", go), ("mmu_corrected", once)):
+        for ours, right in zip(found[key], rights):
+            assert abs(ours - right) < 1e-9, f"{key}: {found[key]}, not {rights}"
+
+
+@test
+def what_is_taken_at_the_end_counts_once_corrected():
+    # Go's series end where the share came to 0, at 1120; the window ends at 1125.
+    found = answer("mmu", "--flags=stw,background", "--window=5ns", "--to=125ns", trace("times-1.26"))
+    equal((found["mmu"], found["mmu_corrected"]), ([1], [0]))
+
+
+@test
+def each_p_by_itself_has_its_own_share():
+    found = answer("mmu", "--flags=assist,per-p", "--window=15ns,30ns", trace("gc-1.26"))
+    equal(found["mmu"], [0, 0.5])
+    found = answer("mmu", "--flags=sweep", "--window=10ns,20ns", trace("gc-1.26"))
+    equal(found["mmu"], [0.5, 0.75])
+
+
+@test
+def worst_windows_do_not_overlap_and_name_their_place():
+    out = good("mmu", "--flags=stw", "--window=20ns", "--worst=2", trace("times-1.26"))
+    worst = [line.split() for line in out.split("worst windows:\n")[1].splitlines()[1:]]
+    equal([w[4] for w in worst], ["50.0"])
+    assert "--from=110ns --to=+20ns" in out, out
+
+
+@test
+def gc_tells_cycles_and_pauses():
+    found = answer("gc", trace("gc-1.26"))
+    (cycle,) = found["cycles"]
+    right = {
+        "begin_ns": 1997,
+        "end_ns": 2060,
+        "heap_at_begin_bytes": 1000000,
+        "heap_at_end_bytes": 500000,
+        "heap_goal_bytes": 2000000,
+        "assists": 1,
+        "assist_ns": 15,
+        "longest_assist_ns": 15,
+        "sweeps": 1,
+        "sweep_ns": 10,
+        "swept_bytes": 8192,
+        "reclaimed_bytes": 4096,
+    }
+    equal(cycle, right)
+    equal(found["pauses"], [{"name": STW, "begin_ns": 1996, "end_ns": 2000, "goroutine": 1}])
+
+
+# Whatever the trace
+
+
+@test
+def the_states_of_each_goroutine_make_up_its_time():
+    for path in EXAMPLES:
+        for g in answer("goroutines", path)["goroutines"]:
+            equal((path, g["id"], states(g)), (path, g["id"], g["total_ns"]))
+
+
+@test
+def groups_are_the_sums_of_their_members():
+    for path in EXAMPLES:
+        sums = {}
+        for g in answer("goroutines", path)["goroutines"]:
+            row = sums.setdefault(g["name"], [0, 0, 0, 0])
+            for i, n in enumerate((1, g["exec_ns"], g["total_ns"], sum(g["block_ns"].values()))):
+                row[i] += n
+        for group in answer("goroutines", "--groups", path)["groups"]:
+            ours = [group["count"], group["exec_ns"], group["total_ns"], sum(group["block_ns"].values())]
+            equal(ours, sums.pop(group["name"]))
+            for column in group["distributions"].values():
+                equal(sum(b[2] for b in column["buckets"]), group["count"])
+                assert column["min_ns"] <= column["p50_ns"] <= column["p99_ns"] <= column["max_ns"]
+        assert not sums, sums
+
+
+@test
+def two_windows_make_up_the_whole():
+    for path in EXAMPLES:
+        whole = {g["id"]: corrected(g) for g in answer("goroutines", path)["goroutines"]}
+        parts = [
+            answer("goroutines", *window, path)["goroutines"]
+            for window in (("--to=4ms",), ("--from=4ms",))
+        ]
+        halves = {}
+        for g in map(corrected, parts[0] + parts[1]):
+            row = halves.setdefault(g["id"], [0, 0])
+            row[0] += g["exec_ns"]
+            row[1] += g["sched_wait_ns"]
+        for id, g in whole.items():
+            # Who does nothing in a window is not known to it.
+            ours = halves.get(id, [0, 0])
+            equal((path, id, ours), (path, id, [g["exec_ns"], g["sched_wait_ns"]]))
+
+
+@test
+def stdin_and_compressed_files_give_the_same():
+    for path in (EXAMPLES[0], EXAMPLES[3]):
+        with open(path, "rb") as f:
+            data = f.read()
+        for command in COMMANDS:
+            right = good(command, "--json", path)
+            equal(good(command, "--json", "-", stdin=data), right)
+            equal(good(command, "--json", "-", stdin=gzip.compress(data)), right)
+
+
+@test
+def a_damaged_trace_gives_the_answers_of_its_good_part():
+    for name in ("everything-1.26", "everything-1.21"):
+        with open(trace(name), "rb") as f:
+            data = f.read()
+        cut = os.path.join(WORK, "cut.trace")
+        with open(cut, "wb") as f:
+            f.write(data[: len(data) - 40])
+        for command in COMMANDS:
+            code, out, err = run(command, "--json", cut)
+            assert code == 1 and json.loads(out), f"{command}: exit {code}: {err}"
+            assert "of the good part" in err, err
+    with open(os.path.join(WORK, "header.trace"), "wb") as f:
+        f.write(b"no trace at all")
+    for command in COMMANDS:
+        code, out, err = run(command, os.path.join(WORK, "header.trace"))
+        assert code == 1 and not out and err, f"{command}: exit {code}: {out}"
+
+
+@test
+def what_is_not_there_names_the_nearest():
+    path = trace("times-1.26")
+    cases = [
+        (["goroutines", "--name=main.wroker"], "did you mean 'main.worker'"),
+        (["goroutines", "--goroutine=5"], "the nearest is 3"),
+        (["goroutines", "--percentiles=exc"], "did you mean 'exec'"),
+        (["regions", "--name=prase"], "did you mean 'parse'"),
+        (["tasks", "--name=requets"], "did you mean 'request'"),
+        (["tasks", "--task=9"], "from 7 to 8"),
+        (["mmu", "--flags=swt"], "did you mean 'stw'"),
+        (["mmu", "--window=0ms"], "no length"),
+        (["gc", "--from=2ms", "--to=1ms"], "before --from"),
+    ]
+    for args, hint in cases:
+        code, out, err = run(*args, path)
+        assert code == 2 and hint in err and not out, f"{args}: exit {code}: {out}{err}"
+
+
+@test
+def empty_answers_say_so():
+    path = trace("gc-1.26")
+    equal(good("regions", path), "no regions\n")
+    equal(good("tasks", path), "no tasks\n")
+    code, out, err = run("goroutines", "--from=1s", path)
+    assert code == 0 and "after the last event, at 311 ns" in err, err
+    assert "no garbage collection" in good("gc", trace("times-1.26"))
+
+
+@test
+def nothing_in_a_name_reaches_the_terminal():
+    out = good("tasks", "--task=7", trace("times-1.26"))
+    assert "half?[1m way" in out and "\x1b" not in out, out
+
+
+@test
+def tables_choose_sort_and_limit():
+    path = EXAMPLES[3]
+    rows = good("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).splitlines()
+    assert rows[1].split()[0] == "G" and len(rows) == 2 + 5 + 1, rows
+    assert rows[-1].startswith("... and "), rows
+    for column in ("total", "exec", "sched-wait", "block", "syscall", "syscall-block"):
+        assert "p99" in good("goroutines", "--percentiles=" + column, path)
+        assert "#" in good("goroutines", "--histogram=" + column, path)
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -1,0 +1,72 @@
+"""A reader of pprof profiles, after proto/profile.proto of github.com/google/pprof; for tests."""
+
+import gzip
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            assert tag & 7 == 2, f"type {tag & 7}"
+            size, at = varint(data, at)
+            value, at = data[at : at + size], at + size
+            assert len(value) == size, "cut short"
+        yield tag >> 3, value
+
+
+def message(data):
+    return dict(fields(data))
+
+
+def packed(data):
+    values, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        values.append(value)
+    return values
+
+
+def read_pprof(data):
+    """{types: [(type, unit)], period: ((type, unit), n), samples: [(stack of (pc, function, file, line), values)]}"""
+    parts = {}
+    for field, value in fields(gzip.decompress(data)):
+        parts.setdefault(field, []).append(value)
+    strings = [s.decode("utf-8") for s in parts[6]]
+    assert strings[0] == ""
+
+    def unit(data):
+        m = message(data)
+        return strings[m.get(1, 0)], strings[m.get(2, 0)]
+
+    functions, locations = {}, {}
+    for m in map(message, parts.get(5, [])):
+        assert m[1] not in functions and m.get(2, 0) == m.get(3, 0)
+        functions[m[1]] = strings[m.get(2, 0)], strings[m.get(4, 0)]
+    for m in map(message, parts.get(4, [])):
+        assert m[1] not in locations
+        line = message(m[4])
+        function, file = functions[line[1]]
+        locations[m[1]] = m.get(3, 0), function, file, line.get(2, 0)
+    samples = []
+    for m in map(message, parts.get(2, [])):
+        stack = tuple(locations[i] for i in packed(m.get(1, b"")))
+        samples.append((stack, tuple(packed(m[2]))))
+    return {
+        "types": [unit(t) for t in parts[1]],
+        "period": (unit(parts[11][0]), parts[12][0]),
+        "samples": samples,
+    }

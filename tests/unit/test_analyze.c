@@ -1,0 +1,165 @@
+/*
+ * Histograms against sorted values, and the least share of a window against one that is slid over
+ * the series nanosecond by nanosecond.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "analyze/utilisation.h"
+
+static uint64_t seed = 1;
+
+static uint64_t draw(uint64_t below)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (seed >> 33) % below;
+}
+
+/* MARK: Histograms */
+
+static void test_buckets_follow_each_other_and_are_narrow(void **state)
+{
+    int64_t from, to, last = 0;
+    (void)state;
+    for (size_t i = 0; last < INT64_MAX / 2; i++) {
+        trail_histogram_bucket(i, &from, &to);
+        assert_int_equal(from, last);
+        assert_true(to > from);
+        assert_true(from < 16 ? to == from + 1 : (to - from) * 8 <= from);
+        last = to;
+    }
+}
+
+static void test_a_value_is_in_its_bucket(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 10000; n++) {
+        trail_histogram histogram = {0};
+        int64_t value = (int64_t)(draw(INT32_MAX) << draw(31) >> draw(31)), from, to;
+        assert_true(trail_histogram_add(&histogram, value));
+        assert_int_equal(histogram.count, 1);
+        for (size_t i = 0; i < histogram.bucket_count; i++) {
+            trail_histogram_bucket(i, &from, &to);
+            assert_int_equal(histogram.buckets[i], value >= from && value < to);
+        }
+        assert_int_equal(trail_histogram_quantile(&histogram, 0.5), value);
+        trail_histogram_free(&histogram);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void test_quantiles_are_near_those_of_the_sorted_values(void **state)
+{
+    enum { COUNT = 1000 };
+    static const double shares[] = {0.01, 0.5, 0.95, 0.99, 1};
+    int64_t values[COUNT], sum = 0;
+    trail_histogram histogram = {0};
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = (int64_t)draw(UINT64_C(1) << (1 + draw(30)));
+        sum += values[i];
+        assert_true(trail_histogram_add(&histogram, values[i]));
+    }
+    qsort(values, COUNT, sizeof *values, by_value);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        int64_t right = values[(size_t)(shares[i] * COUNT) - 1];
+        int64_t ours = trail_histogram_quantile(&histogram, shares[i]);
+        assert_true(llabs(ours - right) * 8 <= right);
+    }
+    assert_int_equal(histogram.sum_ns, sum);
+    assert_int_equal(histogram.min_ns, values[0]);
+    assert_int_equal(histogram.max_ns, values[COUNT - 1]);
+    trail_histogram_free(&histogram);
+}
+
+/* MARK: Windows */
+
+enum { LENGTH = 300 };
+
+/* A series of LENGTH ns from 1000 on, and the share at each nanosecond. */
+static size_t draw_series(struct util_point *points, double *shares)
+{
+    size_t count = 0;
+    double util = 1;
+    for (int t = 0; t < LENGTH; t++) {
+        double next = t == 0 || draw(10) > 0 ? util : (double)draw(5) / 4;
+        if (t == 0 || next != util)
+            points[count++] = (struct util_point){1000 + t, next};
+        shares[t] = util = next;
+    }
+    points[count++] = (struct util_point){1000 + LENGTH, 0};
+    return count;
+}
+
+static double share_at(const double *shares, int begin, int window)
+{
+    double sum = 0;
+    for (int t = begin; t < begin + window; t++)
+        sum += shares[t];
+    return sum / window;
+}
+
+static void test_the_least_share_is_that_of_the_worst_window(void **state)
+{
+    struct util_point points[LENGTH + 1];
+    double shares[LENGTH];
+    (void)state;
+    for (int n = 0; n < 200; n++) {
+        struct util_series series = {.points = points, .count = draw_series(points, shares)};
+        struct utilisation u = {.series = &series, .series_count = 1};
+        int window = 1 + (int)draw(LENGTH + 20);
+        int length = window < LENGTH ? window : LENGTH;
+        double least = 1;
+        for (int begin = 0; begin + length <= LENGTH; begin++) {
+            double share = share_at(shares, begin, length);
+            least = share < least ? share : least;
+        }
+        double ours = utilisation_least(&u, window);
+        assert_true(ours - least < 1e-9 && least - ours < 1e-9);
+    }
+}
+
+static void test_worst_windows_are_apart_and_tell_their_share(void **state)
+{
+    struct util_point points[LENGTH + 1];
+    double shares[LENGTH];
+    (void)state;
+    for (int n = 0; n < 200; n++) {
+        struct util_series series = {.points = points, .count = draw_series(points, shares)};
+        struct utilisation u = {.series = &series, .series_count = 1};
+        trail_mmu_window worst[5];
+        int window = 1 + (int)draw(LENGTH / 3);
+        size_t count = utilisation_worst(&u, window, worst, 5);
+        assert_true(count > 0);
+        assert_true(worst[0].mutator - utilisation_least(&u, window) < 1e-9);
+        for (size_t i = 0; i < count; i++) {
+            double share = share_at(shares, (int)(worst[i].begin_ns - 1000), window);
+            assert_true(worst[i].mutator - share < 1e-9 && share - worst[i].mutator < 1e-9);
+            assert_int_equal(worst[i].end_ns - worst[i].begin_ns, window);
+            for (size_t other = 0; other < i; other++)
+                assert_true(llabs(worst[i].begin_ns - worst[other].begin_ns) >= window);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_buckets_follow_each_other_and_are_narrow),
+        cmocka_unit_test(test_a_value_is_in_its_bucket),
+        cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
+        cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
+        cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
