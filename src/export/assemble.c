@@ -465,14 +465,12 @@ static int read_header(struct assembler *a, int version)
 
 static int assemble(struct assembler *a, int version)
 {
-    uint8_t header[WIRE_HEADER_SIZE];
     struct span line;
     find_trace(&a->text);
     if (read_header(a, version) < 0)
         return -1;
     learn_names(a);
-    wire_header_make(header, a->version);
-    out_bytes(&a->out, header, sizeof header);
+    out_bytes(&a->out, wire_header(a->version), WIRE_HEADER_SIZE);
     while (next_line(&a->text, &line) && !a->out.failed)
         if (read_record(a, line) < 0)
             return -1;

@@ -6,7 +6,7 @@
  * key, with
  * `_hex` after its name, that has all of its bytes.
  */
-#include "base/quote.h"
+#include "export/json.h"
 #include "export/print.h"
 #include "wire/wire.h"
 
@@ -37,54 +37,6 @@ static void json_i64(struct out *out, int64_t value)
     }
 }
 
-static void json_escape(struct out *out, uint8_t c)
-{
-    switch (c) {
-    case '"':
-        out_str(out, "\\\"");
-        break;
-    case '\\':
-        out_str(out, "\\\\");
-        break;
-    case '\n':
-        out_str(out, "\\n");
-        break;
-    case '\r':
-        out_str(out, "\\r");
-        break;
-    case '\t':
-        out_str(out, "\\t");
-        break;
-    default:
-        out_str(out, "\\u00");
-        out_hex(out, c, 2);
-        break;
-    }
-}
-
-/* The text in quotes. Returns false if it is not all UTF-8. */
-static bool json_text(struct out *out, trail_string string)
-{
-    const uint8_t *at = (const uint8_t *)string.data, *end = at + string.size;
-    bool valid = true;
-    out_char(out, '"');
-    while (at < end) {
-        uint32_t rune;
-        unsigned n = utf8_decode(at, end, &rune);
-        if (n == 0) {
-            out_str(out, "\xef\xbf\xbd");
-            valid = false;
-        } else if (n == 1 && (*at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f)) {
-            json_escape(out, *at);
-        } else {
-            out_bytes(out, at, n);
-        }
-        at += n ? n : 1;
-    }
-    out_char(out, '"');
-    return valid;
-}
-
 static void json_hex(struct out *out, trail_string string)
 {
     out_char(out, '"');
@@ -105,7 +57,7 @@ static void json_key(struct out *out, const char *key)
 static void json_string_member(struct out *out, const char *key, trail_string string)
 {
     json_key(out, key);
-    if (json_text(out, string))
+    if (json_put_text(out, string))
         return;
     out_str(out, ",\"");
     out_str(out, key);
@@ -145,7 +97,7 @@ static const char *resource_name(trail_resource resource)
 
 static void json_string(const trail_reader *reader, uint32_t handle, struct out *out)
 {
-    (void)json_text(out, trail_reader_string(reader, handle));
+    (void)json_put_text(out, trail_reader_string(reader, handle));
 }
 
 static void json_stack(const trail_reader *reader, uint32_t handle, struct out *out)

@@ -1,0 +1,436 @@
+/*
+ * Chrome's trace event format: one JSON object with an array of events. What goroutines, Ps, threads
+ * and the runtime did are four "processes", each goroutine a "thread" of the first.
+ *
+ *     ph X      a span: ts, dur (us); sf and esf are the stacks at its begin and end
+ *     ph b, e   regions, tasks and ranges, which do not nest with what the goroutine was doing
+ *     ph s, f   who woke whom: from what the waker was doing to the span that begins then
+ *     ph C, i, P, M   counters, logs, samples, names
+ *
+ * Stacks are a tree of frames (stackFrames), written at the end; a node knows its caller.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "base/intern.h"
+#include "export/json.h"
+#include "export/timeline.h"
+
+enum { GOROUTINES = 1, PROCS, THREADS, RUNTIME };
+enum { LANE_GC = 1, LANE_STOPPED };
+
+struct frame_node {
+    uint64_t parent; /* 0: outermost */
+    uint64_t line;
+    trail_name function, file;
+};
+
+struct chrome {
+    struct timeline timeline;
+    struct out out;
+    bool comma;
+    uint64_t flows;
+    struct intern frames;     /* struct frame_node */
+    struct frame_node *nodes; /* by number - 1 */
+    size_t node_count, node_capacity;
+    uint32_t *by_stack; /* by trail_stack: the node of its leaf; 0: not looked up yet */
+    size_t stack_count, stack_capacity;
+};
+
+#define PUT(c, literal) out_bytes(&(c)->out, (literal), sizeof(literal) - 1)
+
+/* MARK: Pieces */
+
+/* Nanoseconds as microseconds. */
+static void put_us(struct chrome *c, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    if (ns < 0)
+        out_char(&c->out, '-');
+    out_u64(&c->out, size / 1000);
+    if (size % 1000) {
+        out_char(&c->out, '.');
+        out_u64_padded(&c->out, size % 1000, 3);
+    }
+}
+
+static int64_t between(int64_t from, int64_t to)
+{
+    return (int64_t)((uint64_t)to - (uint64_t)from);
+}
+
+/* Begins an event: where and when. */
+static void put_event(struct chrome *c, const char *phase, int process, int64_t thread, int64_t ns)
+{
+    if (c->comma)
+        PUT(c, ",\n");
+    c->comma = true;
+    PUT(c, "{\"ph\":\"");
+    out_str(&c->out, phase);
+    PUT(c, "\",\"pid\":");
+    out_u64(&c->out, (uint64_t)process);
+    PUT(c, ",\"tid\":");
+    out_i64(&c->out, thread);
+    PUT(c, ",\"ts\":");
+    put_us(c, between(c->timeline.origin_ns, ns));
+}
+
+static void put_name(struct chrome *c, trail_name name)
+{
+    PUT(c, ",\"name\":");
+    (void)json_put_text(&c->out, timeline_text(&c->timeline, name));
+}
+
+static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
+{
+    PUT(c, ",\"dur\":");
+    put_us(c, between(begin_ns, end_ns));
+}
+
+/* MARK: Stacks */
+
+static uint64_t put_node(struct chrome *c, const struct frame_node *node)
+{
+    bool fresh;
+    uint64_t number = intern_put(&c->frames, node, sizeof *node, &fresh);
+    if (number == 0 || (fresh && !GROW(c->nodes, c->node_capacity, (size_t)number))) {
+        c->timeline.failed = true;
+        return 0;
+    }
+    if (fresh)
+        c->nodes[c->node_count++] = *node;
+    return number;
+}
+
+/* The node of a stack's leaf. */
+static uint32_t stack_node(struct chrome *c, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&c->timeline.stacks, stack);
+    uint64_t node = 0;
+    for (size_t i = row.count; i-- > 0;) {
+        struct frame_node key = {.parent = node,
+                                 .line = row.places[i].line,
+                                 .function = row.places[i].function,
+                                 .file = row.places[i].file};
+        node = put_node(c, &key);
+    }
+    return (uint32_t)node;
+}
+
+static void put_stack(struct chrome *c, const char *key, trail_stack stack)
+{
+    if (stack == 0)
+        return;
+    if (stack >= c->stack_count) {
+        if (!GROW(c->by_stack, c->stack_capacity, (size_t)stack + 1)) {
+            c->timeline.failed = true;
+            return;
+        }
+        memset(c->by_stack + c->stack_count, 0,
+               (c->stack_capacity - c->stack_count) * sizeof *c->by_stack);
+        c->stack_count = c->stack_capacity;
+    }
+    if (c->by_stack[stack] == 0)
+        c->by_stack[stack] = stack_node(c, stack);
+    out_str(&c->out, key);
+    out_u64(&c->out, c->by_stack[stack]);
+}
+
+/* The frames that were used, with their names. */
+static void put_frames(struct chrome *c)
+{
+    PUT(c, "\n],\"stackFrames\":{");
+    for (size_t i = 0; i < c->node_count; i++) {
+        const struct frame_node *node = &c->nodes[i];
+        out_str(&c->out, i ? ",\n\"" : "\n\"");
+        out_u64(&c->out, i + 1);
+        PUT(c, "\":{\"category\":");
+        (void)json_put_text(&c->out, timeline_text(&c->timeline, node->file));
+        put_name(c, node->function);
+        PUT(c, ",\"line\":");
+        out_u64(&c->out, node->line);
+        if (node->parent) {
+            PUT(c, ",\"parent\":");
+            out_u64(&c->out, node->parent);
+        }
+        PUT(c, "}");
+    }
+    PUT(c, "}}\n");
+}
+
+/* MARK: Goroutines */
+
+static void put_process(struct chrome *c, int process, const char *name)
+{
+    put_event(c, "M", process, 0, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"process_name\",\"args\":{\"name\":\"");
+    out_str(&c->out, name);
+    PUT(c, "\"}}");
+    put_event(c, "M", process, 0, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
+    out_u64(&c->out, (uint64_t)process);
+    PUT(c, "}}");
+}
+
+static void put_thread(struct chrome *c, int process, int64_t thread, const char *name)
+{
+    put_event(c, "M", process, thread, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+    out_str(&c->out, name);
+    PUT(c, "\"}}");
+}
+
+static void chrome_begin(void *writer, int64_t begin_ns)
+{
+    struct chrome *c = writer;
+    (void)begin_ns;
+    put_process(c, GOROUTINES, "goroutines");
+    put_process(c, PROCS, "Ps");
+    put_process(c, THREADS, "threads");
+    put_process(c, RUNTIME, "runtime");
+    put_thread(c, RUNTIME, LANE_GC, "GC");
+    put_thread(c, RUNTIME, LANE_STOPPED, "stop-the-world");
+}
+
+static void put_goroutine_name(struct chrome *c, const struct timeline_goroutine *g)
+{
+    char buf[TIMELINE_LABEL];
+    (void)json_put_text(&c->out, timeline_label(&c->timeline, g, buf));
+}
+
+static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
+{
+    struct chrome *c = writer;
+    put_event(c, "M", GOROUTINES, g->id, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":");
+    put_goroutine_name(c, g);
+    PUT(c, "}}");
+}
+
+/* "waiting (chan receive)"; the reason has any bytes, but no quote is put between. */
+static void put_state(struct chrome *c, const struct timeline_goroutine *g)
+{
+    PUT(c, ",\"name\":\"");
+    out_str(&c->out, timeline_state_names[g->state]);
+    PUT(c, "\"");
+    if (timeline_has_reason(g)) {
+        PUT(c, ",\"args\":{\"reason\":");
+        (void)json_put_text(&c->out, timeline_text(&c->timeline, g->reason));
+        PUT(c, "}");
+    }
+}
+
+static void chrome_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
+{
+    struct chrome *c = writer;
+    put_event(c, "X", GOROUTINES, g->id, g->since_ns);
+    put_duration(c, g->since_ns, now);
+    put_state(c, g);
+    put_stack(c, ",\"sf\":", g->stack);
+    if (g->state == TIMELINE_RUNNING)
+        put_stack(c, ",\"esf\":", stack);
+    PUT(c, "}");
+}
+
+static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
+{
+    struct chrome *c = writer;
+    int process = lane->is_thread ? THREADS : PROCS;
+    if (!lane->known) {
+        char name[32];
+        (void)snprintf(name, sizeof name, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
+        put_thread(c, process, lane->id, name);
+        lane->known = true;
+    }
+    put_event(c, "X", process, lane->id, lane->since_ns);
+    put_duration(c, lane->since_ns, now);
+    PUT(c, ",\"name\":");
+    put_goroutine_name(c, lane->g);
+    PUT(c, ",\"cat\":\"");
+    out_str(&c->out, timeline_state_names[lane->state]);
+    PUT(c, "\",\"args\":{\"goroutine\":");
+    out_i64(&c->out, lane->g->id);
+    PUT(c, "}}");
+}
+
+/* It ends at the next span of the one that is woken, which begins at this moment. */
+static void chrome_wake(void *writer, struct timeline_goroutine *waker,
+                        struct timeline_goroutine *g, int64_t now, trail_stack stack)
+{
+    struct chrome *c = writer;
+    c->flows++;
+    put_event(c, "s", GOROUTINES, waker->id, now);
+    PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
+    out_u64(&c->out, c->flows);
+    put_stack(c, ",\"sf\":", stack);
+    PUT(c, "}");
+    put_event(c, "f", GOROUTINES, g->id, now);
+    PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
+    out_u64(&c->out, c->flows);
+    PUT(c, "}");
+}
+
+/* MARK: Ranges, regions, tasks */
+
+static bool is_of_runtime(const struct timeline_span *span)
+{
+    return span->kind == TIMELINE_RANGE &&
+           (span->range == TRAIL_RANGE_GC || span->range == TRAIL_RANGE_STW);
+}
+
+/* Where a span is shown that is not of the runtime. */
+static int64_t span_place(const struct timeline_span *span, int *process)
+{
+    *process = span->kind == TIMELINE_TASK ? RUNTIME : span->proc >= 0 ? PROCS : GOROUTINES;
+    return *process == RUNTIME ? 0 : *process == PROCS ? span->proc : span->goroutine;
+}
+
+static const char *span_category(const struct timeline_span *span)
+{
+    static const char *const categories[] = {"range", "region", "task"};
+    return categories[span->kind];
+}
+
+static void put_span(struct chrome *c, const struct timeline_span *span, const char *phase,
+                     int64_t ns)
+{
+    int process;
+    int64_t thread = span_place(span, &process);
+    put_event(c, phase, process, thread, ns);
+    PUT(c, ",\"cat\":\"");
+    out_str(&c->out, span_category(span));
+    PUT(c, "\",\"id\":\"0x");
+    out_hex(&c->out, span->number, 1);
+    PUT(c, "\"");
+    put_name(c, span->name);
+}
+
+static void put_u64_text(struct chrome *c, const char *key, uint64_t value)
+{
+    out_str(&c->out, key);
+    out_u64(&c->out, value);
+    PUT(c, "\"");
+}
+
+static void chrome_open(void *writer, struct timeline_span *span)
+{
+    struct chrome *c = writer;
+    if (is_of_runtime(span))
+        return;
+    put_span(c, span, "b", span->begin_ns);
+    PUT(c, ",\"args\":{\"goroutine\":");
+    out_i64(&c->out, span->goroutine);
+    if (span->kind != TIMELINE_RANGE && span->task != 0 && span->task != TRAIL_NO_TASK)
+        put_u64_text(c, ",\"task\":\"", span->task);
+    if (span->parent != TRAIL_NO_TASK && span->parent != 0)
+        put_u64_text(c, ",\"parent\":\"", span->parent);
+    if (span->before)
+        PUT(c, ",\"began_before\":true");
+    PUT(c, "}");
+    put_stack(c, ",\"sf\":", span->stack);
+    PUT(c, "}");
+}
+
+static void chrome_close(void *writer, struct timeline_span *span, int64_t now)
+{
+    struct chrome *c = writer;
+    if (!is_of_runtime(span)) {
+        put_span(c, span, "e", now);
+        if (span->after)
+            PUT(c, ",\"args\":{\"goes_on\":true}");
+        PUT(c, "}");
+        return;
+    }
+    put_event(c, "X", RUNTIME, span->range == TRAIL_RANGE_GC ? LANE_GC : LANE_STOPPED,
+              span->begin_ns);
+    put_duration(c, span->begin_ns, now);
+    put_name(c, span->name);
+    PUT(c, ",\"args\":{\"goroutine\":");
+    out_i64(&c->out, span->goroutine);
+    PUT(c, "}}");
+}
+
+/* MARK: Moments */
+
+static void chrome_log(void *writer, const trail_event *event)
+{
+    struct chrome *c = writer;
+    const trail_reader *reader = c->timeline.reader;
+    put_event(c, "i", GOROUTINES, event->goroutine, event->time_ns);
+    PUT(c, ",\"s\":\"t\",\"cat\":\"log\",\"name\":");
+    (void)json_put_text(&c->out, trail_reader_string(reader, event->log.message));
+    PUT(c, ",\"args\":{\"category\":");
+    (void)json_put_text(&c->out, trail_reader_string(reader, event->log.category));
+    if (event->log.task != 0 && event->log.task != TRAIL_NO_TASK)
+        put_u64_text(c, ",\"task\":\"", event->log.task);
+    PUT(c, "}}");
+}
+
+static void chrome_metric(void *writer, const trail_event *event)
+{
+    static const char *const names[TRAIL_METRICS] = {"GOMAXPROCS", "heap in use", "heap goal"};
+    struct chrome *c = writer;
+    if ((unsigned)event->metric.metric >= TRAIL_METRICS)
+        return;
+    put_event(c, "C", RUNTIME, 0, event->time_ns);
+    PUT(c, ",\"name\":\"");
+    out_str(&c->out, names[event->metric.metric]);
+    PUT(c, "\",\"args\":{\"value\":");
+    out_u64(&c->out, event->metric.value);
+    PUT(c, "}}");
+}
+
+static void chrome_sample(void *writer, const trail_event *event, trail_stack stack)
+{
+    struct chrome *c = writer;
+    bool on_thread = event->thread >= 0;
+    put_event(c, "P", on_thread ? THREADS : GOROUTINES,
+              on_thread ? event->thread : event->goroutine, event->time_ns);
+    PUT(c, ",\"cat\":\"sample\",\"name\":\"CPU\",\"args\":{\"goroutine\":");
+    out_i64(&c->out, event->goroutine);
+    PUT(c, "}");
+    put_stack(c, ",\"sf\":", stack);
+    PUT(c, "}");
+}
+
+static const struct timeline_ops ops = {
+    .begin = chrome_begin,
+    .goroutine = chrome_goroutine,
+    .leave = chrome_leave,
+    .lane_leave = chrome_lane_leave,
+    .wake = chrome_wake,
+    .open = chrome_open,
+    .close = chrome_close,
+    .log = chrome_log,
+    .metric = chrome_metric,
+    .sample = chrome_sample,
+};
+
+int trail_export_chrome(trail_reader *reader, const trail_export_options *options,
+                        const trail_sink *sink, trail_export_stats *stats, trail_error *err)
+{
+    struct chrome c = {0};
+    c.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &c};
+    if (stats)
+        *stats = (trail_export_stats){0};
+    if (!out_init(&c.out, sink->write, sink->context))
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    PUT(&c, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"trail\",\"title\":");
+    const char *title = options->title ? options->title : "trail";
+    (void)json_put_text(&c.out, (trail_string){title, strlen(title)});
+    PUT(&c, "},\"traceEvents\":[\n");
+    int result = timeline_run(&c.timeline, &c.out, err);
+    put_frames(&c);
+    if (out_finish(&c.out, err) < 0)
+        result = -1;
+    if (stats)
+        *stats = c.timeline.stats;
+    timeline_free(&c.timeline);
+    intern_free(&c.frames);
+    free(c.nodes);
+    free(c.by_stack);
+    return result;
+}

@@ -1,0 +1,654 @@
+/*
+ * Perfetto's trace format: a stream of messages TracePacket. Fields by number, as Perfetto's documents
+ * define them (protos/perfetto/trace):
+ *
+ *     Trace            1 packet
+ *     TracePacket      6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
+ *                      12 interned_data  13 sequence_flags  58 timestamp_clock_id
+ *                      59 trace_packet_defaults  60 track_descriptor  66 perf_sample
+ *     TrackEvent       4 debug_annotations  9 type  10 name_iid  11 track_uuid  23 name
+ *                      30 counter_value  47 flow_ids  48 terminating_flow_ids  56 callstack_iid
+ *     TrackDescriptor  1 uuid  2 name  3 process  4 thread  5 parent_uuid  8 counter
+ *                      11 child_ordering  12 sibling_order_rank
+ *     InternedData     2 event_names  5 function_names  6 frames  7 callstacks  17 mapping_paths
+ *                      18 source_paths  19 mappings
+ *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
+ *                      6 line_number
+ *
+ * A packet is mostly some twenty bytes: its time is the difference to that before (a clock of this
+ * sequence), its name and stack are numbers that a packet before it defined. What begins in the past
+ * has its time in full, by the clock of the trace.
+ *
+ * Tracks: a process; in it goroutines, each with what it was doing and below that its regions and
+ * ranges; Ps; threads; the runtime; tasks; counters.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "base/intern.h"
+#include "export/protobuf.h"
+#include "export/timeline.h"
+
+enum { SEQUENCE = 1, STATE_CLEARED = 1, NEEDS_STATE = 2 };
+enum { CLOCK_REAL = 1, CLOCK_MONO = 3, CLOCK_TRACE = 6, CLOCK_DELTA = 64 };
+enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER };
+enum { ORDER_CHRONOLOGICAL = 2, ORDER_EXPLICIT = 3 };
+enum { UNIT_COUNT = 2, UNIT_BYTES = 3 };
+
+enum {
+    TRACK_PROCESS = 1,
+    TRACK_GOROUTINES,
+    TRACK_PROCS,
+    TRACK_RUNTIME,
+    TRACK_GC,
+    TRACK_STOPPED,
+    TRACK_TASKS,
+    TRACK_METRICS, /* TRAIL_METRICS of them */
+    TRACK_FIRST = 16
+};
+
+/* Numbers of names of events: what they are of is in the last two bits. */
+enum name_kind { NAME_STATE, NAME_GOROUTINE, NAME_TEXT, NAME_REASON };
+#define NAME_WAKE TIMELINE_STATES /* a state besides the real ones */
+
+static inline uint64_t name_iid(enum name_kind kind, uint64_t number)
+{
+    return (number + 1) << 2 | kind;
+}
+
+/* What was told of a number: a byte each. */
+struct marks {
+    uint8_t *items;
+    size_t count, capacity;
+};
+
+struct perfetto {
+    struct timeline timeline;
+    struct out out;
+    struct protobuf packet, part, inner, leaf;
+    uint64_t shift;   /* makes times positive */
+    uint64_t last_ns; /* of the packet before */
+    uint64_t last_track, flow, pending_flow;
+    struct marks texts, reasons, functions, files, stacks;
+    struct intern frames; /* struct frame_key */
+    bool has_clocks;
+    trail_clock_snapshot clocks;
+};
+
+struct frame_key {
+    uint64_t pc, line;
+    trail_name function, file;
+};
+
+/* Whether it is the first time that this is asked of the number. */
+static inline bool is_new(struct perfetto *p, struct marks *marks, size_t number)
+{
+    if (__builtin_expect(number < marks->count && marks->items[number], 1))
+        return false;
+    if (number >= marks->count) {
+        if (!GROW(marks->items, marks->capacity, number + 1)) {
+            p->timeline.failed = true;
+            return false;
+        }
+        memset(marks->items + marks->count, 0, marks->capacity - marks->count);
+        marks->count = marks->capacity;
+    }
+    marks->items[number] = 1;
+    return true;
+}
+
+static uint64_t stamp(const struct perfetto *p, int64_t ns)
+{
+    return (uint64_t)ns + p->shift;
+}
+
+/* MARK: Packets of any size */
+
+/* Writes the message in `packet`, with what every packet has. */
+static void put_packet(struct perfetto *p, unsigned flags)
+{
+    uint8_t head[1 + PROTOBUF_VARINT_MAX], *at = head;
+    protobuf_number(&p->packet, 10, SEQUENCE);
+    protobuf_number(&p->packet, 13, flags);
+    *at++ = 1 << 3 | PROTOBUF_BYTES;
+    at = protobuf_put_varint(at, p->packet.size);
+    out_bytes(&p->out, head, (size_t)(at - head));
+    out_bytes(&p->out, p->packet.data, p->packet.size);
+    p->timeline.failed |= p->packet.failed;
+    p->packet.size = 0;
+}
+
+/* The time of a packet that is built. */
+static void put_time(struct perfetto *p, int64_t ns)
+{
+    protobuf_number(&p->packet, 8, stamp(p, ns));
+    protobuf_number(&p->packet, 58, CLOCK_TRACE);
+}
+
+static void put_descriptor(struct perfetto *p)
+{
+    protobuf_part(&p->packet, 60, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+/* Begins a descriptor; `order` is that of its children, or 0. */
+static void begin_track(struct perfetto *p, uint64_t track, uint64_t parent, trail_string name,
+                        unsigned order)
+{
+    protobuf_number(&p->part, 1, track);
+    protobuf_text(&p->part, 2, name);
+    protobuf_number(&p->part, 5, parent);
+    protobuf_number(&p->part, 11, order);
+}
+
+static void put_track(struct perfetto *p, uint64_t track, uint64_t parent, const char *name,
+                      unsigned order)
+{
+    begin_track(p, track, parent, (trail_string){name, strlen(name)}, order);
+    put_descriptor(p);
+}
+
+/* Defines a name: an EventName or InternedString. */
+static void put_interned(struct perfetto *p, unsigned field, uint64_t iid, trail_string text)
+{
+    protobuf_number(&p->inner, 1, iid);
+    protobuf_text(&p->inner, 2, text);
+    protobuf_part(&p->part, field, &p->inner);
+}
+
+static void put_interned_data(struct perfetto *p)
+{
+    protobuf_part(&p->packet, 12, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+/* MARK: Names and stacks by number */
+
+static uint64_t text_iid(struct perfetto *p, trail_name name)
+{
+    if (is_new(p, &p->texts, name)) {
+        put_interned(p, 2, name_iid(NAME_TEXT, name), timeline_text(&p->timeline, name));
+        put_interned_data(p);
+    }
+    return name_iid(NAME_TEXT, name);
+}
+
+/* "waiting (chan receive)": its bytes are any, NUL as well. */
+static void define_reason(struct perfetto *p, trail_name reason)
+{
+    char text[TIMELINE_LABEL] = "waiting (";
+    trail_string name = timeline_text(&p->timeline, reason);
+    size_t at = strlen(text), size = name.size < sizeof text - 16 ? name.size : sizeof text - 16;
+    memcpy(text + at, name.data, size);
+    text[at + size] = ')';
+    put_interned(p, 2, name_iid(NAME_REASON, reason), (trail_string){text, at + size + 1});
+    put_interned_data(p);
+}
+
+static uint64_t state_iid(struct perfetto *p, const struct timeline_goroutine *g)
+{
+    if (!timeline_has_reason(g))
+        return name_iid(NAME_STATE, g->state);
+    if (is_new(p, &p->reasons, g->reason))
+        define_reason(p, g->reason);
+    return name_iid(NAME_REASON, g->reason);
+}
+
+static uint64_t frame_iid(struct perfetto *p, const trail_place *place)
+{
+    struct frame_key key = {place->pc, place->line, place->function, place->file};
+    bool fresh;
+    uint64_t iid = intern_put(&p->frames, &key, sizeof key, &fresh);
+    p->timeline.failed |= iid == 0;
+    if (!fresh)
+        return iid;
+    if (place->function && is_new(p, &p->functions, place->function))
+        put_interned(p, 5, place->function, timeline_text(&p->timeline, place->function));
+    if (place->file && is_new(p, &p->files, place->file))
+        put_interned(p, 18, place->file, timeline_text(&p->timeline, place->file));
+    protobuf_number(&p->inner, 1, iid);
+    protobuf_number(&p->inner, 2, place->function);
+    protobuf_number(&p->inner, 3, 1);
+    protobuf_number(&p->inner, 4, place->pc ? place->pc : 1);
+    protobuf_number(&p->inner, 5, place->file);
+    protobuf_number(&p->inner, 6, place->line <= UINT32_MAX ? place->line : 0);
+    protobuf_part(&p->part, 6, &p->inner);
+    return iid;
+}
+
+/* Frames are outermost first. */
+static void define_stack(struct perfetto *p, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&p->timeline.stacks, stack);
+    protobuf_number(&p->leaf, 1, stack);
+    for (size_t i = row.count; i-- > 0;)
+        protobuf_number(&p->leaf, 2, frame_iid(p, &row.places[i]));
+    protobuf_part(&p->part, 7, &p->leaf);
+    put_interned_data(p);
+}
+
+static inline uint64_t stack_iid(struct perfetto *p, trail_stack stack)
+{
+    if (stack != 0 && is_new(p, &p->stacks, stack))
+        define_stack(p, stack);
+    return stack;
+}
+
+/* MARK: Events */
+
+/* What an event has besides its type and track; 0 is none. */
+struct event_fields {
+    uint64_t name, stack, flow, flow_end;
+};
+
+#define EVENT_MOST 128 /* bytes: every size in it fits into one byte */
+
+/*
+ * A TracePacket with a TrackEvent, at most EVENT_MOST bytes; written straight into the buffer, sizes
+ * last. Nothing may be interned between out_room and the end.
+ */
+static void put_event(struct perfetto *p, int64_t ns, unsigned type, uint64_t track,
+                      struct event_fields fields)
+{
+    uint64_t now = stamp(p, ns);
+    out_room(&p->out, EVENT_MOST);
+    uint8_t *packet = (uint8_t *)p->out.at, *at = packet + 2;
+    packet[0] = 1 << 3 | PROTOBUF_BYTES;
+    if (__builtin_expect(now >= p->last_ns, 1)) {
+        at = protobuf_put_number(at, 8, now - p->last_ns);
+        p->last_ns = now;
+    } else {
+        at = protobuf_put_number(at, 8, now);
+        at = protobuf_put_number(at, 58, CLOCK_TRACE);
+    }
+    static const uint8_t middle[] = {
+        10 << 3 | PROTOBUF_VARINT, SEQUENCE,         13 << 3 | PROTOBUF_VARINT, NEEDS_STATE,
+        11 << 3 | PROTOBUF_BYTES,  /* its size */ 0, 9 << 3 | PROTOBUF_VARINT,  /* type */ 0};
+    memcpy(at, middle, sizeof middle);
+    uint8_t *event = at + 5;
+    at += sizeof middle;
+    at[-1] = (uint8_t)type;
+    at = protobuf_put_number(at, 11, track);
+    if (fields.name)
+        at = protobuf_put_number(at, 10, fields.name);
+    if (fields.flow)
+        at = protobuf_put_fixed64(at, 47, fields.flow);
+    if (fields.flow_end)
+        at = protobuf_put_fixed64(at, 48, fields.flow_end);
+    if (fields.stack)
+        at = protobuf_put_number(at, 56, fields.stack);
+    *event = (uint8_t)(at - event - 1);
+    packet[1] = (uint8_t)(at - packet - 2);
+    p->out.at = (char *)at;
+}
+
+static void put_counter(struct perfetto *p, int64_t ns, uint64_t track, uint64_t value)
+{
+    protobuf_number(&p->part, 9, COUNTER);
+    protobuf_number(&p->part, 11, track);
+    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* 0 is a value */
+    protobuf_varint(&p->part, value);
+    put_time(p, ns);
+    protobuf_part(&p->packet, 11, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+/* MARK: Goroutines */
+
+/* Each has two tracks: that of what it is doing, and the next one for its regions and ranges. */
+static uint64_t new_track(struct perfetto *p)
+{
+    p->last_track += 2;
+    return p->last_track;
+}
+
+static uint64_t label_iid(const struct timeline_goroutine *g)
+{
+    return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
+}
+
+static void perfetto_goroutine(void *writer, struct timeline_goroutine *g)
+{
+    struct perfetto *p = writer;
+    char buf[TIMELINE_LABEL];
+    trail_string label = timeline_label(&p->timeline, g, buf);
+    uint64_t track = g->writer ? g->writer : new_track(p);
+    begin_track(p, track, TRACK_GOROUTINES, label, 0);
+    put_descriptor(p);
+    /* A name is never defined anew: the other number of the track is for the later name. */
+    g->relabelled = g->writer != 0;
+    g->writer = track;
+    put_interned(p, 2, label_iid(g), label);
+    put_interned_data(p);
+}
+
+static void perfetto_enter(void *writer, struct timeline_goroutine *g)
+{
+    struct perfetto *p = writer;
+    struct event_fields fields = {
+        .name = state_iid(p, g),
+        .stack = stack_iid(p, g->stack),
+        .flow_end = p->pending_flow,
+    };
+    p->pending_flow = 0;
+    put_event(p, g->since_ns, SLICE_BEGIN, g->writer, fields);
+}
+
+static void perfetto_leave(void *writer, struct timeline_goroutine *g, int64_t now,
+                           trail_stack stack)
+{
+    (void)stack;
+    put_event(writer, now, SLICE_END, g->writer, (struct event_fields){0});
+}
+
+static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
+                          struct timeline_goroutine *g, int64_t now, trail_stack stack)
+{
+    struct perfetto *p = writer;
+    (void)g;
+    p->pending_flow = ++p->flow;
+    put_event(p, now, INSTANT, waker->writer,
+              (struct event_fields){.name = name_iid(NAME_STATE, NAME_WAKE),
+                                    .stack = stack_iid(p, stack),
+                                    .flow = p->flow});
+}
+
+/* MARK: Ps and threads */
+
+static void describe_lane(struct perfetto *p, struct timeline_lane *lane)
+{
+    char text[32];
+    bool is_thread = lane->is_thread && lane->id > 0 && lane->id <= INT32_MAX;
+    int size = snprintf(text, sizeof text, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
+    lane->known = true;
+    lane->writer = new_track(p);
+    begin_track(p, lane->writer, lane->is_thread ? TRACK_PROCESS : TRACK_PROCS,
+                (trail_string){text, (size_t)size}, 0);
+    if (is_thread) {
+        protobuf_number(&p->inner, 1, 1);
+        protobuf_number(&p->inner, 2, (uint64_t)lane->id);
+        protobuf_word(&p->inner, 5, text);
+        protobuf_part(&p->part, 4, &p->inner);
+    } else if (!lane->is_thread && lane->id <= INT32_MAX) {
+        protobuf_number(&p->part, 12, (uint64_t)lane->id);
+    }
+    put_descriptor(p);
+}
+
+static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
+{
+    struct perfetto *p = writer;
+    if (!lane->known)
+        describe_lane(p, lane);
+    uint64_t name =
+        lane->state == TIMELINE_RUNNING ? label_iid(lane->g) : name_iid(NAME_STATE, lane->state);
+    put_event(p, lane->since_ns, SLICE_BEGIN, lane->writer, (struct event_fields){.name = name});
+}
+
+static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
+{
+    put_event(writer, now, SLICE_END, lane->writer, (struct event_fields){0});
+}
+
+/* MARK: Ranges, regions, tasks */
+
+/* The second track of a goroutine or P, which is described when it is first needed. */
+static uint64_t second_track(struct perfetto *p, uint64_t first, bool *known, const char *name)
+{
+    if (!*known)
+        put_track(p, first + 1, first, name, 0);
+    *known = true;
+    return first + 1;
+}
+
+static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
+{
+    if (span->kind == TIMELINE_TASK)
+        return new_track(p);
+    if (span->kind == TIMELINE_RANGE && span->range == TRAIL_RANGE_GC)
+        return TRACK_GC;
+    if (span->kind == TIMELINE_RANGE && span->range == TRAIL_RANGE_STW)
+        return TRACK_STOPPED;
+    if (span->proc >= 0) {
+        struct timeline_lane *lane = idmap_find(&p->timeline.procs, (uint64_t)span->proc);
+        if (!lane->known)
+            describe_lane(p, lane);
+        return second_track(p, lane->writer, &lane->described, "ranges");
+    }
+    struct timeline_goroutine *g = idmap_find(&p->timeline.goroutines, (uint64_t)span->goroutine);
+    return g ? second_track(p, g->writer, &g->known, "regions and ranges") : TRACK_RUNTIME;
+}
+
+static void annotate(struct perfetto *p, const char *key, uint64_t value)
+{
+    protobuf_word(&p->inner, 10, key);
+    protobuf_varint(&p->inner, 3 << 3 | PROTOBUF_VARINT);
+    protobuf_varint(&p->inner, value);
+    protobuf_part(&p->part, 4, &p->inner);
+}
+
+static void perfetto_open(void *writer, struct timeline_span *span)
+{
+    struct perfetto *p = writer;
+    uint64_t name = text_iid(p, span->name), stack = stack_iid(p, span->stack);
+    span->writer = span_track(p, span);
+    if (span->kind == TIMELINE_TASK) {
+        begin_track(p, span->writer, TRACK_TASKS, timeline_text(&p->timeline, span->name), 0);
+        put_descriptor(p);
+    }
+    protobuf_number(&p->part, 9, SLICE_BEGIN);
+    protobuf_number(&p->part, 11, span->writer);
+    protobuf_number(&p->part, 10, name);
+    protobuf_number(&p->part, 56, stack);
+    if (span->goroutine >= 0)
+        annotate(p, "goroutine", (uint64_t)span->goroutine);
+    if (span->kind != TIMELINE_RANGE && span->task != 0 && span->task != TRAIL_NO_TASK)
+        annotate(p, "task", span->task);
+    if (span->parent != 0 && span->parent != TRAIL_NO_TASK)
+        annotate(p, "parent task", span->parent);
+    put_time(p, span->begin_ns);
+    protobuf_part(&p->packet, 11, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+static void perfetto_close(void *writer, struct timeline_span *span, int64_t now)
+{
+    put_event(writer, now, SLICE_END, span->writer, (struct event_fields){0});
+}
+
+/* MARK: Moments */
+
+static void perfetto_log(void *writer, const trail_event *event)
+{
+    struct perfetto *p = writer;
+    const trail_reader *reader = p->timeline.reader;
+    struct timeline_goroutine *g =
+        event->goroutine < 0 ? NULL
+                             : idmap_find(&p->timeline.goroutines, (uint64_t)event->goroutine);
+    protobuf_number(&p->part, 9, INSTANT);
+    protobuf_number(&p->part, 11, g ? g->writer : TRACK_RUNTIME);
+    protobuf_text(&p->part, 23, trail_reader_string(reader, event->log.message));
+    protobuf_word(&p->inner, 10, "category");
+    protobuf_text(&p->inner, 6, trail_reader_string(reader, event->log.category));
+    protobuf_part(&p->part, 4, &p->inner);
+    if (event->log.task != 0 && event->log.task != TRAIL_NO_TASK)
+        annotate(p, "task", event->log.task);
+    put_time(p, event->time_ns);
+    protobuf_part(&p->packet, 11, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+static void perfetto_metric(void *writer, const trail_event *event)
+{
+    if ((unsigned)event->metric.metric < TRAIL_METRICS)
+        put_counter(writer, event->time_ns, TRACK_METRICS + (uint64_t)event->metric.metric,
+                    event->metric.value);
+}
+
+/* A sample belongs to a thread; where that is not known, it is a moment of its goroutine. */
+static void perfetto_sample(void *writer, const trail_event *event, trail_stack stack)
+{
+    struct perfetto *p = writer;
+    uint64_t iid = stack_iid(p, stack);
+    struct timeline_goroutine *g =
+        event->goroutine < 0 ? NULL
+                             : idmap_find(&p->timeline.goroutines, (uint64_t)event->goroutine);
+    if (event->thread > 0 && event->thread <= INT32_MAX) {
+        protobuf_number(&p->part, 1, event->proc > 0 ? (uint64_t)event->proc : 0);
+        protobuf_number(&p->part, 2, 1);
+        protobuf_number(&p->part, 3, (uint64_t)event->thread);
+        protobuf_number(&p->part, 4, iid);
+        put_time(p, event->time_ns);
+        protobuf_part(&p->packet, 66, &p->part);
+        put_packet(p, NEEDS_STATE);
+    } else if (g && g->writer) {
+        put_event(p, event->time_ns, INSTANT, g->writer,
+                  (struct event_fields){.name = name_iid(NAME_STATE, NAME_WAKE + 1), .stack = iid});
+    }
+}
+
+/* MARK: The whole */
+
+static void put_clock(struct perfetto *p, unsigned clock, uint64_t ns)
+{
+    protobuf_number(&p->inner, 1, clock);
+    protobuf_number(&p->inner, 2, ns);
+    protobuf_number(&p->inner, 3, clock == CLOCK_DELTA);
+    protobuf_part(&p->part, 1, &p->inner);
+}
+
+/* What the clocks of the traced machine were at that moment of the trace. */
+static void put_wall_clocks(struct perfetto *p, const trail_clock_snapshot *clocks)
+{
+    put_clock(p, CLOCK_TRACE, stamp(p, clocks->trace_ns));
+    put_clock(p, CLOCK_REAL, (uint64_t)clocks->wall_s * 1000000000U + clocks->wall_ns);
+    put_clock(p, CLOCK_MONO, clocks->mono_ns);
+    protobuf_part(&p->packet, 6, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+/* The clocks are written once, when they are known and the export has begun. */
+static void put_first_clocks(struct perfetto *p)
+{
+    if (p->has_clocks || !p->timeline.counting || p->clocks.wall_s <= 0)
+        return;
+    put_wall_clocks(p, &p->clocks);
+    p->has_clocks = true;
+}
+
+static void perfetto_clocks(void *writer, const trail_clock_snapshot *clocks)
+{
+    struct perfetto *p = writer;
+    p->clocks = *clocks;
+    put_first_clocks(p);
+}
+
+static void put_process(struct perfetto *p)
+{
+    const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
+    begin_track(p, TRACK_PROCESS, 0, (trail_string){title, strlen(title)}, 0);
+    protobuf_number(&p->inner, 1, 1);
+    protobuf_word(&p->inner, 6, title);
+    protobuf_part(&p->part, 3, &p->inner);
+    put_descriptor(p);
+    /* All frames are in one mapping: readers want one. */
+    protobuf_number(&p->inner, 1, 1);
+    protobuf_word(&p->inner, 2, title);
+    protobuf_part(&p->part, 17, &p->inner);
+    protobuf_number(&p->inner, 1, 1);
+    protobuf_number(&p->inner, 7, 1);
+    protobuf_part(&p->part, 19, &p->inner);
+    for (unsigned i = 0; i < TIMELINE_STATES; i++)
+        put_interned(p, 2, name_iid(NAME_STATE, i),
+                     (trail_string){timeline_state_names[i], strlen(timeline_state_names[i])});
+    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE), (trail_string){"wake", 4});
+    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE + 1), (trail_string){"CPU sample", 10});
+    put_interned_data(p);
+}
+
+static void put_metric_track(struct perfetto *p, trail_metric metric, const char *name,
+                             unsigned unit)
+{
+    begin_track(p, TRACK_METRICS + (uint64_t)metric, TRACK_PROCESS,
+                (trail_string){name, strlen(name)}, 0);
+    protobuf_number(&p->inner, 3, unit);
+    protobuf_part(&p->part, 8, &p->inner);
+    put_descriptor(p);
+}
+
+static void perfetto_begin(void *writer, int64_t begin_ns)
+{
+    struct perfetto *p = writer;
+    p->shift = p->timeline.origin_ns > 0 ? 0 : 1 - (uint64_t)p->timeline.origin_ns;
+    p->last_ns = stamp(p, begin_ns);
+    put_clock(p, CLOCK_TRACE, p->last_ns);
+    put_clock(p, CLOCK_DELTA, p->last_ns);
+    protobuf_part(&p->packet, 6, &p->part);
+    put_packet(p, STATE_CLEARED);
+    protobuf_number(&p->part, 58, CLOCK_DELTA);
+    protobuf_part(&p->packet, 59, &p->part);
+    put_packet(p, NEEDS_STATE);
+    put_process(p);
+    put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "goroutines", ORDER_CHRONOLOGICAL);
+    put_track(p, TRACK_PROCS, TRACK_PROCESS, "Ps", ORDER_EXPLICIT);
+    put_track(p, TRACK_RUNTIME, TRACK_PROCESS, "runtime", 0);
+    put_track(p, TRACK_GC, TRACK_RUNTIME, "GC", 0);
+    put_track(p, TRACK_STOPPED, TRACK_RUNTIME, "stop-the-world", 0);
+    put_track(p, TRACK_TASKS, TRACK_PROCESS, "tasks", ORDER_CHRONOLOGICAL);
+    put_metric_track(p, TRAIL_METRIC_GOMAXPROCS, "GOMAXPROCS", UNIT_COUNT);
+    put_metric_track(p, TRAIL_METRIC_HEAP_LIVE, "heap in use", UNIT_BYTES);
+    put_metric_track(p, TRAIL_METRIC_HEAP_GOAL, "heap goal", UNIT_BYTES);
+    put_first_clocks(p);
+}
+
+static const struct timeline_ops ops = {
+    .begin = perfetto_begin,
+    .goroutine = perfetto_goroutine,
+    .enter = perfetto_enter,
+    .leave = perfetto_leave,
+    .lane_enter = perfetto_lane_enter,
+    .lane_leave = perfetto_lane_leave,
+    .wake = perfetto_wake,
+    .open = perfetto_open,
+    .close = perfetto_close,
+    .log = perfetto_log,
+    .metric = perfetto_metric,
+    .sample = perfetto_sample,
+    .clocks = perfetto_clocks,
+};
+
+static void perfetto_free(struct perfetto *p)
+{
+    timeline_free(&p->timeline);
+    intern_free(&p->frames);
+    protobuf_free(&p->packet);
+    protobuf_free(&p->part);
+    protobuf_free(&p->inner);
+    protobuf_free(&p->leaf);
+    free(p->texts.items);
+    free(p->reasons.items);
+    free(p->functions.items);
+    free(p->files.items);
+    free(p->stacks.items);
+}
+
+int trail_export_perfetto(trail_reader *reader, const trail_export_options *options,
+                          const trail_sink *sink, trail_export_stats *stats, trail_error *err)
+{
+    struct perfetto p = {.last_track = TRACK_FIRST};
+    p.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &p};
+    if (stats)
+        *stats = (trail_export_stats){0};
+    if (!out_init(&p.out, sink->write, sink->context))
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    int result = timeline_run(&p.timeline, &p.out, err);
+    if (out_finish(&p.out, err) < 0)
+        result = -1;
+    if (stats)
+        *stats = p.timeline.stats;
+    perfetto_free(&p);
+    return result;
+}

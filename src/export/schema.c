@@ -1,0 +1,152 @@
+/*
+ * The tables as other systems are told of them: statements generated from the one definition.
+ */
+#include <string.h>
+#include <trail/tables.h>
+
+#include "base/error.h"
+#include "base/out.h"
+
+/* What a dialect calls the types of cells, and how it sets a table up. */
+struct dialect {
+    const char *name;
+    const char *head; /* in front of all */
+    const char *types[TRAIL_CELL_DATE + 1];
+    void (*table)(struct out *out, const struct dialect *dialect, const trail_table *table);
+};
+
+static bool is_partition(const trail_table *table, size_t column)
+{
+    return column + 2 >= table->column_count; /* host and day */
+}
+
+/* A line a column, with its meaning; partition columns last, where they are. */
+static void columns(struct out *out, const struct dialect *dialect, const trail_table *table,
+                    const char *comment)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        const trail_table_column *column = &table->columns[i];
+        out_format(out, "    %s %s", column->name, dialect->types[column->cell]);
+        if (comment) {
+            out_format(out, " %s '", comment);
+            for (const char *at = column->meaning; *at; at++) {
+                if (*at == '\'')
+                    out_char(out, '\'');
+                out_char(out, *at);
+            }
+            out_char(out, '\'');
+        }
+        out_str(out, i + 1 < table->column_count ? ",\n" : "\n");
+    }
+}
+
+/* MARK: DuckDB */
+
+static void duckdb_table(struct out *out, const struct dialect *dialect, const trail_table *table)
+{
+    (void)dialect;
+    out_format(out, "\n-- %s\nCREATE OR REPLACE VIEW %s AS SELECT\n", table->meaning, table->name);
+    for (size_t i = 0; i < table->column_count; i++)
+        out_format(out, "    %s%s -- %s\n", table->columns[i].name,
+                   i + 1 < table->column_count ? "," : "", table->columns[i].meaning);
+    out_format(out,
+               "FROM read_parquet('traces/%s/*/*/*.parquet', hive_partitioning = true,\n"
+               "                  hive_types = {'host': VARCHAR, 'day': DATE});\n",
+               table->name);
+}
+
+/* MARK: ClickHouse */
+
+static void clickhouse_table(struct out *out, const struct dialect *dialect,
+                             const trail_table *table)
+{
+    out_format(out, "\n-- %s\nCREATE TABLE IF NOT EXISTS trail.%s_local ON CLUSTER trail\n(\n",
+               table->meaning, table->name);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const trail_table_column *column = &table->columns[i];
+        const char *type = dialect->types[column->cell];
+        bool words = column->cell == TRAIL_CELL_ENUM || is_partition(table, i) ||
+                     strcmp(column->name, "file") == 0;
+        words = words && column->cell != TRAIL_CELL_DATE;
+        out_format(out, "    `%s` %s%s%s%s%s%s -- %s\n", column->name,
+                   words ? "LowCardinality(" : "", column->nullable ? "Nullable(" : "", type,
+                   column->nullable ? ")" : "", words ? ")" : "",
+                   i + 1 < table->column_count ? "," : "", column->meaning);
+    }
+    out_format(out,
+               ")\nENGINE = MergeTree PARTITION BY day ORDER BY (host, file, %s);\n\n"
+               "CREATE TABLE IF NOT EXISTS trail.%s ON CLUSTER trail AS trail.%s_local\n"
+               "ENGINE = Distributed(trail, trail, %s_local, cityHash64(host, file));\n",
+               table->columns[0].name, table->name, table->name, table->name);
+}
+
+/* MARK: Spark and Trino */
+
+static void spark_table(struct out *out, const struct dialect *dialect, const trail_table *table)
+{
+    out_format(out, "\nCREATE TABLE IF NOT EXISTS trail.%s (\n", table->name);
+    columns(out, dialect, table, "COMMENT");
+    out_format(out,
+               ") USING parquet PARTITIONED BY (host, day) LOCATION 'traces/%s'\n"
+               "COMMENT '%s';\nMSCK REPAIR TABLE trail.%s;\n",
+               table->name, strchr(table->meaning, '\'') ? "" : table->meaning, table->name);
+}
+
+static void trino_table(struct out *out, const struct dialect *dialect, const trail_table *table)
+{
+    out_format(out, "\nCREATE TABLE IF NOT EXISTS hive.trail.%s (\n", table->name);
+    columns(out, dialect, table, "COMMENT");
+    out_format(out,
+               ") WITH (format = 'PARQUET', partitioned_by = ARRAY['host', 'day'],\n"
+               "        external_location = 's3://traces/%s');\n"
+               "CALL hive.system.sync_partition_metadata('trail', '%s', 'ADD');\n",
+               table->name, table->name);
+}
+
+/* MARK: All of them */
+
+static const struct dialect dialects[TRAIL_DIALECTS] = {
+    [TRAIL_DIALECT_DUCKDB] =
+        {"duckdb",
+         "-- DuckDB: the tables over Parquet folders that trail export wrote below traces/.\n",
+         {"BIGINT", "INTEGER", "BOOLEAN", "VARCHAR", "VARCHAR", "DATE"},
+         duckdb_table},
+    [TRAIL_DIALECT_CLICKHOUSE] =
+        {"clickhouse",
+         "-- ClickHouse: a table on each shard of the cluster 'trail', and one over all of them. "
+         "On a\n"
+         "-- single server leave out ON CLUSTER and the Distributed tables.\n"
+         "CREATE DATABASE IF NOT EXISTS trail ON CLUSTER trail;\n",
+         {"Int64", "Int32", "UInt8", "String", "String", "Date"},
+         clickhouse_table},
+    [TRAIL_DIALECT_SPARK] =
+        {"spark",
+         "-- Spark: the tables over Parquet folders that trail export wrote below traces/.\n"
+         "CREATE DATABASE IF NOT EXISTS trail;\n",
+         {"BIGINT", "INT", "BOOLEAN", "STRING", "STRING", "DATE"},
+         spark_table},
+    [TRAIL_DIALECT_TRINO] =
+        {"trino",
+         "-- Trino (hive connector): the tables over Parquet folders that trail export wrote.\n"
+         "CREATE SCHEMA IF NOT EXISTS hive.trail;\n",
+         {"BIGINT", "INTEGER", "BOOLEAN", "VARCHAR", "VARCHAR", "DATE"},
+         trino_table},
+};
+
+const char *trail_dialect_name(trail_dialect dialect)
+{
+    return (unsigned)dialect < TRAIL_DIALECTS ? dialects[dialect].name : "?";
+}
+
+int trail_tables_schema(trail_dialect dialect, const trail_sink *sink, trail_error *err)
+{
+    struct out out;
+    if ((unsigned)dialect >= TRAIL_DIALECTS)
+        return error_set(err, TRAIL_USAGE, "no such dialect");
+    if (!out_init(&out, sink->write, sink->context))
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the schema");
+    out_str(&out, dialects[dialect].head);
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        dialects[dialect].table(&out, &dialects[dialect], trail_table_get((trail_table_id)i));
+    return out_finish(&out, err);
+}

@@ -1,0 +1,248 @@
+/*
+ * Rows of the tables as CSV (RFC 4180, but for bare line ends) and as RowBinary: all tables that are
+ * wanted from one pass, each to a sink of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <trail/tables.h>
+
+#include "base/error.h"
+#include "base/out.h"
+
+struct rows_writer {
+    trail_rows_format format;
+    struct out outs[TRAIL_TABLES];
+    bool open[TRAIL_TABLES];
+};
+
+static bool is_null(const trail_values *values, size_t row)
+{
+    return values->valid && (values->valid[row / 64] >> (row % 64) & 1) == 0;
+}
+
+static trail_string word(const trail_table_column *column, uint8_t value)
+{
+    return (trail_string){column->words[value], strlen(column->words[value])};
+}
+
+/* MARK: CSV */
+
+static void csv_text(struct out *out, trail_string text)
+{
+    bool quoted = text.size == 0;
+    for (size_t i = 0; i < text.size && !quoted; i++)
+        quoted = text.data[i] == ',' || text.data[i] == '"' || text.data[i] == '\n' ||
+                 text.data[i] == '\r';
+    if (!quoted) {
+        out_bytes(out, text.data, text.size);
+        return;
+    }
+    out_char(out, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '"')
+            out_char(out, '"');
+        out_char(out, text.data[i]);
+    }
+    out_char(out, '"');
+}
+
+static void csv_date(struct out *out, int32_t days)
+{
+    time_t seconds = (time_t)days * 86400;
+    struct tm day;
+    if (gmtime_r(&seconds, &day))
+        out_format(out, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+}
+
+static void csv_value(struct out *out, const trail_table_column *column, const trail_values *values,
+                      size_t row)
+{
+    if (is_null(values, row))
+        return;
+    switch (column->cell) {
+    case TRAIL_CELL_I64:
+        out_i64(out, values->i64[row]);
+        break;
+    case TRAIL_CELL_I32:
+        out_i64(out, values->i32[row]);
+        break;
+    case TRAIL_CELL_BOOL:
+        out_str(out, values->u8[row] ? "true" : "false");
+        break;
+    case TRAIL_CELL_ENUM:
+        out_str(out, column->words[values->u8[row]]);
+        break;
+    case TRAIL_CELL_TEXT:
+        csv_text(out, values->text[row]);
+        break;
+    case TRAIL_CELL_DATE:
+        csv_date(out, values->i32[row]);
+        break;
+    }
+}
+
+static void csv_rows(struct out *out, const trail_table *table, const trail_rows *rows)
+{
+    for (size_t row = 0; row < rows->count; row++) {
+        bool comma = false;
+        for (size_t i = 0; i < table->column_count; i++) {
+            if (!rows->columns[i].any)
+                continue;
+            if (comma)
+                out_char(out, ',');
+            comma = true;
+            csv_value(out, &table->columns[i], &rows->columns[i], row);
+        }
+        out_char(out, '\n');
+    }
+}
+
+static void csv_titles(struct out *out, const trail_table *table, uint32_t wanted)
+{
+    bool comma = false;
+    for (size_t i = 0; i < table->column_count; i++) {
+        if ((wanted >> i & 1) == 0)
+            continue;
+        if (comma)
+            out_char(out, ',');
+        comma = true;
+        out_str(out, table->columns[i].name);
+    }
+    out_char(out, '\n');
+}
+
+/* MARK: RowBinary: numbers little-endian, texts with their size in front, a byte says if NULL */
+
+static void binary_number(struct out *out, uint64_t value, unsigned size)
+{
+    for (unsigned i = 0; i < size; i++)
+        out_char(out, (char)(value >> (8 * i) & 0xff));
+}
+
+static void binary_text(struct out *out, trail_string text)
+{
+    uint64_t size = text.size;
+    for (; size >= 0x80; size >>= 7)
+        out_char(out, (char)((size & 0x7f) | 0x80));
+    out_char(out, (char)size);
+    out_bytes(out, text.data, text.size);
+}
+
+static void binary_value(struct out *out, const trail_table_column *column,
+                         const trail_values *values, size_t row)
+{
+    bool null = is_null(values, row);
+    if (column->nullable)
+        out_char(out, (char)null);
+    if (null)
+        return;
+    switch (column->cell) {
+    case TRAIL_CELL_I64:
+        binary_number(out, (uint64_t)values->i64[row], 8);
+        break;
+    case TRAIL_CELL_I32:
+        binary_number(out, (uint32_t)values->i32[row], 4);
+        break;
+    case TRAIL_CELL_BOOL:
+        out_char(out, (char)values->u8[row]);
+        break;
+    case TRAIL_CELL_ENUM:
+        binary_text(out, word(column, values->u8[row]));
+        break;
+    case TRAIL_CELL_TEXT:
+        binary_text(out, values->text[row]);
+        break;
+    case TRAIL_CELL_DATE:
+        binary_number(out, (uint32_t)values->i32[row], 2);
+        break;
+    }
+}
+
+static void binary_rows(struct out *out, const trail_table *table, const trail_rows *rows)
+{
+    for (size_t row = 0; row < rows->count; row++)
+        for (size_t i = 0; i < table->column_count; i++)
+            if (rows->columns[i].any)
+                binary_value(out, &table->columns[i], &rows->columns[i], row);
+}
+
+/* MARK: The pass */
+
+static bool writer_open(struct rows_writer *writer, const trail_tables_options *options,
+                        const trail_sink *sinks)
+{
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        if (options->wanted[i] == 0)
+            continue;
+        if (!out_init(&writer->outs[i], sinks[i].write, sinks[i].context))
+            return false;
+        writer->open[i] = true;
+        if (writer->format == TRAIL_ROWS_CSV)
+            csv_titles(&writer->outs[i], trail_table_get((trail_table_id)i), options->wanted[i]);
+    }
+    return true;
+}
+
+/* Ends all outputs: of the errors of several the first counts. */
+static int writer_close(struct rows_writer *writer, bool keep, trail_error *err)
+{
+    int result = 0;
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        trail_error one;
+        if (!writer->open[i])
+            continue;
+        if (!keep)
+            out_drop(&writer->outs[i]);
+        else if (out_finish(&writer->outs[i], &one) < 0 && result == 0) {
+            result = -1;
+            *err = one;
+        }
+    }
+    return result;
+}
+
+static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t *counts,
+                      trail_error *err)
+{
+    trail_rows rows;
+    int more;
+    while ((more = trail_tables_next(tables, &rows, err)) > 0) {
+        struct out *out = &writer->outs[rows.table];
+        const trail_table *table = trail_table_get(rows.table);
+        if (writer->format == TRAIL_ROWS_CSV)
+            csv_rows(out, table, &rows);
+        else
+            binary_rows(out, table, &rows);
+        if (counts)
+            counts[rows.table] += rows.count;
+        if (out->failed)
+            return 0; /* told when it is closed */
+    }
+    return more;
+}
+
+int trail_tables_write(trail_reader *reader, const trail_tables_options *options,
+                       trail_rows_format format, const trail_sink sinks[TRAIL_TABLES],
+                       uint64_t rows[TRAIL_TABLES], trail_error *err)
+{
+    trail_error lost;
+    if (rows)
+        memset(rows, 0, TRAIL_TABLES * sizeof *rows);
+    struct rows_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+    writer->format = format;
+    trail_tables *tables = trail_tables_open(reader, options, err);
+    bool good = tables && writer_open(writer, options, sinks);
+    if (tables && !good)
+        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+    int result = good ? write_rows(writer, tables, rows, err) : -1;
+    if (writer_close(writer, good, &lost) < 0) {
+        *err = lost;
+        result = -1;
+    }
+    trail_tables_close(tables);
+    free(writer);
+    return result;
+}
