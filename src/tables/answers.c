@@ -1,0 +1,106 @@
+/*
+ * Tables whose rows are answers of an analysis: goroutines, tasks, regions. They come at the end.
+ */
+#include "tables/producer.h"
+
+unsigned answers_needed(const struct trail_tables *tables)
+{
+    return (wants_table(tables, TRAIL_TABLE_GOROUTINES) ? TRAIL_ANALYZE_GOROUTINES : 0u) |
+           (wants_table(tables, TRAIL_TABLE_TASKS) ? TRAIL_ANALYZE_TASKS : 0u) |
+           (wants_table(tables, TRAIL_TABLE_REGIONS) ? TRAIL_ANALYZE_REGIONS : 0u);
+}
+
+static trail_string name_of(struct trail_tables *tables, trail_name name)
+{
+    trail_string text = trail_analysis_text(tables->answers, name);
+    return text_of_bytes(tables, text.data, text.size);
+}
+
+static int64_t blocked(const trail_times *times)
+{
+    return trail_times_column(times, TRAIL_COLUMN_BLOCK);
+}
+
+static bool goroutines_fill(struct trail_tables *tables)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_GOROUTINES];
+    const trail_goroutine *g;
+    size_t count = trail_analysis_goroutines(tables->answers, &g);
+    if (!rows_room(rows, count))
+        return false;
+    for (const trail_goroutine *end = g + count; g < end; g++) {
+        size_t row = rows->count++;
+        put_i64(rows, GOROUTINES_GOROUTINE, row, g->id);
+        put_text_if(rows, GOROUTINES_NAME, row, name_of(tables, g->name));
+        put_i64(rows, GOROUTINES_CREATION_NS, row, g->creation_ns);
+        put_i64_if(rows, GOROUTINES_START_NS, row, g->start_ns != 0, g->start_ns);
+        put_i64_if(rows, GOROUTINES_END_NS, row, g->end_ns != 0, g->end_ns);
+        put_i64(rows, GOROUTINES_TOTAL_NS, row, g->times.total_ns);
+        put_i64(rows, GOROUTINES_EXEC_NS, row, g->times.exec_ns);
+        put_i64(rows, GOROUTINES_SCHED_WAIT_NS, row, g->times.sched_wait_ns);
+        put_i64(rows, GOROUTINES_BLOCK_NS, row, blocked(&g->times));
+        put_i64(rows, GOROUTINES_SYSCALL_NS, row, g->times.syscall_ns);
+        put_i64(rows, GOROUTINES_SYSCALL_BLOCK_NS, row, g->times.syscall_block_ns);
+    }
+    return true;
+}
+
+static bool tasks_fill(struct trail_tables *tables)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_TASKS];
+    const trail_task *task;
+    size_t count = trail_analysis_tasks(tables->answers, &task);
+    if (!rows_room(rows, count))
+        return false;
+    for (const trail_task *end = task + count; task < end; task++) {
+        size_t row = rows->count++;
+        bool whole = task->has_start && task->has_end;
+        put_i64(rows, TASKS_TASK, row, (int64_t)task->id);
+        put_i64_if(rows, TASKS_PARENT, row, task->has_parent, (int64_t)task->parent);
+        put_text_if(rows, TASKS_NAME, row, name_of(tables, task->name));
+        put_i64_if(rows, TASKS_BEGIN_NS, row, task->has_start, task->start_ns);
+        put_i64_if(rows, TASKS_END_NS, row, task->has_end, task->end_ns);
+        put_i64_if(rows, TASKS_DURATION_NS, row, whole,
+                   (int64_t)((uint64_t)task->end_ns - (uint64_t)task->start_ns));
+        put_id(rows, TASKS_GOROUTINE, row, task->start_goroutine);
+        put_i64(rows, TASKS_GOROUTINES, row, (int64_t)task->goroutine_count);
+        put_i64(rows, TASKS_REGIONS, row, (int64_t)task->regions);
+        put_i64(rows, TASKS_LOGS, row, (int64_t)task->log_count);
+    }
+    return true;
+}
+
+static bool regions_fill(struct trail_tables *tables)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_REGIONS];
+    const trail_region *region;
+    size_t count = trail_analysis_regions(tables->answers, &region);
+    if (!rows_room(rows, count))
+        return false;
+    for (const trail_region *end = region + count; region < end; region++) {
+        size_t row = rows->count++;
+        put_i64(rows, REGIONS_GOROUTINE, row, region->goroutine);
+        put_i64(rows, REGIONS_TASK, row, (int64_t)region->task);
+        put_text_if(rows, REGIONS_NAME, row, name_of(tables, region->name));
+        put_i64_if(rows, REGIONS_BEGIN_NS, row, region->has_start, region->start_ns);
+        put_i64_if(rows, REGIONS_END_NS, row, region->has_end, region->end_ns);
+        put_i64(rows, REGIONS_TOTAL_NS, row, region->times.total_ns);
+        put_i64(rows, REGIONS_EXEC_NS, row, region->times.exec_ns);
+        put_i64(rows, REGIONS_SCHED_WAIT_NS, row, region->times.sched_wait_ns);
+        put_i64(rows, REGIONS_BLOCK_NS, row, blocked(&region->times));
+        put_i64(rows, REGIONS_SYSCALL_NS, row, region->times.syscall_ns);
+        put_i64(rows, REGIONS_SYSCALL_BLOCK_NS, row, region->times.syscall_block_ns);
+    }
+    return true;
+}
+
+bool answers_fill(struct trail_tables *tables)
+{
+    if (trail_analysis_finish(tables->answers) < 0)
+        return false;
+    if (wants_table(tables, TRAIL_TABLE_GOROUTINES) && !goroutines_fill(tables))
+        return false;
+    if (wants_table(tables, TRAIL_TABLE_TASKS) && !tasks_fill(tables))
+        return false;
+    return !wants_table(tables, TRAIL_TABLE_REGIONS) || regions_fill(tables);
+}

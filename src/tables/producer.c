@@ -1,0 +1,190 @@
+#include "tables/producer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* MARK: Opening */
+
+/* The columns that all tables have: the same value again and again. */
+static bool init_common(struct trail_tables *tables)
+{
+    const trail_tables_options *options = &tables->options;
+    const char *words[2] = {options->file ? options->file : "", options->host ? options->host : ""};
+    for (int i = 0; i < 2; i++) {
+        trail_string *texts = arena_alloc(&tables->arena, TRAIL_TABLE_ROWS * sizeof(trail_string));
+        if (!texts)
+            return false;
+        trail_string text =
+            text_clean(tables, &tables->arena, (trail_string){words[i], strlen(words[i])});
+        for (size_t row = 0; row < TRAIL_TABLE_ROWS; row++)
+            texts[row] = text;
+        tables->common[i].text = texts;
+    }
+    int32_t *days = arena_alloc(&tables->arena, TRAIL_TABLE_ROWS * sizeof *days);
+    for (size_t row = 0; days && row < TRAIL_TABLE_ROWS; row++)
+        days[row] = options->day;
+    tables->common[2].i32 = days;
+    return days && !tables->failed;
+}
+
+/* Whether any table wants a column with numbers of stacks. */
+static bool wants_stacks(const struct trail_tables *tables)
+{
+    const uint32_t *wanted = tables->options.wanted;
+    uint32_t events = 1u << EVENTS_STACK | 1u << EVENTS_RESOURCE_STACK;
+    uint32_t states = 1u << STATES_STACK | 1u << STATES_WAKER_STACK;
+    return (wanted[TRAIL_TABLE_EVENTS] & events) != 0 ||
+           (wanted[TRAIL_TABLE_STATES] & states) != 0 ||
+           (wanted[TRAIL_TABLE_LOGS] & 1u << LOGS_STACK) != 0 ||
+           (wanted[TRAIL_TABLE_SAMPLES] & 1u << SAMPLES_STACK) != 0 ||
+           wanted[TRAIL_TABLE_STACKS] != 0 || wanted[TRAIL_TABLE_FRAMES] != 0;
+}
+
+static bool init_tables(struct trail_tables *tables, trail_error *err)
+{
+    if (!init_common(tables))
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables"), false;
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        if (tables->options.wanted[i] != 0 &&
+            !rows_init(&tables->rows[i], trail_table_get((trail_table_id)i),
+                       tables->options.wanted[i], tables->common))
+            return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables"), false;
+    tables->rows[TRAIL_TABLE_EVENTS].out[EVENTS_TEXT].passes = true;
+    tables->rows[TRAIL_TABLE_LOGS].out[LOGS_MESSAGE].passes = true;
+    tables->wants_stacks = wants_stacks(tables);
+    trail_analysis_options analysis = {.what = answers_needed(tables)};
+    if (analysis.what != 0) {
+        tables->answers = trail_analysis_open(tables->reader, &analysis, err);
+        return tables->answers != NULL;
+    }
+    return true;
+}
+
+trail_tables *trail_tables_open(trail_reader *reader, const trail_tables_options *options,
+                                trail_error *err)
+{
+    struct trail_tables *tables = calloc(1, sizeof *tables);
+    if (!tables) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+        return NULL;
+    }
+    tables->reader = reader;
+    tables->names.reader = reader;
+    tables->options = *options;
+    tables->stacks.names = &tables->names;
+    tables->given = -1;
+    states_init(tables);
+    if (!init_tables(tables, err)) {
+        trail_tables_close(tables);
+        return NULL;
+    }
+    return tables;
+}
+
+void trail_tables_close(trail_tables *tables)
+{
+    if (!tables)
+        return;
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        rows_free(&tables->rows[i]);
+    trail_analysis_close(tables->answers);
+    states_free(tables);
+    stacks_free(&tables->stacks);
+    names_free(&tables->names);
+    free(tables->texts);
+    arena_free(&tables->arena);
+    free(tables);
+}
+
+/* MARK: Steps */
+
+/* How many events may be taken, so that tables with a row an event have room. */
+static size_t room_for(const struct trail_tables *tables)
+{
+    static const trail_table_id each[] = {TRAIL_TABLE_EVENTS, TRAIL_TABLE_LOGS,
+                                          TRAIL_TABLE_SAMPLES};
+    size_t room = TRAIL_TABLE_ROWS, count = (size_t)(tables->end - tables->at);
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        const struct rows *rows = &tables->rows[each[i]];
+        size_t left = TRAIL_TABLE_ROWS - rows->count;
+        room = rows->table && left < room ? left : room;
+    }
+    return count < room ? count : room;
+}
+
+static bool take_events(struct trail_tables *tables, const trail_event *events, size_t count)
+{
+    if (wants_table(tables, TRAIL_TABLE_EVENTS))
+        events_fill(tables, events, count);
+    if (wants_table(tables, TRAIL_TABLE_LOGS) || wants_table(tables, TRAIL_TABLE_SAMPLES))
+        for (size_t i = 0; i < count; i++)
+            moments_fill(tables, &events[i]);
+    if (wants_table(tables, TRAIL_TABLE_STATES) && !states_fill(tables, events, count))
+        return false;
+    if (tables->answers && trail_analysis_feed(tables->answers, events, (long)count) < 0)
+        return false;
+    return !tables->failed && !tables->names.failed && !tables->stacks.failed;
+}
+
+/* The next events of the reader. False when memory is out. */
+static bool pull(struct trail_tables *tables)
+{
+    long count = trail_reader_next_batch(tables->reader, &tables->at);
+    tables->end = tables->at;
+    if (tables->options.progress)
+        tables->options.progress(tables->options.progress_context);
+    if (count > 0) {
+        tables->end = tables->at + count;
+        tables->last_ns = tables->end[-1].time_ns;
+        if (!tables->began)
+            tables->sync_ns = tables->at->time_ns;
+        tables->began = true;
+        return dictionary_fill(tables);
+    }
+    tables->over = true;
+    tables->has_error = count < 0;
+    if (count < 0)
+        tables->error = *trail_reader_error(tables->reader);
+    if (wants_table(tables, TRAIL_TABLE_STATES) && !states_finish(tables))
+        return false;
+    return !tables->answers || answers_fill(tables);
+}
+
+static bool step(struct trail_tables *tables)
+{
+    if (tables->at == tables->end)
+        return pull(tables);
+    size_t count = room_for(tables);
+    const trail_event *events = tables->at;
+    tables->at += count;
+    return take_events(tables, events, count);
+}
+
+int trail_tables_next(trail_tables *tables, trail_rows *rows, trail_error *err)
+{
+    if (tables->given >= 0)
+        rows_give_back(&tables->rows[tables->given], tables->given_count);
+    tables->given = -1;
+    for (;;) {
+        size_t least = tables->over ? 1 : TRAIL_TABLE_ROWS;
+        for (int i = 0; i < TRAIL_TABLES; i++) {
+            if (!tables->rows[i].table || !rows_take(&tables->rows[i], least, rows))
+                continue;
+            rows->table = (trail_table_id)i;
+            tables->given = i;
+            tables->given_count = rows->count;
+            return 1;
+        }
+        if (tables->over) {
+            if (tables->has_error)
+                *err = tables->error;
+            return tables->has_error ? -1 : 0;
+        }
+        if (!step(tables)) {
+            tables->over = true;
+            return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+        }
+    }
+}
