@@ -1,0 +1,232 @@
+/*
+ * trail view: serves a trace to a browser on this machine.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/values.h"
+#include "serve/api.h"
+#include "serve/intake.h"
+#include "serve/runs.h"
+
+enum { OPT_HTTP = 1, OPT_NO_OPEN, OPT_KEEP, OPT_SAVE, OPT_FOLLOW, OPT_ASSETS, OPT_IDLE };
+
+static const struct option rows[] = {
+    {OPT_HTTP, 0, "http", "ADDRESS",
+     "serve on this address: HOST:PORT, :PORT or HOST\n(default 127.0.0.1 and a free port)", NULL},
+    {OPT_NO_OPEN, 0, "no-open", NULL, "do not open a browser", NULL},
+    {OPT_KEEP, 0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more", NULL},
+    {OPT_IDLE, 0, "idle", "TIME", "end so long after the last request (300s)", NULL},
+    {OPT_SAVE, 0, "save", "FILE", "with -: keep the trace that arrives in this file", NULL},
+    {OPT_FOLLOW, 0, "follow", NULL,
+     "FILE is being written by who holds the other end of stdin, and\nis complete when that ends",
+     NULL},
+    {OPT_ASSETS, 0, "assets", "DIR", "serve the page's files from here, for who works on it", NULL},
+    {0},
+};
+
+/* So long after the last request the server ends: the page asks for the status now and then. */
+#define IDLE_NS (INT64_C(300) * 1000000000)
+
+struct request {
+    const struct command *command;
+    const char *word;
+    char host[64];
+    uint16_t port;
+    bool no_open, keep, follow;
+    int64_t idle_ns;
+    const char *save, *assets;
+};
+
+/* MARK: Command line */
+
+static int parse_address(struct request *request, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    int64_t port = 0;
+    if (size >= sizeof request->host ||
+        (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
+        return usage_error(request->command, "'%s' is no address like 127.0.0.1:8080", text);
+    memcpy(request->host, text, size);
+    request->host[size] = '\0';
+    request->port = (uint16_t)port;
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_HTTP:
+        return parse_address(request, value);
+    case OPT_NO_OPEN:
+        request->no_open = true;
+        return EXIT_GOOD;
+    case OPT_SAVE:
+        request->save = value;
+        return EXIT_GOOD;
+    case OPT_FOLLOW:
+        request->follow = true;
+        return EXIT_GOOD;
+    case OPT_IDLE:
+        if (!parse_time(value, &request->idle_ns))
+            return usage_error(request->command, "--idle is a time like 300s, not '%s'", value);
+        return EXIT_GOOD;
+    case OPT_ASSETS:
+        request->assets = value;
+        return EXIT_GOOD;
+    default:
+        request->keep = true;
+        return EXIT_GOOD;
+    }
+}
+
+/* MARK: The browser */
+
+static bool is_local(const char *host)
+{
+    return host[0] == '\0' || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           strncmp(host, "127.", 4) == 0;
+}
+
+static void open_browser(const char *url)
+{
+    extern char **environ;
+    char program[] = "xdg-open";
+    char *argv[] = {program, (char *)(uintptr_t)url, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
+        return;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return;
+    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    (void)posix_spawnp(&pid, program, &actions, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+}
+
+/* MARK: Serving */
+
+/* Until a signal, or until nobody has asked for long. */
+static void wait_for_end(const struct request *request, const struct http *http,
+                         const sigset_t *signals)
+{
+    for (;;) {
+        struct timespec pause = {.tv_nsec = 500000000}, now;
+        if (sigtimedwait(signals, NULL, &pause) > 0)
+            return;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t last = http_last_request(http);
+        int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+        if (!request->keep && last > 0 && ns - last > request->idle_ns)
+            return;
+    }
+}
+
+static int serve(const struct request *request, struct model *model, struct runs *runs,
+                 const sigset_t *signals)
+{
+    struct api api = {.model = model,
+                      .runs = runs,
+                      .title = source_title(request->word),
+                      .assets = request->assets};
+    struct http_options options = {.host = request->host[0] ? request->host : NULL,
+                                   .port = request->port,
+                                   .handler = api_answer,
+                                   .context = &api};
+    trail_error err = no_error();
+    char url[160];
+    struct http *http = http_start(&options, &err);
+    if (!http)
+        return tell_error(request->word, &err);
+    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
+                   request->host[0] ? request->host : "127.0.0.1", http_port(http),
+                   http_token(http));
+    if (!is_local(request->host))
+        fprintf(stderr, "trail: whoever reaches %s and knows this address can read the trace\n",
+                request->host);
+    printf("%s\n", url);
+    (void)fflush(stdout);
+    if (!request->no_open)
+        open_browser(url);
+    wait_for_end(request, http, signals);
+    runs_stop(runs);
+    http_stop(http);
+    return EXIT_GOOD;
+}
+
+/* Threads do not get the signals that end all. */
+static void block_signals(sigset_t *signals)
+{
+    (void)sigemptyset(signals);
+    (void)sigaddset(signals, SIGINT);
+    (void)sigaddset(signals, SIGTERM);
+    (void)sigaddset(signals, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+static int view(const struct request *request)
+{
+    struct intake_options from = {
+        .path = request->word, .save = request->save, .follow = request->follow};
+    trail_error err = no_error();
+    sigset_t signals;
+    block_signals(&signals);
+    struct intake *intake = intake_open(&from, &err);
+    if (!intake)
+        return tell_error(request->word, &err);
+    struct model *model = model_start(intake, &err);
+    struct runs *runs = runs_open("/proc/self/exe", intake);
+    int code = EXIT_INOUT;
+    if (!model)
+        code = tell_error(request->word, &err);
+    else if (runs)
+        code = serve(request, model, runs, &signals);
+    runs_stop(runs);
+    model_stop(model);
+    runs_close(runs);
+    intake_close(intake);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .idle_ns = IDLE_NS};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    if (options.word_count != 1)
+        return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
+                                                            : "one file at a time");
+    request.word = options.words[0];
+    bool is_stdin = strcmp(request.word, "-") == 0;
+    if (is_stdin && request.follow)
+        return usage_error(command, "--follow goes with a file");
+    if (!is_stdin && request.save)
+        return usage_error(command, "--save goes with -: %s is a file already", request.word);
+    return view(&request);
+}
+
+const struct command command_view = {
+    .name = "view",
+    .summary = "look at a trace in the browser",
+    .synopsis = "[options] FILE",
+    .details =
+        "Serves the trace to a browser on this machine, and prints the address. It can be looked "
+        "at\nwhile it is still being read. Ctrl-C ends it, or some minutes without a page.",
+    .examples =
+        "  trail view app.trace\n"
+        "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,348 @@
+#include "report/flame.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/idmap.h"
+#include "base/show.h"
+#include "report/html.h"
+
+/*
+ * A frame is drawn from this share of the whole on, down to that depth, and at most so many are. What
+ * is narrow and deep would make the picture high and empty.
+ */
+static const struct {
+    unsigned depth; /* below this one */
+    double share;
+} least_shares[] = {{10, 1.0 / 1500}, {20, 1.0 / 300}, {64, 1.0 / 100}};
+
+enum { MOST_DEPTH = 64, MOST_FRAMES = 4000, MOST_BYTES = 1200000, MOST_OWN = 15, TINTS = 4 };
+enum { NAME_MOST = 200, FRAME_BYTES = 220 };
+
+struct frame {
+    trail_name function;
+    uint64_t pc; /* if the function has no name */
+    int64_t value, own;
+    uint32_t child, next; /* indexes; 0: none, because the root is nobody's child */
+    bool reason;          /* no function, but what was waited for */
+};
+
+struct tree {
+    const trail_analysis *answers;
+    const trail_profile *profile;
+    const struct flame_look *look;
+    struct frame *frames; /* the first is the root */
+    size_t count, capacity;
+    struct idmap children; /* parent and function -> index + 1 */
+    struct out *out;
+    size_t drawn, bytes; /* frames, and about how much they take */
+};
+
+/* MARK: The tree */
+
+/* The child of `parent` for that frame of the profile. 0 when memory is out. */
+static uint32_t child_of(struct tree *tree, uint32_t parent, const trail_profile_frame *frame,
+                         bool reason)
+{
+    uint64_t what = frame->function ? frame->function : (uint32_t)(frame->pc ^ frame->pc >> 32);
+    uint64_t key = (uint64_t)parent << 32 ^ what ^ (uint64_t)(frame->function == 0) << 63;
+    uintptr_t known = (uintptr_t)idmap_find(&tree->children, key);
+    if (known)
+        return (uint32_t)known;
+    if (tree->count > INT32_MAX || !GROW(tree->frames, tree->capacity, tree->count + 1))
+        return 0;
+    uint32_t at = (uint32_t)tree->count;
+    if (!idmap_put(&tree->children, key, (void *)(uintptr_t)at))
+        return 0;
+    tree->count++;
+    tree->frames[at] = (struct frame){
+        .function = frame->function,
+        .pc = frame->pc,
+        .next = tree->frames[parent].child,
+        .reason = reason,
+    };
+    tree->frames[parent].child = at;
+    return at;
+}
+
+static bool add_sample(struct tree *tree, const trail_profile_sample *sample)
+{
+    const trail_profile_frame *frames = tree->profile->frames;
+    int64_t value = tree->look->counts ? (int64_t)sample->count : sample->ns;
+    uint32_t at = 0, last = tree->look->by_reason ? sample->own_frames : 0;
+    if (value <= 0)
+        return true;
+    tree->frames[0].value += value;
+    if (last > 0) {
+        at = child_of(tree, 0, &frames[sample->frames[last - 1]], true);
+        if (at == 0)
+            return false;
+        tree->frames[at].value += value;
+    }
+    for (uint32_t i = sample->frame_count; i > last; i--) {
+        at = child_of(tree, at, &frames[sample->frames[i - 1]], false);
+        if (at == 0)
+            return false;
+        tree->frames[at].value += value;
+    }
+    tree->frames[at].own += value;
+    return true;
+}
+
+static bool build(struct tree *tree)
+{
+    if (!GROW(tree->frames, tree->capacity, 1))
+        return false;
+    tree->frames[tree->count++] = (struct frame){0};
+    for (size_t i = 0; i < tree->profile->sample_count; i++)
+        if (!add_sample(tree, &tree->profile->samples[i]))
+            return false;
+    return true;
+}
+
+/* MARK: Drawing */
+
+static void put_name(const struct tree *tree, const struct frame *frame)
+{
+    trail_string text = trail_analysis_text(tree->answers, frame->function);
+    if (frame == tree->frames)
+        out_str(tree->out, "all");
+    else if (text.size > 0)
+        html_text(tree->out,
+                  (trail_string){text.data, text.size < NAME_MOST ? text.size : NAME_MOST});
+    else if (frame->pc)
+        out_format(tree->out, "0x%llx", (unsigned long long)frame->pc);
+    else
+        out_str(tree->out, "(unknown)");
+}
+
+static void put_value(const struct tree *tree, int64_t value)
+{
+    if (!tree->look->counts) {
+        html_duration(tree->out, value);
+        return;
+    }
+    html_number(tree->out, (uint64_t)value);
+    out_str(tree->out, value == 1 ? " sample" : " samples");
+}
+
+static double share_of(const struct tree *tree, int64_t value)
+{
+    return tree->frames[0].value > 0 ? (double)value / (double)tree->frames[0].value : 0;
+}
+
+/* The same for the same function in every graph. */
+static unsigned tint(const struct tree *tree, const struct frame *frame)
+{
+    trail_string text = trail_analysis_text(tree->answers, frame->function);
+    unsigned hash = 2166136261U;
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 16777619U;
+    return hash % TINTS;
+}
+
+/* About how many bytes the frame's name becomes. */
+static size_t name_bytes(const struct tree *tree, const struct frame *frame)
+{
+    trail_string text = trail_analysis_text(tree->answers, frame->function);
+    size_t bytes = 0;
+    for (size_t i = 0; i < text.size && i < NAME_MOST; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bytes += strchr("<>&\"'", c) ? 6 : c >= 0x7f ? 3 : 1;
+    }
+    return bytes;
+}
+
+static void draw_frame(struct tree *tree, const struct frame *frame, double x, unsigned depth)
+{
+    double width = share_of(tree, frame->value);
+    struct out *out = tree->out;
+    out_str(out, "<svg x=\"");
+    html_coordinate(out, 100 * x);
+    out_str(out, "%\" width=\"");
+    html_coordinate(out, 100 * width);
+    out_format(out, "%%\" y=\"%.1fem\" height=\"1.5em\" data-d=\"%u\"><title>", 1.5 * depth, depth);
+    put_name(tree, frame);
+    out_str(out, ": ");
+    put_value(tree, frame->value);
+    out_str(out, ", ");
+    html_share(out, width);
+    if (frame->own > 0 && frame->own < frame->value) {
+        out_str(out, "; itself ");
+        put_value(tree, frame->own);
+    }
+    out_format(out, "</title><rect class=\"%s%u\" width=\"100%%\" height=\"100%%\"/>",
+               frame->reason ? "reason r" : "f", tint(tree, frame));
+    if (width > 0.015) {
+        out_str(out, "<text x=\".3em\" y=\"1.1em\">");
+        put_name(tree, frame);
+        out_str(out, "</text>");
+    }
+    out_str(out, "</svg>\n");
+    tree->drawn++;
+    tree->bytes += FRAME_BYTES + (width > 0.015 ? 2 : 1) * name_bytes(tree, frame);
+}
+
+/* `depth` is below MOST_DEPTH. */
+static bool is_drawn(const struct tree *tree, uint32_t at, unsigned depth)
+{
+    size_t step = 0;
+    while (depth >= least_shares[step].depth)
+        step++;
+    return share_of(tree, tree->frames[at].value) >= least_shares[step].share;
+}
+
+/* The children of a frame, widest first, into `list` of `most`. */
+static size_t sorted_children(const struct tree *tree, uint32_t parent, unsigned depth,
+                              uint32_t *list, size_t most)
+{
+    size_t count = 0;
+    for (uint32_t at = tree->frames[parent].child; at; at = tree->frames[at].next) {
+        int64_t value = tree->frames[at].value;
+        if (!is_drawn(tree, at, depth))
+            continue;
+        size_t place = count < most ? count++ : most;
+        while (place > 0 && tree->frames[list[place - 1]].value < value) {
+            if (place < most)
+                list[place] = list[place - 1];
+            place--;
+        }
+        if (place < most)
+            list[place] = at;
+    }
+    return count;
+}
+
+/* Returns the depth that was reached. Not deeper than MOST_DEPTH, so that it may call itself. */
+/* NOLINTNEXTLINE(misc-no-recursion) */
+static unsigned draw(struct tree *tree, uint32_t at, double x, unsigned depth)
+{
+    uint32_t list[128];
+    unsigned deepest = depth;
+    draw_frame(tree, &tree->frames[at], x, depth);
+    if (depth + 1 >= MOST_DEPTH)
+        return deepest;
+    size_t count = sorted_children(tree, at, depth + 1, list, sizeof list / sizeof *list);
+    for (size_t i = 0; i < count && tree->drawn < MOST_FRAMES && tree->bytes < MOST_BYTES; i++) {
+        unsigned reached = draw(tree, list[i], x, depth + 1);
+        deepest = reached > deepest ? reached : deepest;
+        x += share_of(tree, tree->frames[list[i]].value);
+    }
+    return deepest;
+}
+
+/* How deep it will be drawn: the height stands in front of what is in it. */
+/* NOLINTNEXTLINE(misc-no-recursion) */
+static unsigned depth_of(const struct tree *tree, uint32_t at, unsigned depth)
+{
+    unsigned deepest = depth;
+    for (uint32_t i = tree->frames[at].child; i && depth + 1 < MOST_DEPTH;
+         i = tree->frames[i].next) {
+        if (!is_drawn(tree, i, depth + 1))
+            continue;
+        unsigned reached = depth_of(tree, i, depth + 1);
+        deepest = reached > deepest ? reached : deepest;
+    }
+    return deepest;
+}
+
+/* MARK: The table beside it */
+
+struct own {
+    uint32_t frame; /* one of the function's */
+    int64_t own;
+};
+
+static int by_own(const void *a, const void *b)
+{
+    const struct own *x = a, *y = b;
+    if (x->own != y->own)
+        return x->own > y->own ? -1 : 1;
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+/* What the functions have of their own, all frames of each together. */
+static size_t sum_own(const struct tree *tree, struct own *list)
+{
+    struct idmap places = {0};
+    size_t count = 0;
+    for (size_t i = 1; i < tree->count; i++) {
+        const struct frame *frame = &tree->frames[i];
+        uint64_t key = frame->function ? frame->function : frame->pc ^ UINT64_C(1) << 63;
+        struct own *own = idmap_find(&places, key);
+        if (frame->own == 0)
+            continue;
+        if (!own) {
+            own = &list[count++];
+            *own = (struct own){.frame = (uint32_t)i};
+            if (!idmap_put(&places, key, own))
+                break;
+        }
+        own->own += frame->own;
+    }
+    idmap_free(&places);
+    if (count > 1)
+        qsort(list, count, sizeof *list, by_own);
+    return count;
+}
+
+static bool put_own(const struct tree *tree)
+{
+    struct own *list = calloc(tree->count, sizeof *list);
+    struct html_table table;
+    if (!list)
+        return false;
+    size_t count = sum_own(tree, list);
+    html_table_begin(&table, tree->out, tree->look->title,
+                     tree->look->counts ? "function< samples> share> |"
+                                        : "function< time> share> |");
+    for (size_t i = 0; i < count && i < MOST_OWN; i++) {
+        const struct frame *frame = &tree->frames[list[i].frame];
+        trail_string text = trail_analysis_text(tree->answers, frame->function);
+        html_cell_text(&table, text.size ? text : (trail_string){"(unknown)", 9});
+        if (tree->look->counts)
+            html_cell_number(&table, (uint64_t)list[i].own);
+        else
+            html_cell_duration(&table, list[i].own);
+        html_cell_share(&table, share_of(tree, list[i].own));
+        html_cell_bar(&table, tree->look->by_reason ? "waiting" : "running",
+                      share_of(tree, list[i].own));
+    }
+    html_table_end(&table);
+    free(list);
+    return true;
+}
+
+static void put_graph(struct tree *tree)
+{
+    struct out *out = tree->out;
+    unsigned depth = depth_of(tree, 0, 0);
+    out_format(out, "<figure class=\"flame\" id=\"%s\" data-total=\"%lld\"><figcaption>",
+               tree->look->name, (long long)tree->frames[0].value);
+    html_word(out, tree->look->title);
+    out_str(out, ": ");
+    put_value(tree, tree->frames[0].value);
+    out_format(out,
+               " in all; the root is on top, a frame is as wide as its share. The table below has "
+               "the functions with most of their own.</figcaption>\n<svg class=\"flames\" "
+               "width=\"100%%\" height=\"%.1fem\" role=\"group\" aria-label=\"",
+               1.5 * (depth + 1));
+    html_word(out, tree->look->title);
+    out_str(out, "\">\n");
+    (void)draw(tree, 0, 0, 0);
+    out_str(out, "</svg></figure>\n");
+}
+
+bool flame_write(const trail_analysis *answers, const trail_profile *profile,
+                 const struct flame_look *look, struct out *out)
+{
+    struct tree tree = {.answers = answers, .profile = profile, .look = look, .out = out};
+    bool good = build(&tree);
+    if (good) {
+        put_graph(&tree);
+        good = put_own(&tree);
+    }
+    free(tree.frames);
+    idmap_free(&tree.children);
+    return good;
+}

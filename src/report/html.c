@@ -1,0 +1,238 @@
+#include "report/html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/quote.h"
+#include "base/show.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+/* MARK: Text */
+
+/* Control characters, and those that make what follows run the other way or vanish. */
+static bool is_hidden(uint32_t rune)
+{
+    return rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0x61c ||
+           (rune >= 0x200b && rune <= 0x200f) || (rune >= 0x2028 && rune <= 0x202e) ||
+           (rune >= 0x2060 && rune <= 0x206f) || rune == 0xfeff || (rune & 0xfffe) == 0xfffe ||
+           (rune >= 0xfdd0 && rune <= 0xfdef);
+}
+
+static void put_rune(struct out *out, uint32_t rune, const uint8_t *at, unsigned size)
+{
+    switch (rune) {
+    case '<':
+        out_str(out, "&lt;");
+        break;
+    case '>':
+        out_str(out, "&gt;");
+        break;
+    case '&':
+        out_str(out, "&amp;");
+        break;
+    case '"':
+        out_str(out, "&quot;");
+        break;
+    case '\'':
+        out_str(out, "&#39;");
+        break;
+    default:
+        if (is_hidden(rune))
+            out_str(out, rune == '\n' || rune == '\t' ? " " : REPLACEMENT);
+        else
+            out_bytes(out, at, size);
+    }
+}
+
+void html_text(struct out *out, trail_string text)
+{
+    const uint8_t *begin = (const uint8_t *)text.data, *at = begin, *end = begin + text.size;
+    while (at < end && at - begin < HTML_TEXT_MOST) {
+        uint32_t rune = 0;
+        unsigned size = utf8_decode(at, end, &rune);
+        if (size == 0)
+            out_str(out, REPLACEMENT);
+        else
+            put_rune(out, rune, at, size);
+        at += size ? size : 1;
+    }
+    if (at < end)
+        out_str(out, "&#8230;");
+}
+
+void html_word(struct out *out, const char *text)
+{
+    html_text(out, (trail_string){text, strlen(text)});
+}
+
+/* MARK: Numbers */
+
+void html_number(struct out *out, uint64_t value)
+{
+    char text[U64_DIGITS + 1];
+    int size = snprintf(text, sizeof text, "%" PRIu64, value);
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            out_char(out, ',');
+        out_char(out, text[i]);
+    }
+}
+
+void html_duration(struct out *out, int64_t ns)
+{
+    char text[SHOW_SIZE];
+    out_str(out, ns == 0 ? "-" : show_duration(text, ns));
+}
+
+void html_share(struct out *out, double share)
+{
+    out_format(out, "%.1f %%", 100 * share);
+}
+
+void html_bytes(struct out *out, uint64_t bytes)
+{
+    char text[SHOW_SIZE];
+    out_str(out, show_bytes(text, bytes));
+}
+
+void html_coordinate(struct out *out, double value)
+{
+    char text[40];
+    int size = snprintf(text, sizeof text, "%.3f", value);
+    while (size > 1 && text[size - 1] == '0')
+        size--;
+    if (size > 1 && text[size - 1] == '.')
+        size--;
+    out_bytes(out, text, (size_t)size);
+}
+
+/* MARK: Tables */
+
+void html_table_begin(struct html_table *table, struct out *out, const char *caption,
+                      const char *titles)
+{
+    *table = (struct html_table){.out = out};
+    out_str(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    html_word(out, caption);
+    out_str(out, "\"><table><caption>");
+    html_word(out, caption);
+    out_str(out, "</caption><thead><tr>");
+    while (*titles && *titles != '|' && table->columns < HTML_COLUMNS) {
+        size_t size = strcspn(titles, "<>");
+        bool right = titles[size] == '>';
+        out_str(out, right ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+        for (size_t i = 0; i < size; i++)
+            out_char(out, titles[i] == '_' ? ' ' : titles[i]);
+        out_str(out, "</th>");
+        table->right[table->columns++] = right;
+        titles += size + (titles[size] != '\0');
+        titles += strspn(titles, " ");
+    }
+    if (*titles == '|') {
+        out_str(out, "<td class=\"bars\"></td>");
+        table->columns++;
+    }
+    out_str(out, "</tr></thead><tbody>\n");
+}
+
+void html_table_end(struct html_table *table)
+{
+    out_str(table->out, "</tbody></table></div>\n");
+}
+
+static bool is_first(const struct html_table *table)
+{
+    return table->at == 0;
+}
+
+static void cell_begin(struct html_table *table)
+{
+    if (is_first(table))
+        out_str(table->out, "<tr>");
+    out_str(table->out, is_first(table) ? "<th scope=\"row\"" : "<td");
+    if (table->right[table->at])
+        out_str(table->out, " class=\"n\"");
+}
+
+static void cell_end(struct html_table *table)
+{
+    out_str(table->out, is_first(table) ? "</th>" : "</td>");
+    if (++table->at < table->columns)
+        return;
+    out_str(table->out, "</tr>\n");
+    table->at = 0;
+}
+
+static void cell_value(struct html_table *table, int64_t value)
+{
+    cell_begin(table);
+    out_str(table->out, " data-v=\"");
+    out_i64(table->out, value);
+    out_str(table->out, "\">");
+}
+
+void html_cell_text(struct html_table *table, trail_string text)
+{
+    cell_begin(table);
+    out_str(table->out, "><span class=\"name\">");
+    html_text(table->out, text);
+    out_str(table->out, "</span>");
+    cell_end(table);
+}
+
+void html_cell_word(struct html_table *table, const char *text)
+{
+    html_cell_text(table, (trail_string){text, strlen(text)});
+}
+
+void html_cell_hint(struct html_table *table, const char *text, const char *hint)
+{
+    cell_begin(table);
+    out_str(table->out, " class=\"hint\" title=\"");
+    html_word(table->out, hint);
+    out_str(table->out, "\">");
+    html_word(table->out, text);
+    cell_end(table);
+}
+
+void html_cell_number(struct html_table *table, uint64_t value)
+{
+    cell_value(table, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    html_number(table->out, value);
+    cell_end(table);
+}
+
+void html_cell_id(struct html_table *table, int64_t id)
+{
+    cell_value(table, id);
+    out_i64(table->out, id);
+    cell_end(table);
+}
+
+void html_cell_duration(struct html_table *table, int64_t ns)
+{
+    cell_value(table, ns);
+    html_duration(table->out, ns);
+    cell_end(table);
+}
+
+void html_cell_share(struct html_table *table, double share)
+{
+    cell_value(table, (int64_t)(share * 1e9));
+    html_share(table->out, share);
+    cell_end(table);
+}
+
+/* The share before it says the same. */
+void html_cell_bar(struct html_table *table, const char *look, double share)
+{
+    cell_begin(table);
+    out_format(table->out,
+               "><svg class=\"share\" aria-hidden=\"true\"><rect class=\"%s\" height=\"100%%\" "
+               "width=\"",
+               look);
+    html_coordinate(table->out, 100 * (share < 0 ? 0 : share > 1 ? 1 : share));
+    out_str(table->out, "%\"/></svg>");
+    cell_end(table);
+}

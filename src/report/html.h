@@ -1,0 +1,62 @@
+/*
+ * HTML: text of any bytes as text, and tables that a script can sort.
+ *
+ *     struct html_table table;
+ *     html_table_begin(&table, out, "Locks", "lock< waits> total>");
+ *     html_cell_text(&table, name); html_cell_number(&table, 3); html_cell_duration(&table, ns);
+ *     html_table_end(&table);
+ */
+#ifndef TRAIL_REPORT_HTML_H
+#define TRAIL_REPORT_HTML_H
+
+#include <trail/read.h>
+
+#include "base/out.h"
+
+/* More of a text is not shown. */
+enum { HTML_TEXT_MOST = 400 };
+
+/*
+ * Text as the content of an element or of an attribute in quotes. What is no UTF-8, control characters and
+ * those that turn the direction of writing become U+FFFD.
+ */
+void html_text(struct out *out, trail_string text);
+void html_word(struct out *out, const char *text);
+
+/* "12,345"; "1.234 ms", "-" for 0; "12.3 %" of 0.123. */
+void html_number(struct out *out, uint64_t value);
+void html_duration(struct out *out, int64_t ns);
+void html_share(struct out *out, double share);
+void html_bytes(struct out *out, uint64_t bytes);
+
+/* A number for an attribute of a drawing: as few digits as it needs. */
+void html_coordinate(struct out *out, double value);
+
+enum { HTML_COLUMNS = 16 };
+
+struct html_table {
+    struct out *out;
+    bool right[HTML_COLUMNS];
+    int columns, at;
+};
+
+/*
+ * Titles are separated by spaces, each with < (text) or > (a number) at its end; _ is a space. A last one,
+ * |, is a column of bars, as wide as there is room.
+ */
+void html_table_begin(struct html_table *table, struct out *out, const char *caption,
+                      const char *titles);
+void html_table_end(struct html_table *table);
+
+/* The next cell, row by row; the first of a row is its header. Numbers keep their exact value. */
+void html_cell_text(struct html_table *table, trail_string text);
+void html_cell_word(struct html_table *table, const char *text);
+void html_cell_hint(struct html_table *table, const char *text,
+                    const char *hint); /* shown when it is pointed at */
+void html_cell_number(struct html_table *table, uint64_t value);
+void html_cell_id(struct html_table *table, int64_t id);
+void html_cell_duration(struct html_table *table, int64_t ns);
+void html_cell_share(struct html_table *table, double share);
+void html_cell_bar(struct html_table *table, const char *look, double share);
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * The small timelines of a report: for each moment the lanes of the goroutines that had to do with it.
+ * A bin in which a goroutine was in several states shows them above each other, in proportion, so that
+ * what is too short to be seen alone never vanishes. Waiting is a thin line.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/show.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include "report/report.h"
+
+/* Of a lane, in units of the drawing. */
+enum { LANE_HIGH = 20, FULL = 16, THIN = 4, TOP = 2, LEVELS = 8 };
+
+/* How much of a bin each state has, in LEVELS. */
+struct levels {
+    uint8_t of[LOOKS];
+};
+
+static struct levels levels_of(const struct lane *lane, size_t bin, double length)
+{
+    struct levels levels = {0};
+    for (int look = 0; look < LOOKS; look++) {
+        long level = lround(LEVELS * (double)lane->ns[bin][look] / length);
+        if (level == 0 && lane->ns[bin][look] > 0)
+            level = 1;
+        levels.of[look] = (uint8_t)(level > LEVELS ? LEVELS : level);
+    }
+    return levels;
+}
+
+static bool is_same(struct levels a, struct levels b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* Where the state is drawn in its lane: its upper edge and its height. */
+static void place_of(struct levels levels, enum look look, int *y, int *high)
+{
+    int below = 0;
+    if (look == LOOK_WAITING) {
+        *y = TOP + (FULL - THIN) / 2;
+        *high = THIN;
+        return;
+    }
+    for (int i = 0; i < (int)look; i++)
+        below += levels.of[i];
+    *high = levels.of[look] * FULL / LEVELS;
+    *y = TOP + FULL - (below + levels.of[look]) * FULL / LEVELS;
+    if (*y < TOP)
+        *y = TOP;
+}
+
+static void draw_state(struct out *out, const struct lane *lane, enum look look, double length,
+                       unsigned top)
+{
+    bool begun = false;
+    for (size_t bin = 0; bin < LANE_BINS;) {
+        struct levels levels = levels_of(lane, bin, length);
+        size_t end = bin + 1;
+        int y, high;
+        while (end < LANE_BINS && is_same(levels, levels_of(lane, end, length)))
+            end++;
+        if (levels.of[look] > 0) {
+            place_of(levels, look, &y, &high);
+            if (!begun)
+                out_format(out, "<path class=\"%s\" d=\"", look_class(look));
+            begun = true;
+            out_format(out, "M%zu %uh%zuv%dH%zuz", bin, top + (unsigned)y, end - bin, high, bin);
+        }
+        bin = end;
+    }
+    if (begun)
+        out_str(out, "\"/>");
+}
+
+static double bin_at(const struct moment *moment, int64_t ns)
+{
+    return LANE_BINS * (double)(ns - moment->from_ns) /
+           (double)(ns_between(moment->from_ns, moment->to_ns));
+}
+
+/* The lane of a goroutine among those that are shown; -1: none. */
+static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
+{
+    for (size_t i = 0; i < shown; i++)
+        if (moment->lanes[i]->id == id)
+            return (int)i;
+    return -1;
+}
+
+/* A line from who woke to the one whom it is about; of several that are close the last is drawn. */
+static void draw_wakes(struct out *out, const struct moment *moment, size_t shown)
+{
+    double free_from = LANE_BINS + 1;
+    for (size_t i = moment->wake_count; i-- > 0;) {
+        double x = bin_at(moment, moment->wakes[i].ns);
+        int from = shown_lane(moment, shown, moment->wakes[i].waker);
+        int to = shown_lane(moment, shown, moment->goroutine);
+        if (from < 0 || to < 0 || from == to || x > free_from)
+            continue;
+        free_from = x - LANE_BINS / 60.0;
+        int y = from * LANE_HIGH + LANE_HIGH / 2, end = to * LANE_HIGH + LANE_HIGH / 2;
+        out_format(
+            out,
+            "<path class=\"wake\" d=\"M%.2f %dV%d\"/><path class=\"wake end\" d=\"M%.2f %dh0\"/>",
+            x, y, end, x, end);
+    }
+}
+
+static void put_names(const struct report *report, const struct moment *moment, size_t shown)
+{
+    struct out *out = report->out;
+    out_str(out, "<ol class=\"lanes\">");
+    for (size_t i = 0; i < shown; i++) {
+        const struct lane *lane = moment->lanes[i];
+        trail_string name = names_text(&report->moments->follow.names, lane->name);
+        out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>G" : "<li><b>G");
+        out_i64(out, lane->id);
+        out_str(out, "</b> <span class=\"name\">");
+        html_text(out, name.size ? name : (trail_string){"(unknown)", 9});
+        out_str(out, "</span></li>");
+    }
+    out_str(out, "</ol>");
+}
+
+static void put_lanes(const struct report *report, const struct moment *moment, size_t shown)
+{
+    struct out *out = report->out;
+    double length = (double)(ns_between(moment->from_ns, moment->to_ns)) / LANE_BINS;
+    double begin = bin_at(moment, moment->begin_ns), end = bin_at(moment, moment->end_ns);
+    out_format(out,
+               "<svg class=\"timeline\" viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" "
+               "height=\"%.1fem\" role=\"img\" aria-label=\"Lanes of %zu goroutines; the states "
+               "of each in time\"><path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>\n",
+               LANE_BINS, shown * LANE_HIGH, 1.7 * (double)shown, shown, begin, end,
+               shown * LANE_HIGH, begin);
+    for (size_t i = 0; i < shown; i++) {
+        for (int look = LOOKS - 1; look >= 0; look--)
+            draw_state(out, moment->lanes[i], (enum look)look, length, (unsigned)i * LANE_HIGH);
+        out_char(out, '\n');
+    }
+    draw_wakes(out, moment, shown);
+    out_str(out, "</svg>");
+}
+
+static void put_axis(const struct report *report, const struct moment *moment)
+{
+    struct plot labels = {0};
+    int64_t origin = report->span.origin_ns;
+    plot_x_time(&labels, ns_between(origin, moment->from_ns), ns_between(origin, moment->to_ns));
+    out_str(report->out, "<div class=\"x\" aria-hidden=\"true\">");
+    for (unsigned i = 0; i < labels.labels; i++) {
+        out_str(report->out, "<span>");
+        html_word(report->out, labels.x[i]);
+        out_str(report->out, "</span>");
+    }
+    out_str(report->out, "</div>");
+}
+
+static void put_moment(const struct report *report, const struct moment *moment, size_t n)
+{
+    struct out *out = report->out;
+    char command[512];
+    size_t shown = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
+    html_word(out, moment->title);
+    out_str(out, "</h3><p>");
+    if (moment->goroutine != TRAIL_NONE)
+        out_format(out, "G%" PRId64 ", ", moment->goroutine);
+    html_duration(out, ns_between(moment->begin_ns, moment->end_ns));
+    out_str(out, " from ");
+    html_duration(out, ns_between(report->span.origin_ns, moment->begin_ns));
+    out_str(out, " on (shaded). <code>");
+    html_word(out, report_command(report, moment->goroutine, moment->begin_ns,
+                                  ns_between(moment->begin_ns, moment->end_ns), command,
+                                  sizeof command));
+    out_str(out, "</code></p></figcaption>");
+    if (shown > 0) {
+        out_str(out, "<div class=\"frame wide\">");
+        put_names(report, moment, shown);
+        put_lanes(report, moment, shown);
+        put_axis(report, moment);
+        out_str(out, "</div>");
+    }
+    if (moment->lane_count > shown) {
+        out_str(out, moment->left_out ? "<p class=\"more\">At least " : "<p class=\"more\">");
+        html_number(out, moment->lane_count - shown);
+        out_str(out, " more did something in this time.</p>");
+    }
+    out_str(out, "</figure>\n");
+}
+
+void report_moments(const struct report *report)
+{
+    static const struct plot_key keys[] = {
+        {"running", "running"},
+        {"runnable", "ready: could run"},
+        {"waiting", "waiting"},
+        {"syscall", "in a system call"},
+        {"bare", "the same, its P taken away"},
+        {"wake", "was woken, by whom"},
+    };
+    struct plot legend = {.out = report->out};
+    report_section(report, "moments", "Moments");
+    if (report->moments->count == 0) {
+        out_str(report->out, "<p class=\"none\">Nothing was found that has a moment: no wait, no "
+                             "stop of the world.</p>");
+    } else {
+        out_str(report->out,
+                "<p>What the goroutines did in the worst case of each finding and in the longest "
+                "waits. The one whom it is about is on top, then who woke it, whom it woke, and "
+                "who ran longest. Where a goroutine changed its state too often to be drawn, "
+                "the height of a colour is its share.</p>");
+        plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+    }
+    for (size_t i = 0; i < report->moments->count; i++)
+        put_moment(report, &report->moments->list[i], i);
+    report_section_end(report);
+}

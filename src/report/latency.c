@@ -1,0 +1,223 @@
+/*
+ * Waits in a report: histograms of how long goroutines were ready and waited, and the tables of `trail
+ * summary`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/show.h"
+#include "report/html.h"
+#include "report/overview.h"
+#include "report/plot.h"
+#include "report/report.h"
+#include "report/rows.h"
+
+/* Bars are powers of two; histograms of so many reasons. */
+enum { POWERS = 64, REASONS = 5, MERGED_BUCKETS = 1024 };
+
+/* MARK: Histograms */
+
+/* Histograms of the same, added up. */
+struct merged {
+    trail_string name;
+    trail_histogram sum;
+    uint64_t buckets[MERGED_BUCKETS];
+};
+
+static void merge(struct merged *to, const trail_histogram *from)
+{
+    if (from->count == 0)
+        return;
+    if (to->sum.count == 0 || from->min_ns < to->sum.min_ns)
+        to->sum.min_ns = from->min_ns;
+    if (from->max_ns > to->sum.max_ns)
+        to->sum.max_ns = from->max_ns;
+    to->sum.count += from->count;
+    to->sum.sum_ns += from->sum_ns;
+    for (size_t i = 0; i < from->bucket_count && i < MERGED_BUCKETS; i++)
+        to->buckets[i] += from->buckets[i];
+    to->sum.buckets = to->buckets;
+    if (from->bucket_count > to->sum.bucket_count)
+        to->sum.bucket_count =
+            from->bucket_count < MERGED_BUCKETS ? from->bucket_count : MERGED_BUCKETS;
+}
+
+static unsigned power_of(int64_t ns)
+{
+    return ns < 1 ? 0 : 63 - (unsigned)__builtin_clzll((uint64_t)ns);
+}
+
+static void to_powers(const struct merged *merged, uint64_t *powers, unsigned *first,
+                      unsigned *last)
+{
+    *first = POWERS;
+    *last = 0;
+    for (size_t i = 0; i < merged->sum.bucket_count; i++) {
+        int64_t from, to;
+        if (merged->buckets[i] == 0)
+            continue;
+        trail_histogram_bucket(i, &from, &to);
+        unsigned power = power_of(from);
+        powers[power] += merged->buckets[i];
+        *first = power < *first ? power : *first;
+        *last = power > *last ? power : *last;
+    }
+}
+
+static uint64_t most_of(const uint64_t *powers)
+{
+    uint64_t most = 1;
+    for (unsigned i = 0; i < POWERS; i++)
+        most = powers[i] > most ? powers[i] : most;
+    return most;
+}
+
+static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, unsigned last,
+                     double most, const char *look)
+{
+    double wide = 1.0 / (last - first + 1);
+    char from[SHOW_SIZE], title[200];
+    for (unsigned i = first; i <= last; i++) {
+        if (powers[i] == 0)
+            continue;
+        double high = (double)powers[i] / most;
+        (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
+                       show_duration(from, INT64_C(1) << i), powers[i]);
+        plot_bar(plot, look, (i - first) * wide + wide * 0.06, wide * 0.88,
+                 high < 0.02 ? 0.02 : high, title);
+    }
+}
+
+static void put_histogram(const struct report *report, const struct merged *merged,
+                          const char *title, const char *look)
+{
+    uint64_t powers[POWERS] = {0};
+    unsigned first, last;
+    char note[400], top[32], middle[32], p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE],
+        max[SHOW_SIZE];
+    struct plot plot;
+    to_powers(merged, powers, &first, &last);
+    if (first > last)
+        return;
+    if (last - first < PLOT_LABELS - 1)
+        last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
+    (void)snprintf(
+        note, sizeof note, "%" PRIu64 " times; half of them at most %s, 95 %% %s, 99 %% %s, all %s",
+        merged->sum.count, show_duration(p50, trail_histogram_quantile(&merged->sum, 0.5)),
+        show_duration(p95, trail_histogram_quantile(&merged->sum, 0.95)),
+        show_duration(p99, trail_histogram_quantile(&merged->sum, 0.99)),
+        show_duration(max, merged->sum.max_ns));
+    double most = plot_round_up((double)most_of(powers));
+    (void)snprintf(top, sizeof top, "%.10g", most);
+    (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
+    plot_begin(&plot, report->out, title, note);
+    plot_y(&plot, top, middle, "0");
+    for (unsigned i = 0; i < PLOT_LABELS; i++) {
+        double power = first + (double)(last - first + 1) * i / (PLOT_LABELS - 1);
+        plot_x_length(&plot, __builtin_exp2(power));
+    }
+    plot_open(&plot, note);
+    put_bars(&plot, powers, first, last, most, look);
+    plot_end(&plot);
+}
+
+static void put_ready_histogram(const struct report *report)
+{
+    const trail_wait_group *const *groups;
+    size_t count = trail_analysis_waits(report->answers, &groups);
+    struct merged *merged = calloc(1, sizeof *merged);
+    for (size_t i = 0; merged && i < count; i++)
+        merge(merged, &groups[i]->ready);
+    if (merged)
+        put_histogram(report, merged, "Ready until running (scheduling latency)", "runnable");
+    free(merged);
+}
+
+static bool is_equal(trail_string a, trail_string b)
+{
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/* Of the reasons for which most was waited; waits come with the longest in front. */
+static void put_wait_histograms(const struct report *report, const struct overview_wait *waits,
+                                size_t count)
+{
+    struct merged *list = calloc(REASONS, sizeof *list);
+    size_t used = 0;
+    for (size_t i = 0; list && i < count && !waits[i].system; i++) {
+        trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
+        size_t at = 0;
+        while (at < used && !is_equal(list[at].name, reason))
+            at++;
+        if (at == REASONS)
+            continue;
+        used += at == used;
+        list[at].name = reason;
+        merge(&list[at], &waits[i].wait->spread);
+    }
+    for (size_t i = 0; i < used; i++) {
+        char title[200];
+        (void)snprintf(title, sizeof title, "Waits: %.*s",
+                       (int)(list[i].name.size < 150 ? list[i].name.size : 150),
+                       list[i].name.size ? list[i].name.data : "no reason given");
+        put_histogram(report, &list[i], title, "waits");
+    }
+    free(list);
+}
+
+/* MARK: Tables */
+
+static void put_ready(const struct report *report)
+{
+    const trail_wait_group *const *groups;
+    struct html_table table;
+    size_t count = trail_analysis_waits(report->answers, &groups);
+    html_table_begin(&table, report->out, "Ready until running (scheduling latency)",
+                     "began_in< goroutines> running> " ROWS_SPREAD "the_longest<");
+    for (size_t i = 0; i < count && i < report->limit; i++) {
+        const trail_group *group = overview_group(report->answers, groups[i]->name);
+        html_cell_text(&table, report_text(report, groups[i]->name));
+        html_cell_number(&table, group ? group->count : 0);
+        html_cell_duration(&table, group ? group->times.exec_ns : 0);
+        rows_spread(&table, &groups[i]->ready);
+        rows_longest(report, &table, &groups[i]->ready_longest);
+    }
+    html_table_end(&table);
+    rows_more(report, count);
+}
+
+static void put_waits(const struct report *report, const struct overview_wait *waits, size_t count)
+{
+    struct html_table table;
+    html_table_begin(&table, report->out, "Waits that ended",
+                     "began_in< for< " ROWS_SPREAD "the_longest<");
+    for (size_t i = 0; i < count && i < report->limit; i++) {
+        trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
+        html_cell_text(&table, report_text(report, waits[i].group->name));
+        html_cell_text(&table, reason.size ? reason : (trail_string){"no reason given", 15});
+        rows_spread(&table, &waits[i].wait->spread);
+        rows_longest(report, &table, &waits[i].wait->longest);
+    }
+    html_table_end(&table);
+    rows_more(report, count);
+}
+
+void report_latency(const struct report *report)
+{
+    size_t count;
+    struct overview_wait *waits = overview_waits(report->answers, &count);
+    report_section(report, "waits", "Waits and latency");
+    out_str(report->out, "<div class=\"plots\">\n");
+    put_ready_histogram(report);
+    if (waits)
+        put_wait_histograms(report, waits, count);
+    out_str(report->out, "</div>\n");
+    put_ready(report);
+    if (waits && count > 0)
+        put_waits(report, waits, count);
+    else
+        out_str(report->out, "<p class=\"none\">No wait ended in this time.</p>\n");
+    free(waits);
+    report_section_end(report);
+}

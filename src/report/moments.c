@@ -1,0 +1,308 @@
+#include "report/moments.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/goroutines.h"
+#include "base/grow.h"
+#include "report/overview.h"
+
+/* Room on either side of what is shown: a share of it, but never less than that. */
+#define PAD_SHARE    12
+#define PAD_LEAST_NS 5000
+
+/* Findings that get a picture, and waits. */
+enum { FINDING_MOMENTS = 5, WAIT_MOMENTS = 3 };
+
+/* MARK: Choosing */
+
+/* The next, unless there is no room or it is there already. */
+static struct moment *put(struct moments *all, const trail_analysis *answers, int64_t goroutine,
+                          int64_t begin_ns, int64_t end_ns)
+{
+    trail_analysis_span span;
+    trail_analysis_get_span(answers, &span);
+    if (all->count == MOMENTS || end_ns <= begin_ns)
+        return NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].goroutine == goroutine && all->list[i].begin_ns == begin_ns)
+            return NULL;
+    struct moment *moment = &all->list[all->count++];
+    int64_t pad = ns_between(begin_ns, end_ns) / PAD_SHARE;
+    if (pad < PAD_LEAST_NS)
+        pad = PAD_LEAST_NS;
+    *moment = (struct moment){.goroutine = goroutine, .begin_ns = begin_ns, .end_ns = end_ns};
+    moment->from_ns =
+        ns_between(span.begin_ns, begin_ns) < pad ? span.begin_ns : ns_between(pad, begin_ns);
+    moment->to_ns = ns_between(end_ns, span.end_ns) < pad ? span.end_ns : ns_behind(end_ns, pad);
+    return moment;
+}
+
+static struct moment *put_longest(struct moments *all, const trail_analysis *answers,
+                                  const trail_longest *longest)
+{
+    return put(all, answers, longest->goroutine, longest->begin_ns,
+               ns_behind(longest->begin_ns, longest->ns));
+}
+
+static void pick_findings(struct moments *all, const trail_analysis *answers)
+{
+    const trail_finding *findings;
+    size_t count = trail_analysis_findings(answers, &findings);
+    for (size_t i = 0; i < count && all->count < FINDING_MOMENTS; i++) {
+        const trail_finding *f = &findings[i];
+        struct moment *moment =
+            f->has_moment ? put(all, answers, f->goroutine, f->begin_ns, f->end_ns) : NULL;
+        if (!moment)
+            continue;
+        moment->finding = i + 1;
+        (void)snprintf(moment->title, sizeof moment->title, "%s", f->text);
+    }
+}
+
+static int shown_size(trail_string text)
+{
+    return (int)(text.size < 160 ? text.size : 160);
+}
+
+static void pick_waits(struct moments *all, const trail_analysis *answers)
+{
+    size_t count, picked = 0;
+    trail_name reasons[WAIT_MOMENTS]; /* one of each */
+    struct overview_wait *waits = overview_waits(answers, &count);
+    for (size_t i = 0; waits && i < count && picked < WAIT_MOMENTS && !waits[i].system; i++) {
+        const trail_longest *longest = &waits[i].wait->longest;
+        trail_string reason = trail_analysis_text(answers, waits[i].wait->reason);
+        trail_string name = trail_analysis_text(answers, waits[i].group->name);
+        size_t known = 0;
+        while (known < picked && reasons[known] != waits[i].wait->reason)
+            known++;
+        struct moment *moment = known == picked ? put_longest(all, answers, longest) : NULL;
+        if (!moment)
+            continue;
+        reasons[picked++] = waits[i].wait->reason;
+        (void)snprintf(moment->title, sizeof moment->title,
+                       "The longest wait (%.*s) of goroutines of %.*s", shown_size(reason),
+                       reason.data, shown_size(name), name.data);
+    }
+    free(waits);
+}
+
+static void pick_ready(struct moments *all, const trail_analysis *answers)
+{
+    const trail_wait_group *const *groups, *worst = NULL;
+    size_t count = trail_analysis_waits(answers, &groups);
+    for (size_t i = 0; i < count; i++)
+        if (!worst || groups[i]->ready_longest.ns > worst->ready_longest.ns)
+            worst = groups[i];
+    struct moment *moment = worst ? put_longest(all, answers, &worst->ready_longest) : NULL;
+    if (moment)
+        (void)snprintf(moment->title, sizeof moment->title,
+                       "The longest time that a goroutine was ready and did not run");
+}
+
+static void pick_lock(struct moments *all, const trail_analysis *answers)
+{
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(answers, &locks);
+    struct moment *moment = count > 0 ? put_longest(all, answers, &locks[0]->longest) : NULL;
+    if (!moment)
+        return;
+    trail_string kind = trail_analysis_text(answers, locks[0]->kind);
+    trail_string name = trail_analysis_text(answers, locks[0]->name);
+    (void)snprintf(moment->title, sizeof moment->title,
+                   "The longest wait for the lock that is waited for most: %.*s %.*s",
+                   shown_size(kind), kind.data, shown_size(name), name.data);
+}
+
+static void pick_pause(struct moments *all, const trail_analysis *answers)
+{
+    size_t count;
+    int64_t sum_ns;
+    const trail_gc_pause *pause = overview_pauses(answers, &count, &sum_ns);
+    struct moment *moment =
+        pause ? put(all, answers, pause->goroutine, pause->begin_ns, pause->end_ns) : NULL;
+    if (moment)
+        (void)snprintf(moment->title, sizeof moment->title, "The longest stop of the world: %.*s",
+                       shown_size(trail_analysis_text(answers, pause->name)),
+                       trail_analysis_text(answers, pause->name).data);
+}
+
+void moments_pick(struct moments *all, const trail_analysis *answers)
+{
+    pick_findings(all, answers);
+    pick_ready(all, answers);
+    pick_lock(all, answers);
+    pick_waits(all, answers);
+    pick_pause(all, answers);
+}
+
+/* MARK: Lanes */
+
+/* The goroutine's lane. NULL if there is no room for more, or no memory. */
+static struct lane *lane_get(struct moments *all, struct moment *moment, int64_t id)
+{
+    struct lane *lane = idmap_find(&moment->by_id, (uint64_t)id);
+    if (lane)
+        return lane;
+    /* Room is kept for the one whom all is about. */
+    if (moment->lane_count + (id != moment->goroutine) >= MOMENT_LANES) {
+        moment->left_out++;
+        return NULL;
+    }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    bool room = GROW(moment->lanes, moment->lane_capacity, moment->lane_count + 1);
+    lane = room ? calloc(1, sizeof *lane) : NULL;
+    if (!lane || !idmap_put(&moment->by_id, (uint64_t)id, lane)) {
+        free(lane);
+        all->no_memory = true;
+        return NULL;
+    }
+    lane->id = id;
+    moment->lanes[moment->lane_count++] = lane;
+    return lane;
+}
+
+static double bin_length(const struct moment *moment)
+{
+    return (double)ns_between(moment->from_ns, moment->to_ns) / LANE_BINS;
+}
+
+/* It was in that state in [from, to), of which what is in the moment counts. */
+static void lane_add(const struct moment *moment, struct lane *lane, enum look look, int64_t from,
+                     int64_t to)
+{
+    from = from < moment->from_ns ? moment->from_ns : from;
+    to = to > moment->to_ns ? moment->to_ns : to;
+    if (look == LOOK_NONE || to <= from)
+        return;
+    double length = bin_length(moment), at = (double)ns_between(moment->from_ns, from);
+    double end = (double)ns_between(moment->from_ns, to);
+    lane->run_ns += look == LOOK_RUNNING ? end - at : 0;
+    for (size_t bin = (size_t)(at / length); bin < LANE_BINS && at < end; bin++) {
+        double edge = (double)(bin + 1) * length, stop = edge < end ? edge : end;
+        lane->ns[bin][look] += (float)(stop > at ? stop - at : 0);
+        at = stop > at ? stop : at;
+    }
+}
+
+static void note_wake(struct moments *all, struct moment *moment, const struct followed *g,
+                      const trail_event *event)
+{
+    if (event->goroutine == g->id || event->goroutine == TRAIL_NONE)
+        return;
+    if (g->id == moment->goroutine) {
+        struct lane *waker = lane_get(all, moment, event->goroutine);
+        if (waker)
+            waker->wakes++;
+        if (moment->wake_count < MOMENT_WAKES)
+            moment->wakes[moment->wake_count++] =
+                (struct moment_wake){event->time_ns, event->goroutine};
+    } else if (event->goroutine == moment->goroutine) {
+        struct lane *woken = lane_get(all, moment, g->id);
+        if (woken)
+            woken->woken++;
+    }
+}
+
+static bool hook(void *context, const struct followed *g, enum look to, const trail_event *event)
+{
+    struct moments *all = context;
+    for (size_t i = 0; i < all->count; i++) {
+        struct moment *moment = &all->list[i];
+        if (moment->closed || event->time_ns <= moment->from_ns)
+            continue;
+        struct lane *lane = lane_get(all, moment, g->id);
+        if (lane) {
+            /* One that is seen first was in its state before, unless it was created. */
+            bool known = g->look != LOOK_NONE;
+            bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
+            lane->name = g->name;
+            if (was)
+                lane_add(moment, lane, known ? g->look : to, g->since_ns, event->time_ns);
+        }
+        if (g->look == LOOK_WAITING && to == LOOK_RUNNABLE && event->time_ns <= moment->to_ns)
+            note_wake(all, moment, g, event);
+    }
+    return !all->no_memory;
+}
+
+/* MARK: The end of a moment */
+
+/* The one whom it is about, then who woke it, then whom it woke, then who ran longest. */
+static int by_interest(const void *a, const void *b, void *context)
+{
+    const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
+    const struct moment *moment = context;
+    if ((x->id == moment->goroutine) != (y->id == moment->goroutine))
+        return x->id == moment->goroutine ? -1 : 1;
+    if (x->wakes != y->wakes)
+        return x->wakes > y->wakes ? -1 : 1;
+    bool near_x = x->woken > 0, near_y = y->woken > 0;
+    if (x->run_ns != y->run_ns && near_x == near_y)
+        return x->run_ns > y->run_ns ? -1 : 1;
+    if (near_x != near_y)
+        return near_x ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* What lasts gets its time up to the end; who does not only wait gets a lane. */
+static void close_moment(struct moments *all, struct moment *moment)
+{
+    const struct idmap *alive = &all->follow.alive;
+    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
+        const struct followed *g = alive->slots[i].value;
+        if (!g || (g->look == LOOK_WAITING && g->id != moment->goroutine &&
+                   !idmap_find(&moment->by_id, (uint64_t)g->id)))
+            continue;
+        struct lane *lane = lane_get(all, moment, g->id);
+        if (!lane)
+            continue;
+        lane->name = g->name ? g->name : lane->name;
+        lane_add(moment, lane, g->look, g->since_ns, moment->to_ns);
+    }
+    if (moment->lane_count > 1)
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(moment->lanes, moment->lane_count, sizeof *moment->lanes, by_interest, moment);
+    moment->closed = true;
+    all->open--;
+}
+
+void moments_open(struct moments *all, const trail_reader *reader)
+{
+    all->open = all->count;
+    follow_init(&all->follow, reader, hook, all);
+}
+
+int moments_feed(struct moments *all, const trail_event *events, long count)
+{
+    follow_batch(&all->follow);
+    for (long i = 0; i < count && all->open > 0; i++) {
+        for (size_t n = 0; n < all->count; n++)
+            if (!all->list[n].closed && events[i].time_ns > all->list[n].to_ns)
+                close_moment(all, &all->list[n]);
+        if (!follow_event(&all->follow, &events[i]))
+            return -1;
+    }
+    return all->no_memory ? -1 : all->open > 0;
+}
+
+void moments_finish(struct moments *all)
+{
+    for (size_t n = 0; n < all->count; n++)
+        if (!all->list[n].closed)
+            close_moment(all, &all->list[n]);
+}
+
+void moments_free(struct moments *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct moment *moment = &all->list[i];
+        for (size_t n = 0; n < moment->lane_count; n++)
+            free(moment->lanes[n]);
+        free(moment->lanes);
+        idmap_free(&moment->by_id);
+    }
+    follow_free(&all->follow);
+}

@@ -1,0 +1,132 @@
+#include "report/overview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* MARK: Where time went */
+
+static void add_named(const trail_analysis *answers, struct overview_part **parts, size_t *count,
+                      const trail_named_time *items, uint32_t item_count)
+{
+    for (uint32_t i = 0; i < item_count; i++) {
+        trail_string name = trail_analysis_text(answers, items[i].name);
+        size_t at = 0;
+        while (at < *count && ((*parts)[at].name.size != name.size ||
+                               memcmp((*parts)[at].name.data, name.data, name.size) != 0))
+            at++;
+        if (at == *count) {
+            struct overview_part *grown = reallocarray(*parts, *count + 1, sizeof *grown);
+            if (!grown)
+                return;
+            *parts = grown;
+            (*parts)[(*count)++] = (struct overview_part){.name = name};
+        }
+        (*parts)[at].ns += items[i].ns;
+    }
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct overview_part *x = a, *y = b;
+    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+trail_times overview_times(const trail_analysis *answers, bool ranges, struct overview_part **parts,
+                           size_t *count)
+{
+    const trail_group *groups;
+    trail_times sum = {0};
+    size_t group_count = trail_analysis_groups(answers, &groups);
+    *parts = NULL;
+    *count = 0;
+    for (size_t i = 0; i < group_count; i++) {
+        const trail_times *times = &groups[i].times;
+        sum.exec_ns += times->exec_ns;
+        sum.sched_wait_ns += times->sched_wait_ns - times->open_block_ns;
+        sum.syscall_ns += times->syscall_ns - times->open_block_ns;
+        sum.syscall_block_ns += times->syscall_block_ns + times->open_block_ns;
+        sum.total_ns += times->total_ns;
+        if (ranges)
+            add_named(answers, parts, count, times->range, times->range_count);
+        else
+            add_named(answers, parts, count, times->block, times->block_count);
+    }
+    if (*count > 0)
+        qsort(*parts, *count, sizeof **parts, by_ns);
+    return sum;
+}
+
+/* MARK: Waits */
+
+static int longest_sum(const void *a, const void *b)
+{
+    const struct overview_wait *x = a, *y = b;
+    int64_t p = x->wait->spread.sum_ns, q = y->wait->spread.sum_ns;
+    if (x->system != y->system)
+        return x->system ? 1 : -1;
+    if (p != q)
+        return p < q ? 1 : -1;
+    if (x->group->name != y->group->name)
+        return x->group->name < y->group->name ? -1 : 1;
+    return x->wait < y->wait ? -1 : x->wait > y->wait;
+}
+
+struct overview_wait *overview_waits(const trail_analysis *answers, size_t *count)
+{
+    const trail_wait_group *const *groups;
+    size_t group_count = trail_analysis_waits(answers, &groups), at = 0;
+    *count = 0;
+    for (size_t i = 0; i < group_count; i++)
+        *count += groups[i]->wait_count;
+    struct overview_wait *list = calloc(*count + 1, sizeof *list);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < group_count; i++) {
+        trail_string name = trail_analysis_text(answers, groups[i]->name);
+        for (size_t n = 0; n < groups[i]->wait_count; n++)
+            list[at++] = (struct overview_wait){groups[i], &groups[i]->waits[n],
+                                                trail_is_system_goroutine(name)};
+    }
+    qsort(list, *count, sizeof *list, longest_sum);
+    return list;
+}
+
+const trail_group *overview_group(const trail_analysis *answers, trail_name name)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_groups(answers, &groups);
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].name == name)
+            return &groups[i];
+    return NULL;
+}
+
+/* MARK: Garbage collection */
+
+const trail_gc_pause *overview_pauses(const trail_analysis *answers, size_t *count, int64_t *sum_ns)
+{
+    const trail_gc_pause *pauses, *longest = NULL;
+    *count = trail_analysis_gc_pauses(answers, &pauses);
+    *sum_ns = 0;
+    for (size_t i = 0; i < *count; i++) {
+        *sum_ns += pause_length(&pauses[i]);
+        if (!longest || pause_length(&pauses[i]) > pause_length(longest))
+            longest = &pauses[i];
+    }
+    return longest;
+}
+
+int64_t overview_marking(const trail_analysis *answers)
+{
+    trail_analysis_span span;
+    const trail_gc_cycle *cycles;
+    int64_t sum = 0;
+    size_t count = trail_analysis_gc_cycles(answers, &cycles);
+    trail_analysis_get_span(answers, &span);
+    for (size_t i = 0; i < count; i++) {
+        int64_t begin = cycles[i].begin_ns > span.begin_ns ? cycles[i].begin_ns : span.begin_ns;
+        if (cycles[i].begin_ns != 0 || cycles[i].has_end)
+            sum += (cycles[i].has_end ? cycles[i].end_ns : span.end_ns) - begin;
+    }
+    return sum;
+}

@@ -1,0 +1,56 @@
+/*
+ * Plots: a frame with labels around a drawing that is as wide as the page. Coordinates in it are
+ * 0 to 1 of its width, and 0 (bottom) to 1 of its height.
+ *
+ *     struct plot plot;
+ *     plot_begin(&plot, out, "Heap", "how it is read");
+ *     plot_y(&plot, "12 MiB", "6 MiB", "0"); plot_x_time(&plot, from, to);
+ *     plot_open(&plot, "What is seen, in words");
+ *     plot_path_begin(&plot, "heap"); plot_point(&plot, x, y); ... plot_path_end(&plot);
+ *     plot_end(&plot);
+ */
+#ifndef TRAIL_REPORT_PLOT_H
+#define TRAIL_REPORT_PLOT_H
+
+#include <stdint.h>
+
+#include "base/out.h"
+
+enum { PLOT_LABELS = 6 };
+
+struct plot {
+    struct out *out;
+    char x[PLOT_LABELS][32]; /* from left to right, evenly */
+    unsigned labels;
+    bool moved; /* the path has a point */
+};
+
+/* An entry of a legend: the class of its colour and what it means. */
+struct plot_key {
+    const char *look, *title;
+};
+
+void plot_begin(struct plot *plot, struct out *out, const char *title, const char *note);
+void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count);
+void plot_y(struct plot *plot, const char *top, const char *middle, const char *bottom);
+
+/* Times from `from_ns` to `to_ns`, evenly. */
+void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns);
+void plot_x(struct plot *plot, const char *label);
+void plot_x_length(struct plot *plot, double ns); /* "20 ms", with three digits at most */
+
+/* The drawing itself begins; `seen` is what it shows, in words. */
+void plot_open(struct plot *plot, const char *seen);
+void plot_path_begin(struct plot *plot, const char *look);
+void plot_point(struct plot *plot, double x, double y);
+void plot_path_end(struct plot *plot);
+
+/* An upright rectangle; `title` (or NULL) is shown when it is pointed at. */
+void plot_bar(struct plot *plot, const char *look, double x, double width, double y,
+              const char *title);
+void plot_end(struct plot *plot);
+
+/* The least of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is not less. */
+double plot_round_up(double value);
+
+#endif

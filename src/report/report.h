@@ -1,0 +1,75 @@
+/*
+ * Report: one HTML file about a trace that needs nothing else: no network, no other file, and no
+ * script to be read. Its style sheet and script are files of their own beside this one, embedded when
+ * trail is built; nothing else may run in it, because a content security policy names their hashes.
+ */
+#ifndef TRAIL_REPORT_REPORT_H
+#define TRAIL_REPORT_REPORT_H
+
+#include <trail/export.h>
+
+#include "analyze/goroutines.h"
+#include "base/out.h"
+#include "report/moments.h"
+#include "report/series.h"
+
+struct report {
+    const char *title; /* of the document */
+    const char *file;  /* what its commands are to read */
+    const char *version;
+    const char *const *warnings; /* what stands on top: that the trace is damaged */
+    size_t warning_count;
+    const trail_analysis *answers; /* of REPORT_ANALYSES and REPORT_PROFILES */
+    const struct series *series;
+    const struct moments *moments;
+    size_t limit; /* rows of a table */
+    trail_analysis_span span;
+    trail_activity activity;
+    struct out *out;
+};
+
+enum {
+    REPORT_ANALYSES = TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS |
+                      TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
+                      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS | TRAIL_ANALYZE_PROFILES |
+                      TRAIL_ANALYZE_THREADS | TRAIL_ANALYZE_LOCKS,
+    REPORT_PROFILES =
+        1 << TRAIL_PROFILE_CPU | 1 << TRAIL_PROFILE_RUNNING | 1 << TRAIL_PROFILE_OFFCPU,
+    REPORT_MMU = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED
+};
+
+/* Set all but the last three of `given`. Returns 0, or -1 with *err set. */
+int report_write(const struct report *given, const trail_sink *sink, trail_error *err);
+
+/* MARK: Its parts */
+
+void report_summary(const struct report *report);  /* figures and findings */
+void report_activity(const struct report *report); /* plots over the time, where it went */
+void report_moments(const struct report *report);
+void report_memory(const struct report *report);  /* heap, garbage collection */
+void report_latency(const struct report *report); /* histograms, waits */
+void report_tables(const struct report *report);
+bool report_flames(const struct report *report); /* false when memory is out */
+
+/* A name as text: "(unknown)" if there is none. */
+trail_string report_text(const struct report *report, trail_name name);
+
+/* <h2>, which the list of contents links to, and the section around it. */
+void report_section(const struct report *report, const char *id, const char *title);
+void report_section_end(const struct report *report);
+
+/* "trail print --goroutine=.. --from=.. --to=.. FILE" of [begin, begin + ns) into `buf`. */
+const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,
+                           int64_t ns, char *buf, size_t size);
+
+static inline int64_t report_length(const struct report *report)
+{
+    return ns_between(report->span.begin_ns, report->span.end_ns);
+}
+
+static inline double report_share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+#endif

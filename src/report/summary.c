@@ -1,0 +1,333 @@
+/*
+ * The first parts of a report: the figures and findings of `trail summary`, and how busy the program
+ * was over the time.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/show.h"
+#include "report/html.h"
+#include "report/overview.h"
+#include "report/plot.h"
+#include "report/report.h"
+
+/* MARK: Figures */
+
+/* A figure: the key and the exact value are for scripts. */
+static void figure_begin(const struct report *report, const char *title, const char *key,
+                         int64_t value)
+{
+    struct out *out = report->out;
+    out_str(out, "<div><dt>");
+    html_word(out, title);
+    out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", key, value);
+}
+
+static void figure_end(const struct report *report, const char *note)
+{
+    out_str(report->out, "</b> ");
+    html_word(report->out, note);
+    out_str(report->out, "</dd></div>\n");
+}
+
+static void figure_number(const struct report *report, const char *title, const char *key,
+                          uint64_t value, const char *note)
+{
+    figure_begin(report, title, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    html_number(report->out, value);
+    figure_end(report, note);
+}
+
+static void figure_average(const struct report *report, const char *title, const char *key,
+                           int64_t sum_ns, const char *note)
+{
+    figure_begin(report, title, key, sum_ns);
+    out_format(report->out, "%.2f", report_share(sum_ns, report_length(report)));
+    figure_end(report, note);
+}
+
+static void put_idle(const struct report *report)
+{
+    const trail_activity *a = &report->activity;
+    int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
+    char note[200];
+    (void)snprintf(note, sizeof note,
+                   "nothing to do %.1f %%, while a lock was waited for %.1f %%, although work was "
+                   "ready %.1f %%",
+                   100 * report_share(a->idle_nothing_ns, a->available_ns),
+                   100 * report_share(a->idle_lock_ns, a->available_ns),
+                   100 * report_share(a->idle_work_ns, a->available_ns));
+    figure_begin(report, "Ps idle", "idle_ns", idle);
+    html_share(report->out, report_share(idle, a->available_ns));
+    figure_end(report, note);
+}
+
+static void put_memory(const struct report *report)
+{
+    const trail_activity *a = &report->activity;
+    const trail_gc_cycle *cycles;
+    char note[200], first[SHOW_SIZE], last[SHOW_SIZE];
+    size_t count = trail_analysis_gc_cycles(report->answers, &cycles);
+    if (a->has_heap) {
+        (void)snprintf(note, sizeof note, "at most; %s at first, %s at the end",
+                       show_bytes(first, a->heap_first), show_bytes(last, a->heap_last));
+        figure_begin(report, "Heap", "heap_peak_bytes", (int64_t)a->heap_peak);
+        html_bytes(report->out, a->heap_peak);
+        figure_end(report, note);
+    }
+    if (count > 0) {
+        double share = 1 - trail_analysis_mmu(report->answers, 0, report_length(report));
+        (void)snprintf(note, sizeof note, "of the Ps' time, in %zu cycles", count);
+        figure_begin(report, "Garbage collection", "gc_cycles", (int64_t)count);
+        html_share(report->out, share);
+        figure_end(report, note);
+    }
+}
+
+static void put_figures(const struct report *report)
+{
+    const trail_activity *a = &report->activity;
+    char note[100];
+    out_str(report->out, "<dl class=\"figures\">\n");
+    figure_begin(report, "Length", "length_ns", report_length(report));
+    html_duration(report->out, report_length(report));
+    figure_end(report, "");
+    (void)snprintf(note, sizeof note, "%" PRIu64 " alive at the end",
+                   report->span.goroutines_alive);
+    figure_number(report, "Goroutines", "goroutines", report->span.goroutines, note);
+    (void)snprintf(note, sizeof note, "on average, of %" PRIu64 " Ps", a->procs);
+    figure_average(report, "Running", "running_ns", a->running_ns, note);
+    figure_average(report, "Ready, not running", "ready_ns", a->runnable_ns, "on average");
+    put_idle(report);
+    put_memory(report);
+    figure_number(report, "Events", "events", report->span.events, "");
+    out_str(report->out, "</dl>\n");
+}
+
+/* MARK: Findings */
+
+static void put_moment_link(const struct report *report, size_t finding)
+{
+    for (size_t i = 0; i < report->moments->count; i++)
+        if (report->moments->list[i].finding == finding + 1)
+            out_format(report->out, " <a href=\"#moment-%zu\">See it.</a>", i + 1);
+}
+
+static void put_findings(const struct report *report)
+{
+    const trail_finding *findings;
+    size_t count = trail_analysis_findings(report->answers, &findings);
+    struct out *out = report->out;
+    char command[512];
+    out_str(out, count ? "<h3>What looks wrong</h3><ul class=\"findings\">\n"
+                       : "<h3>Nothing looks wrong</h3>\n");
+    for (size_t i = 0; i < count; i++) {
+        const trail_finding *f = &findings[i];
+        out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);
+        /* In pieces: a finding is one sentence, and is shown whole. */
+        for (size_t at = 0, size = strlen(f->text); at < size; at += HTML_TEXT_MOST / 2)
+            html_text(out, (trail_string){f->text + at, size - at < HTML_TEXT_MOST / 2
+                                                            ? size - at
+                                                            : HTML_TEXT_MOST / 2});
+        out_str(out, "</span>");
+        put_moment_link(report, i);
+        if (f->has_moment) {
+            out_str(out, "<br><code>");
+            html_word(out,
+                      report_command(report, f->goroutine, f->begin_ns,
+                                     ns_between(f->begin_ns, f->end_ns), command, sizeof command));
+            out_str(out, "</code>");
+        }
+        out_str(out, "</li>\n");
+    }
+    if (count > 0)
+        out_str(out, "</ul>\n");
+}
+
+void report_summary(const struct report *report)
+{
+    report_section(report, "summary", "Summary");
+    put_figures(report);
+    put_findings(report);
+    report_section_end(report);
+}
+
+/* MARK: Over the time */
+
+/* How many goroutines were in one of `looks` on average in a slot. */
+static double level(const struct series *series, size_t slot, unsigned looks)
+{
+    int64_t length = series_length(series, slot);
+    double sum = 0;
+    for (int look = 0; look < LOOKS; look++)
+        if (looks & 1U << look)
+            sum += (double)series->slots[slot].ns[look];
+    return length > 0 ? sum / (double)length : 0;
+}
+
+/* Those in `looks`, above those in `below`; the area is closed along the bottom. */
+static void put_area(const struct report *report, struct plot *plot, enum look look, unsigned below,
+                     double most)
+{
+    const struct series *series = report->series;
+    size_t count = series_count(series);
+    double length = (double)(ns_between(series->begin_ns, series->end_ns));
+    unsigned looks = below | 1U << look;
+    plot_path_begin(plot, look_class(look));
+    plot_point(plot, 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        double from = (double)i * (double)series->slot_ns / length;
+        double to = from + (double)series_length(series, i) / length;
+        double y = level(series, i, looks) / most;
+        plot_point(plot, from, y);
+        plot_point(plot, to, y);
+    }
+    plot_point(plot, 1, 0);
+    plot_path_end(plot);
+}
+
+static double greatest(const struct series *series, unsigned looks)
+{
+    double most = 0;
+    for (size_t i = 0; i < series_count(series); i++) {
+        double y = level(series, i, looks);
+        most = y > most ? y : most;
+    }
+    return most;
+}
+
+static void put_counts(const struct report *report, const enum look *looks, size_t count,
+                       double least, const char *title, const char *note, const char *seen)
+{
+    struct plot plot;
+    struct plot_key keys[LOOKS];
+    const struct series *series = report->series;
+    unsigned all = 0, below = 0;
+    char top[32], middle[32];
+    for (size_t i = 0; i < count; i++) {
+        all |= 1U << looks[i];
+        keys[i] = (struct plot_key){look_class(looks[i]), look_title(looks[i])};
+    }
+    double most = greatest(series, all);
+    most = plot_round_up(most > least ? most : least);
+    (void)snprintf(top, sizeof top, "%.10g", most);
+    (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
+    plot_begin(&plot, report->out, title, note);
+    plot_legend(&plot, keys, count);
+    plot_y(&plot, top, middle, "0");
+    plot_x_time(&plot, ns_between(report->span.origin_ns, series->begin_ns),
+                ns_between(report->span.origin_ns, series->end_ns));
+    plot_open(&plot, seen);
+    /* The highest first: those in front of it cover what is theirs. */
+    for (size_t i = count; i-- > 0;) {
+        below = 0;
+        for (size_t n = 0; n < i; n++)
+            below |= 1U << looks[n];
+        put_area(report, &plot, looks[i], below, most);
+    }
+    plot_end(&plot);
+}
+
+static void put_parallelism(const struct report *report)
+{
+    static const enum look runs[] = {LOOK_RUNNING}, ready[] = {LOOK_RUNNABLE};
+    static const enum look idle[] = {LOOK_SYSCALL, LOOK_BARE, LOOK_WAITING};
+    const trail_activity *a = &report->activity;
+    char seen[200], note[200];
+    (void)snprintf(note, sizeof note,
+                   "How many goroutines ran at each time; there were %" PRIu64 " Ps for them.",
+                   a->procs);
+    (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines ran on average",
+                   report_share(a->running_ns, report_length(report)));
+    put_counts(report, runs, 1, (double)a->procs, "Running", note, seen);
+    (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines were ready on average",
+                   report_share(a->runnable_ns, report_length(report)));
+    put_counts(report, ready, 1, 1, "Ready, not running",
+               "How many more could have run if a P had been free.", seen);
+    put_counts(report, idle, 3, 1, "Waiting and in system calls",
+               "How many goroutines did neither, at each time.",
+               "Over the time, how many goroutines waited or were in system calls");
+}
+
+/* MARK: Where the time went */
+
+struct state_row {
+    const char *look, *state;
+    trail_string what;
+    int64_t ns;
+};
+
+static void put_states(const struct report *report, const struct state_row *rows, size_t count,
+                       int64_t total)
+{
+    struct html_table table;
+    html_table_begin(&table, report->out, "Time of all goroutines", "state< for< time> share> |");
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].ns == 0)
+            continue;
+        html_cell_word(&table, rows[i].state);
+        html_cell_text(&table, rows[i].what);
+        html_cell_duration(&table, rows[i].ns);
+        html_cell_share(&table, report_share(rows[i].ns, total));
+        html_cell_bar(&table, rows[i].look ? rows[i].look : "marking",
+                      report_share(rows[i].ns, total));
+    }
+    html_table_end(&table);
+}
+
+/* One bar, as long as all goroutines' time. */
+static void put_bar(const struct report *report, const struct state_row *rows, size_t count,
+                    int64_t total)
+{
+    struct out *out = report->out;
+    double x = 0;
+    out_str(out, "<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" "
+                 "role=\"img\" aria-label=\"Shares of the states; the table has the figures\">");
+    for (size_t i = 0; i < count; i++) {
+        double width = 1000 * report_share(rows[i].ns, total);
+        if (!rows[i].look || width <= 0)
+            continue;
+        out_format(out, "<rect class=\"%s\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>",
+                   rows[i].look, x, width);
+        x += width;
+    }
+    out_str(out, "</svg>\n");
+}
+
+static void put_times(const struct report *report)
+{
+    enum { FIXED = 4 };
+    static const trail_string unknown = {"no reason given", 15};
+    struct overview_part *reasons, *ranges;
+    size_t reason_count, range_count, count = 0;
+    trail_times sum = overview_times(report->answers, false, &reasons, &reason_count);
+    (void)overview_times(report->answers, true, &ranges, &range_count);
+    struct state_row *rows = calloc(FIXED + reason_count + range_count, sizeof *rows);
+    if (rows) {
+        rows[count++] = (struct state_row){"running", "running", {"", 0}, sum.exec_ns};
+        rows[count++] = (struct state_row){"runnable", "ready", {"", 0}, sum.sched_wait_ns};
+        rows[count++] = (struct state_row){"syscall", "system call", {"", 0}, sum.syscall_ns};
+        rows[count++] = (struct state_row){
+            "bare", "system call", {"its P taken away", 16}, sum.syscall_block_ns};
+        for (size_t i = 0; i < reason_count && i < report->limit; i++)
+            rows[count++] =
+                (struct state_row){"waiting", "blocked",
+                                   reasons[i].name.size ? reasons[i].name : unknown, reasons[i].ns};
+        for (size_t i = 0; i < range_count && i < report->limit; i++)
+            rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
+        put_bar(report, rows, count, sum.total_ns);
+        put_states(report, rows, count, sum.total_ns);
+    }
+    free(rows);
+    free(reasons);
+    free(ranges);
+}
+
+void report_activity(const struct report *report)
+{
+    report_section(report, "activity", "Over the time");
+    put_parallelism(report);
+    put_times(report);
+    report_section_end(report);
+}

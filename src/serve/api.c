@@ -1,0 +1,162 @@
+#include "serve/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "export/json.h"
+#include "serve/assets.h"
+#include "serve/draw.h"
+#include "serve/runs.h"
+
+/* MARK: Text that is being made */
+
+struct text {
+    struct out out;
+    char *data;
+    size_t size, capacity;
+};
+
+static bool text_write(void *context, const void *data, size_t size)
+{
+    struct text *text = context;
+    if (!GROW(text->data, text->capacity, text->size + size)) {
+        errno = ENOMEM;
+        return false;
+    }
+    memcpy(text->data + text->size, data, size);
+    text->size += size;
+    return true;
+}
+
+/* MARK: Status */
+
+static void put_counts(struct out *out, const struct model_status *status)
+{
+    more_number(out, "goroutines", (int64_t)status->lane_counts[TRAIL_LANE_GOROUTINE]);
+    more_number(out, "procs", (int64_t)status->lane_counts[TRAIL_LANE_PROC]);
+    more_number(out, "threads", (int64_t)status->lane_counts[TRAIL_LANE_THREAD]);
+    out_str(out, ",\"bars\":{");
+    put_number(out, "ranges", (int64_t)status->bars[TRAIL_BAR_RANGE]);
+    more_number(out, "regions", (int64_t)status->bars[TRAIL_BAR_REGION]);
+    more_number(out, "tasks", (int64_t)status->bars[TRAIL_BAR_TASK]);
+    out_char(out, '}');
+    more_number(out, "logs", (int64_t)status->logs);
+    more_number(out, "samples", (int64_t)status->samples);
+}
+
+static void put_status(struct question *question, const struct api *api)
+{
+    struct out *out = question->out;
+    struct model_status status;
+    model_get_status(api->model, &status);
+    out_char(out, '{');
+    put_number(out, "version", status.version);
+    more_text(out, "title", c_string(api->title));
+    more_bool(out, "done", status.done);
+    more_bool(out, "live", status.live);
+    more_bool(out, "waits", status.waits);
+    more_number(out, "read_bytes", status.read);
+    more_number(out, "size_bytes", status.size);
+    more_number(out, "end", status.end_ns);
+    more_number(out, "events", (int64_t)status.lanes.events);
+    more_number(out, "spans", (int64_t)status.lanes.spans);
+    more_number(out, "memory_bytes", (int64_t)status.lanes.bytes);
+    put_counts(out, &status);
+    if (status.has_wall)
+        more_number(out, "wall_ns", status.wall_ns);
+    more_bool(out, "can_run", runs_can_run(api->runs));
+    more_bool(out, "can_sql", runs_can_sql(api->runs));
+    if (status.damaged)
+        more_text(out, "error", c_string(status.error.message));
+    out_char(out, '}');
+}
+
+/* MARK: Paths */
+
+static const struct path {
+    const char *path;
+    draw_fn draw;
+} paths[] = {
+    {"lanes", draw_lanes},     {"picture", draw_picture}, {"span", draw_span},
+    {"stack", draw_stack},     {"bars", draw_bars},       {"marks", draw_marks},
+    {"metrics", draw_metrics}, {"select", draw_select},   {"like", draw_like},
+    {"find", draw_find},
+};
+
+static void draw(struct question *question, const struct api *api, draw_fn fn)
+{
+    const trail_lanes *lanes = model_lock(api->model);
+    if (!lanes) {
+        question_refuse(question, 503, "there is nothing to draw yet");
+        return;
+    }
+    fn(question, api->model, lanes);
+    model_unlock(api->model);
+}
+
+static void answer_path(struct question *question, const struct api *api, const char *path)
+{
+    if (strcmp(path, "status") == 0) {
+        put_status(question, api);
+        return;
+    }
+    if (strcmp(path, "run") == 0) {
+        runs_answer_command(api->runs, question);
+        return;
+    }
+    if (strcmp(path, "sql") == 0) {
+        runs_answer_sql(api->runs, question);
+        return;
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (strcmp(path, paths[i].path) == 0) {
+            draw(question, api, paths[i].draw);
+            return;
+        }
+    }
+    question_refuse(question, 404, "there is no /api/%.100s", path);
+}
+
+/* {"error": text} in the place of what has been put. */
+static bool put_refusal(struct text *text, const struct question *question)
+{
+    free(text->data);
+    *text = (struct text){0};
+    if (!out_init(&text->out, text_write, text))
+        return false;
+    out_char(&text->out, '{');
+    put_text(&text->out, "error", c_string(question->wrong));
+    out_str(&text->out, "}\n");
+    return out_finish(&text->out, NULL) == 0;
+}
+
+void api_answer(void *context, const struct http_request *request, struct http_answer *answer)
+{
+    static const char prefix[] = "/api/";
+    const struct api *api = context;
+    struct text text = {0};
+    struct question question = {.request = request, .out = &text.out};
+    if (strncmp(request->path, prefix, sizeof prefix - 1) != 0 &&
+        assets_answer(api->assets, request, answer))
+        return;
+    if (!out_init(&text.out, text_write, &text))
+        return;
+    if (strncmp(request->path, prefix, sizeof prefix - 1) == 0)
+        answer_path(&question, api, request->path + sizeof prefix - 1);
+    else
+        question_refuse(&question, 404, "there is no such file");
+    bool good = out_finish(&text.out, NULL) == 0;
+    if (question.status != 0)
+        good = put_refusal(&text, &question);
+    if (!good || !(text.data || (text.data = calloc(1, 1)))) {
+        free(text.data);
+        return;
+    }
+    *answer = (struct http_answer){
+        .status = question.status,
+        .type = question.type && question.status == 0 ? question.type : "application/json",
+        .data = text.data,
+        .size = text.size,
+        .free_data = true};
+}

@@ -1,0 +1,23 @@
+/*
+ * The HTTP API of the viewer, below /api/: docs/http-api.md describes it. JSON, or binary where that
+ * says so; times in nanoseconds since the first event.
+ */
+#ifndef TRAIL_SERVE_API_H
+#define TRAIL_SERVE_API_H
+
+#include "serve/http.h"
+#include "serve/model.h"
+
+struct runs;
+
+struct api {
+    struct model *model;
+    const char *title;  /* of the trace */
+    const char *assets; /* folder with the files of the page; NULL: those built in */
+    struct runs *runs;  /* analyses by the command itself */
+};
+
+/* An http_handler; `context` is a struct api *. What is no path of the API is a file of the page. */
+void api_answer(void *context, const struct http_request *request, struct http_answer *answer);
+
+#endif

@@ -1,0 +1,396 @@
+#include "serve/draw.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "export/json.h"
+
+enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
+
+/* MARK: Lanes */
+
+const char *const state_words[TRAIL_SPAN_STATES + 1] = {"none",    "runnable", "running", "waiting",
+                                                        "syscall", "blocked",  NULL};
+
+bool has_part(trail_string text, const char *part)
+{
+    size_t size = strlen(part);
+    for (size_t i = 0; i + size <= text.size; i++)
+        if (strncasecmp(text.data + i, part, size) == 0)
+            return true;
+    return false;
+}
+
+static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t name)
+{
+    const int64_t front[] = {(int64_t)i, lane->id, name, lane->begin_ns, lane->end_ns};
+    out_char(out, '[');
+    for (size_t k = 0; k < sizeof front / sizeof *front; k++) {
+        out_i64(out, front[k]);
+        out_char(out, ',');
+    }
+    out_str(out, lane->open ? "true," : "false,");
+    out_u64(out, lane->spans);
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
+        out_char(out, ',');
+        out_i64(out, lane->ns[state]);
+    }
+    out_char(out, ',');
+    out_i64(out, lane->parent);
+    out_char(out, ']');
+}
+
+void draw_lanes(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    static const char columns[] =
+        "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
+        "\"waiting\",\"syscall\",\"blocked\",\"parent\"]";
+    struct out *out = question->out;
+    trail_lane_kind kind = ask_kind(question);
+    size_t count = trail_lanes_count(lanes, kind), matching = 0, put = 0;
+    size_t first = (size_t)ask_number(question, "first", 0, UINT32_MAX, 0);
+    size_t most = (size_t)ask_number(question, "count", 1, MOST_ROWS, MOST_ROWS);
+    const char *part = ask_text(question, "name");
+    struct name_list names = {0};
+    (void)model;
+    if (question->status)
+        return;
+    out_str(out, "{\"columns\":");
+    out_str(out, columns);
+    out_str(out, ",\"rows\":[");
+    for (size_t i = 0; i < count; i++) {
+        trail_lane lane;
+        trail_name name = trail_lanes_name(lanes, kind, i);
+        if (part && !has_part(trail_lanes_text(lanes, name), part))
+            continue;
+        if (matching++ < first || put >= most)
+            continue;
+        trail_lanes_get(lanes, kind, i, &lane);
+        out_str(out, put++ > 0 ? ",\n" : "");
+        put_row(out, i, &lane, name_list_add(&names, lane.name));
+    }
+    out_str(out, "],");
+    put_number(out, "all", (int64_t)count);
+    more_number(out, "matching", (int64_t)matching);
+    out_char(out, ',');
+    name_list_put(out, "names", &names, lanes);
+    out_char(out, '}');
+}
+
+/* MARK: Pictures */
+
+static void put_u16(uint8_t *to, uint64_t value)
+{
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+}
+
+static void put_u32(uint8_t *to, uint64_t value)
+{
+    put_u16(to, value);
+    put_u16(to + 2, value >> 16);
+}
+
+/* The first pixel that begins at `ns` or later: the inverse of how a picture is cut into pixels. */
+static uint64_t pixel_at(const struct window *window, int64_t ns)
+{
+    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
+    uint64_t offset = (uint64_t)(ns - window->from_ns);
+    return (uint64_t)(((__uint128_t)offset * window->width + length - 1) / length);
+}
+
+/* Rounded up: what is there is never 0. */
+static uint8_t share_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (uint8_t)(((__int128_t)part * 255 + whole - 1) / whole) : 0;
+}
+
+/*
+ *  0        2        4       5         6         11         12       16
+ *  x  pixels  state   mixture   share[5]  reserved   first span
+ */
+static void put_cell(struct out *out, const struct window *window, const trail_cell *cell)
+{
+    uint8_t bytes[16] = {0};
+    uint64_t x = pixel_at(window, cell->begin_ns), end = pixel_at(window, cell->end_ns);
+    put_u16(bytes, x);
+    put_u16(bytes + 2, end > x ? end - x : 1);
+    bytes[4] = (uint8_t)cell->state;
+    int64_t length = cell->end_ns - cell->begin_ns;
+    bool whole = cell->count == 1 && cell->ns[cell->state] == length;
+    bytes[5] = !whole;
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++)
+        bytes[5 + state] = share_of(cell->ns[state], length);
+    if (whole)
+        bytes[5 + cell->state] = 255;
+    put_u32(bytes + 12, cell->first);
+    out_bytes(out, bytes, sizeof bytes);
+}
+
+void draw_picture(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct out *out = question->out;
+    trail_lane_kind kind = ask_kind(question);
+    struct window window = ask_window(question, trail_lanes_end(lanes));
+    struct lane_set set;
+    (void)model;
+    ask_lanes(question, &set);
+    if (!set.given)
+        question_refuse(question, 400, "lanes says which: 3,5,9");
+    trail_cell *cells = question->status ? NULL : malloc(window.width * sizeof *cells);
+    if (!cells) {
+        question_refuse(question, 500, "no memory");
+        return;
+    }
+    question->type = "application/octet-stream";
+    for (size_t i = 0; i < set.count; i++) {
+        uint8_t head[8];
+        if (set.lanes[i] >= trail_lanes_count(lanes, kind))
+            continue;
+        size_t count = trail_lanes_cells(lanes, kind, set.lanes[i], window.from_ns, window.to_ns,
+                                         window.width, cells);
+        put_u32(head, set.lanes[i]);
+        put_u32(head + 4, count);
+        out_bytes(out, head, sizeof head);
+        for (size_t k = 0; k < count; k++)
+            put_cell(out, &window, &cells[k]);
+    }
+    free(cells);
+}
+
+/* MARK: One span */
+
+/* {"lane":..,"id":..,"name":..,"span":..} without the brace that ends it. `span` -1: is left out. */
+static void put_who(struct out *out, const char *key, const trail_lanes *lanes,
+                    trail_lane_kind kind, int64_t lane, int64_t span)
+{
+    trail_lane row;
+    trail_lanes_get(lanes, kind, (size_t)lane, &row);
+    if (key) {
+        out_char(out, ',');
+        put_key(out, key);
+    }
+    out_char(out, '{');
+    put_number(out, "lane", lane);
+    more_number(out, "id", row.id);
+    if (kind == TRAIL_LANE_GOROUTINE)
+        more_text(out, "name", trail_lanes_text(lanes, row.name));
+    if (span >= 0)
+        more_number(out, "span", span);
+}
+
+/* A list of frames, leaf first. */
+static void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
+{
+    const trail_place *places;
+    size_t count = trail_lanes_stack(lanes, stack, &places);
+    put_key(out, "stack");
+    out_char(out, '[');
+    for (size_t i = 0; i < count && i < MOST_FRAMES; i++) {
+        out_str(out, i > 0 ? ",{" : "{");
+        put_text(out, "function", trail_lanes_text(lanes, places[i].function));
+        more_text(out, "file", trail_lanes_text(lanes, places[i].file));
+        more_number(out, "line", (int64_t)(places[i].line <= INT64_MAX ? places[i].line : 0));
+        out_char(out, '}');
+    }
+    out_char(out, ']');
+}
+
+void draw_stack(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    int64_t stack = ask_number(question, "stack", 1, UINT32_MAX, 0);
+    (void)model;
+    if (stack == 0)
+        question_refuse(question, 400, "stack says which: a number from marks or bars");
+    if (question->status)
+        return;
+    out_char(question->out, '{');
+    put_stack(question->out, lanes, (trail_stack)stack);
+    out_char(question->out, '}');
+}
+
+/* What goroutine `lane` did when it woke somebody at `ns`: it may have stopped in that moment. */
+static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
+{
+    trail_span row;
+    uint64_t span = trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, lane, ns);
+    if (span > 0 && trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span, &row) &&
+        row.begin_ns == ns && row.state != TRAIL_SPAN_RUNNING)
+        span--;
+    return span;
+}
+
+/* The lane of a kind on which goroutine `lane` was at `ns`; -1: none. */
+static int64_t lane_under(const trail_lanes *lanes, trail_lane_kind kind, size_t lane, int64_t ns,
+                          uint64_t *span)
+{
+    trail_span row;
+    for (size_t i = 0; i < trail_lanes_count(lanes, kind); i++) {
+        *span = trail_lanes_span_at(lanes, kind, i, ns);
+        if (trail_lanes_span(lanes, kind, i, *span, &row) && row.begin_ns <= ns &&
+            row.state != TRAIL_SPAN_NONE && row.other == (int64_t)lane)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static void put_under(struct out *out, const trail_lanes *lanes, size_t lane, int64_t ns)
+{
+    uint64_t span;
+    int64_t proc = lane_under(lanes, TRAIL_LANE_PROC, lane, ns, &span);
+    if (proc >= 0) {
+        put_who(out, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
+        out_char(out, '}');
+    }
+    int64_t thread = lane_under(lanes, TRAIL_LANE_THREAD, lane, ns, &span);
+    if (thread >= 0) {
+        put_who(out, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
+        out_char(out, '}');
+    }
+}
+
+/* Who made it ready: it is told by the runnable span, which of a running one is that before it. */
+static void put_waker(struct out *out, const trail_lanes *lanes, size_t lane, uint64_t span)
+{
+    trail_span row;
+    (void)trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span, &row);
+    if (row.state == TRAIL_SPAN_RUNNING && span > 0)
+        (void)trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span - 1, &row);
+    if (row.state != TRAIL_SPAN_RUNNABLE || row.other < 0)
+        return;
+    put_who(out, "waker", lanes, TRAIL_LANE_GOROUTINE, row.other,
+            (int64_t)span_of_waker(lanes, (size_t)row.other, row.begin_ns));
+    more_number(out, "at", row.begin_ns);
+    out_char(out, '}');
+}
+
+/* MARK: Whom it woke */
+
+struct wake {
+    int64_t at_ns;
+    uint32_t lane;
+    uint64_t span;
+};
+
+struct wakes {
+    size_t count;
+    bool more;
+    struct wake items[MOST_WAKES]; /* the first, in order of time */
+};
+
+static void add_wake(struct wakes *wakes, struct wake wake)
+{
+    size_t at = wakes->count;
+    if (wakes->count == MOST_WAKES) {
+        wakes->more = true;
+        if (wakes->items[MOST_WAKES - 1].at_ns <= wake.at_ns)
+            return;
+        at = --wakes->count;
+    }
+    for (; at > 0 && wakes->items[at - 1].at_ns > wake.at_ns; at--)
+        wakes->items[at] = wakes->items[at - 1];
+    wakes->items[at] = wake;
+    wakes->count++;
+}
+
+/* Of goroutine `lane`: its spans within [from_ns, to_ns] that `waker` began. */
+static uint64_t collect_wakes(struct wakes *wakes, const trail_lanes *lanes, size_t lane,
+                              size_t waker, int64_t from_ns, int64_t to_ns)
+{
+    trail_span row;
+    trail_span_cursor cursor;
+    uint64_t seen = 0;
+    trail_lanes_seek(lanes, TRAIL_LANE_GOROUTINE, lane,
+                     trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, lane, from_ns), &cursor);
+    for (; trail_lanes_next(lanes, &cursor, &row); seen++) {
+        if (row.begin_ns > to_ns)
+            break;
+        if (row.begin_ns >= from_ns && row.other == (int64_t)waker &&
+            row.state != TRAIL_SPAN_RUNNING)
+            add_wake(wakes, (struct wake){row.begin_ns, (uint32_t)lane, cursor.next - 1});
+    }
+    return seen;
+}
+
+/* Spans that are looked at for this, at most: some ten milliseconds. */
+#define MOST_SEEN (UINT64_C(2) << 20)
+
+static void put_wakes(struct out *out, const trail_lanes *lanes, size_t waker,
+                      const trail_span *row)
+{
+    struct wakes wakes = {0};
+    uint64_t seen = 0;
+    size_t lane = 0;
+    for (; lane < trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE) && seen < MOST_SEEN; lane++)
+        seen += 1 + collect_wakes(&wakes, lanes, lane, waker, row->begin_ns, row->end_ns);
+    wakes.more |= lane < trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE);
+    out_str(out, ",\"wakes\":[");
+    for (size_t i = 0; i < wakes.count; i++) {
+        if (i > 0)
+            out_char(out, ',');
+        put_who(out, NULL, lanes, TRAIL_LANE_GOROUTINE, wakes.items[i].lane,
+                (int64_t)wakes.items[i].span);
+        more_number(out, "at", wakes.items[i].at_ns);
+        out_char(out, '}');
+    }
+    out_char(out, ']');
+    more_bool(out, "more_wakes", wakes.more);
+}
+
+static void put_goroutine(struct out *out, const trail_lanes *lanes, size_t lane, uint64_t span,
+                          const trail_span *row)
+{
+    trail_lane whole;
+    trail_lanes_get(lanes, TRAIL_LANE_GOROUTINE, lane, &whole);
+    if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL ||
+        row->state == TRAIL_SPAN_BLOCKED)
+        put_under(out, lanes, lane, row->begin_ns);
+    put_waker(out, lanes, lane, span);
+    if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL)
+        put_wakes(out, lanes, lane, row);
+    if (whole.parent >= 0) {
+        put_who(out, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
+        out_char(out, '}');
+    }
+}
+
+void draw_span(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct out *out = question->out;
+    trail_span row;
+    trail_lane whole;
+    trail_lane_kind kind = ask_kind(question);
+    int64_t lane = ask_number(question, "lane", 0, UINT32_MAX, -1);
+    int64_t at = ask_number(question, "at", 0, MOST_TIME_NS, -1);
+    int64_t span = ask_number(question, "span", 0, UINT32_MAX, -1);
+    (void)model;
+    if (lane < 0 || (at < 0 && span < 0))
+        question_refuse(question, 400, "lane says which, and span=N or at=NS which span of it");
+    if (!question->status && at >= 0)
+        span = (int64_t)trail_lanes_span_at(lanes, kind, (size_t)lane, at);
+    if (question->status)
+        return;
+    if (!trail_lanes_span(lanes, kind, (size_t)lane, (uint64_t)span, &row)) {
+        question_refuse(question, 404, "there is no such span");
+        return;
+    }
+    trail_lanes_get(lanes, kind, (size_t)lane, &whole);
+    put_who(out, NULL, lanes, kind, lane, span);
+    more_number(out, "spans", (int64_t)whole.spans);
+    more_number(out, "begin", row.begin_ns);
+    more_number(out, "end", row.end_ns);
+    more_bool(out, "open", row.open);
+    more_text(out, "state", c_string(state_words[row.state]));
+    more_text(out, "reason", trail_lanes_text(lanes, row.reason));
+    out_char(out, ',');
+    put_stack(out, lanes, row.stack);
+    if (kind == TRAIL_LANE_GOROUTINE) {
+        put_goroutine(out, lanes, (size_t)lane, (uint64_t)span, &row);
+    } else if (row.other >= 0) {
+        put_who(out, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
+                (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
+                                             row.begin_ns));
+        out_char(out, '}');
+    }
+    out_char(out, '}');
+}

@@ -1,0 +1,257 @@
+/*
+ * Answers of the API to a text: what has it in its name, or is the goroutine, P or thread of that
+ * number. Of each type only some, so that no type hides the others.
+ */
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "serve/draw.h"
+
+/* Spans that are looked at for a place where a function is, at most. */
+#define MOST_SPANS (UINT64_C(8) << 20)
+enum { MOST_TEXT = 200, BREATH = 1 << 19 };
+
+struct search {
+    struct question *question;
+    struct model *model;
+    const trail_lanes *lanes;
+    const char *text;
+    size_t most, each; /* results in all, and of a type */
+    size_t count, of_type;
+    bool more;
+    /* Of each name: 1 if it has the text, 2 if not; 0: not looked at. */
+    uint8_t *has;
+    size_t has_capacity;
+};
+
+static bool has_text(struct search *s, trail_name name)
+{
+    size_t old = s->has_capacity;
+    if (!GROW(s->has, s->has_capacity, (size_t)name + 1))
+        return false;
+    memset(s->has + old, 0, s->has_capacity - old);
+    if (s->has[name] == 0)
+        s->has[name] = has_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
+    return s->has[name] == 1;
+}
+
+static void begin_type(struct search *s)
+{
+    s->of_type = 0;
+}
+
+/* Whether there is room for another of this type. */
+static bool has_room(struct search *s)
+{
+    bool room = s->count < s->most && s->of_type < s->each;
+    s->more |= !room;
+    return room;
+}
+
+struct place {
+    trail_lane_kind kind;
+    int64_t lane, at_ns, end_ns;
+};
+
+static void put_result(struct search *s, const char *type, trail_string text, struct place place)
+{
+    static const char *const kinds[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
+    struct out *out = s->question->out;
+    out_str(out, s->count > 0 ? ",\n{" : "{");
+    put_text(out, "type", c_string(type));
+    more_text(out, "text", text);
+    more_text(out, "kind", c_string(kinds[place.kind]));
+    more_number(out, "lane", place.lane);
+    more_number(out, "at", place.at_ns);
+    more_number(out, "end", place.end_ns);
+    out_char(out, '}');
+    s->count++;
+    s->of_type++;
+}
+
+static void put_lane(struct search *s, trail_lane_kind kind, size_t lane)
+{
+    static const char *const types[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
+    trail_lane row;
+    trail_lanes_get(s->lanes, kind, lane, &row);
+    put_result(s, types[kind], trail_lanes_text(s->lanes, row.name),
+               (struct place){kind, (int64_t)lane, row.begin_ns, row.end_ns});
+}
+
+/* MARK: Numbers */
+
+/* "18", "G18", "P3", "M7": those of that kind with the number. */
+static void find_number(struct search *s)
+{
+    static const char letters[TRAIL_LANE_KINDS] = {'g', 'p', 'm'};
+    for (int kind = 0; kind < TRAIL_LANE_KINDS; kind++) {
+        const char *digits = s->text + ((s->text[0] | 0x20) == letters[kind]);
+        size_t size = strspn(digits, "0123456789");
+        if (size == 0 || size > 18 || digits[size] != '\0')
+            continue;
+        int64_t lane = trail_lanes_find(s->lanes, (trail_lane_kind)kind, strtoll(digits, NULL, 10));
+        begin_type(s);
+        if (lane >= 0 && has_room(s))
+            put_lane(s, (trail_lane_kind)kind, (size_t)lane);
+    }
+}
+
+/* MARK: Functions */
+
+struct function {
+    trail_name name;
+    bool placed;
+    struct place place;
+};
+
+struct functions {
+    struct function *items;
+    size_t count, capacity;
+    size_t placed;
+    uint32_t *of_stack; /* + 1 */
+};
+
+/* Its number + 1; 0: there are too many. */
+static uint32_t add_function(struct search *s, struct functions *functions, trail_name name)
+{
+    for (size_t i = 0; i < functions->count; i++)
+        if (functions->items[i].name == name)
+            return (uint32_t)i + 1;
+    s->more |= functions->count == s->each;
+    if (functions->count == s->each ||
+        !GROW(functions->items, functions->capacity, functions->count + 1))
+        return 0;
+    functions->items[functions->count++] = (struct function){.name = name};
+    return (uint32_t)functions->count;
+}
+
+/* Those in stacks, the innermost of each that has the text. */
+static void collect_functions(struct search *s, struct functions *functions, size_t stacks)
+{
+    for (size_t stack = 1; stack < stacks; stack++) {
+        const trail_place *places;
+        size_t count = trail_lanes_stack(s->lanes, (trail_stack)stack, &places), i = 0;
+        while (i < count && !has_text(s, places[i].function))
+            i++;
+        if (i == count)
+            continue;
+        functions->of_stack[stack] = add_function(s, functions, places[i].function);
+    }
+}
+
+/* Where each is first, in the first lane that has it. */
+static void place_functions(struct search *s, struct functions *functions, size_t stacks)
+{
+    uint64_t seen = 0, next = BREATH;
+    size_t count = trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE);
+    for (size_t lane = 0; lane < count && functions->placed < functions->count; lane++) {
+        trail_span_cursor cursor;
+        trail_span row;
+        trail_lanes_seek(s->lanes, TRAIL_LANE_GOROUTINE, lane, 0, &cursor);
+        while (trail_lanes_next(s->lanes, &cursor, &row)) {
+            uint32_t number = row.stack < stacks ? functions->of_stack[row.stack] : 0;
+            if (++seen >= next) {
+                next += BREATH;
+                model_breathe(s->model);
+            }
+            if (number == 0 || functions->items[number - 1].placed)
+                continue;
+            functions->items[number - 1].placed = true;
+            functions->items[number - 1].place =
+                (struct place){TRAIL_LANE_GOROUTINE, (int64_t)lane, row.begin_ns, row.end_ns};
+            functions->placed++;
+        }
+        if (seen > MOST_SPANS) {
+            s->more = true;
+            return;
+        }
+    }
+}
+
+static void find_functions(struct search *s)
+{
+    struct functions functions = {0};
+    size_t stacks = trail_lanes_stack_count(s->lanes);
+    functions.of_stack = calloc(stacks + 1, sizeof *functions.of_stack);
+    begin_type(s);
+    if (functions.of_stack) {
+        collect_functions(s, &functions, stacks);
+        place_functions(s, &functions, stacks);
+    }
+    for (size_t i = 0; i < functions.count; i++)
+        if (functions.items[i].placed && has_room(s))
+            put_result(s, "function", trail_lanes_text(s->lanes, functions.items[i].name),
+                       functions.items[i].place);
+    free(functions.items);
+    free(functions.of_stack);
+}
+
+/* MARK: The others */
+
+static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
+{
+    const trail_bar *bars;
+    size_t count = trail_lanes_bars(s->lanes, &bars);
+    begin_type(s);
+    for (size_t i = 0; i < count; i++) {
+        if (bars[i].kind != kind || !has_text(s, bars[i].name))
+            continue;
+        if (!has_room(s))
+            return;
+        put_result(s, type, trail_lanes_text(s->lanes, bars[i].name),
+                   (struct place){TRAIL_LANE_GOROUTINE, bars[i].lane, bars[i].begin_ns,
+                                  bars[i].open ? trail_lanes_end(s->lanes) : bars[i].end_ns});
+    }
+}
+
+static void find_logs(struct search *s)
+{
+    const trail_mark *marks;
+    size_t count = trail_lanes_logs(s->lanes, &marks);
+    begin_type(s);
+    for (size_t i = 0; i < count; i++) {
+        if (!has_text(s, marks[i].name))
+            continue;
+        if (!has_room(s))
+            return;
+        put_result(s, "log", trail_lanes_text(s->lanes, marks[i].name),
+                   (struct place){TRAIL_LANE_GOROUTINE, mark_lane(&marks[i]), marks[i].time_ns,
+                                  marks[i].time_ns});
+    }
+}
+
+static void find_goroutines(struct search *s)
+{
+    begin_type(s);
+    for (size_t i = 0; i < trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE); i++) {
+        if (!has_text(s, trail_lanes_name(s->lanes, TRAIL_LANE_GOROUTINE, i)))
+            continue;
+        if (!has_room(s))
+            return;
+        put_lane(s, TRAIL_LANE_GOROUTINE, i);
+    }
+}
+
+void draw_find(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct search s = {.question = question, .model = model, .lanes = lanes};
+    s.text = ask_text(question, "text");
+    s.most = (size_t)ask_number(question, "most", 1, 1000, 100);
+    s.each = s.most < 4 ? 1 : s.most / 4;
+    if (!s.text || !*s.text || strlen(s.text) > MOST_TEXT)
+        question_refuse(question, 400, "text is what to find: 1 to %d bytes", MOST_TEXT);
+    if (question->status || !s.text)
+        return;
+    out_str(question->out, "{\"results\":[");
+    find_number(&s);
+    find_functions(&s);
+    find_bars(&s, TRAIL_BAR_TASK, "task");
+    find_bars(&s, TRAIL_BAR_REGION, "region");
+    find_bars(&s, TRAIL_BAR_RANGE, "range");
+    find_logs(&s);
+    find_goroutines(&s);
+    out_char(question->out, ']');
+    more_bool(question->out, "more", s.more);
+    out_char(question->out, '}');
+    free(s.has);
+}

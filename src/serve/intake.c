@@ -1,0 +1,257 @@
+#include "serve/intake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* How long a file that is followed is left alone before it is looked at again. */
+enum { FOLLOW_MS = 50 };
+
+struct intake {
+    trail_source *source;
+    const char *path;
+    int fd;       /* what is read */
+    int keep;     /* what comes from a pipe goes there; -1: it is a file */
+    int stops[2]; /* a pipe: it has something to read when all is to end */
+    bool follow;
+    bool writer_gone; /* of a file that is followed */
+    bool complete;    /* atomic: all is there */
+    int64_t size;     /* atomic: bytes that have come from a pipe */
+};
+
+/* MARK: Reading */
+
+/* Waits for `fd` (-1: none). 1: there is something; 0: not yet; -1: it is to end. */
+static int wait_for(const struct intake *intake, int fd, int ms)
+{
+    struct pollfd fds[2] = {{.fd = intake->stops[0], .events = POLLIN},
+                            {.fd = fd, .events = POLLIN}};
+    for (;;) {
+        int n = poll(fds, 2, ms);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 || fds[0].revents)
+            return -1;
+        return fds[1].revents != 0;
+    }
+}
+
+static bool keep(struct intake *intake, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(intake->keep, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static ssize_t read_some(int fd, void *buf, size_t size)
+{
+    ssize_t n;
+    do
+        n = read(fd, buf, size);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t read_pipe(struct intake *intake, void *buf, size_t size)
+{
+    if (wait_for(intake, intake->fd, -1) < 0)
+        return 0;
+    ssize_t n = read_some(intake->fd, buf, size);
+    if (n > 0 && !keep(intake, buf, (size_t)n))
+        return -1;
+    if (n > 0)
+        (void)__atomic_add_fetch(&intake->size, n, __ATOMIC_RELAXED);
+    else if (n == 0)
+        __atomic_store_n(&intake->complete, true, __ATOMIC_RELEASE);
+    return n;
+}
+
+/* Whoever writes the file holds the other end of our stdin. */
+static bool is_writer_gone(void)
+{
+    char ignored[256];
+    return read_some(STDIN_FILENO, ignored, sizeof ignored) <= 0;
+}
+
+static ssize_t read_growing(struct intake *intake, void *buf, size_t size)
+{
+    for (;;) {
+        bool last = intake->writer_gone;
+        ssize_t n = read_some(intake->fd, buf, size);
+        if (n != 0)
+            return n;
+        if (last) {
+            __atomic_store_n(&intake->complete, true, __ATOMIC_RELEASE);
+            return 0;
+        }
+        int ready = wait_for(intake, STDIN_FILENO, FOLLOW_MS);
+        if (ready < 0)
+            return 0;
+        if (ready > 0)
+            intake->writer_gone = is_writer_gone();
+    }
+}
+
+static ssize_t take(void *context, void *buf, size_t size)
+{
+    struct intake *intake = context;
+    if (intake->keep >= 0)
+        return read_pipe(intake, buf, size);
+    if (intake->follow)
+        return read_growing(intake, buf, size);
+    return wait_for(intake, -1, 0) < 0 ? 0 : read_some(intake->fd, buf, size);
+}
+
+/* MARK: Life */
+
+/* A file that is gone when we are. */
+static int temporary_file(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    (void)snprintf(path, sizeof path, "%s/trail-XXXXXX", folder && *folder ? folder : "/tmp");
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+static bool open_stdin(struct intake *intake, const struct intake_options *options,
+                       trail_error *err)
+{
+    const char *name = options->save ? options->save : "a temporary file";
+    intake->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (intake->fd < 0)
+        return error_set(err, TRAIL_IO, "cannot read stdin: %s", strerror(errno)) == 0;
+    intake->keep = options->save ? open(options->save, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666)
+                                 : temporary_file();
+    if (intake->keep < 0)
+        return error_set(err, TRAIL_IO, "cannot write %s: %s", name, strerror(errno)) == 0;
+    return true;
+}
+
+static bool open_path(struct intake *intake, const struct intake_options *options, trail_error *err)
+{
+    struct stat status;
+    intake->fd = open(options->path, O_RDONLY | O_CLOEXEC);
+    if (intake->fd < 0 || fstat(intake->fd, &status) != 0)
+        return error_set(err, TRAIL_IO, "cannot open %s: %s", options->path, strerror(errno)) == 0;
+    if (S_ISDIR(status.st_mode))
+        return error_set(err, TRAIL_IO, "cannot read %s: %s", options->path, strerror(EISDIR)) == 0;
+    intake->follow = options->follow;
+    intake->complete = !options->follow;
+    if (S_ISREG(status.st_mode))
+        return true;
+    /* A FIFO: what comes can be read once. */
+    intake->complete = false;
+    intake->keep = temporary_file();
+    if (intake->keep < 0)
+        return error_set(err, TRAIL_IO, "cannot write a temporary file: %s", strerror(errno)) == 0;
+    return true;
+}
+
+struct intake *intake_open(const struct intake_options *options, trail_error *err)
+{
+    struct intake *intake = calloc(1, sizeof *intake);
+    if (!intake) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the trace");
+        return NULL;
+    }
+    *intake = (struct intake){.path = options->path, .fd = -1, .keep = -1, .stops = {-1, -1}};
+    bool is_stdin = strcmp(options->path, "-") == 0;
+    if (pipe2(intake->stops, O_CLOEXEC) != 0)
+        (void)error_set(err, TRAIL_IO, "no pipe: %s", strerror(errno));
+    else if (is_stdin ? open_stdin(intake, options, err) : open_path(intake, options, err))
+        return intake;
+    intake_close(intake);
+    return NULL;
+}
+
+trail_source *intake_begin(struct intake *intake, trail_error *err)
+{
+    intake->source = trail_source_open_callback(take, intake, err);
+    return intake->source;
+}
+
+void intake_stop(struct intake *intake)
+{
+    (void)!write(intake->stops[1], "", 1);
+}
+
+static void close_if(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+void intake_close(struct intake *intake)
+{
+    if (!intake)
+        return;
+    trail_source_close(intake->source);
+    close_if(intake->fd);
+    close_if(intake->keep);
+    close_if(intake->stops[0]);
+    close_if(intake->stops[1]);
+    free(intake);
+}
+
+/* MARK: Asking */
+
+bool intake_is_live(const struct intake *intake)
+{
+    return intake->keep >= 0 || intake->follow;
+}
+
+static bool is_complete(const struct intake *intake)
+{
+    return __atomic_load_n(&intake->complete, __ATOMIC_ACQUIRE);
+}
+
+int64_t intake_size(const struct intake *intake)
+{
+    struct stat status;
+    if (intake->keep >= 0)
+        return is_complete(intake) ? __atomic_load_n(&intake->size, __ATOMIC_RELAXED) : -1;
+    if (!is_complete(intake) || fstat(intake->fd, &status) != 0)
+        return -1;
+    return status.st_size;
+}
+
+/* Its name, unless that is another file by now. */
+static bool has_name(const struct intake *intake)
+{
+    struct stat now, ours;
+    return stat(intake->path, &now) == 0 && fstat(intake->fd, &ours) == 0 &&
+           now.st_dev == ours.st_dev && now.st_ino == ours.st_ino;
+}
+
+bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
+{
+    int fd = intake->keep >= 0 ? intake->keep : intake->fd;
+    if (!is_complete(intake))
+        return false;
+    if (intake->keep < 0 && strlen(intake->path) < INTAKE_PATH && has_name(intake))
+        (void)snprintf(path, INTAKE_PATH, "%s", intake->path);
+    else
+        (void)snprintf(path, INTAKE_PATH, "/proc/%ld/fd/%d", (long)getpid(), fd);
+    return true;
+}

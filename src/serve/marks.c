@@ -1,0 +1,498 @@
+/*
+ * Answers of the API about what stands beside the states: bars, moments, metrics and counters.
+ */
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "serve/draw.h"
+
+/* A pixel of the window, rounded up. */
+static int64_t pixel_ns(const struct window *window)
+{
+    int64_t width = (int64_t)window->width;
+    return (window->to_ns - window->from_ns + width - 1) / width;
+}
+
+/* The column that `ns`, which is in the window, is in. */
+static size_t column_at(const struct window *window, int64_t ns)
+{
+    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
+    uint64_t offset = (uint64_t)(ns - window->from_ns);
+    size_t column = (size_t)((__uint128_t)offset * window->width / length);
+    return column < window->width ? column : window->width - 1;
+}
+
+static int64_t column_edge(const struct window *window, size_t column)
+{
+    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
+    return window->from_ns + (int64_t)((__uint128_t)length * column / window->width);
+}
+
+/* MARK: Bars */
+
+/* One bar, or several that are too short to be seen one by one. */
+struct bar_row {
+    const trail_bar *bar; /* the first */
+    size_t number;
+    int64_t end_ns;
+    uint64_t count;
+};
+
+struct bar_rows {
+    struct bar_row *items;
+    size_t count, capacity;
+};
+
+static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
+{
+    return bar->open ? end_ns : bar->end_ns;
+}
+
+#define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
+
+/* By place, and there by begin. */
+static int compare_rows(const void *left, const void *right)
+{
+    const trail_bar *a = ((const struct bar_row *)left)->bar;
+    const trail_bar *b = ((const struct bar_row *)right)->bar;
+    int by = COMPARE((int)a->kind, (int)b->kind);
+    by = by ? by : COMPARE(a->lane, b->lane);
+    by = by ? by : COMPARE(a->proc, b->proc);
+    by = by ? by : COMPARE(a->depth, b->depth);
+    by = by ? by : COMPARE(a->begin_ns, b->begin_ns);
+    return by ? by
+              : COMPARE(((const struct bar_row *)left)->number,
+                        ((const struct bar_row *)right)->number);
+}
+
+static bool is_same_place(const trail_bar *a, const trail_bar *b)
+{
+    return a->kind == b->kind && a->lane == b->lane && a->proc == b->proc && a->depth == b->depth;
+}
+
+/* Those short ones that touch become one. Returns whether any did. */
+static bool merge_rows(struct bar_rows *rows, int64_t pixel)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct bar_row *row = &rows->items[i];
+        struct bar_row *last = kept > 0 ? &rows->items[kept - 1] : NULL;
+        bool is_short = row->end_ns - row->bar->begin_ns < pixel;
+        bool last_short = last && (last->count > 1 || last->end_ns - last->bar->begin_ns < pixel);
+        if (last_short && is_short && is_same_place(last->bar, row->bar) &&
+            row->bar->begin_ns - last->end_ns < pixel) {
+            last->count++;
+            if (row->end_ns > last->end_ns)
+                last->end_ns = row->end_ns;
+        } else {
+            rows->items[kept++] = *row;
+        }
+    }
+    bool merged = kept < rows->count;
+    rows->count = kept;
+    return merged;
+}
+
+static int64_t task_number(uint64_t task)
+{
+    return task == TRAIL_NO_TASK || task > INT64_MAX ? -1 : (int64_t)task;
+}
+
+static void put_numbers(struct out *out, const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            out_char(out, ',');
+        out_i64(out, numbers[i]);
+    }
+}
+
+static void put_bar(struct out *out, const struct bar_row *row, struct name_list *names)
+{
+    const trail_bar *bar = row->bar;
+    int64_t name = row->count > 1 ? -1 : name_list_add(names, bar->name);
+    const int64_t front[] = {
+        (int64_t)row->number,    (int64_t)bar->kind, name,       bar->lane,
+        bar->begin_ns,           row->end_ns,        bar->depth, task_number(bar->task),
+        task_number(bar->parent)};
+    const int64_t back[] = {(int64_t)row->count, bar->proc >= 0 ? bar->proc : -1, bar->stack};
+    out_char(out, '[');
+    put_numbers(out, front, sizeof front / sizeof *front);
+    out_str(out, bar->open ? ",true" : ",false");
+    out_str(out, bar->has_begun ? ",true," : ",false,");
+    put_numbers(out, back, sizeof back / sizeof *back);
+    out_char(out, ']');
+}
+
+static bool collect_bars(struct bar_rows *rows, const trail_lanes *lanes,
+                         const struct window *window, int kind, const struct lane_set *set)
+{
+    const trail_bar *bars;
+    size_t count = trail_lanes_bars(lanes, &bars);
+    int64_t end_ns = trail_lanes_end(lanes);
+    for (size_t i = 0; i < count; i++) {
+        int64_t end = bar_end(&bars[i], end_ns);
+        if ((kind >= 0 && (int)bars[i].kind != kind) || bars[i].begin_ns >= window->to_ns ||
+            end < window->from_ns || !lane_set_has(set, bars[i].lane))
+            continue;
+        if (!GROW(rows->items, rows->capacity, rows->count + 1))
+            return false;
+        rows->items[rows->count++] = (struct bar_row){&bars[i], i, end, 1};
+    }
+    return true;
+}
+
+void draw_bars(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    static const char *const kinds[] = {"range", "region", "task", NULL};
+    static const char columns[] = "[\"bar\",\"kind\",\"name\",\"lane\",\"begin\",\"end\",\"depth\","
+                                  "\"task\",\"parent\",\"open\",\"begun\",\"count\",\"proc\","
+                                  "\"stack\"]";
+    struct out *out = question->out;
+    struct window window = ask_window(question, trail_lanes_end(lanes));
+    int kind = ask_word(question, "kind", kinds, -1);
+    struct bar_rows rows = {0};
+    struct name_list names = {0};
+    struct lane_set set;
+    (void)model;
+    ask_lanes(question, &set);
+    if (question->status)
+        return;
+    if (!collect_bars(&rows, lanes, &window, kind, &set))
+        question_refuse(question, 500, "no memory");
+    if (rows.count > 0)
+        qsort(rows.items, rows.count, sizeof *rows.items, compare_rows);
+    bool merged = merge_rows(&rows, pixel_ns(&window));
+    out_str(out, "{\"columns\":");
+    out_str(out, columns);
+    out_str(out, ",\"bars\":[");
+    for (size_t i = 0; i < rows.count; i++) {
+        out_str(out, i > 0 ? ",\n" : "");
+        put_bar(out, &rows.items[i], &names);
+    }
+    out_str(out, "],");
+    name_list_put(out, "names", &names, lanes);
+    more_bool(out, "merged", merged);
+    out_char(out, '}');
+    free(rows.items);
+}
+
+/* MARK: Moments */
+
+struct mark_row {
+    const trail_mark *mark; /* the first of its pixel */
+    size_t column;
+    uint64_t count;
+};
+
+struct mark_rows {
+    struct mark_row *items;
+    size_t count, capacity;
+    uint32_t *last; /* of a lane + 1: its last row + 1 */
+};
+
+/* The first that is not before `ns`. */
+static size_t first_mark(const trail_mark *marks, size_t count, int64_t ns)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (marks[middle].time_ns < ns)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+static bool add_mark(struct mark_rows *rows, const trail_mark *mark, size_t column)
+{
+    uint32_t *last = &rows->last[mark->lane == UINT32_MAX ? 0 : mark->lane + 1];
+    if (*last > 0 && rows->items[*last - 1].column == column) {
+        rows->items[*last - 1].count++;
+        return true;
+    }
+    if (rows->count >= UINT32_MAX - 1 || !GROW(rows->items, rows->capacity, rows->count + 1))
+        return false;
+    rows->items[rows->count++] = (struct mark_row){mark, column, 1};
+    *last = (uint32_t)rows->count;
+    return true;
+}
+
+static void put_marks(struct question *question, const trail_lanes *lanes,
+                      const struct mark_rows *rows, bool is_log)
+{
+    struct out *out = question->out;
+    struct name_list names = {0};
+    out_str(out, "{\"marks\":[");
+    for (size_t i = 0; i < rows->count; i++) {
+        const trail_mark *mark = rows->items[i].mark;
+        const int64_t numbers[] = {mark->time_ns, mark_lane(mark),
+                                   is_log ? name_list_add(&names, mark->name) : mark->stack,
+                                   (int64_t)rows->items[i].count};
+        out_str(out, i > 0 ? ",\n[" : "[");
+        put_numbers(out, numbers, sizeof numbers / sizeof *numbers);
+        out_char(out, ']');
+    }
+    out_str(out, "],");
+    name_list_put(out, "names", &names, lanes);
+    out_char(out, '}');
+}
+
+void draw_marks(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    static const char *const kinds[] = {"log", "sample", NULL};
+    struct window window = ask_window(question, trail_lanes_end(lanes));
+    bool is_log = ask_word(question, "kind", kinds, 0) == 0;
+    const trail_mark *marks;
+    size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
+    struct mark_rows rows = {0};
+    struct lane_set set;
+    (void)model;
+    ask_lanes(question, &set);
+    if (question->status)
+        return;
+    rows.last = calloc(trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE) + 1, sizeof *rows.last);
+    bool good = rows.last != NULL;
+    for (size_t i = first_mark(marks, count, window.from_ns);
+         good && i < count && marks[i].time_ns < window.to_ns; i++)
+        if (lane_set_has(&set, mark_lane(&marks[i])))
+            good = add_mark(&rows, &marks[i], column_at(&window, marks[i].time_ns));
+    if (good)
+        put_marks(question, lanes, &rows, is_log);
+    else
+        question_refuse(question, 500, "no memory");
+    free(rows.last);
+    free(rows.items);
+}
+
+/* MARK: Metrics */
+
+static const char *const metric_names[TRAIL_METRICS] = {
+    [TRAIL_METRIC_GOMAXPROCS] = "gomaxprocs",
+    [TRAIL_METRIC_HEAP_LIVE] = "heap",
+    [TRAIL_METRIC_HEAP_GOAL] = "goal",
+};
+
+/* Least and greatest value in each column: a value holds until the next. */
+struct range {
+    uint64_t least, most;
+    bool known;
+};
+
+static void widen(struct range *range, uint64_t value)
+{
+    if (!range->known || value < range->least)
+        range->least = value;
+    if (!range->known || value > range->most)
+        range->most = value;
+    range->known = true;
+}
+
+static void fill_metric(struct range *columns, const struct window *window, int64_t end_ns,
+                        const trail_metric_value *values, size_t count)
+{
+    size_t next = 0;
+    bool known = false;
+    uint64_t value = 0;
+    for (size_t c = 0; c < window->width; c++) {
+        int64_t begin = column_edge(window, c), end = column_edge(window, c + 1);
+        for (; next < count && values[next].time_ns <= begin; next++) {
+            value = values[next].value;
+            known = true;
+        }
+        if (known && begin <= end_ns)
+            widen(&columns[c], value);
+        for (; next < count && values[next].time_ns < end; next++) {
+            value = values[next].value;
+            known = true;
+            widen(&columns[c], value);
+        }
+    }
+}
+
+static void put_ranges(struct out *out, const struct range *columns, size_t count, bool most)
+{
+    out_char(out, '[');
+    for (size_t c = 0; c < count; c++) {
+        if (c > 0)
+            out_char(out, ',');
+        if (columns[c].known)
+            out_u64(out, most ? columns[c].most : columns[c].least);
+        else
+            out_str(out, "null");
+    }
+    out_char(out, ']');
+}
+
+static bool put_metrics(struct out *out, const trail_lanes *lanes, const struct window *window)
+{
+    bool first = true;
+    for (int metric = 0; metric < TRAIL_METRICS; metric++) {
+        const trail_metric_value *values;
+        size_t count = trail_lanes_metric(lanes, (trail_metric)metric, &values);
+        struct range *columns = calloc(window->width, sizeof *columns);
+        if (!columns)
+            return false;
+        if (count > 0) {
+            fill_metric(columns, window, trail_lanes_end(lanes), values, count);
+            if (!first)
+                out_char(out, ',');
+            first = false;
+            put_key(out, metric_names[metric]);
+            out_str(out, "{\"min\":");
+            put_ranges(out, columns, window->width, false);
+            out_str(out, ",\"max\":");
+            put_ranges(out, columns, window->width, true);
+            out_char(out, '}');
+        }
+        free(columns);
+    }
+    return true;
+}
+
+/* MARK: Counters */
+
+/* Sums over time in each column: of what begins or ends in it, and how many more there are from it on. */
+struct column {
+    double part_ns[TRAIL_LANE_COUNTERS];
+    int64_t more[TRAIL_LANE_COUNTERS];
+};
+
+static void add_stretch(struct column *columns, const struct window *window,
+                        trail_lane_counter counter, int64_t from_ns, int64_t to_ns)
+{
+    if (from_ns < window->from_ns)
+        from_ns = window->from_ns;
+    if (to_ns > window->to_ns)
+        to_ns = window->to_ns;
+    if (from_ns >= to_ns)
+        return;
+    size_t first = column_at(window, from_ns), last = column_at(window, to_ns - 1);
+    /* Columns are cut at whole nanoseconds: the next may begin at this one already. */
+    while (first + 1 < window->width && column_edge(window, first + 1) <= from_ns)
+        first++;
+    while (last + 1 < window->width && column_edge(window, last + 1) < to_ns)
+        last++;
+    if (first == last) {
+        columns[first].part_ns[counter] += (double)(to_ns - from_ns);
+        return;
+    }
+    columns[first].part_ns[counter] += (double)(column_edge(window, first + 1) - from_ns);
+    columns[last].part_ns[counter] += (double)(to_ns - column_edge(window, last));
+    columns[first + 1].more[counter]++;
+    columns[last].more[counter]--;
+}
+
+/* Whether all spans in the window are few enough to be looked at one by one. */
+#define MOST_SPANS (UINT64_C(2) << 20)
+enum { MOST_COUNTED_LANES = 200000 };
+
+static bool are_few(const trail_lanes *lanes, trail_lane_kind kind, const struct window *window)
+{
+    uint64_t spans = 0;
+    size_t count = trail_lanes_count(lanes, kind);
+    for (size_t i = 0; i < count && count <= MOST_COUNTED_LANES && spans < MOST_SPANS; i++)
+        spans += trail_lanes_span_at(lanes, kind, i, window->to_ns) -
+                 trail_lanes_span_at(lanes, kind, i, window->from_ns) + 1;
+    return count <= MOST_COUNTED_LANES && spans < MOST_SPANS;
+}
+
+static void count_lanes(struct column *columns, const trail_lanes *lanes, trail_lane_kind kind,
+                        const struct window *window)
+{
+    static const uint8_t counters[TRAIL_SPAN_STATES] = {
+        [TRAIL_SPAN_RUNNABLE] = TRAIL_COUNTER_RUNNABLE,
+        [TRAIL_SPAN_RUNNING] = TRAIL_COUNTER_RUNNING,
+        [TRAIL_SPAN_WAITING] = TRAIL_COUNTER_WAITING,
+        [TRAIL_SPAN_SYSCALL] = TRAIL_COUNTER_SYSCALL,
+        [TRAIL_SPAN_BLOCKED] = TRAIL_COUNTER_SYSCALL,
+    };
+    for (size_t i = 0; i < trail_lanes_count(lanes, kind); i++) {
+        trail_span_cursor cursor;
+        trail_span row;
+        trail_lanes_seek(lanes, kind, i, trail_lanes_span_at(lanes, kind, i, window->from_ns),
+                         &cursor);
+        while (trail_lanes_next(lanes, &cursor, &row) && row.begin_ns < window->to_ns)
+            if (row.state != TRAIL_SPAN_NONE)
+                add_stretch(columns, window,
+                            kind == TRAIL_LANE_PROC ? TRAIL_COUNTER_PROCS
+                                                    : (trail_lane_counter)counters[row.state],
+                            row.begin_ns, row.end_ns);
+    }
+}
+
+/* From bins: what is in a bin is taken to be spread evenly over it. */
+static void count_bins(struct column *columns, const trail_lanes *lanes,
+                       const struct window *window)
+{
+    trail_lane_bins bins;
+    trail_lanes_get_bins(lanes, &bins);
+    for (size_t c = 0; c < window->width; c++) {
+        int64_t begin = column_edge(window, c), end = column_edge(window, c + 1);
+        for (size_t i = (size_t)(begin / bins.bin_ns);
+             i < bins.count && (int64_t)i * bins.bin_ns < end; i++) {
+            int64_t low = (int64_t)i * bins.bin_ns, high = low + bins.bin_ns;
+            double share = (double)((end < high ? end : high) - (begin > low ? begin : low)) /
+                           (double)bins.bin_ns;
+            for (int counter = 0; counter < TRAIL_LANE_COUNTERS; counter++)
+                columns[c].part_ns[counter] += share * (double)bins.ns[i][counter];
+        }
+    }
+}
+
+static void put_counters(struct out *out, struct column *columns, const struct window *window)
+{
+    static const char *const names[TRAIL_LANE_COUNTERS] = {
+        [TRAIL_COUNTER_RUNNABLE] = "runnable", [TRAIL_COUNTER_RUNNING] = "running",
+        [TRAIL_COUNTER_WAITING] = "waiting",   [TRAIL_COUNTER_SYSCALL] = "syscall",
+        [TRAIL_COUNTER_PROCS] = "procs",
+    };
+    for (int counter = 0; counter < TRAIL_LANE_COUNTERS; counter++) {
+        int64_t whole = 0;
+        if (counter > 0)
+            out_char(out, ',');
+        put_key(out, names[counter]);
+        out_char(out, '[');
+        for (size_t c = 0; c < window->width; c++) {
+            int64_t length = column_edge(window, c + 1) - column_edge(window, c);
+            whole += columns[c].more[counter];
+            double average = (double)whole;
+            if (length > 0)
+                average += columns[c].part_ns[counter] / (double)length;
+            out_format(out, c > 0 ? ",%.6g" : "%.6g", average);
+        }
+        out_char(out, ']');
+    }
+}
+
+void draw_metrics(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct out *out = question->out;
+    struct window window = ask_window(question, trail_lanes_end(lanes));
+    (void)model;
+    if (question->status)
+        return;
+    struct column *columns = calloc(window.width, sizeof *columns);
+    bool exact =
+        are_few(lanes, TRAIL_LANE_GOROUTINE, &window) && are_few(lanes, TRAIL_LANE_PROC, &window);
+    if (columns && exact) {
+        count_lanes(columns, lanes, TRAIL_LANE_GOROUTINE, &window);
+        count_lanes(columns, lanes, TRAIL_LANE_PROC, &window);
+    } else if (columns) {
+        count_bins(columns, lanes, &window);
+    }
+    out_char(out, '{');
+    put_number(out, "columns", (int64_t)window.width);
+    more_number(out, "from", window.from_ns);
+    more_number(out, "to", window.to_ns);
+    more_bool(out, "exact", exact);
+    out_str(out, ",\"metrics\":{");
+    if (!columns || !put_metrics(out, lanes, &window))
+        question_refuse(question, 500, "no memory");
+    out_str(out, "},\"counters\":{");
+    if (columns)
+        put_counters(out, columns, &window);
+    out_str(out, "}}");
+    free(columns);
+}

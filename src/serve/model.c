@@ -1,0 +1,179 @@
+#include "serve/model.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+struct model {
+    struct intake *intake;
+    trail_source *source;
+    pthread_t thread;
+    pthread_mutex_t next; /* see take */
+    pthread_mutex_t lock; /* of all below */
+    bool stop;
+    trail_reader *reader;
+    trail_lanes *lanes;
+    struct model_status status;
+};
+
+/* MARK: Reading */
+
+/*
+ * Who asks comes before the next batch: the mutex alone would go back to who has just had it. At most
+ * one waits for `lock`, the others for `next`.
+ */
+static void take(struct model *model)
+{
+    (void)pthread_mutex_lock(&model->next);
+    (void)pthread_mutex_lock(&model->lock);
+    (void)pthread_mutex_unlock(&model->next);
+}
+
+static void give(struct model *model)
+{
+    (void)pthread_mutex_unlock(&model->lock);
+}
+
+/* False when it is over. Answers come from the lanes alone, so the reader works without the lock. */
+static bool read_batch(struct model *model)
+{
+    const trail_event *events;
+    struct model_status *status = &model->status;
+    long count = trail_reader_next_batch(model->reader, &events);
+    take(model);
+    status->read = trail_source_position(model->source);
+    if (count > 0 && !trail_lanes_feed(model->lanes, events, count)) {
+        (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
+        status->damaged = true;
+        count = 0;
+    }
+    if (count < 0) {
+        status->error = *trail_reader_error(model->reader);
+        status->damaged = true;
+    }
+    bool more = count > 0 && !model->stop;
+    give(model);
+    return more;
+}
+
+/* Waits for the header without the lock: it may be long in coming. */
+static bool open_reader(struct model *model)
+{
+    trail_reader_options options = {.partial = true};
+    struct model_status *status = &model->status;
+    trail_error err = {0};
+    model->source = intake_begin(model->intake, &err);
+    trail_reader *reader = model->source ? trail_reader_open(model->source, &options, &err) : NULL;
+    trail_lanes *lanes = reader ? trail_lanes_open(reader) : NULL;
+    if (reader && !lanes)
+        (void)error_set(&err, TRAIL_NO_MEMORY, "no memory for the trace");
+    take(model);
+    model->reader = reader;
+    model->lanes = lanes;
+    status->error = err;
+    status->damaged = lanes == NULL;
+    status->version = reader ? trail_reader_version(reader) : 0;
+    bool more = lanes && !model->stop;
+    give(model);
+    return more;
+}
+
+static void *read_all(void *context)
+{
+    struct model *model = context;
+    bool more = open_reader(model);
+    while (more)
+        more = read_batch(model);
+    take(model);
+    model->status.done = true;
+    give(model);
+    return NULL;
+}
+
+/* MARK: Life */
+
+struct model *model_start(struct intake *intake, trail_error *err)
+{
+    struct model *model = calloc(1, sizeof *model);
+    if (!model) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the viewer");
+        return NULL;
+    }
+    model->intake = intake;
+    model->status.live = intake_is_live(intake);
+    (void)pthread_mutex_init(&model->next, NULL);
+    (void)pthread_mutex_init(&model->lock, NULL);
+    if (pthread_create(&model->thread, NULL, read_all, model) != 0) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "cannot start a thread");
+        (void)pthread_mutex_destroy(&model->lock);
+        (void)pthread_mutex_destroy(&model->next);
+        free(model);
+        return NULL;
+    }
+    return model;
+}
+
+void model_stop(struct model *model)
+{
+    if (!model)
+        return;
+    take(model);
+    model->stop = true;
+    give(model);
+    intake_stop(model->intake);
+    (void)pthread_join(model->thread, NULL);
+    trail_lanes_close(model->lanes);
+    trail_reader_close(model->reader);
+    (void)pthread_mutex_destroy(&model->lock);
+    (void)pthread_mutex_destroy(&model->next);
+    free(model);
+}
+
+/* MARK: Asking */
+
+static void count_bars(const trail_lanes *lanes, struct model_status *status)
+{
+    const trail_mark *marks;
+    for (int kind = 0; kind < 3; kind++)
+        status->bars[kind] = trail_lanes_count_bars(lanes, (trail_bar_kind)kind);
+    status->logs = trail_lanes_logs(lanes, &marks);
+    status->samples = trail_lanes_samples(lanes, &marks);
+}
+
+void model_get_status(struct model *model, struct model_status *status)
+{
+    take(model);
+    *status = model->status;
+    if (model->lanes) {
+        trail_lanes_get_size(model->lanes, &status->lanes);
+        status->end_ns = trail_lanes_end(model->lanes);
+        status->has_wall = trail_lanes_wall(model->lanes, &status->wall_ns);
+        for (int kind = 0; kind < TRAIL_LANE_KINDS; kind++)
+            status->lane_counts[kind] = trail_lanes_count(model->lanes, (trail_lane_kind)kind);
+        count_bars(model->lanes, status);
+    }
+    give(model);
+    status->size = intake_size(model->intake);
+    status->waits = !status->done && status->version > 0 && status->version < 22;
+}
+
+const trail_lanes *model_lock(struct model *model)
+{
+    take(model);
+    if (model->lanes)
+        return model->lanes;
+    give(model);
+    return NULL;
+}
+
+void model_unlock(struct model *model)
+{
+    give(model);
+}
+
+void model_breathe(struct model *model)
+{
+    give(model);
+    take(model);
+}

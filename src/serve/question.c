@@ -1,0 +1,202 @@
+#include "serve/question.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "export/json.h"
+
+enum { MOST_WIDTH = 16384 };
+
+void question_refuse(struct question *question, unsigned status, const char *format, ...)
+{
+    va_list arguments;
+    if (question->status != 0)
+        return;
+    question->status = status;
+    va_start(arguments, format);
+    (void)vsnprintf(question->wrong, sizeof question->wrong, format, arguments);
+    va_end(arguments);
+}
+
+/* MARK: What is asked */
+
+const char *ask_text(const struct question *question, const char *name)
+{
+    return http_query(question->request, name);
+}
+
+/* Digits only: no sign but -, no space, nothing behind. */
+static bool parse_number(const char *text, int64_t *value)
+{
+    char *end;
+    const char *digits = text + (*text == '-');
+    if (*digits < '0' || *digits > '9')
+        return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+int64_t ask_number(struct question *question, const char *name, int64_t least, int64_t most,
+                   int64_t other)
+{
+    const char *text = ask_text(question, name);
+    int64_t value;
+    if (!text)
+        return other;
+    if (parse_number(text, &value) && value >= least && value <= most)
+        return value;
+    question_refuse(question, 400, "%s is a number from %" PRId64 " to %" PRId64, name, least,
+                    most);
+    return other;
+}
+
+int ask_word(struct question *question, const char *name, const char *const *words, int other)
+{
+    const char *text = ask_text(question, name);
+    char all[128] = "";
+    if (!text)
+        return other;
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]) == 0)
+            return i;
+        size_t size = strlen(all);
+        (void)snprintf(all + size, sizeof all - size, "%s%s", i > 0 ? ", " : "", words[i]);
+    }
+    question_refuse(question, 400, "%s is one of: %s", name, all);
+    return other;
+}
+
+trail_lane_kind ask_kind(struct question *question)
+{
+    static const char *const names[] = {"goroutine", "proc", "thread", NULL};
+    return (trail_lane_kind)ask_word(question, "kind", names, TRAIL_LANE_GOROUTINE);
+}
+
+struct window ask_window(struct question *question, int64_t end_ns)
+{
+    struct window window;
+    if (end_ns < 1)
+        end_ns = 1;
+    window.from_ns = ask_number(question, "from", 0, MOST_TIME_NS, 0);
+    window.to_ns = ask_number(question, "to", 0, MOST_TIME_NS, end_ns);
+    window.width = (size_t)ask_number(question, "width", 1, MOST_WIDTH, 1000);
+    if (!ask_text(question, "to") && window.to_ns <= window.from_ns)
+        window.to_ns = window.from_ns + 1;
+    if (window.to_ns <= window.from_ns)
+        question_refuse(question, 400, "from is less than to");
+    return window;
+}
+
+void ask_lanes(struct question *question, struct lane_set *set)
+{
+    const char *text = ask_text(question, "lanes");
+    set->given = text != NULL;
+    set->count = 0;
+    while (text && *text) {
+        char *end;
+        errno = 0;
+        unsigned long long lane = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+        if (*text < '0' || *text > '9' || errno != 0 || lane > UINT32_MAX ||
+            (*end != '\0' && (*end != ',' || end[1] == '\0'))) {
+            question_refuse(question, 400, "lanes is numbers of lanes with commas between: 3,5,9");
+            return;
+        }
+        if (set->count == MOST_LANES) {
+            question_refuse(question, 400, "lanes is at most %d", MOST_LANES);
+            return;
+        }
+        set->lanes[set->count++] = (uint32_t)lane;
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
+bool lane_set_has(const struct lane_set *set, int64_t lane)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->lanes[i] == lane)
+            return true;
+    return !set->given;
+}
+
+/* MARK: What is answered */
+
+void put_key(struct out *out, const char *name)
+{
+    out_char(out, '"');
+    out_str(out, name);
+    out_str(out, "\":");
+}
+
+void put_number(struct out *out, const char *name, int64_t value)
+{
+    put_key(out, name);
+    out_i64(out, value);
+}
+
+void put_text(struct out *out, const char *name, trail_string value)
+{
+    put_key(out, name);
+    (void)json_put_text(out, value);
+}
+
+void put_bool(struct out *out, const char *name, bool value)
+{
+    put_key(out, name);
+    out_str(out, value ? "true" : "false");
+}
+
+void more_number(struct out *out, const char *name, int64_t value)
+{
+    out_char(out, ',');
+    put_number(out, name, value);
+}
+
+void more_text(struct out *out, const char *name, trail_string value)
+{
+    out_char(out, ',');
+    put_text(out, name, value);
+}
+
+void more_bool(struct out *out, const char *name, bool value)
+{
+    out_char(out, ',');
+    put_bool(out, name, value);
+}
+
+int64_t name_list_add(struct name_list *list, trail_name name)
+{
+    if (name >= list->number_capacity) {
+        size_t old = list->number_capacity;
+        if (!GROW(list->number, list->number_capacity, (size_t)name + 1))
+            return -1;
+        memset(list->number + old, 0, (list->number_capacity - old) * sizeof *list->number);
+    }
+    if (list->number[name] == 0) {
+        if (!GROW(list->names, list->capacity, list->count + 1))
+            return -1;
+        list->names[list->count++] = name;
+        list->number[name] = (uint32_t)list->count;
+    }
+    return (int64_t)list->number[name] - 1;
+}
+
+void name_list_put(struct out *out, const char *key, struct name_list *list,
+                   const trail_lanes *lanes)
+{
+    put_key(out, key);
+    out_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            out_char(out, ',');
+        (void)json_put_text(out, trail_lanes_text(lanes, list->names[i]));
+    }
+    out_char(out, ']');
+    free(list->number);
+    free(list->names);
+    *list = (struct name_list){0};
+}

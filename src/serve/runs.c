@@ -1,0 +1,617 @@
+#include "serve/runs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+
+enum {
+    AT_A_TIME = 2,
+    RUN_SECONDS = 120,
+    SQL_SECONDS = 60,
+    LOOK_MS = 100, /* so often it is looked whether somebody still waits */
+    MOST_WORDS = 24,
+    MOST_VALUE = 1024, /* bytes of a parameter */
+    MOST_QUERY = 16 << 10,
+    KEPT = 16, /* answers */
+};
+
+#define MOST_OUTPUT ((size_t)64 << 20)
+#define MOST_KEPT   ((size_t)4 << 20) /* bytes of an answer that is kept */
+
+/* MARK: What may be asked for */
+
+enum form {
+    FORM_END,
+    FORM_TEXT,    /* a name: any text */
+    FORM_NUMBER,  /* digits */
+    FORM_NUMBERS, /* digits and commas */
+    FORM_WORD,    /* lower case letters, digits, -, comma and dot: a list or a time */
+    FORM_FLAG,    /* 1 */
+    FORM_PATTERN, /* of trail find: a word of its own */
+};
+
+struct parameter {
+    const char *name; /* also of the command's option */
+    enum form form;
+};
+
+enum { MOST_PARAMETERS = 9 };
+
+static const struct allowed {
+    const char *command;
+    struct parameter parameters[MOST_PARAMETERS];
+} allowed[] = {
+    {"summary", {{"limit", FORM_NUMBER}}},
+    {"goroutines",
+     {{"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"members", FORM_FLAG},
+      {"groups", FORM_FLAG},
+      {"sort", FORM_WORD},
+      {"limit", FORM_NUMBER},
+      {"percentiles", FORM_WORD},
+      {"histogram", FORM_WORD}}},
+    {"threads", {{0}}},
+    {"procs", {{0}}},
+    {"profile",
+     {{"type", FORM_WORD},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"region", FORM_TEXT},
+      {"task", FORM_NUMBERS}}},
+    {"latency", {{"limit", FORM_NUMBER}, {"name", FORM_TEXT}, {"goroutine", FORM_NUMBERS}}},
+    {"locks",
+     {{"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG},
+      {"channels", FORM_FLAG},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS}}},
+    {"regions",
+     {{"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"task", FORM_NUMBERS},
+      {"members", FORM_FLAG},
+      {"groups", FORM_FLAG},
+      {"sort", FORM_WORD},
+      {"limit", FORM_NUMBER},
+      {"percentiles", FORM_WORD}}},
+    {"tasks",
+     {{"name", FORM_TEXT}, {"task", FORM_NUMBERS}, {"members", FORM_FLAG}, {"limit", FORM_NUMBER}}},
+    {"gc", {{"limit", FORM_NUMBER}}},
+    {"mmu", {{"window", FORM_WORD}, {"flags", FORM_WORD}, {"worst", FORM_NUMBER}}},
+    {"why",
+     {{"task", FORM_NUMBER},
+      {"region", FORM_TEXT},
+      {"goroutine", FORM_NUMBER},
+      {"window", FORM_FLAG},
+      {"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG}}},
+    {"find",
+     {{"pattern", FORM_PATTERN},
+      {"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS}}},
+};
+
+static bool has_form(const char *value, enum form form)
+{
+    static const char *const letters[] = {
+        [FORM_NUMBER] = "0123456789",
+        [FORM_NUMBERS] = "0123456789,",
+        [FORM_WORD] = "abcdefghijklmnopqrstuvwxyz0123456789-,.",
+        [FORM_FLAG] = "1",
+    };
+    size_t size = strlen(value);
+    if (size == 0 || size > MOST_VALUE)
+        return false;
+    return form == FORM_TEXT || form == FORM_PATTERN || value[strspn(value, letters[form])] == '\0';
+}
+
+/* MARK: Command lines */
+
+struct words {
+    char *items[MOST_WORDS + 1];
+    size_t count;
+    bool failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_word(struct words *words, const char *format,
+                                                           ...)
+{
+    va_list arguments;
+    char *word = NULL;
+    va_start(arguments, format);
+    if (words->count == MOST_WORDS || vasprintf(&word, format, arguments) < 0)
+        words->failed = true;
+    else
+        words->items[words->count++] = word;
+    va_end(arguments);
+}
+
+static void free_words(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->items[i]);
+}
+
+static void add_parameter(struct words *words, struct question *question,
+                          const struct parameter *parameter)
+{
+    static const char *const forms[] = {
+        [FORM_TEXT] = "a name",
+        [FORM_NUMBER] = "a number",
+        [FORM_NUMBERS] = "numbers with commas between",
+        [FORM_WORD] = "a word as of the command's option",
+        [FORM_FLAG] = "1, or not there",
+        [FORM_PATTERN] = "a pattern",
+    };
+    const char *value = ask_text(question, parameter->name);
+    if (!value || parameter->form == FORM_PATTERN)
+        return;
+    if (!has_form(value, parameter->form))
+        question_refuse(question, 400, "%s is %s, of at most %d bytes", parameter->name,
+                        forms[parameter->form], MOST_VALUE);
+    else if (parameter->form == FORM_FLAG)
+        add_word(words, "--%s", parameter->name);
+    else
+        add_word(words, "--%s=%s", parameter->name, value);
+}
+
+static void add_window(struct words *words, struct question *question)
+{
+    int64_t from = ask_number(question, "from", 0, MOST_TIME_NS, -1);
+    int64_t to = ask_number(question, "to", 0, MOST_TIME_NS, -1);
+    if (from >= 0 && to >= 0 && from >= to)
+        question_refuse(question, 400, "from is less than to");
+    if (from >= 0)
+        add_word(words, "--from=%" PRId64 "ns", from);
+    if (to >= 0)
+        add_word(words, "--to=%" PRId64 "ns", to);
+}
+
+static const struct allowed *find_command(struct question *question)
+{
+    const char *name = ask_text(question, "command");
+    for (size_t i = 0; name && i < sizeof allowed / sizeof *allowed; i++)
+        if (strcmp(name, allowed[i].command) == 0)
+            return &allowed[i];
+    question_refuse(question, 400,
+                    "command is one of: summary, goroutines, threads, procs, profile, latency, "
+                    "locks, regions, tasks, gc, mmu, why, find");
+    return NULL;
+}
+
+/* MARK: Runs */
+
+struct kept {
+    char *key;
+    char *data;
+    size_t size;
+    uint64_t used; /* when last */
+};
+
+struct runs {
+    const char *program;
+    const struct intake *intake;
+    pthread_mutex_t lock; /* for all below */
+    pthread_cond_t freed;
+    unsigned running;
+    bool stop;
+    bool has_sql;
+    uint64_t clock;
+    struct kept kept[KEPT];
+    pthread_t probe;
+    bool probing;
+};
+
+/* What a child has said. */
+struct output {
+    char *data;
+    size_t size, capacity;
+    char error[512]; /* of stderr, the first line */
+    int status;
+    const char *ended; /* why it was killed; NULL: it was not */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_stopped(struct runs *runs)
+{
+    (void)pthread_mutex_lock(&runs->lock);
+    bool stop = runs->stop;
+    (void)pthread_mutex_unlock(&runs->lock);
+    return stop;
+}
+
+/* Why the child may not go on; NULL: it may. `request` NULL: nobody in particular waits. */
+static const char *why_end(struct runs *runs, const struct http_request *request, int64_t until_ms)
+{
+    if (is_stopped(runs))
+        return "the server ends";
+    if (request && http_is_gone(request))
+        return "nobody waits for it";
+    return now_ms() > until_ms ? "it takes too long" : NULL;
+}
+
+/* False at the end of what it says. */
+static bool take_output(struct output *output, int fd)
+{
+    if (!GROW(output->data, output->capacity, output->size + 65536)) {
+        output->ended = "no memory";
+        return false;
+    }
+    ssize_t n = read(fd, output->data + output->size, output->capacity - output->size);
+    if (n < 0)
+        return errno == EINTR;
+    output->size += (size_t)n;
+    if (output->size > MOST_OUTPUT)
+        output->ended = "the answer is longer than 64 MB";
+    return n > 0 && !output->ended;
+}
+
+/* The first line, without the command's name in front. */
+static void take_error(struct output *output, int fd)
+{
+    char text[sizeof output->error];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    const char *line = strncmp(text, "trail: ", 7) == 0 ? text + 7 : text;
+    (void)snprintf(output->error, sizeof output->error, "%s", line);
+}
+
+static bool spawn(pid_t *pid, const char *program, struct words *words, int out, int err)
+{
+    extern char **environ;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return false;
+    if (posix_spawnattr_init(&attributes) != 0) {
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return false;
+    }
+    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, out, 1);
+    (void)posix_spawn_file_actions_adddup2(&actions, err, 2);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    int reason = posix_spawn(pid, program, &actions, &attributes, words->items, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return reason == 0;
+}
+
+static void follow(struct runs *runs, const struct http_request *request, struct output *output,
+                   pid_t pid, int fd, int seconds)
+{
+    int64_t until_ms = now_ms() + (int64_t)seconds * 1000;
+    bool more = true;
+    while (more && !output->ended) {
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        if (poll(&poll_fd, 1, LOOK_MS) > 0)
+            more = take_output(output, fd);
+        if (!output->ended)
+            output->ended = why_end(runs, request, until_ms);
+    }
+    if (output->ended)
+        (void)kill(pid, SIGKILL);
+    while (waitpid(pid, &output->status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* False: it could not be started. */
+static bool run_child(struct runs *runs, const struct http_request *request, struct words *words,
+                      struct output *output, int seconds)
+{
+    int ends[2], err = memfd_create("stderr", MFD_CLOEXEC);
+    pid_t pid = 0;
+    if (err < 0)
+        return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        (void)close(err);
+        return false;
+    }
+    bool started = spawn(&pid, runs->program, words, ends[1], err);
+    (void)close(ends[1]);
+    if (started) {
+        follow(runs, request, output, pid, ends[0], seconds);
+        take_error(output, err);
+    }
+    (void)close(ends[0]);
+    (void)close(err);
+    return started;
+}
+
+/* Waits for its turn. False: it is not to come. */
+static bool begin(struct runs *runs, const struct http_request *request)
+{
+    bool gone = false;
+    (void)pthread_mutex_lock(&runs->lock);
+    while (runs->running >= AT_A_TIME && !runs->stop && !gone) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        (void)pthread_cond_timedwait(&runs->freed, &runs->lock, &until);
+        gone = http_is_gone(request);
+    }
+    bool good = !runs->stop && !gone;
+    runs->running += good;
+    (void)pthread_mutex_unlock(&runs->lock);
+    return good;
+}
+
+static void end(struct runs *runs)
+{
+    (void)pthread_mutex_lock(&runs->lock);
+    runs->running--;
+    (void)pthread_cond_signal(&runs->freed);
+    (void)pthread_mutex_unlock(&runs->lock);
+}
+
+/* MARK: Answers that are kept */
+
+/* The command line, and which state of the file it is about. To be freed; NULL without memory. */
+static char *make_key(const struct words *words, const char *path)
+{
+    struct stat status = {0};
+    char *key = NULL;
+    (void)stat(path, &status);
+    if (asprintf(&key, "%lld %lld.%ld", (long long)status.st_size, (long long)status.st_mtim.tv_sec,
+                 status.st_mtim.tv_nsec) < 0)
+        return NULL;
+    for (size_t i = 0; key && i < words->count; i++) {
+        char *longer = NULL;
+        if (asprintf(&longer, "%s\n%s", key, words->items[i]) < 0)
+            longer = NULL;
+        free(key);
+        key = longer;
+    }
+    return key;
+}
+
+static bool put_kept(struct runs *runs, const char *key, struct out *out)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&runs->lock);
+    for (size_t i = 0; i < KEPT && !found; i++) {
+        struct kept *kept = &runs->kept[i];
+        if (!kept->key || strcmp(kept->key, key) != 0)
+            continue;
+        kept->used = ++runs->clock;
+        out_bytes(out, kept->data, kept->size);
+        found = true;
+    }
+    (void)pthread_mutex_unlock(&runs->lock);
+    return found;
+}
+
+/* In the place of what was asked for longest ago. Takes key and data over. */
+static void keep(struct runs *runs, char *key, char *data, size_t size)
+{
+    (void)pthread_mutex_lock(&runs->lock);
+    struct kept *oldest = &runs->kept[0];
+    for (size_t i = 1; i < KEPT; i++)
+        if (runs->kept[i].used < oldest->used)
+            oldest = &runs->kept[i];
+    free(oldest->key);
+    free(oldest->data);
+    *oldest = (struct kept){key, data, size, ++runs->clock};
+    (void)pthread_mutex_unlock(&runs->lock);
+}
+
+/* MARK: Answering */
+
+/* What came of it becomes the answer, or a refusal. Returns whether it is an answer. */
+static bool judge(struct question *question, const struct output *output)
+{
+    int code = WIFEXITED(output->status) ? WEXITSTATUS(output->status) : -1;
+    if (output->ended)
+        question_refuse(question, 503, "%s", output->ended);
+    else if (code == 2)
+        question_refuse(question, 400, "%s", output->error);
+    else if (code < 0 || code > 1 || output->size == 0)
+        question_refuse(question, code == 1 ? 400 : 500, "%s",
+                        output->error[0] ? output->error : "it failed");
+    return question->status == 0;
+}
+
+static void run(struct runs *runs, struct question *question, struct words *words, const char *path,
+                int seconds)
+{
+    struct output output = {0};
+    char *key = words->failed ? NULL : make_key(words, path);
+    if (!key) {
+        question_refuse(question, 500, "no memory");
+        return;
+    }
+    if (put_kept(runs, key, question->out)) {
+        free(key);
+        return;
+    }
+    if (!begin(runs, question->request)) {
+        question_refuse(question, 503, "the server ends");
+        free(key);
+        return;
+    }
+    if (!run_child(runs, question->request, words, &output, seconds))
+        question_refuse(question, 500, "%s cannot be started", runs->program);
+    end(runs);
+    if (question->status == 0 && judge(question, &output)) {
+        out_bytes(question->out, output.data, output.size);
+        if (output.size <= MOST_KEPT) {
+            keep(runs, key, output.data, output.size);
+            return;
+        }
+    }
+    free(key);
+    free(output.data);
+}
+
+/* The file to look at. False: there is none, which the question has been told. */
+static bool find_file(struct runs *runs, struct question *question, char path[INTAKE_PATH])
+{
+    if (intake_path(runs->intake, path))
+        return true;
+    question_refuse(question, 501, "the trace is still arriving: it can be analysed at its end");
+    return false;
+}
+
+void runs_answer_command(struct runs *runs, struct question *question)
+{
+    struct words words = {0};
+    char path[INTAKE_PATH];
+    const struct allowed *command = find_command(question);
+    if (!command || !find_file(runs, question, path))
+        return;
+    add_word(&words, "trail");
+    add_word(&words, "%s", command->command);
+    add_word(&words, "--json");
+    add_window(&words, question);
+    for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
+        add_parameter(&words, question, &command->parameters[i]);
+    add_word(&words, "--");
+    add_word(&words, "%s", path);
+    if (command->parameters[0].form == FORM_PATTERN) {
+        const char *pattern = ask_text(question, command->parameters[0].name);
+        if (!pattern || !has_form(pattern, FORM_PATTERN))
+            question_refuse(question, 400, "pattern is what to find, of at most %d bytes",
+                            MOST_VALUE);
+        else
+            add_word(&words, "%s", pattern);
+    }
+    if (question->status == 0)
+        run(runs, question, &words, path, RUN_SECONDS);
+    free_words(&words);
+}
+
+/* DuckDB without access to files, and with its configuration locked: trail sql sees to that. */
+void runs_answer_sql(struct runs *runs, struct question *question)
+{
+    struct words words = {0};
+    char path[INTAKE_PATH];
+    const char *query = ask_text(question, "query");
+    if (!query || !*query || strlen(query) > MOST_QUERY)
+        question_refuse(question, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
+    else if (!runs_can_sql(runs))
+        question_refuse(question, 501, "DuckDB is not there: see docs/sql.md");
+    if (question->status != 0 || !query || !find_file(runs, question, path))
+        return;
+    add_word(&words, "trail");
+    add_word(&words, "sql");
+    add_word(&words, "--json");
+    add_word(&words, "--memory-limit=1G");
+    add_word(&words, "--");
+    add_word(&words, "%s", path);
+    /* A word with a space in front is a query and no file; one with @ is the name of a query. */
+    add_word(&words, *query == '@' ? "%s" : " %s", query);
+    run(runs, question, &words, path, SQL_SECONDS);
+    free_words(&words);
+}
+
+/* MARK: Life */
+
+bool runs_can_run(const struct runs *runs)
+{
+    char path[INTAKE_PATH];
+    return intake_path(runs->intake, path);
+}
+
+bool runs_can_sql(const struct runs *runs)
+{
+    return __atomic_load_n(&runs->has_sql, __ATOMIC_RELAXED);
+}
+
+/* Asks the easiest question there is. */
+static void *probe_sql(void *context)
+{
+    struct runs *runs = context;
+    struct words words = {0};
+    struct output output = {0};
+    char path[INTAKE_PATH];
+    while (!intake_path(runs->intake, path)) {
+        struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+        if (is_stopped(runs))
+            return NULL;
+        (void)nanosleep(&pause, NULL);
+    }
+    add_word(&words, "trail");
+    add_word(&words, "sql");
+    add_word(&words, "--json");
+    add_word(&words, "--");
+    add_word(&words, "%s", path);
+    add_word(&words, "select 1");
+    if (!words.failed && run_child(runs, NULL, &words, &output, SQL_SECONDS))
+        __atomic_store_n(&runs->has_sql,
+                         !output.ended && WIFEXITED(output.status) &&
+                             WEXITSTATUS(output.status) == 0,
+                         __ATOMIC_RELAXED);
+    free(output.data);
+    free_words(&words);
+    return NULL;
+}
+
+struct runs *runs_open(const char *program, const struct intake *intake)
+{
+    struct runs *runs = calloc(1, sizeof *runs);
+    if (!runs)
+        return NULL;
+    runs->program = program;
+    runs->intake = intake;
+    (void)pthread_mutex_init(&runs->lock, NULL);
+    (void)pthread_cond_init(&runs->freed, NULL);
+    runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;
+    return runs;
+}
+
+void runs_stop(struct runs *runs)
+{
+    if (!runs)
+        return;
+    (void)pthread_mutex_lock(&runs->lock);
+    runs->stop = true;
+    (void)pthread_cond_broadcast(&runs->freed);
+    (void)pthread_mutex_unlock(&runs->lock);
+    if (runs->probing)
+        (void)pthread_join(runs->probe, NULL);
+    runs->probing = false;
+}
+
+void runs_close(struct runs *runs)
+{
+    if (!runs)
+        return;
+    for (size_t i = 0; i < KEPT; i++) {
+        free(runs->kept[i].key);
+        free(runs->kept[i].data);
+    }
+    (void)pthread_cond_destroy(&runs->freed);
+    (void)pthread_mutex_destroy(&runs->lock);
+    free(runs);
+}

@@ -1,0 +1,35 @@
+/*
+ * Runs: analyses of the trace by the command itself, as child processes, so that the page shows what
+ * the command line shows.
+ *
+ * What a request may ask for stands in a table: which commands, and of each which options, with what
+ * their values look like. A value becomes part of one word of the child's command line; no shell sees
+ * it. At most two run at a time; a child is killed when nobody waits for it any more, when it takes too
+ * long, or when it says too much. The last few answers are kept.
+ */
+#ifndef TRAIL_SERVE_RUNS_H
+#define TRAIL_SERVE_RUNS_H
+
+#include "serve/intake.h"
+#include "serve/question.h"
+
+struct runs;
+
+/* `program` is the command; it and the intake must outlive the runs. NULL when memory is out. */
+struct runs *runs_open(const char *program, const struct intake *intake);
+
+/* Kills what runs, and lets nothing else begin: before the server is stopped. Accepts NULL. */
+void runs_stop(struct runs *runs);
+
+/* After runs_stop, and when nobody asks any more. Accepts NULL. */
+void runs_close(struct runs *runs);
+
+/* Whether the file is complete, and whether DuckDB is there, which becomes known a little later. */
+bool runs_can_run(const struct runs *runs);
+bool runs_can_sql(const struct runs *runs);
+
+/* /api/run and /api/sql. */
+void runs_answer_command(struct runs *runs, struct question *question);
+void runs_answer_sql(struct runs *runs, struct question *question);
+
+#endif

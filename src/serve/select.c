@@ -1,0 +1,321 @@
+/*
+ * Answers of the API that add up spans: what was done in a stretch of time, and spans like one. Many
+ * spans are looked at, so others may ask in between.
+ */
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "serve/draw.h"
+
+enum { MOST_NAMES = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
+
+/* So many spans are looked at before others may ask. */
+#define BREATH (UINT64_C(1) << 19)
+
+struct pace {
+    struct model *model;
+    uint64_t seen;
+};
+
+static void walk_on(struct pace *pace, uint64_t spans)
+{
+    pace->seen += spans;
+    if (pace->seen >= BREATH) {
+        pace->seen = 0;
+        model_breathe(pace->model);
+    }
+}
+
+/* MARK: A stretch of time */
+
+struct share {
+    trail_name name;
+    uint64_t count; /* lanes or spans */
+    int64_t total_ns;
+    int64_t ns[TRAIL_SPAN_STATES];
+};
+
+/* By name. */
+struct shares {
+    struct share *items;
+    size_t capacity;
+};
+
+/* NULL when memory is out. */
+static struct share *share_of(struct shares *shares, trail_name name)
+{
+    size_t old = shares->capacity;
+    if (!GROW(shares->items, shares->capacity, (size_t)name + 1))
+        return NULL;
+    memset(shares->items + old, 0, (shares->capacity - old) * sizeof *shares->items);
+    shares->items[name].name = name;
+    return &shares->items[name];
+}
+
+static int compare_shares(const void *left, const void *right)
+{
+    const struct share *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns > b->total_ns ? -1 : 1;
+    return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* The longest first. Returns how many there are. */
+static size_t sort_shares(struct shares *shares)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < shares->capacity; i++)
+        if (shares->items[i].count > 0)
+            shares->items[count++] = shares->items[i];
+    if (count > 0)
+        qsort(shares->items, count, sizeof *shares->items, compare_shares);
+    return count;
+}
+
+static void put_states(struct out *out, const int64_t ns[TRAIL_SPAN_STATES])
+{
+    out_char(out, '{');
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
+        if (state > 1)
+            out_char(out, ',');
+        put_number(out, state_words[state], ns[state]);
+    }
+    out_char(out, '}');
+}
+
+struct selection {
+    trail_lane_kind kind;
+    struct window window;
+    int64_t ns[TRAIL_SPAN_STATES];
+    struct shares names, reasons;
+    uint64_t spans;
+};
+
+/* Its waits that are in the window, by reason. */
+static bool add_reasons(struct selection *s, const trail_lanes *lanes, size_t lane,
+                        struct pace *pace)
+{
+    trail_span_cursor cursor;
+    trail_span row;
+    trail_lanes_seek(lanes, s->kind, lane,
+                     trail_lanes_span_at(lanes, s->kind, lane, s->window.from_ns), &cursor);
+    while (trail_lanes_next(lanes, &cursor, &row) && row.begin_ns < s->window.to_ns) {
+        walk_on(pace, 1);
+        if (row.state == TRAIL_SPAN_NONE || row.end_ns <= s->window.from_ns)
+            continue;
+        s->spans++;
+        if (row.state != TRAIL_SPAN_WAITING)
+            continue;
+        struct share *reason = share_of(&s->reasons, row.reason);
+        if (!reason)
+            return false;
+        int64_t begin = row.begin_ns > s->window.from_ns ? row.begin_ns : s->window.from_ns;
+        int64_t end = row.end_ns < s->window.to_ns ? row.end_ns : s->window.to_ns;
+        reason->total_ns += end - begin;
+        reason->count++;
+    }
+    return true;
+}
+
+static bool add_lane(struct selection *s, const trail_lanes *lanes, size_t lane, struct pace *pace)
+{
+    int64_t before[TRAIL_SPAN_STATES], after[TRAIL_SPAN_STATES], total = 0;
+    trail_lanes_sums(lanes, s->kind, lane, s->window.from_ns, before);
+    trail_lanes_sums(lanes, s->kind, lane, s->window.to_ns, after);
+    struct share *name = share_of(&s->names, trail_lanes_name(lanes, s->kind, lane));
+    if (!name)
+        return false;
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
+        int64_t ns = after[state] - before[state];
+        s->ns[state] += ns;
+        name->ns[state] += ns;
+        total += ns;
+    }
+    name->total_ns += total;
+    name->count += total > 0;
+    walk_on(pace, 16);
+    return add_reasons(s, lanes, lane, pace);
+}
+
+static void put_selection(struct out *out, struct selection *s, const trail_lanes *lanes)
+{
+    out_char(out, '{');
+    put_number(out, "duration", s->window.to_ns - s->window.from_ns);
+    out_char(out, ',');
+    put_key(out, "states");
+    put_states(out, s->ns);
+    out_str(out, ",\"by_name\":[");
+    size_t count = sort_shares(&s->names);
+    for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
+        out_str(out, i > 0 ? ",\n{" : "{");
+        put_text(out, "name", trail_lanes_text(lanes, s->names.items[i].name));
+        more_number(out, "lanes", (int64_t)s->names.items[i].count);
+        out_str(out, ",\"states\":");
+        put_states(out, s->names.items[i].ns);
+        out_char(out, '}');
+    }
+    out_str(out, "],\"by_reason\":[");
+    bool complete = count <= MOST_NAMES;
+    count = sort_shares(&s->reasons);
+    for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
+        out_str(out, i > 0 ? ",\n{" : "{");
+        put_text(out, "reason", trail_lanes_text(lanes, s->reasons.items[i].name));
+        more_number(out, "ns", s->reasons.items[i].total_ns);
+        more_number(out, "spans", (int64_t)s->reasons.items[i].count);
+        out_char(out, '}');
+    }
+    out_char(out, ']');
+    more_number(out, "spans_seen", (int64_t)s->spans);
+    more_bool(out, "complete", complete && count <= MOST_NAMES);
+    out_char(out, '}');
+}
+
+void draw_select(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct selection s = {.kind = ask_kind(question),
+                          .window = ask_window(question, trail_lanes_end(lanes))};
+    struct pace pace = {.model = model};
+    struct lane_set set;
+    bool good = true;
+    ask_lanes(question, &set);
+    if (question->status)
+        return;
+    size_t count = trail_lanes_count(lanes, s.kind);
+    for (size_t i = 0; good && !set.given && i < count; i++)
+        good = add_lane(&s, lanes, i, &pace);
+    for (size_t i = 0; good && i < set.count; i++)
+        if (set.lanes[i] < count)
+            good = add_lane(&s, lanes, set.lanes[i], &pace);
+    if (good)
+        put_selection(question->out, &s, lanes);
+    else
+        question_refuse(question, 500, "no memory");
+    free(s.names.items);
+    free(s.reasons.items);
+}
+
+/* MARK: Spans like one */
+
+struct like_span {
+    size_t lane;
+    uint64_t span;
+    int64_t begin_ns, end_ns;
+};
+
+struct like {
+    trail_lane_kind kind;
+    unsigned state;
+    const char *reason, *name; /* NULL: any */
+    uint64_t count;
+    int64_t total_ns;
+    uint64_t histogram[HISTOGRAM]; /* [i]: from 2^(i-1) to less than 2^i; [0]: 0 */
+    size_t longest_count;
+    struct like_span longest[MOST_LONGEST];
+};
+
+static bool is_text(trail_string text, const char *right)
+{
+    return text.size == strlen(right) && memcmp(text.data, right, text.size) == 0;
+}
+
+static void add_longest(struct like *like, struct like_span span)
+{
+    int64_t length = span.end_ns - span.begin_ns;
+    size_t at = like->longest_count;
+    struct like_span *rows = like->longest;
+    if (at == MOST_LONGEST) {
+        if (rows[at - 1].end_ns - rows[at - 1].begin_ns >= length)
+            return;
+        at--;
+    } else {
+        like->longest_count++;
+    }
+    for (; at > 0 && rows[at - 1].end_ns - rows[at - 1].begin_ns < length; at--)
+        rows[at] = rows[at - 1];
+    rows[at] = span;
+}
+
+static void add_like(struct like *like, size_t lane, uint64_t span, const trail_span *row)
+{
+    uint64_t length = (uint64_t)(row->end_ns - row->begin_ns);
+    like->count++;
+    like->total_ns += (int64_t)length;
+    like->histogram[length == 0 ? 0 : 64 - __builtin_clzll(length)]++;
+    add_longest(like, (struct like_span){lane, span, row->begin_ns, row->end_ns});
+}
+
+static void collect_like(struct like *like, const trail_lanes *lanes, size_t lane,
+                         struct pace *pace)
+{
+    trail_span_cursor cursor;
+    trail_span row;
+    if (like->name &&
+        !is_text(trail_lanes_text(lanes, trail_lanes_name(lanes, like->kind, lane)), like->name))
+        return;
+    trail_lanes_seek(lanes, like->kind, lane, 0, &cursor);
+    while (trail_lanes_next(lanes, &cursor, &row)) {
+        walk_on(pace, 1);
+        if (row.state == like->state &&
+            (!like->reason || is_text(trail_lanes_text(lanes, row.reason), like->reason)))
+            add_like(like, lane, cursor.next - 1, &row);
+    }
+}
+
+static void put_histogram(struct out *out, const struct like *like)
+{
+    bool first = true;
+    for (unsigned i = 0; i < HISTOGRAM - 1; i++) {
+        if (like->histogram[i] == 0)
+            continue;
+        out_str(out, first ? "{" : ",{");
+        first = false;
+        put_number(out, "from_ns", i == 0 ? 0 : INT64_C(1) << (i - 1));
+        more_number(out, "to_ns", INT64_C(1) << i);
+        more_number(out, "count", (int64_t)like->histogram[i]);
+        out_char(out, '}');
+    }
+}
+
+static void put_longest(struct out *out, const struct like *like, const trail_lanes *lanes)
+{
+    for (size_t i = 0; i < like->longest_count; i++) {
+        const struct like_span *span = &like->longest[i];
+        trail_lane lane;
+        trail_lanes_get(lanes, like->kind, span->lane, &lane);
+        out_str(out, i > 0 ? ",\n{" : "{");
+        put_number(out, "lane", (int64_t)span->lane);
+        more_number(out, "id", lane.id);
+        more_number(out, "span", (int64_t)span->span);
+        more_number(out, "begin", span->begin_ns);
+        more_number(out, "end", span->end_ns);
+        out_char(out, '}');
+    }
+}
+
+void draw_like(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    struct out *out = question->out;
+    struct like like = {
+        .kind = ask_kind(question),
+        .state = (unsigned)ask_word(question, "state", state_words, TRAIL_SPAN_STATES),
+        .reason = ask_text(question, "reason"),
+        .name = ask_text(question, "name"),
+    };
+    struct pace pace = {.model = model};
+    if (like.state == TRAIL_SPAN_STATES)
+        question_refuse(question, 400, "state says which: runnable, running, waiting, ...");
+    if (question->status)
+        return;
+    for (size_t i = 0; i < trail_lanes_count(lanes, like.kind); i++) {
+        walk_on(&pace, 1);
+        collect_like(&like, lanes, i, &pace);
+    }
+    out_char(out, '{');
+    put_number(out, "count", (int64_t)like.count);
+    more_number(out, "total_ns", like.total_ns);
+    out_str(out, ",\"histogram\":[");
+    put_histogram(out, &like);
+    out_str(out, "],\"longest\":[");
+    put_longest(out, &like, lanes);
+    out_str(out, "]}");
+}

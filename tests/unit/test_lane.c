@@ -1,0 +1,244 @@
+/*
+ * Pictures of lanes against sums that are made span by span: each cell says what was there, no two
+ * overlap, and nothing but gaps is left out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "view/lane.h"
+
+enum { SPANS = 500, MOST_WIDTH = 700 };
+
+static uint64_t seed = 7;
+
+static uint64_t draw(uint64_t below)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (seed >> 33) % below;
+}
+
+struct truth {
+    int64_t begin[SPANS + 1]; /* the last is the end of all */
+    unsigned state[SPANS];
+    size_t count;
+};
+
+static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i, size_t *bytes)
+{
+    struct lane_span span = {.begin_ns = ns, .state = state, .reason = i * 7, .stack = i * 1000};
+    span.other = i % 3 == 0 ? UINT32_MAX - i : 0;
+    return lane_add(lane, &span, bytes);
+}
+
+/* Spans of very different lengths, some of none. */
+static void make(struct lane *lane, struct truth *truth)
+{
+    size_t bytes = 0;
+    int64_t ns = (int64_t)draw(1000);
+    truth->count = 1 + draw(SPANS - 1);
+    for (size_t i = 0; i < truth->count; i++) {
+        truth->begin[i] = ns;
+        truth->state[i] = (unsigned)draw(TRAIL_SPAN_STATES);
+        assert_true(add(lane, ns, truth->state[i], (uint32_t)i, &bytes));
+        ns += (int64_t)draw(UINT64_C(1) << draw(20));
+    }
+    truth->begin[truth->count] = ns;
+    assert_int_equal(lane_count(lane), truth->count);
+}
+
+static int64_t overlap(int64_t a, int64_t b, int64_t from, int64_t to)
+{
+    int64_t begin = a > from ? a : from, end = b < to ? b : to;
+    return end > begin ? end - begin : 0;
+}
+
+static void sum(const struct truth *truth, int64_t from, int64_t to, int64_t ns[TRAIL_SPAN_STATES])
+{
+    memset(ns, 0, TRAIL_SPAN_STATES * sizeof *ns);
+    for (size_t i = 0; i < truth->count; i++)
+        ns[truth->state[i]] += overlap(truth->begin[i], truth->begin[i + 1], from, to);
+}
+
+static int64_t drawn(const int64_t ns[TRAIL_SPAN_STATES])
+{
+    int64_t all = 0;
+    for (unsigned s = 1; s < TRAIL_SPAN_STATES; s++)
+        all += ns[s];
+    return all;
+}
+
+static void check_cell(const struct truth *truth, const trail_cell *cell)
+{
+    int64_t right[TRAIL_SPAN_STATES];
+    sum(truth, cell->begin_ns, cell->end_ns, right);
+    assert_true(cell->first < truth->count && cell->count >= 1);
+    assert_true(cell->first + cell->count <= truth->count);
+    for (unsigned s = 1; s < TRAIL_SPAN_STATES; s++)
+        assert_int_equal(cell->ns[s], right[s]);
+    if (cell->count == 1)
+        assert_int_equal(cell->state, truth->state[cell->first]);
+}
+
+static void check_picture(const struct lane *lane, const struct truth *truth)
+{
+    static trail_cell cells[MOST_WIDTH];
+    int64_t end = truth->begin[truth->count], whole[TRAIL_SPAN_STATES], found = 0, last;
+    int64_t from = (int64_t)draw((uint64_t)end + 10), to = from + 1 + (int64_t)draw(1000);
+    if (draw(2))
+        to = from + 1 + (int64_t)draw((uint64_t)end + 10);
+    if (draw(4) == 0) {
+        from = 0;
+        to = end + 1 + (int64_t)draw(1000);
+    }
+    size_t width = 1 + draw(MOST_WIDTH);
+    size_t count = lane_cells(lane, end, from, to, width, cells);
+    assert_true(count <= width);
+    last = from;
+    for (size_t i = 0; i < count; i++) {
+        check_cell(truth, &cells[i]);
+        assert_true(cells[i].begin_ns >= last && cells[i].end_ns <= to);
+        last = cells[i].end_ns;
+        found += drawn(cells[i].ns);
+    }
+    sum(truth, from, to, whole);
+    assert_int_equal(found, drawn(whole));
+}
+
+static void test_pictures_tell_what_is_there(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 300; n++) {
+        struct lane lane = {0};
+        struct truth truth;
+        make(&lane, &truth);
+        for (int i = 0; i < 30; i++)
+            check_picture(&lane, &truth);
+        lane_free(&lane);
+    }
+}
+
+static void test_spans_are_found_by_time(void **state)
+{
+    struct lane lane = {0};
+    struct truth truth;
+    (void)state;
+    make(&lane, &truth);
+    for (int64_t ns = 0; ns < truth.begin[truth.count]; ns += 1 + (int64_t)draw(500)) {
+        uint64_t right = UINT64_MAX;
+        for (size_t i = 0; i < truth.count && truth.begin[i] <= ns; i++)
+            right = i;
+        struct lane_position position;
+        assert_int_equal(lane_find(&lane, ns, &position), right != UINT64_MAX);
+        if (right == UINT64_MAX)
+            continue;
+        assert_int_equal(position.span, right);
+        assert_int_equal(position.begin_ns, truth.begin[right]);
+        assert_int_equal(position.state, truth.state[right]);
+        int64_t sums[TRAIL_SPAN_STATES];
+        sum(&truth, 0, ns, sums);
+        for (unsigned s = 1; s < TRAIL_SPAN_STATES; s++)
+            assert_int_equal(position.sums[s], sums[s]);
+    }
+    lane_free(&lane);
+}
+
+/* Is the next that the cursor tells span `i`, as `add` made it? */
+static void check_span(const struct lane *lane, const struct truth *truth,
+                       struct lane_cursor *cursor, size_t i)
+{
+    struct lane_span span;
+    int64_t end;
+    assert_true(lane_next(lane, cursor, truth->begin[truth->count], &span, &end));
+    assert_int_equal(span.begin_ns, truth->begin[i]);
+    assert_int_equal(end, truth->begin[i + 1]);
+    assert_int_equal(span.state, truth->state[i]);
+    assert_int_equal(span.reason, span.state == TRAIL_SPAN_WAITING ? i * 7 : 0);
+    assert_int_equal(span.stack, i * 1000);
+    assert_int_equal(span.other, i % 3 == 0 ? UINT32_MAX - i : 0);
+}
+
+static void test_spans_come_one_by_one_from_anywhere(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 50; n++) {
+        struct lane lane = {0};
+        struct lane_cursor cursor;
+        struct truth truth;
+        make(&lane, &truth);
+        for (int k = 0; k < 5; k++) {
+            size_t first = draw(truth.count + 1);
+            lane_seek(&lane, first, &cursor);
+            for (size_t i = first; i < truth.count; i++)
+                check_span(&lane, &truth, &cursor, i);
+            struct lane_span span;
+            int64_t end;
+            assert_false(lane_next(&lane, &cursor, 0, &span, &end));
+        }
+        lane_free(&lane);
+    }
+}
+
+/* A cursor goes on where it was when more has been added, whatever has been moved. */
+static void test_a_cursor_outlives_what_is_added(void **state)
+{
+    struct lane lane = {0};
+    struct lane_cursor cursor = {0};
+    struct lane_span span;
+    size_t bytes = 0;
+    int64_t end;
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_true(add(&lane, i * 10, 1 + i % 5, i, &bytes));
+        assert_true(lane_next(&lane, &cursor, i * 10 + 5, &span, &end));
+        assert_int_equal(span.begin_ns, i * 10);
+        assert_int_equal(span.stack, i * 1000);
+        assert_int_equal(end, i * 10 + 5);
+        assert_false(lane_next(&lane, &cursor, 0, &span, &end));
+    }
+    lane_free(&lane);
+}
+
+static void test_what_a_span_carries(void **state)
+{
+    struct lane lane = {0};
+    size_t bytes = 0;
+    (void)state;
+    struct lane_span in[2] = {
+        {.begin_ns = 10, .state = TRAIL_SPAN_WAITING, .reason = UINT32_MAX, .stack = 3, .other = 4},
+        {.begin_ns = 5, .state = TRAIL_SPAN_RUNNING},
+    };
+    struct lane_cursor cursor = {0};
+    struct lane_span span;
+    int64_t end;
+    assert_true(lane_add(&lane, &in[0], &bytes) && lane_add(&lane, &in[1], &bytes));
+    assert_true(lane_next(&lane, &cursor, 20, &span, &end));
+    assert_int_equal(span.reason, UINT32_MAX);
+    assert_int_equal(span.stack, 3);
+    assert_int_equal(span.other, 4);
+    /* Time does not go back. */
+    assert_int_equal(end, 10);
+    assert_true(lane_next(&lane, &cursor, 20, &span, &end));
+    assert_int_equal(span.begin_ns, 10);
+    assert_int_equal(span.stack, 0);
+    assert_int_equal(end, 20);
+    assert_true(bytes > 0);
+    lane_free(&lane);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pictures_tell_what_is_there),
+        cmocka_unit_test(test_spans_are_found_by_time),
+        cmocka_unit_test(test_spans_come_one_by_one_from_anywhere),
+        cmocka_unit_test(test_a_cursor_outlives_what_is_added),
+        cmocka_unit_test(test_what_a_span_carries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

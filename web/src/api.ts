@@ -1,0 +1,197 @@
+/*
+ * The HTTP API of `trail view` (docs/http-api.md), typed. Times are nanoseconds since the first event.
+ */
+
+export type Kind = "goroutine" | "proc" | "thread";
+
+/* States of a span by number; 0 is: not there. */
+export const states = ["none", "runnable", "running", "waiting", "syscall", "blocked"] as const;
+export const stateNames = [
+    "not there",
+    "runnable",
+    "running",
+    "waiting",
+    "system call",
+    "system call without P",
+];
+export const RUNNABLE = 1;
+export const RUNNING = 2;
+export const WAITING = 3;
+
+export interface Status {
+    version: number;
+    title: string;
+    done: boolean;
+    read_bytes: number;
+    size_bytes: number;
+    end: number;
+    events: number;
+    spans: number;
+    memory_bytes: number;
+    goroutines: number;
+    procs: number;
+    threads: number;
+    bars: { ranges: number; regions: number; tasks: number };
+    logs: number;
+    samples: number;
+    error?: string;
+    live: boolean;
+    wall_ns?: number;
+    can_run: boolean;
+    can_sql: boolean;
+}
+
+export interface LaneRows {
+    all: number;
+    matching: number;
+    names: string[];
+    rows: number[][];
+}
+
+export interface Frame {
+    function: string;
+    file: string;
+    line: number;
+}
+
+export interface LaneRef {
+    lane: number;
+    id: number;
+    name?: string;
+    span?: number;
+}
+
+export interface Span {
+    lane: number;
+    id: number;
+    name: string;
+    span: number;
+    spans: number;
+    begin: number;
+    end: number;
+    open: boolean;
+    state: string;
+    reason: string;
+    stack: Frame[];
+    proc?: LaneRef;
+    thread?: LaneRef;
+    waker?: LaneRef;
+    wakes?: (LaneRef & { at: number })[];
+    creator?: LaneRef;
+    goroutine?: LaneRef;
+    /* Of a wait: who ended it. Not the server's: the waker of the span after it. */
+    ender?: LaneRef;
+}
+
+export interface Metrics {
+    columns: number;
+    from: number;
+    to: number;
+    metrics: Record<string, { min: number[]; max: number[] }>;
+    counters: Record<string, number[]>;
+    exact?: boolean;
+}
+
+export interface Bars {
+    bars: (number | boolean | string)[][];
+    names: string[];
+    merged: boolean;
+}
+
+export interface Marks {
+    marks: number[][];
+    names: string[];
+}
+
+export interface Selection {
+    duration: number;
+    states: Record<string, number>;
+    by_name: { name: string; lanes: number; states: Record<string, number> }[];
+    by_reason: { reason: string; ns: number; spans: number }[];
+    spans_seen: number;
+    complete: boolean;
+}
+
+export interface Found {
+    type: string;
+    text: string;
+    kind: Kind;
+    lane: number;
+    at: number;
+    end: number;
+}
+
+export interface Like {
+    count: number;
+    total_ns: number;
+    histogram: { from_ns: number; to_ns: number; count: number }[];
+    longest: { lane: number; id: number; span: number; begin: number; end: number }[];
+}
+
+export type Query = Record<string, string | number | undefined>;
+
+/* A refusal by the server, in words of its own. */
+export class ApiError extends Error {
+    constructor(
+        readonly status: number,
+        message: string,
+    ) {
+        super(message);
+    }
+}
+
+async function request(path: string, query: Query, signal?: AbortSignal): Promise<Response> {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+        if (value !== undefined) search.set(name, String(value));
+    }
+    const response = await fetch(`api/${path}?${search}`, { signal });
+    if (response.ok) return response;
+    const text = await response.text();
+    let message = text;
+    try {
+        message = (JSON.parse(text) as { error: string }).error ?? text;
+    } catch {
+        /* plain text */
+    }
+    throw new ApiError(response.status, message.trim());
+}
+
+async function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
+    return (await (await request(path, query, signal)).json()) as T;
+}
+
+export const api = {
+    status: () => ask<Status>("status", {}),
+    lanes: (kind: Kind) => ask<LaneRows>("lanes", { kind, count: 50000 }),
+    picture: async (kind: Kind, lanes: number[], from: number, to: number, width: number) => {
+        const query = { kind, lanes: lanes.join(","), from, to, width };
+        return (await request("picture", query)).arrayBuffer();
+    },
+    span: async (
+        kind: Kind,
+        lane: number,
+        where: { span?: number; at?: number },
+        signal?: AbortSignal,
+    ) => {
+        const found = await ask<Span>("span", { kind, lane, ...where }, signal);
+        if (found.state === "waiting" && found.span + 1 < found.spans)
+            found.ender = (
+                await ask<Span>("span", { kind, lane, span: found.span + 1 }, signal)
+            ).waker;
+        return found;
+    },
+    stackOf: async (kind: Kind, lane: number, span: number) =>
+        (await ask<Span>("span", { kind, lane, span })).stack,
+    bars: (query: Query) => ask<Bars>("bars", query),
+    marks: (query: Query) => ask<Marks>("marks", query),
+    metrics: (from: number, to: number, width: number) =>
+        ask<Metrics>("metrics", { from, to, width }),
+    select: (query: Query) => ask<Selection>("select", query),
+    find: (text: string, signal?: AbortSignal) =>
+        ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
+    like: (state: string, reason: string) =>
+        ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
+    run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
+    sql: <T>(query: string) => ask<T>("sql", { query }),
+};

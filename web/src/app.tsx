@@ -1,0 +1,435 @@
+/* The page: its head, the timeline, and below it the panels. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { stateNames } from "./api";
+import { Choice } from "./choice";
+import { Details, stateWord } from "./details";
+import { Flame } from "./flame";
+import { bytes, count, duration } from "./format";
+import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
+import { keys } from "./keys";
+import { allLanes, lanes, laneTitle } from "./lanes";
+import { LatencyPanel } from "./latency";
+import { LocksPanel } from "./locks";
+import { MmuPanel } from "./mmu";
+import { MorePanel } from "./more";
+import { NotesPanel } from "./notes";
+import { SearchBox } from "./palette";
+import { RangePanel } from "./range";
+import { SqlPanel } from "./sql";
+import {
+    filter,
+    follow,
+    type Group,
+    group,
+    help,
+    kind,
+    message,
+    offline,
+    palette,
+    range,
+    type Sort,
+    selected,
+    showAll,
+    sort,
+    span,
+    status,
+    type Tab,
+    tab,
+    theme,
+} from "./state";
+import { Timeline } from "./timeline";
+
+/* MARK: The head */
+
+function Facts() {
+    const now = status.value;
+    if (!now) return <span class="faint">opening …</span>;
+    const version = now.version ? `Go 1.${now.version} format` : "";
+    return (
+        <span class="faint facts">
+            {[
+                version,
+                duration(now.end),
+                `${count(now.events)} events`,
+                `${count(now.goroutines)} goroutines`,
+            ]
+                .filter(Boolean)
+                .join(" · ")}
+        </span>
+    );
+}
+
+function Progress() {
+    const now = status.value;
+    if (!now || now.done) return null;
+    const known = now.size_bytes > 0;
+    const share = known ? Math.min(1, now.read_bytes / now.size_bytes) : undefined;
+    return (
+        <div class="progress">
+            <progress value={share} max={1} aria-label="Reading the trace" />
+            <span class="faint">
+                {now.live ? "arriving" : "reading"}: {bytes(now.read_bytes)}
+                {known && ` of ${bytes(now.size_bytes)}`}
+            </span>
+            {now.live && (
+                <button
+                    type="button"
+                    aria-pressed={follow.value}
+                    onClick={() => {
+                        follow.value = !follow.value;
+                    }}
+                >
+                    {follow.value ? "Pause" : "Follow"}
+                </button>
+            )}
+        </div>
+    );
+}
+
+const kinds = [
+    ["goroutine", "Goroutines"],
+    ["proc", "Ps"],
+    ["thread", "Threads"],
+] as const;
+
+const sorts: [Sort, string][] = [
+    ["appearance", "appearance"],
+    ["id", "number"],
+    ["name", "name"],
+    ["begin", "begin"],
+    ["running", "time running"],
+    ["runnable", "time runnable"],
+    ["waiting", "time waiting"],
+    ["syscall", "time in system calls"],
+];
+
+const groups: [Group, string][] = [
+    ["name", "start function"],
+    ["creator", "creator"],
+    ["task", "task"],
+    ["none", "nothing"],
+];
+
+function Lanes() {
+    return (
+        <div class="tools">
+            <fieldset class="switch">
+                <legend class="hidden">Lanes by</legend>
+                {kinds.map(([name, text]) => (
+                    <button
+                        type="button"
+                        key={name}
+                        aria-pressed={kind.value === name}
+                        onClick={() => {
+                            kind.value = name;
+                        }}
+                    >
+                        {text}
+                    </button>
+                ))}
+            </fieldset>
+            <input
+                type="search"
+                placeholder="filter lanes, -word: not"
+                aria-label="Filter lanes"
+                value={filter.value}
+                onInput={(event) => {
+                    filter.value = event.currentTarget.value;
+                }}
+            />
+            <Choice
+                label="sort by"
+                value={sort.value}
+                options={sorts}
+                onChoose={(name) => {
+                    sort.value = name as Sort;
+                }}
+            />
+            {kind.value === "goroutine" && (
+                <Choice
+                    label="group by"
+                    value={group.value}
+                    options={groups}
+                    onChoose={(name) => {
+                        group.value = name as Group;
+                    }}
+                />
+            )}
+            <button type="button" onClick={showAll}>
+                Whole trace (0)
+            </button>
+            <Legend />
+            {lanes.value.length < allLanes.value && (
+                <span class="warn">
+                    the first {count(lanes.value.length)} of {count(allLanes.value)} lanes
+                </span>
+            )}
+        </div>
+    );
+}
+
+function Legend() {
+    return (
+        <span class="legend">
+            {stateNames.slice(1).map((name, i) => (
+                <span key={name}>
+                    <i class={`swatch s${i + 1}`} /> {name}
+                </span>
+            ))}
+        </span>
+    );
+}
+
+function Head() {
+    const next = { auto: "light", light: "dark", dark: "auto" } as const;
+    return (
+        <header>
+            <h1 title={status.value?.title}>
+                <b>trail</b> {status.value?.title.split("/").pop() ?? ""}
+            </h1>
+            <Facts />
+            <Progress />
+            <span class="space" />
+            <button
+                type="button"
+                onClick={() => {
+                    palette.value = true;
+                }}
+            >
+                Search (/)
+            </button>
+            <button
+                type="button"
+                aria-label={`Colours: ${theme.value}`}
+                onClick={() => {
+                    theme.value = next[theme.value];
+                }}
+            >
+                {{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}
+            </button>
+            <button
+                type="button"
+                aria-label="Help"
+                onClick={() => {
+                    help.value = true;
+                }}
+            >
+                ?
+            </button>
+        </header>
+    );
+}
+
+function Banner() {
+    const now = status.value;
+    if (offline.value)
+        return (
+            <div class="banner" role="alert">
+                {offline.value}
+            </div>
+        );
+    if (now?.error)
+        return (
+            <div class="banner" role="alert">
+                Shown is what could be read: {now.error}
+            </div>
+        );
+    return null;
+}
+
+/* MARK: Panels */
+
+const tabs: [Tab, string, () => ComponentChildren][] = [
+    ["span", "Span", () => <Details />],
+    ["range", "Range", () => <RangePanel />],
+    ["summary", "Summary", () => <SummaryPanel />],
+    ["goroutines", "Goroutines", () => <GoroutinesPanel />],
+    ["functions", "Functions", () => <FunctionsPanel />],
+    ["locks", "Locks", () => <LocksPanel />],
+    ["latency", "Latency", () => <LatencyPanel />],
+    ["more", "Tasks and more", () => <MorePanel />],
+    ["flame", "Flame graph", () => <Flame />],
+    ["mmu", "MMU", () => <MmuPanel />],
+    ["sql", "SQL", () => <SqlPanel />],
+    ["notes", "Notes", () => <NotesPanel />],
+];
+
+function Panels() {
+    const height = useSignal(250);
+    const open = tabs.find(([name]) => name === tab.value);
+    return (
+        <section class="panels" aria-label="Panels">
+            {open && (
+                // biome-ignore lint/a11y/useSemanticElements: a separator that can be moved
+                <div
+                    class="handle"
+                    role="separator"
+                    aria-orientation="horizontal"
+                    aria-label="Height of the panel"
+                    aria-valuenow={height.value}
+                    aria-valuemin={80}
+                    aria-valuemax={1000}
+                    tabIndex={0}
+                    onPointerDown={(event) =>
+                        event.currentTarget.setPointerCapture(event.pointerId)
+                    }
+                    onPointerMove={(event) => {
+                        if (event.buttons)
+                            height.value = Math.max(
+                                80,
+                                Math.min(innerHeight - 240, innerHeight - event.clientY - 30),
+                            );
+                    }}
+                    onKeyDown={(event) => {
+                        if (event.key === "ArrowUp") height.value += 40;
+                        else if (event.key === "ArrowDown")
+                            height.value = Math.max(80, height.value - 40);
+                        else return;
+                        event.preventDefault();
+                        event.stopPropagation();
+                    }}
+                />
+            )}
+            <div class="tabs" role="tablist" aria-label="Panels">
+                {tabs.map(([name, text]) => (
+                    <button
+                        type="button"
+                        role="tab"
+                        key={name}
+                        id={`tab-${name}`}
+                        aria-selected={tab.value === name}
+                        aria-controls="panel"
+                        onClick={() => {
+                            tab.value = tab.value === name ? null : name;
+                        }}
+                    >
+                        {text}
+                    </button>
+                ))}
+            </div>
+            <div
+                id="panel"
+                class="panel"
+                role="tabpanel"
+                aria-labelledby={open ? `tab-${open[0]}` : undefined}
+                tabIndex={open ? 0 : -1}
+                hidden={!open}
+                style={{ height: `${height.value}px` }}
+            >
+                {open && <h2 class="hidden">{open[1]}</h2>}
+                {open?.[2]()}
+            </div>
+        </section>
+    );
+}
+
+/* MARK: Help, and for screen readers */
+
+function Help() {
+    const groups = [...new Set(keys.map((key) => key.group))];
+    return (
+        // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the box closes it, as Escape does
+        // biome-ignore lint/a11y/useKeyWithClickEvents: Escape
+        <div
+            class="veil"
+            onClick={(event) => {
+                if (event.target === event.currentTarget) help.value = false;
+            }}
+        >
+            <div class="help" role="dialog" aria-label="Keys">
+                <h2>Keys</h2>
+                <div class="columns">
+                    {groups.map((name) => (
+                        <section key={name}>
+                            <h3>{name}</h3>
+                            <dl>
+                                {keys
+                                    .filter((key) => key.group === name)
+                                    .map((key) => (
+                                        <div key={key.shown}>
+                                            <dt>
+                                                <kbd>{key.shown}</kbd>
+                                            </dt>
+                                            <dd>{key.text}</dd>
+                                        </div>
+                                    ))}
+                            </dl>
+                        </section>
+                    ))}
+                    <section>
+                        <h3>Mouse</h3>
+                        <dl>
+                            <div>
+                                <dt>Drag</dt>
+                                <dd>moves the timeline</dd>
+                            </div>
+                            <div>
+                                <dt>Wheel</dt>
+                                <dd>
+                                    up and down; with Shift to the sides; with Ctrl, or two fingers,
+                                    zooms
+                                </dd>
+                            </div>
+                            <div>
+                                <dt>Shift drag</dt>
+                                <dd>or a drag over the ruler: selects a range</dd>
+                            </div>
+                            <div>
+                                <dt>Double click</dt>
+                                <dd>zooms to the span</dd>
+                            </div>
+                        </dl>
+                    </section>
+                </div>
+                <button
+                    type="button"
+                    onClick={() => {
+                        help.value = false;
+                    }}
+                >
+                    Close (Esc)
+                </button>
+            </div>
+        </div>
+    );
+}
+
+/* The selected span in words; canvases say nothing. */
+function Mirror() {
+    const now = span.value;
+    const place = selected.value;
+    const text =
+        now && place
+            ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
+              `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
+              (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
+            : range.value
+              ? `selected ${duration(range.value.to - range.value.from)}`
+              : "";
+    return (
+        <div class="hidden" aria-live="polite">
+            {message.value || text}
+        </div>
+    );
+}
+
+export function App() {
+    const live = status.value?.live && !status.value.done && status.value.events === 0;
+    return (
+        <>
+            <Head />
+            <Banner />
+            <main>
+                <Lanes />
+                <Timeline />
+                {live && <p class="wait">Waiting for the first events …</p>}
+                <Panels />
+            </main>
+            {message.value && <div class="message">{message.value}</div>}
+            <Mirror />
+            {palette.value && <SearchBox />}
+            {help.value && <Help />}
+        </>
+    );
+}

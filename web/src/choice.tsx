@@ -1,0 +1,24 @@
+/* A choice of one of several, with its label. */
+export function Choice(props: {
+    label: string;
+    value: string;
+    /* What is chosen, and how it is called. */
+    options: readonly (readonly [string, string])[];
+    onChoose: (value: string) => void;
+}) {
+    return (
+        <label>
+            {props.label}{" "}
+            <select
+                value={props.value}
+                onChange={(event) => props.onChoose(event.currentTarget.value)}
+            >
+                {props.options.map(([value, text]) => (
+                    <option key={value} value={value}>
+                        {text}
+                    </option>
+                ))}
+            </select>
+        </label>
+    );
+}

@@ -1,0 +1,85 @@
+/*
+ * Colours: those of the states can be told apart by the colour-blind (Okabe and Ito's order of lightness), and
+ * the same in light and dark.
+ */
+import { effect, signal } from "@preact/signals";
+import { theme } from "./state";
+
+export type Rgb = [number, number, number];
+
+/* By state: nothing, runnable, running, waiting, system call, system call without P. */
+export const stateColors: Rgb[] = [
+    [0, 0, 0],
+    [240, 168, 48],
+    [76, 175, 114],
+    [138, 160, 184],
+    [91, 143, 214],
+    [155, 111, 200],
+];
+
+export function css([r, g, b]: Rgb): string {
+    return `rgb(${r} ${g} ${b})`;
+}
+
+export interface Palette {
+    background: string;
+    raised: string;
+    text: string;
+    faint: string;
+    line: string;
+    accent: string;
+    warn: string;
+    dark: boolean;
+}
+
+const light: Palette = {
+    background: "#ffffff",
+    raised: "#f3f5f7",
+    text: "#1c2328",
+    faint: "#5a6671",
+    line: "#dde2e6",
+    accent: "#0b5fc0",
+    warn: "#b3261e",
+    dark: false,
+};
+
+const dark: Palette = {
+    background: "#14181c",
+    raised: "#1e242a",
+    text: "#e4e9ed",
+    faint: "#9aa7b2",
+    line: "#303941",
+    accent: "#7db8ff",
+    warn: "#ff8a80",
+    dark: true,
+};
+
+export const palette = signal<Palette>(light);
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemDark = signal(system.matches);
+system.addEventListener("change", () => {
+    systemDark.value = system.matches;
+});
+
+export function keepColors(): void {
+    const kept = localStorage.getItem("trail.theme");
+    if (kept === "light" || kept === "dark") theme.value = kept;
+    effect(() => {
+        const isDark = theme.value === "dark" || (theme.value === "auto" && systemDark.value);
+        palette.value = isDark ? dark : light;
+        document.documentElement.dataset.theme = isDark ? "dark" : "light";
+        localStorage.setItem("trail.theme", theme.value);
+    });
+}
+
+/* A colour for a name, the same each time. */
+export function nameHue(name: string): number {
+    let hash = 2166136261;
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+    return (hash >>> 0) % 360;
+}
+
+export function nameColor(name: string, isDark: boolean): string {
+    return `hsl(${nameHue(name)} ${isDark ? "30% 27%" : "48% 84%"})`;
+}

@@ -1,0 +1,268 @@
+/* The selected span: what it is, where, who made it ready and whom it made ready; its neighbours as buttons. */
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { api, type Frame, type Kind, type LaneRef, type Like, type Span, stateNames } from "./api";
+import { count, duration, shortName } from "./format";
+import { laneTitle } from "./lanes";
+import { timeText } from "./ruler";
+import { follow, followWakeUps, neighbour, select, selectSpan } from "./select";
+import { chain, kind, like, origin, pinned, selected, showRange, span, stateNumber } from "./state";
+
+export function stateWord(name: string): string {
+    return stateNames[stateNumber(name)] ?? name;
+}
+
+function LaneLink(props: { to: LaneRef; of?: Kind; children?: string }) {
+    const of = props.of ?? "goroutine";
+    return (
+        <button type="button" class="textlink" onClick={() => follow(props.to, of)}>
+            {props.children ?? laneTitle(of, props.to)}
+        </button>
+    );
+}
+
+export function Stack(props: { frames: Frame[] }) {
+    if (props.frames.length === 0) return <p class="faint">No stack is known here.</p>;
+    return (
+        <ol class="stack">
+            {props.frames.map((frame, i) => (
+                <li key={i}>
+                    <span title={frame.function}>{shortName(frame.function) || "?"}</span>
+                    {frame.file && (
+                        <span class="faint" title={frame.file}>
+                            {" "}
+                            {frame.file.split("/").slice(-2).join("/")}:{frame.line}
+                        </span>
+                    )}
+                </li>
+            ))}
+        </ol>
+    );
+}
+
+function Alike(props: { of: Span }) {
+    const answer = useSignal<Like | null>(null);
+    const on = like.value !== null;
+    const { state, reason } = props.of;
+    useSignalEffect(() => {
+        const wanted = like.value;
+        if (!wanted) {
+            answer.value = null;
+            return;
+        }
+        void api
+            .like(wanted.state, wanted.reason)
+            .then((found) => {
+                answer.value = found;
+            })
+            .catch(() => {});
+    });
+    const most = Math.max(1, ...(answer.value?.histogram ?? []).map((bar) => bar.count));
+    return (
+        <section>
+            <h3>Spans like this one</h3>
+            <button
+                type="button"
+                aria-pressed={on}
+                onClick={() => {
+                    like.value = on ? null : { state, reason };
+                }}
+            >
+                {on ? "Show all spans equally" : "Highlight them (H)"}
+            </button>
+            {answer.value && (
+                <>
+                    <p>
+                        {count(answer.value.count)} spans, {duration(answer.value.total_ns)} in all
+                    </p>
+                    <div class="histogram" role="img" aria-label="How long they were">
+                        {answer.value.histogram.map((bar) => (
+                            <div
+                                key={bar.from_ns}
+                                title={`${duration(bar.from_ns)} to ${duration(bar.to_ns)}: ${count(bar.count)}`}
+                                style={{ height: `${Math.max(2, (60 * bar.count) / most)}px` }}
+                            />
+                        ))}
+                    </div>
+                    <p>
+                        Longest:{" "}
+                        {answer.value.longest.slice(0, 8).map((of) => (
+                            <button
+                                type="button"
+                                class="textlink"
+                                key={`${of.lane} ${of.span}`}
+                                onClick={() => void selectSpan("goroutine", of.lane, of.span)}
+                            >
+                                {duration(of.end - of.begin)} (G{of.id})
+                            </button>
+                        ))}
+                    </p>
+                </>
+            )}
+        </section>
+    );
+}
+
+function Facts(props: { of: Span; kind: Kind }) {
+    const { of } = props;
+    const step = Math.max(1, (of.end - of.begin) / 100);
+    return (
+        <dl>
+            <dt>State</dt>
+            <dd>
+                <i class={`swatch s${stateNumber(of.state)}`} /> {stateWord(of.state)}
+                {of.reason && `: ${of.reason}`}
+            </dd>
+            <dt>Duration</dt>
+            <dd>
+                {duration(of.end - of.begin)}
+                {of.open && " (until the end of the trace)"}
+            </dd>
+            <dt>From, to</dt>
+            <dd>
+                {timeText(of.begin, step)} – {timeText(of.end, step)}
+            </dd>
+            {of.goroutine && (
+                <>
+                    <dt>Goroutine</dt>
+                    <dd>
+                        <LaneLink to={of.goroutine} />
+                    </dd>
+                </>
+            )}
+            {of.proc && (
+                <>
+                    <dt>On</dt>
+                    <dd>
+                        <LaneLink to={of.proc} of="proc" />
+                    </dd>
+                </>
+            )}
+            {of.waker && (
+                <>
+                    <dt>Made ready by</dt>
+                    <dd>
+                        <LaneLink to={of.waker} />
+                    </dd>
+                </>
+            )}
+            {of.ender && (
+                <>
+                    <dt>Ended by</dt>
+                    <dd>
+                        <LaneLink to={of.ender} />
+                    </dd>
+                </>
+            )}
+            {of.wakes && of.wakes.length > 0 && (
+                <>
+                    <dt>Made ready</dt>
+                    <dd>
+                        {of.wakes.slice(0, 20).map((woken) => (
+                            <LaneLink key={`${woken.lane} ${woken.at}`} to={woken} />
+                        ))}
+                        {of.wakes.length > 20 && ` and ${of.wakes.length - 20} more`}
+                    </dd>
+                </>
+            )}
+            {of.creator && (
+                <>
+                    <dt>Created by</dt>
+                    <dd>
+                        <LaneLink to={of.creator} />
+                    </dd>
+                </>
+            )}
+        </dl>
+    );
+}
+
+export function Details() {
+    const of = span.value;
+    const place = selected.value;
+    if (!place)
+        return (
+            <p class="empty">
+                Click a span of the timeline, or move with the arrow keys, to see what it is.
+            </p>
+        );
+    if (!of) return <p class="empty">Nothing is known of this moment.</p>;
+    const isPinned = pinned.value.includes(of.lane);
+    return (
+        <div class="details">
+            <section>
+                <h2>{laneTitle(place.kind, of)}</h2>
+                <Facts of={of} kind={place.kind} />
+                <div class="buttons">
+                    <button type="button" disabled={of.span === 0} onClick={() => neighbour(-1)}>
+                        ← Before
+                    </button>
+                    <button
+                        type="button"
+                        disabled={of.span + 1 >= of.spans}
+                        onClick={() => neighbour(1)}
+                    >
+                        After →
+                    </button>
+                    <button type="button" onClick={() => showRange({ from: of.begin, to: of.end })}>
+                        Zoom to it (Z)
+                    </button>
+                    {kind.value === "goroutine" && (
+                        <button type="button" onClick={() => void followWakeUps()}>
+                            Follow the wake-up (B)
+                        </button>
+                    )}
+                    <button
+                        type="button"
+                        aria-pressed={isPinned}
+                        onClick={() => {
+                            pinned.value = isPinned
+                                ? pinned.value.filter((lane) => lane !== of.lane)
+                                : [...pinned.value, of.lane];
+                        }}
+                    >
+                        {isPinned ? "Unpin the lane (P)" : "Pin the lane (P)"}
+                    </button>
+                    <button
+                        type="button"
+                        onClick={() => {
+                            origin.value = of.begin;
+                        }}
+                    >
+                        Count time from here (O)
+                    </button>
+                    <button type="button" onClick={() => select(null)}>
+                        Close (Esc)
+                    </button>
+                </div>
+            </section>
+            <section>
+                <h3>Stack{of.state === "running" ? " where it began" : ""}</h3>
+                <Stack frames={of.stack} />
+            </section>
+            {place.kind === "goroutine" && <Alike of={of} />}
+            {chain.value.length > 1 && (
+                <section>
+                    <h3>The way of the wake-up, latest first</h3>
+                    <ol class="stack">
+                        {chain.value.map((step) => (
+                            <li key={`${step.lane} ${step.span}`}>
+                                <button
+                                    type="button"
+                                    class="textlink"
+                                    onClick={() =>
+                                        void selectSpan("goroutine", step.lane, step.span, false)
+                                    }
+                                >
+                                    {laneTitle("goroutine", step)}
+                                </button>{" "}
+                                {stateWord(step.state)}
+                                {step.reason && ` (${step.reason})`},{" "}
+                                {duration(step.end - step.begin)}
+                            </li>
+                        ))}
+                    </ol>
+                </section>
+            )}
+        </div>
+    );
+}

@@ -1,0 +1,348 @@
+/*
+ * Draws the lanes: states from their pictures, regions and tasks below, marks of logs and samples, the selected
+ * span with the arrows of its wake-ups, and stops of the world over all.
+ */
+import type { Span } from "./api";
+import { css, nameColor, type Palette, stateColors } from "./colors";
+import { drawRange, isStw } from "./draw_head";
+import { type Bar, logs, type Mark, ranges, regions, samples, tasks } from "./extras";
+import { shortName } from "./format";
+import { framesOf } from "./frames";
+import { LABELS, scale } from "./geometry";
+import {
+    DEPTH_HEIGHT,
+    DEPTHS,
+    LANE_HEIGHT,
+    laneTitle,
+    layout,
+    type Row,
+    rowsBetween,
+    stateHeight,
+} from "./lanes";
+import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
+import { ticks } from "./ruler";
+import { chain, kind, like, scroll, selected, span, stateNumber, view } from "./state";
+
+type Context = CanvasRenderingContext2D;
+
+const STRIP = 5;
+/* Pixels of a span whose stack is worth a question. */
+const WIDE = 24;
+
+interface Scene {
+    to: Context;
+    width: number;
+    height: number;
+    colors: Palette;
+    x: (ns: number) => number;
+    regions: Map<number, Bar[]>;
+    logs: Map<number, Mark[]>;
+    samples: Map<number, Mark[]>;
+}
+
+function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]> {
+    const lanes = new Map<number, T[]>();
+    for (const item of items ?? []) {
+        const others = lanes.get(item.lane);
+        if (others) others.push(item);
+        else lanes.set(item.lane, [item]);
+    }
+    return lanes;
+}
+
+/* MARK: Rows */
+
+function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void {
+    const { to, colors } = scene;
+    to.fillStyle = colors.raised;
+    to.fillRect(0, y, scene.width, row.height - 1);
+    to.fillStyle = colors.text;
+    to.font = "600 12px system-ui, sans-serif";
+    const arrow = row.folded ? "▸" : "▾";
+    const name = shortName(row.name) || "no start function";
+    to.fillText(`${arrow} ${name}`, 8, y + row.height / 2);
+    const end = 14 + to.measureText(`${arrow} ${name}`).width;
+    to.fillStyle = colors.faint;
+    to.font = "12px system-ui, sans-serif";
+    to.fillText(`${row.count} ${kind.value}s`, end, y + row.height / 2);
+}
+
+function drawName(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+    const { to, colors } = scene;
+    const isSelected = selected.value?.lane === row.lane.lane && selected.value.kind === kind.value;
+    if (isSelected) {
+        to.fillStyle = colors.dark ? "#24405c" : "#dcebfb";
+        to.fillRect(0, y, LABELS - 1, row.open ? LANE_HEIGHT : row.height);
+    }
+    to.fillStyle = isSelected ? colors.text : colors.faint;
+    to.font = "11.5px system-ui, sans-serif";
+    const arrow = kind.value === "goroutine" ? (row.open ? "▾ " : "▸ ") : "";
+    const pin = row.pinned ? "★ " : "";
+    to.save();
+    to.beginPath();
+    to.rect(0, y, LABELS - 6, row.height);
+    to.clip();
+    to.fillText(
+        `${arrow}${pin}${laneTitle(kind.value, row.lane)}`,
+        10,
+        y + (row.open ? LANE_HEIGHT : row.height) / 2,
+    );
+    to.restore();
+}
+
+function drawBar(scene: Scene, bar: Bar, y: number, height: number, withText: boolean): void {
+    const left = Math.max(scene.x(bar.begin), LABELS);
+    const right = Math.min(Math.max(scene.x(bar.end), left + 1), scene.width);
+    if (right <= LABELS || left >= scene.width) return;
+    const color = bar.merged > 1 ? "" : bar.name;
+    drawText(scene, withText ? bar.name : "", left, right, y, height, color);
+}
+
+/* The frames of a wide span below it, the root at the top. */
+function drawFrames(
+    scene: Scene,
+    lane: number,
+    cell: Cell,
+    left: number,
+    right: number,
+    y: number,
+    rows: number,
+) {
+    const frames = framesOf(kind.value, lane, cell.first) ?? [];
+    frames.slice(0, rows).forEach((name, i) => {
+        drawText(
+            scene,
+            shortName(name),
+            left,
+            right,
+            y + i * DEPTH_HEIGHT,
+            DEPTH_HEIGHT - 1,
+            shortName(name).split(".")[0],
+        );
+    });
+}
+
+function drawText(
+    scene: Scene,
+    text: string,
+    left: number,
+    right: number,
+    y: number,
+    height: number,
+    color: string,
+) {
+    const { to, colors } = scene;
+    to.fillStyle = color ? nameColor(color, colors.dark) : colors.faint;
+    to.fillRect(left, y, right - left - 0.5, height);
+    if (right - left < 30) return;
+    to.fillStyle = colors.text;
+    to.font = "10px system-ui, sans-serif";
+    to.save();
+    to.beginPath();
+    to.rect(left, y, right - left - 2, height);
+    to.clip();
+    to.fillText(text, left + 3, y + height / 2 + 0.5);
+    to.restore();
+}
+
+/* Unfolded: each region at its depth, then the stacks of spans that are wide enough. */
+function drawDepths(
+    scene: Scene,
+    row: Row & { type: "lane" },
+    y: number,
+    pictures: Pictures,
+): void {
+    const bars = scene.regions.get(row.lane.lane) ?? [];
+    const deepest = bars.reduce((most, bar) => Math.max(most, bar.depth + 1), 0);
+    const rows = Math.min(deepest, DEPTHS - 4);
+    for (const bar of bars) {
+        const depth = Math.min(bar.depth, rows - 1);
+        drawBar(scene, bar, y + LANE_HEIGHT + depth * DEPTH_HEIGHT, DEPTH_HEIGHT - 1, true);
+    }
+    const picture = pictures.get(row.lane.lane);
+    const window = view.value;
+    let drawn = 0;
+    for (let i = picture ? firstCell(picture, window.from) : 0; picture && i < picture.count; i++) {
+        const cell = cellAt(picture, i);
+        const scale = (picture.to - picture.from) / picture.width;
+        const left = Math.max(scene.x(picture.from + cell.x * scale), LABELS);
+        const right = Math.min(scene.x(picture.from + (cell.x + cell.pixels) * scale), scene.width);
+        if (left >= scene.width) break;
+        if (cell.mixture || right - left < WIDE) continue;
+        if (++drawn > 200) break;
+        const top = y + LANE_HEIGHT + rows * DEPTH_HEIGHT;
+        drawFrames(scene, row.lane.lane, cell, left, right, top, DEPTHS - rows);
+    }
+    if (drawn > 0 || bars.length > 0) return;
+    scene.to.fillStyle = scene.colors.faint;
+    scene.to.font = "11px system-ui, sans-serif";
+    scene.to.fillText(
+        "zoom in to see stacks; there are no regions here",
+        LABELS + 8,
+        y + LANE_HEIGHT + 8,
+    );
+}
+
+function drawMarks(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+    const { to } = scene;
+    to.fillStyle = "#b33a8f";
+    for (const mark of scene.logs.get(row.lane.lane) ?? []) {
+        const x = scene.x(mark.at);
+        if (x < LABELS) continue;
+        to.beginPath();
+        to.moveTo(x - 4, y + 1);
+        to.lineTo(x + 4, y + 1);
+        to.lineTo(x, y + 7);
+        to.fill();
+    }
+    to.fillStyle = scene.colors.dark ? "#ffffff" : "#123";
+    for (const mark of scene.samples.get(row.lane.lane) ?? []) {
+        const x = scene.x(mark.at);
+        if (x >= LABELS) to.fillRect(x, y + 3, 1, stateHeight(row) - 2);
+    }
+}
+
+function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures: Pictures): void {
+    const { to } = scene;
+    const only = like.value ? stateNumber(like.value.state) : 0;
+    const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
+    drawName(scene, row, y);
+    if (!pictures.draw(to, row.lane.lane, view.value, box, only)) {
+        to.fillStyle = scene.colors.raised;
+        to.fillRect(LABELS, y + 7, scene.width - LABELS, 3);
+    }
+    if (row.open) drawDepths(scene, row, y, pictures);
+    else
+        for (const bar of scene.regions.get(row.lane.lane) ?? [])
+            if (bar.depth === 0) drawBar(scene, bar, y + 2 + stateHeight(row), STRIP, false);
+    drawMarks(scene, row, y);
+}
+
+/* MARK: What is over them */
+
+function rowTop(lane: number): number | null {
+    const row = layout.value.byLane.get(lane);
+    return row ? row.top - scroll.value : null;
+}
+
+function laneStateHeight(lane: number): number {
+    const row = layout.value.byLane.get(lane);
+    return row ? stateHeight(row) : LANE_HEIGHT - 9;
+}
+
+function arrow(scene: Scene, from: number, to: number, at: number, color: string): void {
+    const context = scene.to;
+    const x = scene.x(at);
+    const middle = (LANE_HEIGHT - 9) / 2 + 2;
+    const y0 = Math.max(-10, Math.min(from + middle, scene.height + 10));
+    const y1 = Math.max(-10, Math.min(to + middle, scene.height + 10));
+    if (x < LABELS || x > scene.width || y0 === y1) return;
+    const back = y1 > y0 ? -6 : 6;
+    context.strokeStyle = color;
+    context.fillStyle = color;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(x, y0);
+    context.lineTo(x, y1);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(x - 4, y1 + back);
+    context.lineTo(x + 4, y1 + back);
+    context.lineTo(x, y1);
+    context.fill();
+}
+
+function drawSpanBox(scene: Scene, of: Span, color: string): void {
+    const top = rowTop(of.lane);
+    if (top === null) return;
+    const left = Math.max(scene.x(of.begin), LABELS);
+    const right = Math.min(Math.max(scene.x(of.end), left + 3), scene.width);
+    if (right < LABELS || left > scene.width) return;
+    scene.to.strokeStyle = color;
+    scene.to.lineWidth = 2;
+    scene.to.strokeRect(left, top + 1, right - left, laneStateHeight(of.lane) + 2);
+}
+
+function drawSelected(scene: Scene): void {
+    const now = span.value;
+    if (!now || selected.value?.kind !== kind.value) return;
+    const own = rowTop(now.lane);
+    drawSpanBox(scene, now, scene.colors.text);
+    if (own === null || kind.value !== "goroutine") return;
+    const waker = now.waker && rowTop(now.waker.lane);
+    const ender = now.ender && rowTop(now.ender.lane);
+    if (typeof waker === "number") arrow(scene, waker, own, now.begin, scene.colors.warn);
+    if (typeof ender === "number") arrow(scene, ender, own, now.end, scene.colors.warn);
+    for (const woken of now.wakes ?? []) {
+        const top = rowTop(woken.lane);
+        if (top !== null) arrow(scene, own, top, woken.at, scene.colors.accent);
+    }
+}
+
+function drawChain(scene: Scene): void {
+    if (kind.value !== "goroutine") return;
+    for (const step of chain.value) {
+        drawSpanBox(scene, step, scene.colors.warn);
+        const own = rowTop(step.lane);
+        const by = step.waker ?? step.ender;
+        const from = by ? rowTop(by.lane) : null;
+        const at = step.waker ? step.begin : step.end;
+        if (own !== null && from !== null) arrow(scene, from, own, at, scene.colors.warn);
+    }
+}
+
+function drawStops(scene: Scene): void {
+    scene.to.fillStyle = scene.colors.dark ? "rgba(255,110,100,0.20)" : "rgba(194,52,44,0.14)";
+    for (const bar of ranges.value.value ?? []) {
+        if (!isStw(bar)) continue;
+        const left = Math.max(scene.x(bar.begin), LABELS);
+        const right = Math.max(scene.x(bar.end), left + 1);
+        if (right > LABELS) scene.to.fillRect(left, 0, right - left, scene.height);
+    }
+}
+
+export function drawRows(
+    to: Context,
+    width: number,
+    height: number,
+    colors: Palette,
+    pictures: Pictures,
+) {
+    const window = view.value;
+    const inner = width - LABELS;
+    const scene: Scene = {
+        to,
+        width,
+        height,
+        colors,
+        x: scale(window.from, window.to, width),
+        regions: byLane([...(regions.value.value ?? []), ...(tasks.value.value ?? [])]),
+        logs: byLane(logs.value.value),
+        samples: byLane(samples.value.value),
+    };
+    to.fillStyle = colors.background;
+    to.fillRect(0, 0, width, height);
+    to.imageSmoothingEnabled = false;
+    to.textBaseline = "middle";
+    to.fillStyle = colors.line;
+    for (const tick of ticks(window, inner))
+        to.fillRect(Math.round(scene.x(tick.at)), 0, 1, height);
+    for (const row of rowsBetween(layout.value, scroll.value, scroll.value + height)) {
+        const y = row.top - scroll.value;
+        if (row.type === "group") drawGroup(scene, row, y);
+        else drawLane(scene, row, y, pictures);
+    }
+    drawStops(scene);
+    drawChain(scene);
+    drawSelected(scene);
+    to.save();
+    to.beginPath();
+    to.rect(LABELS, 0, inner, height);
+    to.clip();
+    drawRange(to, scene.x, height, colors);
+    to.restore();
+    to.fillStyle = colors.line;
+    to.fillRect(LABELS - 1, 0, 1, height);
+}
+
+export const legend = stateColors.slice(1).map((color) => css(color));

@@ -1,0 +1,150 @@
+/*
+ * What is drawn over and between the lanes: regions, tasks, ranges of the runtime, logs and CPU samples, and
+ * the counters above. Asked for a window at a time; the last answer stands until the next is there.
+ */
+import { signal } from "@preact/signals";
+import { api, type Kind, type Metrics } from "./api";
+import type { Range } from "./state";
+
+export interface Bar {
+    bar: number;
+    kind: "range" | "region" | "task";
+    name: string;
+    lane: number;
+    begin: number;
+    end: number;
+    depth: number;
+    task: number;
+    open: boolean;
+    merged: number;
+}
+
+export interface Mark {
+    at: number;
+    lane: number;
+    text: string;
+    count: number;
+}
+
+/*
+ * A question that is asked again when the window has moved: one at a time, then the newest. One that failed is not
+ * asked again until there is another.
+ */
+class Kept<T> {
+    readonly value = signal<T | null>(null);
+    private key = "";
+    private busy = false;
+    private next: { key: string; args: unknown } | null = null;
+
+    constructor(private readonly ask: (args: never) => Promise<T>) {}
+
+    want(key: string, args: unknown): void {
+        if (key === this.key) return;
+        this.next = { key, args };
+        if (!this.busy) void this.run();
+    }
+
+    private async run(): Promise<void> {
+        this.busy = true;
+        while (this.next) {
+            const { key, args } = this.next;
+            this.next = null;
+            this.key = key;
+            try {
+                this.value.value = await this.ask(args as never);
+            } catch {
+                /* The last answer stands. */
+            }
+        }
+        this.busy = false;
+    }
+}
+
+interface Wanted {
+    window: Range;
+    width: number;
+    lanes: string;
+    kind: Bar["kind"];
+}
+
+function around({ window }: Wanted): { from: number; to: number } {
+    const margin = (window.to - window.from) / 2;
+    return {
+        from: Math.max(0, Math.floor(window.from - margin)),
+        to: Math.ceil(window.to + margin),
+    };
+}
+
+async function askBars(wanted: Wanted): Promise<Bar[]> {
+    const query = { ...around(wanted), width: wanted.width * 2, kind: wanted.kind };
+    const answer = await api.bars({ ...query, lanes: wanted.lanes || undefined });
+    return answer.bars.map((row) => ({
+        bar: Number(row[0]),
+        kind: wanted.kind,
+        name: Number(row[2]) < 0 ? `${row[11]} of them` : (answer.names[Number(row[2])] ?? ""),
+        lane: Number(row[3]),
+        begin: Number(row[4]),
+        end: Number(row[5]),
+        depth: Number(row[6]),
+        task: Number(row[7]),
+        open: Boolean(row[9]),
+        merged: Number(row[11] ?? 1),
+    }));
+}
+
+async function askMarks(kind: "log" | "sample", wanted: Wanted) {
+    const query = { ...around(wanted), width: wanted.width * 2, kind };
+    const answer = await api.marks({ ...query, lanes: wanted.lanes || undefined });
+    return answer.marks.map(
+        (row): Mark => ({
+            at: row[0],
+            lane: row[1],
+            text: answer.names[row[2]] ?? "",
+            count: row[3],
+        }),
+    );
+}
+
+export const ranges = new Kept<Bar[]>(askBars);
+export const regions = new Kept<Bar[]>(askBars);
+export const tasks = new Kept<Bar[]>(askBars);
+export const logs = new Kept<Mark[]>((wanted: Wanted) => askMarks("log", wanted));
+export const samples = new Kept<Mark[]>((wanted: Wanted) => askMarks("sample", wanted));
+export const metrics = new Kept<Metrics>(({ window, width }: Wanted) => {
+    const from = Math.max(0, Math.floor(window.from));
+    return api.metrics(from, Math.max(from + 1, Math.ceil(window.to)), width);
+});
+/* The same of the whole trace, for the small map. */
+export const wholeMetrics = new Kept<Metrics>(({ window, width }: Wanted) =>
+    api.metrics(0, Math.max(1, window.to), width),
+);
+
+/* Steps of the window that are worth a question. */
+function coarse(window: Range): string {
+    const step = 2 ** Math.floor(Math.log2(Math.max((window.to - window.from) / 8, 1)));
+    return `${Math.round(window.from / step)} ${Math.round((window.to - window.from) / step)} ${step}`;
+}
+
+export function wantExtras(of: {
+    kind: Kind;
+    window: Range;
+    width: number;
+    lanes: number[];
+    fresh: number;
+    has: { regions: boolean; tasks: boolean; logs: boolean; samples: boolean };
+}): void {
+    const base = `${coarse(of.window)} ${of.width} ${of.fresh}`;
+    const lanes = of.lanes.join(",");
+    const wanted = { window: of.window, width: of.width, lanes: "" };
+    ranges.want(base, { ...wanted, kind: "range" });
+    metrics.want(`${of.window.from} ${of.window.to} ${of.width} ${of.fresh}`, {
+        ...wanted,
+        width: Math.min(400, of.width),
+    });
+    if (of.kind !== "goroutine") return;
+    const laned = { ...wanted, lanes };
+    if (of.has.regions) regions.want(`${base} ${lanes}`, { ...laned, kind: "region" });
+    if (of.has.tasks) tasks.want(`${base} ${lanes}`, { ...laned, kind: "task" });
+    if (of.has.logs) logs.want(`${base} ${lanes}`, laned);
+    if (of.has.samples) samples.want(`${base} ${lanes}`, laned);
+}

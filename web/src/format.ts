@@ -1,0 +1,63 @@
+/* Times, sizes and numbers as text. */
+
+const units: [number, string][] = [
+    [3600e9, "h"],
+    [60e9, "min"],
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+];
+
+/* 1234567 -> "1.235 ms": four digits that count. */
+export function duration(ns: number): string {
+    const size = Math.abs(ns);
+    for (const [unit, name] of units) {
+        if (size >= unit && (unit <= 1e9 || size >= 2 * unit))
+            return `${Number((ns / unit).toPrecision(4))} ${name}`;
+    }
+    return `${Math.round(ns)} ns`;
+}
+
+/* A moment, as exact as a step of `step` ns needs. */
+export function moment(ns: number, step: number): string {
+    const [unit, name] = units.find(([size]) => Math.abs(ns) >= size && size <= 1e9) ?? [1, "ns"];
+    const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9)));
+    return `${(ns / unit).toFixed(digits)} ${name}`;
+}
+
+export function wallClock(ns: number, step: number): string {
+    const date = new Date(Math.floor(ns / 1e6));
+    const rest = String(Math.floor(ns % 1e9)).padStart(9, "0");
+    const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(step))));
+    const time = date.toTimeString().slice(0, 8);
+    return digits ? `${time}.${rest.slice(0, digits)}` : time;
+}
+
+export function count(value: number): string {
+    return value.toLocaleString("en-US");
+}
+
+export function bytes(value: number): string {
+    const names = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    let rest = value;
+    for (; rest >= 1024 && i < names.length - 1; i++) rest /= 1024;
+    return `${Number(rest.toPrecision(4))} ${names[i]}`;
+}
+
+export function percent(part: number, whole: number): string {
+    return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "";
+}
+
+/* "example.com/a/b.(*T).Do" -> "b.(*T).Do" */
+export function shortName(name: string): string {
+    const open = name.search(/[([<{ ]/);
+    const path = open < 0 ? name : name.slice(0, open);
+    return name.slice(path.lastIndexOf("/") + 1);
+}
+
+/* 1, 2 or 5 times a power of ten, not less than `ns`. */
+export function niceStep(ns: number): number {
+    const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));
+    return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= ns) ?? power * 10;
+}

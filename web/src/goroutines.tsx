@@ -1,0 +1,173 @@
+/* The panels of the summary, of goroutines, and of the functions that they began in: as on the command line. */
+import { count, duration, percent, shortName } from "./format";
+import { About, Waiting } from "./panel";
+import { jump, useRun } from "./run";
+import { filter, kind, scroll } from "./state";
+import { type Column, Table } from "./table";
+
+/* MARK: Summary */
+
+interface Finding {
+    kind: string;
+    text: string;
+    begin_ns: number;
+    end_ns: number;
+    goroutine: number | null;
+}
+
+interface Summary {
+    origin_ns: number;
+    begin_ns: number;
+    end_ns: number;
+    events: number;
+    goroutines: number;
+    goroutines_alive: number;
+    findings: Finding[];
+    activity: {
+        procs: number;
+        running_ns: number;
+        ready_ns: number;
+        available_ns: number;
+        idle_work_ns: number;
+        idle_lock_ns: number;
+        idle_nothing_ns: number;
+    };
+}
+
+export function SummaryPanel() {
+    const answer = useRun<Summary>("summary", () => ({})).value;
+    const of = answer.value;
+    if (!of?.activity) return <Waiting answer={answer} />;
+    const { activity } = of;
+    return (
+        <div>
+            <About />
+            <p>
+                {duration(of.end_ns - of.begin_ns)}, {activity.procs} Ps, {count(of.goroutines)}{" "}
+                goroutines ({count(of.goroutines_alive)} alive at the end), {count(of.events)}{" "}
+                events. Running{" "}
+                {(activity.running_ns / Math.max(1, of.end_ns - of.begin_ns)).toFixed(2)} of{" "}
+                {activity.procs} on average. Ps idle: nothing to do{" "}
+                {percent(activity.idle_nothing_ns, activity.available_ns)}, while a lock was waited
+                for {percent(activity.idle_lock_ns, activity.available_ns)}, although work was ready{" "}
+                {percent(activity.idle_work_ns, activity.available_ns)}.
+            </p>
+            {of.findings.length === 0 && <p>Nothing looks wrong.</p>}
+            <ol class="findings">
+                {of.findings.map((finding) => (
+                    <li key={`${finding.kind} ${finding.begin_ns} ${finding.text}`}>
+                        <button
+                            type="button"
+                            class="textlink"
+                            onClick={() =>
+                                jump(
+                                    finding.goroutine,
+                                    finding.begin_ns - of.origin_ns,
+                                    finding.end_ns - of.origin_ns,
+                                )
+                            }
+                        >
+                            {finding.text}
+                        </button>
+                    </li>
+                ))}
+            </ol>
+        </div>
+    );
+}
+
+/* MARK: Goroutines and functions */
+
+interface Times {
+    name: string;
+    exec_ns: number;
+    sched_wait_ns: number;
+    syscall_ns: number;
+    total_ns: number;
+    block_ns: Record<string, number>;
+}
+
+interface GoroutineRow extends Times {
+    id: number;
+    creation_ns: number;
+}
+
+function blocked(row: Times): number {
+    return Object.values(row.block_ns).reduce((sum, ns) => sum + ns, 0);
+}
+
+function mostly(row: Times): string {
+    const [most] = Object.entries(row.block_ns).sort((a, b) => b[1] - a[1]);
+    return most ? most[0] || "(no reason given)" : "";
+}
+
+const times: Column<Times>[] = [
+    { title: "total", value: (row) => row.total_ns, unit: "ns" },
+    { title: "running", value: (row) => row.exec_ns, unit: "ns" },
+    { title: "runnable", value: (row) => row.sched_wait_ns, unit: "ns" },
+    { title: "syscall", value: (row) => row.syscall_ns, unit: "ns" },
+    { title: "waiting", value: blocked, unit: "ns" },
+    { title: "mostly for", value: mostly },
+];
+
+export function GoroutinesPanel() {
+    const answer = useRun<{ origin_ns: number; goroutines: GoroutineRow[] }>(
+        "goroutines",
+        () => ({}),
+    ).value;
+    const of = answer.value;
+    if (!of?.goroutines) return <Waiting answer={answer} />;
+    const columns: Column<GoroutineRow>[] = [
+        { title: "goroutine", value: (row) => row.id, unit: "number" },
+        { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
+        ...times,
+    ];
+    return (
+        <div>
+            <About />
+            <Table
+                name="goroutines"
+                columns={columns}
+                rows={of.goroutines}
+                sort="total"
+                empty="No goroutine is there."
+                onRow={(row) => {
+                    const from = Math.max(0, row.creation_ns - of.origin_ns);
+                    jump(row.id, from, from + row.total_ns);
+                }}
+            />
+        </div>
+    );
+}
+
+interface GroupRow extends Times {
+    count: number;
+}
+
+export function FunctionsPanel() {
+    const answer = useRun<{ groups: GroupRow[] }>("goroutines", () => ({ groups: 1 })).value;
+    const of = answer.value;
+    if (!of?.groups) return <Waiting answer={answer} />;
+    const columns: Column<GroupRow>[] = [
+        { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "goroutines", value: (row) => row.count, unit: "number" },
+        ...times,
+    ];
+    return (
+        <div>
+            <About />
+            <Table
+                name="functions"
+                columns={columns}
+                rows={of.groups}
+                sort="running"
+                empty="No goroutine is there."
+                onRow={(row) => {
+                    filter.value = shortName(row.name);
+                    kind.value = "goroutine";
+                    scroll.value = 0;
+                }}
+            />
+        </div>
+    );
+}

@@ -1,0 +1,322 @@
+/* The keys, in one table: what they do, and what the help says of them. */
+import { svgOfView } from "./export";
+import { scrollTo } from "./lanes";
+import { addNote } from "./notes";
+import { follow as followTo, followWakeUps, neighbour, nextLane, select, selectAt } from "./select";
+import {
+    axis,
+    back,
+    chain,
+    follow,
+    forward,
+    help,
+    kind,
+    like,
+    origin,
+    palette,
+    pan,
+    pinned,
+    range,
+    say,
+    scroll,
+    selected,
+    showAll,
+    showRange,
+    span,
+    tab,
+    toggle,
+    unfolded,
+    view,
+    zoom,
+} from "./state";
+import { shownLanes } from "./timeline";
+
+interface Key {
+    keys: string[];
+    shown: string;
+    text: string;
+    group: string;
+    run: () => void;
+}
+
+function middle(): number {
+    const { from, to } = view.peek();
+    const now = span.peek();
+    const at = now ? (Math.max(now.begin, from) + Math.min(now.end, to)) / 2 : (from + to) / 2;
+    return at > from && at < to ? at : (from + to) / 2;
+}
+
+function closeOne(): void {
+    if (help.value || palette.value) {
+        help.value = false;
+        palette.value = false;
+    } else if (chain.value.length) chain.value = [];
+    else if (like.value) like.value = null;
+    else if (range.value) range.value = null;
+    else if (selected.value) select(null);
+    else tab.value = null;
+}
+
+function first(): void {
+    const [lane] = shownLanes();
+    if (lane !== undefined) void selectAt(kind.peek(), lane, Math.max(0, view.peek().from), false);
+}
+
+function step(by: () => void): () => void {
+    return () => (selected.peek() && span.peek() ? by() : first());
+}
+
+export const keys: Key[] = [
+    {
+        group: "Window",
+        keys: ["w", "+", "="],
+        shown: "W +",
+        text: "zoom in",
+        run: () => zoom(0.7, middle()),
+    },
+    {
+        group: "Window",
+        keys: ["s", "-"],
+        shown: "S −",
+        text: "zoom out",
+        run: () => zoom(1 / 0.7, middle()),
+    },
+    { group: "Window", keys: ["a"], shown: "A", text: "to the left", run: () => pan(-0.2) },
+    { group: "Window", keys: ["d"], shown: "D", text: "to the right", run: () => pan(0.2) },
+    {
+        group: "Window",
+        keys: ["PageUp"],
+        shown: "PageUp",
+        text: "up",
+        run: () => scrollTo(scroll.peek() - 300),
+    },
+    {
+        group: "Window",
+        keys: ["PageDown"],
+        shown: "PageDown",
+        text: "down",
+        run: () => scrollTo(scroll.peek() + 300),
+    },
+    {
+        group: "Window",
+        keys: ["0", "Home"],
+        shown: "0 Home",
+        text: "the whole trace",
+        run: showAll,
+    },
+    {
+        group: "Window",
+        keys: ["Backspace", "u"],
+        shown: "U Backspace",
+        text: "where you were before",
+        run: back,
+    },
+    {
+        group: "Window",
+        keys: ["U", "r"],
+        shown: "R Shift U",
+        text: "and forward again",
+        run: forward,
+    },
+    {
+        group: "Window",
+        keys: ["l"],
+        shown: "L",
+        text: "follow what arrives, or pause",
+        run: () => {
+            follow.value = !follow.value;
+            say(follow.value ? "Following what arrives." : "Paused.");
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["ArrowLeft"],
+        shown: "←",
+        text: "the span before",
+        run: step(() => neighbour(-1)),
+    },
+    {
+        group: "Selection",
+        keys: ["ArrowRight"],
+        shown: "→",
+        text: "the next span",
+        run: step(() => neighbour(1)),
+    },
+    {
+        group: "Selection",
+        keys: ["ArrowUp"],
+        shown: "↑",
+        text: "the lane above",
+        run: step(() => nextLane(shownLanes(), -1)),
+    },
+    {
+        group: "Selection",
+        keys: ["ArrowDown"],
+        shown: "↓",
+        text: "the lane below",
+        run: step(() => nextLane(shownLanes(), 1)),
+    },
+    {
+        group: "Selection",
+        keys: ["z"],
+        shown: "Z",
+        text: "zoom to the span",
+        run: () => {
+            const now = span.peek();
+            if (now) showRange({ from: now.begin, to: now.end });
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["j"],
+        shown: "J",
+        text: "jump to who made it ready",
+        run: () => {
+            const waker = span.peek()?.waker ?? span.peek()?.ender;
+            if (waker) followTo(waker);
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["b"],
+        shown: "B",
+        text: "follow the wake-up back, across lanes",
+        run: () => void followWakeUps(),
+    },
+    {
+        group: "Selection",
+        keys: ["h"],
+        shown: "H",
+        text: "highlight spans like this one",
+        run: () => {
+            const now = span.peek();
+            like.value = like.peek() || !now ? null : { state: now.state, reason: now.reason };
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["p"],
+        shown: "P",
+        text: "pin the lane to the top",
+        run: () => {
+            const lane = selected.peek()?.lane;
+            if (lane === undefined) return;
+            const now = pinned.peek();
+            pinned.value = now.includes(lane)
+                ? now.filter((other) => other !== lane)
+                : [...now, lane];
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["Enter"],
+        shown: "Enter",
+        text: "unfold the goroutine's regions",
+        run: () => {
+            const lane = selected.peek()?.lane;
+            if (lane !== undefined && kind.peek() === "goroutine")
+                unfolded.value = toggle(unfolded.peek(), lane);
+        },
+    },
+    {
+        group: "Selection",
+        keys: ["Escape"],
+        shown: "Esc",
+        text: "close, or select nothing",
+        run: closeOne,
+    },
+    {
+        group: "View",
+        keys: ["1"],
+        shown: "1",
+        text: "by goroutine",
+        run: () => {
+            kind.value = "goroutine";
+        },
+    },
+    {
+        group: "View",
+        keys: ["2"],
+        shown: "2",
+        text: "by P",
+        run: () => {
+            kind.value = "proc";
+        },
+    },
+    {
+        group: "View",
+        keys: ["3"],
+        shown: "3",
+        text: "by thread",
+        run: () => {
+            kind.value = "thread";
+        },
+    },
+    {
+        group: "View",
+        keys: ["o"],
+        shown: "O",
+        text: "count time from the span, or from the start",
+        run: () => {
+            origin.value = span.peek() && !origin.peek() ? (span.peek()?.begin ?? 0) : 0;
+        },
+    },
+    {
+        group: "View",
+        keys: ["x"],
+        shown: "X",
+        text: "wall clock on the ruler, or time since the start",
+        run: () => {
+            axis.value = axis.peek() === "wall" ? "relative" : "wall";
+        },
+    },
+    {
+        group: "Other",
+        keys: ["/", "k"],
+        shown: "/ K Ctrl K",
+        text: "search, and all commands",
+        run: () => {
+            palette.value = true;
+        },
+    },
+    { group: "Other", keys: ["m"], shown: "M", text: "bookmark this view", run: addNote },
+    {
+        group: "Other",
+        keys: ["e"],
+        shown: "E",
+        text: "save the timeline as SVG",
+        run: () => void svgOfView(),
+    },
+    {
+        group: "Other",
+        keys: ["?"],
+        shown: "?",
+        text: "this help",
+        run: () => {
+            help.value = !help.value;
+        },
+    },
+];
+
+function isTyping(target: EventTarget | null): boolean {
+    return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+export function listen(): void {
+    addEventListener("keydown", (event) => {
+        if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+            event.preventDefault();
+            palette.value = true;
+            return;
+        }
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (isTyping(event.target) && event.key !== "Escape") return;
+        const onButton =
+            event.target instanceof HTMLElement && event.target.closest("button, a, tr[tabindex]");
+        if (onButton && (event.key === "Enter" || event.key === " ")) return;
+        const key = keys.find((of) => of.keys.includes(event.key));
+        if (!key) return;
+        event.preventDefault();
+        key.run();
+    });
+}

@@ -1,0 +1,272 @@
+/*
+ * The rows of the timeline: lanes, filtered, sorted and grouped. Their order stays as it is while more of a
+ * trace arrives: new lanes come last, until an order is asked for.
+ */
+import { computed, effect, signal } from "@preact/signals";
+import { api, type Kind } from "./api";
+import { shortName } from "./format";
+import { filter, folded, group, kind, pinned, scroll, size, sort, status, unfolded } from "./state";
+
+export interface Lane {
+    lane: number;
+    id: number;
+    name: string;
+    begin: number;
+    end: number;
+    open: boolean;
+    spans: number;
+    /* ns by state: [0] is unused. */
+    ns: number[];
+    parent: number;
+}
+
+export type Row =
+    | { type: "group"; name: string; count: number; folded: boolean; top: number; height: number }
+    | { type: "lane"; lane: Lane; pinned: boolean; open: boolean; top: number; height: number };
+
+export const LANE_HEIGHT = 22;
+const GROUP_HEIGHT = 24;
+/* Below an unfolded lane: a row for each frame of its stack, and of its regions. */
+export const DEPTH_HEIGHT = 13;
+export const DEPTHS = 10;
+
+/* By their numbers: the server lists them in that order, from 0. */
+export const lanes = signal<Lane[]>([]);
+export const allLanes = signal(0);
+
+export function laneTitle(of: Kind, lane: { id: number; name?: string }): string {
+    const letter = of === "goroutine" ? "G" : of === "proc" ? "P" : "M";
+    return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
+}
+
+/* MARK: Loading */
+
+async function load(of: Kind): Promise<void> {
+    const answer = await api.lanes(of);
+    if (kind.peek() !== of) return;
+    allLanes.value = answer.all;
+    lanes.value = answer.rows.map((row) => ({
+        lane: row[0],
+        id: row[1],
+        name: answer.names[row[2]] ?? "",
+        begin: row[3],
+        end: row[4],
+        open: Boolean(row[5]),
+        spans: row[6],
+        ns: [0, row[7], row[8], row[9], row[10], row[11]],
+        parent: row[12] ?? -1,
+    }));
+}
+
+/* What the lanes depend on; empty: nothing has been read yet. */
+const wanted = computed(() => {
+    const now = status.value;
+    if (!now) return "";
+    const count = { goroutine: now.goroutines, proc: now.procs, thread: now.threads }[kind.value];
+    return `${kind.value} ${count} ${now.done}`;
+});
+
+/* Asks again when there are more lanes, or their figures are final; one question at a time. */
+export function keepLanes(): void {
+    let loaded = "";
+    let busy = false;
+    const next = async (): Promise<void> => {
+        busy = true;
+        while (wanted.peek() !== loaded) {
+            loaded = wanted.peek();
+            await load(kind.peek()).catch(() => {
+                /* What is there stays; the next change of the status asks again. */
+            });
+        }
+        busy = false;
+    };
+    let shown = kind.peek();
+    effect(() => {
+        if (shown !== kind.value) lanes.value = [];
+        shown = kind.value;
+        if (wanted.value && !busy) void next();
+    });
+}
+
+/* MARK: Tasks */
+
+/* By goroutine: the first task that it worked for. */
+const taskOf = signal<ReadonlyMap<number, string>>(new Map());
+
+interface Tasks {
+    tasks: { id: number; name: string; goroutines: number[] }[];
+}
+
+/* Asked for when lanes are first grouped by task. */
+export function keepTasks(): void {
+    let asked = false;
+    effect(() => {
+        if (asked || group.value !== "task" || !status.value?.done || !status.value.can_run) return;
+        asked = true;
+        void api.run<Tasks>("tasks", {}).then(({ tasks }) => {
+            const found = new Map<number, string>();
+            for (const task of tasks)
+                for (const id of task.goroutines)
+                    if (!found.has(id)) found.set(id, `task ${task.id} ${task.name}`);
+            taskOf.value = found;
+        });
+    });
+}
+
+/* MARK: Order */
+
+type Compare = (a: Lane, b: Lane) => number;
+
+const orders: Record<string, Compare> = {
+    appearance: (a, b) => a.lane - b.lane,
+    id: (a, b) => a.id - b.id,
+    name: (a, b) => a.name.localeCompare(b.name) || a.lane - b.lane,
+    begin: (a, b) => a.begin - b.begin,
+    runnable: (a, b) => b.ns[1] - a.ns[1],
+    running: (a, b) => b.ns[2] - a.ns[2],
+    waiting: (a, b) => b.ns[3] - a.ns[3],
+    syscall: (a, b) => b.ns[4] + b.ns[5] - a.ns[4] - a.ns[5],
+};
+
+/* "text": in the name or the id; all words must be there, "-word" must not. */
+export function matches(lane: Lane, words: string[]): boolean {
+    const text = `${lane.name} ${lane.id}`.toLowerCase();
+    return words.every((word) =>
+        word.startsWith("-") && word.length > 1
+            ? !text.includes(word.slice(1))
+            : text.includes(word),
+    );
+}
+
+function inGroups(sorted: Lane[], nameOf: (lane: Lane) => string): Map<string, Lane[]> {
+    const groups = new Map<string, Lane[]>();
+    for (const lane of sorted) {
+        const name = nameOf(lane);
+        const members = groups.get(name);
+        if (members) members.push(lane);
+        else groups.set(name, [lane]);
+    }
+    return groups;
+}
+
+function creatorName(lane: Lane): string {
+    const parent = lanes.value[lane.parent];
+    return parent ? `created by ${laneTitle("goroutine", parent)}` : "creator not in the trace";
+}
+
+const groupNames: Record<string, (lane: Lane) => string> = {
+    name: (lane) => lane.name,
+    creator: creatorName,
+    task: (lane) => taskOf.value.get(lane.id) ?? "no task",
+};
+
+/* MARK: Rows */
+
+export interface Layout {
+    rows: Row[];
+    height: number;
+    /* Of each lane that is shown, its row. */
+    byLane: Map<number, Row & { type: "lane" }>;
+}
+
+class LayoutMaker {
+    readonly rows: Row[] = [];
+    readonly byLane = new Map<number, Row & { type: "lane" }>();
+    private top = 0;
+
+    constructor(private readonly laneHeight: number) {}
+
+    addGroup(name: string, members: number, isFolded: boolean): void {
+        const row = { name, count: members, folded: isFolded, top: this.top, height: GROUP_HEIGHT };
+        this.rows.push({ type: "group", ...row });
+        this.top += GROUP_HEIGHT;
+    }
+
+    addLane(lane: Lane, isPinned: boolean): void {
+        const open = kind.value === "goroutine" && unfolded.value.has(lane.lane);
+        const height = this.laneHeight + (open ? DEPTHS * DEPTH_HEIGHT : 0);
+        const row = { type: "lane" as const, lane, pinned: isPinned, open, top: this.top, height };
+        this.rows.push(row);
+        if (!this.byLane.has(lane.lane)) this.byLane.set(lane.lane, row);
+        this.top += height;
+    }
+
+    finish(): Layout {
+        return { rows: this.rows, height: this.top, byLane: this.byLane };
+    }
+}
+
+/* Few Ps or threads have the room for themselves. */
+function laneHeight(count: number): number {
+    if (kind.value === "goroutine" || count === 0) return LANE_HEIGHT;
+    return Math.max(LANE_HEIGHT, Math.min(Math.floor((0.9 * size.value.height) / count), 56));
+}
+
+/* Of a lane's row the part that shows its states; below it are regions. */
+export function stateHeight(row: Row & { type: "lane" }): number {
+    return (row.open ? LANE_HEIGHT : row.height) - 9;
+}
+
+export const layout = computed<Layout>(() => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const pins = new Set(pinned.value);
+    const sorted = lanes.value
+        .filter((lane) => pins.has(lane.lane) || matches(lane, words))
+        .sort(orders[sort.value]);
+    const maker = new LayoutMaker(laneHeight(sorted.length));
+    for (const number of pinned.value) {
+        const lane = lanes.value[number];
+        if (lane) maker.addLane(lane, true);
+    }
+    const rest = sorted.filter((lane) => !pins.has(lane.lane));
+    if (kind.value !== "goroutine" || group.value === "none") {
+        for (const lane of rest) maker.addLane(lane, false);
+        return maker.finish();
+    }
+    for (const [name, members] of inGroups(rest, groupNames[group.value])) {
+        if (members.length === 1 && group.value === "name") {
+            maker.addLane(members[0], false);
+            continue;
+        }
+        const isFolded = folded.value.has(name);
+        maker.addGroup(name, members.length, isFolded);
+        for (const lane of isFolded ? [] : members) maker.addLane(lane, false);
+    }
+    return maker.finish();
+});
+
+/* The rows that a part of the column shows. */
+export function rowsBetween(of: Layout, top: number, bottom: number): Row[] {
+    let low = 0;
+    let high = of.rows.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (of.rows[middle].top + of.rows[middle].height <= top) low = middle + 1;
+        else high = middle;
+    }
+    let last = low;
+    while (last < of.rows.length && of.rows[last].top < bottom) last++;
+    return of.rows.slice(low, last);
+}
+
+export function scrollTo(top: number): void {
+    scroll.value = Math.max(0, Math.min(top, layout.peek().height - size.peek().height + 20));
+}
+
+/* Scrolls until the lane is on the screen; unfolds its group. */
+export function reveal(lane: number): void {
+    let row = layout.peek().byLane.get(lane);
+    if (!row) {
+        const found = lanes.peek()[lane];
+        if (!found) return;
+        filter.value = "";
+        const own = groupNames[group.peek()]?.(found);
+        folded.value = new Set([...folded.peek()].filter((name) => name !== own));
+        row = layout.value.byLane.get(lane);
+    }
+    if (!row) return;
+    const { height } = size.peek();
+    const top = scroll.peek();
+    if (row.top < top || row.top + row.height > top + height - 4)
+        scrollTo(row.top - height / 2 + LANE_HEIGHT);
+}

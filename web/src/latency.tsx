@@ -1,0 +1,148 @@
+/* The panel of latencies: histograms (`trail latency`), and the spans behind each bar (`trail find`). */
+import { useSignal } from "@preact/signals";
+import { count, duration, shortName } from "./format";
+import { About, Waiting } from "./panel";
+import { jump, useRun } from "./run";
+import { Table } from "./table";
+
+interface Distribution {
+    count: number;
+    ns: number;
+    times: {
+        min_ns: number;
+        mean_ns: number;
+        p50_ns: number;
+        p95_ns: number;
+        p99_ns: number;
+        max_ns: number;
+        buckets: [number, number, number][];
+    };
+}
+
+/* Buckets of equal width on a logarithmic axis. */
+function Histogram(props: {
+    of: Distribution["times"];
+    title: string;
+    onBar: (from: number, to: number) => void;
+}) {
+    const bars = new Map<number, number>();
+    for (const [from, , many] of props.of.buckets) {
+        const at = Math.floor(Math.log2(Math.max(from, 1)) * 2);
+        bars.set(at, (bars.get(at) ?? 0) + many);
+    }
+    const keys = [...bars.keys()];
+    if (keys.length === 0) return null;
+    const first = Math.min(...keys);
+    const last = Math.max(...keys);
+    const most = Math.max(...bars.values());
+    return (
+        <div class="histogram tall">
+            {Array.from({ length: last - first + 1 }, (_, i) => {
+                const at = first + i;
+                const many = bars.get(at) ?? 0;
+                const [from, to] = [2 ** (at / 2), 2 ** ((at + 1) / 2)];
+                return (
+                    <button
+                        type="button"
+                        key={at}
+                        style={{ height: `${many ? Math.max(3, (100 * many) / most) : 0}px` }}
+                        title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
+                        aria-label={`${props.title}: ${duration(from)} to ${duration(to)}: ${count(many)}`}
+                        disabled={many === 0}
+                        onClick={() => props.onBar(Math.floor(from), Math.ceil(to))}
+                    />
+                );
+            })}
+        </div>
+    );
+}
+
+interface Hit {
+    goroutine: number;
+    group: string;
+    begin_ns: number;
+    end_ns: number;
+}
+
+/* What `trail find` calls the states that the latencies are of. */
+const patterns: Record<string, string> = {
+    scheduling: "ready",
+    locks: "block[sync*|chan*|select*]",
+    syscalls: "syscall",
+};
+
+export function LatencyPanel() {
+    const answer = useRun<Record<string, Distribution>>("latency", () => ({})).value;
+    const bar = useSignal<{ what: string; from: number; to: number } | null>(null);
+    const of = answer.value;
+    if (!of) return <Waiting answer={answer} />;
+    const kinds = Object.entries(of).filter(([, value]) => value?.times);
+    return (
+        <div>
+            <About />
+            <div class="columns">
+                {kinds.map(([name, value]) => (
+                    <section key={name}>
+                        <h3>{name}</h3>
+                        {value.count === 0 ? (
+                            <p class="faint">none</p>
+                        ) : (
+                            <>
+                                <Histogram
+                                    of={value.times}
+                                    title={name}
+                                    onBar={(from, to) => {
+                                        bar.value = { what: name, from, to };
+                                    }}
+                                />
+                                <p class="faint">
+                                    {duration(value.times.min_ns)} … {duration(value.times.max_ns)},
+                                    logarithmic
+                                </p>
+                                <p>
+                                    {count(value.count)} times, {duration(value.ns)} in all; median{" "}
+                                    {duration(value.times.p50_ns)}, p95{" "}
+                                    {duration(value.times.p95_ns)}, p99{" "}
+                                    {duration(value.times.p99_ns)}
+                                </p>
+                            </>
+                        )}
+                    </section>
+                ))}
+            </div>
+            {bar.value && patterns[bar.value.what] && (
+                <Behind key={`${bar.value.what} ${bar.value.from}`} {...bar.value} />
+            )}
+        </div>
+    );
+}
+
+/* The spans behind a bar of a histogram. */
+function Behind(props: { what: string; from: number; to: number }) {
+    const pattern = `${patterns[props.what]} >=${props.from}ns <${props.to}ns`;
+    const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({ pattern })).value;
+    const of = answer.value;
+    if (!of?.hits) return <Waiting answer={answer} />;
+    return (
+        <section>
+            <h3>
+                {props.what}: {duration(props.from)} to {duration(props.to)}
+            </h3>
+            <Table
+                name="spans"
+                columns={[
+                    { title: "goroutine", value: (row) => row.goroutine, unit: "number" },
+                    { title: "began in", value: (row) => shortName(row.group) },
+                    { title: "at", value: (row) => row.begin_ns - of.origin_ns, unit: "ns" },
+                    { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
+                ]}
+                rows={of.hits}
+                sort="duration"
+                empty="None of them is in the window."
+                onRow={(row) =>
+                    jump(row.goroutine, row.begin_ns - of.origin_ns, row.end_ns - of.origin_ns)
+                }
+            />
+        </section>
+    );
+}

@@ -1,0 +1,199 @@
+/* The other analyses as tables: tasks, regions, collections, threads, Ps, the critical path. */
+import { useSignal } from "@preact/signals";
+import { Choice } from "./choice";
+import { shortName } from "./format";
+import { Waiting } from "./panel";
+import { jump, useRun } from "./run";
+import { kind, scroll } from "./state";
+import { type Column, Table } from "./table";
+
+type Row = Record<string, unknown>;
+
+interface Analysis {
+    command: string;
+    title: string;
+    /* Where the rows are in the answer. */
+    rows: string;
+    columns: Column<Row>[];
+    sort: string;
+    /* Where a row leads: a goroutine's number (null: nobody's), begin and end in the trace's own time. */
+    place?: (row: Row) => [number | null, number, number];
+    empty: string;
+}
+
+const number = (row: Row, name: string) => Number(row[name] ?? 0);
+const text = (name: string) => (row: Row) => String(row[name] ?? "");
+const ns = (title: string, name: string): Column<Row> => ({
+    title,
+    value: (row) => number(row, name),
+    unit: "ns",
+});
+const plain = (title: string, name: string): Column<Row> => ({
+    title,
+    value: (row) => number(row, name),
+    unit: "number",
+});
+const length = (row: Row, from: string, to: string) =>
+    Math.max(0, number(row, to) - number(row, from));
+
+const analyses: Analysis[] = [
+    {
+        command: "tasks",
+        title: "tasks",
+        rows: "tasks",
+        sort: "duration",
+        columns: [
+            plain("task", "id"),
+            { title: "name", value: text("name") },
+            { title: "duration", value: (row) => length(row, "start_ns", "end_ns"), unit: "ns" },
+            plain("regions", "region_count"),
+            {
+                title: "goroutines",
+                value: (row) => (row.goroutines as number[]).map((id) => `G${id}`).join(" "),
+            },
+            { title: "complete", value: (row) => (row.complete ? "yes" : "no") },
+        ],
+        place: (row) => [
+            (row.goroutines as number[])[0] ?? null,
+            number(row, "start_ns"),
+            number(row, "end_ns"),
+        ],
+        empty: "The trace has no tasks. In Go: trace.NewTask; in C: trail_task_begin.",
+    },
+    {
+        command: "regions",
+        title: "regions",
+        rows: "regions",
+        sort: "duration",
+        columns: [
+            { title: "name", value: text("name") },
+            plain("goroutine", "goroutine"),
+            plain("task", "task"),
+            ns("duration", "total_ns"),
+            ns("running", "exec_ns"),
+            ns("runnable", "sched_wait_ns"),
+            ns("syscall", "syscall_ns"),
+        ],
+        place: (row) => [number(row, "goroutine"), number(row, "start_ns"), number(row, "end_ns")],
+        empty: "The trace has no regions. In Go: trace.WithRegion; in C: trail_region_begin.",
+    },
+    {
+        command: "gc",
+        title: "collections",
+        rows: "cycles",
+        sort: "duration",
+        columns: [
+            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
+            plain("heap at begin (bytes)", "heap_at_begin_bytes"),
+            plain("heap at end (bytes)", "heap_at_end_bytes"),
+            plain("assists", "assists"),
+            ns("assisting", "assist_ns"),
+            ns("sweeping", "sweep_ns"),
+        ],
+        place: (row) => [null, number(row, "begin_ns"), number(row, "end_ns")],
+        empty: "Nothing was collected.",
+    },
+    {
+        command: "gc",
+        title: "stops of the world",
+        rows: "pauses",
+        sort: "duration",
+        columns: [
+            { title: "why", value: text("name") },
+            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
+            plain("goroutine", "goroutine"),
+        ],
+        place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
+        empty: "The world was never stopped.",
+    },
+    {
+        command: "why",
+        title: "the critical path",
+        rows: "segments",
+        sort: "",
+        columns: [
+            plain("goroutine", "goroutine"),
+            { title: "began in", value: (row) => shortName(String(row.group ?? "")) },
+            { title: "state", value: text("state") },
+            { title: "in", value: (row) => shortName(String(row.function ?? "")) },
+            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
+        ],
+        place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
+        empty: "There is no path: the trace has no task or region, and no range is selected.",
+    },
+    {
+        command: "threads",
+        title: "threads",
+        rows: "threads",
+        sort: "running",
+        columns: [
+            plain("thread", "id"),
+            ns("running", "running_ns"),
+            ns("syscall", "syscall_ns"),
+            ns("idle", "idle_ns"),
+            plain("runs", "runs"),
+            plain("events", "events"),
+        ],
+        empty: "The trace has no threads: Go before 1.7.",
+    },
+    {
+        command: "procs",
+        title: "Ps",
+        rows: "procs",
+        sort: "running",
+        columns: [
+            plain("P", "id"),
+            ns("running", "running_ns"),
+            ns("syscall", "syscall_ns"),
+            ns("other", "other_ns"),
+            ns("idle", "idle_ns"),
+            plain("runs", "runs"),
+            plain("taken away", "taken"),
+        ],
+        empty: "No P is there.",
+    },
+];
+
+function One(props: { of: Analysis }) {
+    const { of } = props;
+    const answer = useRun<Row>(of.command, () => ({})).value;
+    if (!answer.value) return <Waiting answer={answer} />;
+    const value = answer.value;
+    return (
+        <Table
+            name={of.title}
+            columns={of.columns}
+            rows={(value[of.rows] as Row[] | undefined) ?? []}
+            sort={of.sort}
+            empty={of.empty}
+            onRow={(row) => {
+                const origin = Number(value.origin_ns ?? 0);
+                if (of.place) {
+                    const [id, from, to] = of.place(row);
+                    jump(id, Math.max(0, from - origin), Math.max(0, to - origin));
+                } else {
+                    kind.value = of.command === "procs" ? "proc" : "thread";
+                    scroll.value = 0;
+                }
+            }}
+        />
+    );
+}
+
+export function MorePanel() {
+    const chosen = useSignal("tasks");
+    const of = analyses.find((one) => one.title === chosen.value) ?? analyses[0];
+    return (
+        <div>
+            <Choice
+                label="Table of"
+                value={chosen.value}
+                options={analyses.map(({ title }) => [title, title] as const)}
+                onChoose={(title) => {
+                    chosen.value = title;
+                }}
+            />
+            <One key={of.title} of={of} />
+        </div>
+    );
+}

@@ -1,0 +1,146 @@
+/* Bookmarks and notes: places with a word about them, kept in the browser for each trace, saved to and loaded from a file. */
+import { effect, signal } from "@preact/signals";
+import { duration } from "./format";
+import { timeText } from "./ruler";
+import { fromFragment, say, span, status, view } from "./state";
+import { download } from "./table";
+
+interface Note {
+    text: string;
+    from: number;
+    to: number;
+    /* The fragment of the URL when it was made. */
+    place: string;
+}
+
+const notes = signal<Note[]>([]);
+
+function isNote(value: unknown): value is Note {
+    const note = value as Note;
+    return (
+        typeof note?.text === "string" &&
+        typeof note.place === "string" &&
+        Number.isFinite(note.from) &&
+        Number.isFinite(note.to)
+    );
+}
+
+function parse(text: string): Note[] {
+    const found: unknown = JSON.parse(text);
+    const list = Array.isArray(found) ? found : [];
+    return list.filter(isNote).slice(0, 1000);
+}
+
+/* Of this trace: its name, format and length tell it from others. */
+function storageKey(): string | null {
+    const now = status.value;
+    return now?.done ? `trail.notes ${now.title} ${now.version} ${now.end}` : null;
+}
+
+export function keepNotes(): void {
+    let loaded = "";
+    effect(() => {
+        const key = storageKey();
+        if (!key) return;
+        if (loaded !== key) {
+            loaded = key;
+            try {
+                const kept = parse(localStorage.getItem(key) ?? "[]");
+                if (kept.length) notes.value = [...kept, ...notes.peek()];
+            } catch {
+                /* what is not ours is left alone */
+            }
+        }
+        localStorage.setItem(key, JSON.stringify(notes.value));
+    });
+}
+
+export function addNote(): void {
+    const { from, to } = view.value;
+    const now = span.value;
+    const text = now ? `${now.state}${now.reason ? ` (${now.reason})` : ""} of G${now.id}` : "";
+    notes.value = [...notes.value, { text, from, to, place: location.hash.slice(1) }];
+    say("A bookmark was made: below, under Notes, it can be given a text.");
+}
+
+function change(at: number, text: string): void {
+    notes.value = notes.value.map((note, i) => (i === at ? { ...note, text } : note));
+}
+
+function load(file: File | undefined): void {
+    void file?.text().then((text) => {
+        try {
+            notes.value = [...notes.value, ...parse(text)];
+        } catch {
+            say(`${file.name} holds no notes of trail.`);
+        }
+    });
+}
+
+export function NotesPanel() {
+    return (
+        <div>
+            <div class="buttons">
+                <button type="button" onClick={addNote}>
+                    Bookmark this view (M)
+                </button>
+                <button
+                    type="button"
+                    disabled={notes.value.length === 0}
+                    onClick={() =>
+                        download(
+                            "notes.json",
+                            "application/json",
+                            JSON.stringify(notes.value, null, 1),
+                        )
+                    }
+                >
+                    Save to a file
+                </button>
+                <label class="button">
+                    Load from a file
+                    <input
+                        type="file"
+                        class="hidden"
+                        accept="application/json"
+                        onChange={(event) => load(event.currentTarget.files?.[0])}
+                    />
+                </label>
+            </div>
+            {notes.value.length === 0 && (
+                <p class="empty">No bookmarks yet. They are kept in this browser.</p>
+            )}
+            <ul class="notes">
+                {notes.value.map((note, i) => (
+                    <li key={i}>
+                        <button
+                            type="button"
+                            onClick={() => {
+                                history.replaceState(null, "", `#${note.place}`);
+                                fromFragment();
+                            }}
+                        >
+                            {timeText(note.from, (note.to - note.from) / 100)},{" "}
+                            {duration(note.to - note.from)}
+                        </button>
+                        <input
+                            aria-label="Note"
+                            value={note.text}
+                            placeholder="what is to be seen here"
+                            onInput={(event) => change(i, event.currentTarget.value)}
+                        />
+                        <button
+                            type="button"
+                            aria-label="Remove the bookmark"
+                            onClick={() => {
+                                notes.value = notes.value.filter((_, other) => other !== i);
+                            }}
+                        >
+                            ×
+                        </button>
+                    </li>
+                ))}
+            </ul>
+        </div>
+    );
+}

@@ -1,0 +1,212 @@
+/* Search over the trace, and all commands: one box, opened with "/". */
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { api, type Found } from "./api";
+import { cutCommand, pngOfView, svgOfView } from "./export";
+import { shortName } from "./format";
+import { keys } from "./keys";
+import { lanes, laneTitle } from "./lanes";
+import { addNote } from "./notes";
+import { timeText } from "./ruler";
+import { selectAt } from "./select";
+import { group, kind, palette, showRange, sort, tab, theme, view } from "./state";
+
+interface Entry {
+    what: string;
+    text: string;
+    run: () => void;
+}
+
+const commands: Entry[] = [
+    ...keys
+        .filter((key) => key.group !== "Selection" && !key.keys.includes("/"))
+        .map((key) => ({ what: key.shown, text: key.text, run: key.run })),
+    { what: "save", text: "save the timeline as PNG", run: pngOfView },
+    { what: "save", text: "save the timeline as SVG", run: () => void svgOfView() },
+    { what: "save", text: "copy the command that cuts the trace to this part", run: cutCommand },
+    { what: "note", text: "bookmark this view", run: addNote },
+    ...(["light", "dark", "auto"] as const).map((name) => ({
+        what: "colours",
+        text: `${name} colours`,
+        run: () => {
+            theme.value = name;
+        },
+    })),
+    ...(
+        [
+            "summary",
+            "goroutines",
+            "functions",
+            "locks",
+            "latency",
+            "more",
+            "flame",
+            "mmu",
+            "sql",
+            "notes",
+        ] as const
+    ).map((name) => ({
+        what: "panel",
+        text: `panel: ${name}`,
+        run: () => {
+            tab.value = name;
+        },
+    })),
+    ...(
+        ["appearance", "id", "name", "begin", "running", "runnable", "waiting", "syscall"] as const
+    ).map((name) => ({
+        what: "sort",
+        text: `sort lanes by ${name}`,
+        run: () => {
+            sort.value = name;
+        },
+    })),
+    ...(["name", "creator", "task", "none"] as const).map((name) => ({
+        what: "group",
+        text: name === "none" ? "do not group lanes" : `group lanes by ${name}`,
+        run: () => {
+            group.value = name;
+        },
+    })),
+];
+
+const units: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9 };
+
+/* "1.5s", "20 ms": a moment to go to. */
+function momentOf(text: string): number | null {
+    const match = /^(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)$/.exec(text.trim());
+    return match ? Number(match[1]) * units[match[2]] : null;
+}
+
+function goTo(at: number): void {
+    const half = (view.value.to - view.value.from) / 2;
+    showRange({ from: at - half / 2, to: at + half / 2 });
+}
+
+function fromFound(found: Found): Entry {
+    return {
+        what: found.type,
+        text: shortName(found.text) || found.text,
+        run: () => {
+            if (found.lane >= 0) {
+                kind.value = found.kind;
+                if (found.type === "region" || found.type === "task" || found.type === "log")
+                    showRange({ from: found.at, to: Math.max(found.end, found.at + 1) });
+                void selectAt(found.kind, found.lane, found.at, true);
+            } else {
+                showRange({ from: found.at, to: Math.max(found.end, found.at + 1) });
+            }
+        },
+    };
+}
+
+function localEntries(text: string): Entry[] {
+    const wanted = text.toLowerCase();
+    const at = momentOf(text);
+    const found: Entry[] =
+        at === null
+            ? []
+            : [{ what: "time", text: `go to ${timeText(at, 1)}`, run: () => goTo(at) }];
+    const byId = /^[gpmGPM]?(\d+)$/.exec(text.trim());
+    for (const lane of byId
+        ? lanes.value.filter((of) => String(of.id) === byId[1]).slice(0, 3)
+        : [])
+        found.push({
+            what: kind.value,
+            text: laneTitle(kind.value, lane),
+            run: () => void selectAt(kind.value, lane.lane, lane.begin, true),
+        });
+    const words = wanted.split(/\s+/);
+    const those = commands.filter((of) =>
+        words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
+    );
+    return [...found, ...(wanted ? those.slice(0, 8) : those)];
+}
+
+export function SearchBox() {
+    const input = useRef<HTMLInputElement>(null);
+    const text = useSignal("");
+    const chosen = useSignal(0);
+    const results = useSignal<Found[]>([]);
+    const entries = useComputed(() => [
+        ...localEntries(text.value),
+        ...results.value.map(fromFound),
+    ]);
+    useEffect(() => input.current?.focus(), []);
+    useSignalEffect(() => {
+        const wanted = text.value.trim();
+        results.value = [];
+        if (wanted.length < 2) return;
+        const asked = new AbortController();
+        const timer = setTimeout(() => {
+            api.find(wanted, asked.signal)
+                .then((found) => {
+                    results.value = found.results;
+                })
+                .catch(() => {});
+        }, 120);
+        return () => {
+            clearTimeout(timer);
+            asked.abort();
+        };
+    });
+    const run = (entry: Entry | undefined) => {
+        palette.value = false;
+        entry?.run();
+    };
+    return (
+        // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the box closes it, as Escape does
+        // biome-ignore lint/a11y/useKeyWithClickEvents: Escape
+        <div
+            class="veil"
+            onClick={(event) => {
+                if (event.target === event.currentTarget) palette.value = false;
+            }}
+        >
+            <div class="palette" role="dialog" aria-label="Search and commands">
+                <input
+                    ref={input}
+                    role="combobox"
+                    aria-label="Search: a function, goroutine, task, region, log, a time, or a command"
+                    aria-expanded="true"
+                    aria-controls="found"
+                    aria-activedescendant={`found${chosen.value}`}
+                    placeholder="a function, goroutine, task, region, log text, a time (1.5 s), or a command"
+                    value={text.value}
+                    onInput={(event) => {
+                        text.value = event.currentTarget.value;
+                        chosen.value = 0;
+                    }}
+                    onKeyDown={(event) => {
+                        if (event.key === "Enter") run(entries.value[chosen.value]);
+                        else if (event.key === "ArrowDown")
+                            chosen.value = Math.min(chosen.value + 1, entries.value.length - 1);
+                        else if (event.key === "ArrowUp")
+                            chosen.value = Math.max(chosen.value - 1, 0);
+                        else return;
+                        event.preventDefault();
+                        document
+                            .getElementById(`found${chosen.value}`)
+                            ?.scrollIntoView({ block: "nearest" });
+                    }}
+                />
+                <div role="listbox" id="found" aria-label="Results">
+                    {entries.value.map((entry, i) => (
+                        // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the input's
+                        // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input
+                        <div
+                            key={i}
+                            id={`found${i}`}
+                            role="option"
+                            aria-selected={i === chosen.value}
+                            onClick={() => run(entry)}
+                        >
+                            <span class="what">{entry.what}</span> {entry.text}
+                        </div>
+                    ))}
+                </div>
+                {entries.value.length === 0 && <p class="empty">Nothing of this name.</p>}
+            </div>
+        </div>
+    );
+}

@@ -1,0 +1,30 @@
+/* What panels have in common: that they wait, and which part of the trace they are about. */
+import { duration } from "./format";
+import { range, status } from "./state";
+
+export function Waiting(props: { answer: { state: string; error?: string } }) {
+    if (props.answer.state === "bad") return <p class="empty">{props.answer.error}</p>;
+    return (
+        <p class="empty">
+            {status.value?.done ? "Adding up …" : "When the whole trace has been read."}
+        </p>
+    );
+}
+
+export function About() {
+    const now = range.value;
+    if (!now) return null;
+    return (
+        <p class="about">
+            Of the selected {duration(now.to - now.from)}{" "}
+            <button
+                type="button"
+                onClick={() => {
+                    range.value = null;
+                }}
+            >
+                Whole trace
+            </button>
+        </p>
+    );
+}

@@ -1,0 +1,244 @@
+/*
+ * Pictures of lanes: what the server has drawn for a stretch around the window, a strip of pixels a lane.
+ * A window that moves or changes its scale is drawn from the last picture until the next one is there.
+ */
+import { signal } from "@preact/signals";
+import { api, type Kind } from "./api";
+import { type Rgb, stateColors } from "./colors";
+import type { Range } from "./state";
+
+/* From a lane's first pixel `x` on; its parts as bytes, see docs/http-api.md. */
+export interface Cell {
+    x: number;
+    pixels: number;
+    state: number;
+    mixture: boolean;
+    first: number;
+}
+
+export interface Picture {
+    from: number;
+    to: number;
+    width: number;
+    data: DataView;
+    offset: number;
+    count: number;
+    /* How far the trace had been read. */
+    fresh: number;
+    /* Once it has been drawn, and with which state alone in full colours (0: all). */
+    canvas?: OffscreenCanvas;
+    only?: number;
+}
+
+const CELL = 16;
+const MOST_WIDTH = 8192;
+const MOST_KEPT = 400;
+const MOST_ASKED = 200;
+
+/* Counts up when a picture has come. */
+export const arrived = signal(0);
+
+export function cellAt(picture: Picture, index: number): Cell {
+    const at = picture.offset + index * CELL;
+    const data = picture.data;
+    return {
+        x: data.getUint16(at, true),
+        pixels: data.getUint16(at + 2, true),
+        state: data.getUint8(at + 4),
+        mixture: data.getUint8(at + 5) !== 0,
+        first: data.getUint32(at + 12, true),
+    };
+}
+
+/* The first cell that ends after a moment. */
+export function firstCell(picture: Picture, ns: number): number {
+    const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;
+    let low = 0;
+    let high = picture.count;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        const at = picture.offset + middle * CELL;
+        if (picture.data.getUint16(at, true) + picture.data.getUint16(at + 2, true) <= x)
+            low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The cell at a moment; -1: nothing is there. */
+export function cellIndex(picture: Picture, ns: number): number {
+    const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;
+    const index = firstCell(picture, ns);
+    return index < picture.count && cellAt(picture, index).x <= x ? index : -1;
+}
+
+/* MARK: Painting a lane */
+
+/* A lane's picture is so many pixels high: room for a mixture's states, one above the other by their shares. */
+const LANE_PIXELS = 8;
+/* From the bottom up: what works, then what wants to, then what waits. */
+const stacking = [2, 4, 5, 1, 3];
+/* Waiting is most of what there is, and the least interesting. */
+const alphas = [0, 1, 1, 0.55, 1, 1];
+
+const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+function pixelOf([r, g, b]: Rgb, alpha: number): number {
+    const a = Math.round(255 * alpha);
+    return (
+        (littleEndian
+            ? (a << 24) | (b << 16) | (g << 8) | r
+            : (r << 24) | (g << 16) | (b << 8) | a) >>> 0
+    );
+}
+
+/* The colour of each state as a pixel; all but `only` are pale, unless that is 0. */
+function statePixels(only: number): number[] {
+    return stateColors.map((color, state) =>
+        pixelOf(color, alphas[state] * (only !== 0 && state !== only ? 0.2 : 1)),
+    );
+}
+
+/* What is there at all gets a pixel at least. */
+function paintMixture(
+    data: DataView,
+    at: number,
+    pixels: number[],
+    into: Uint32Array,
+    x: number,
+    width: number,
+) {
+    let y = LANE_PIXELS;
+    let rest = 0;
+    for (const state of stacking) rest += data.getUint8(at + 5 + state);
+    const full = rest > 250;
+    for (const state of stacking) {
+        const share = data.getUint8(at + 5 + state);
+        if (share === 0) continue;
+        rest -= share;
+        const high = Math.max(1, Math.round((share * LANE_PIXELS) / 255));
+        const last = full && rest <= 0 ? LANE_PIXELS : high;
+        for (let i = 0; i < last && y > 0; i++) into[--y * width + x] = pixels[state];
+    }
+}
+
+function paintLane(picture: Picture, only: number): ImageData {
+    const { data, width } = picture;
+    const image = new ImageData(width, LANE_PIXELS);
+    const into = new Uint32Array(image.data.buffer);
+    const pixels = statePixels(only);
+    for (let i = 0; i < picture.count; i++) {
+        const at = picture.offset + i * CELL;
+        const x = data.getUint16(at, true);
+        if (data.getUint8(at + 5)) {
+            paintMixture(data, at, pixels, into, x, width);
+            continue;
+        }
+        const last = Math.min(x + data.getUint16(at + 2, true), width);
+        const pixel = pixels[data.getUint8(at + 4)];
+        for (let y = 0; y < LANE_PIXELS; y++) into.fill(pixel, y * width + x, y * width + last);
+    }
+    return image;
+}
+
+/*
+ * The picture as a canvas of its own: a canvas that is both written and drawn from is copied whole each time by
+ * browsers without a GPU.
+ */
+function painted(picture: Picture, only: number): OffscreenCanvas {
+    if (picture.canvas && picture.only === only) return picture.canvas;
+    const canvas = new OffscreenCanvas(picture.width, LANE_PIXELS);
+    canvas.getContext("2d")?.putImageData(paintLane(picture, only), 0, 0);
+    picture.canvas = canvas;
+    picture.only = only;
+    return canvas;
+}
+
+/* MARK: Pictures */
+
+/* All pictures of one kind of lanes; the least lately drawn makes room for a new one. */
+export class Pictures {
+    private readonly pictures = new Map<number, Picture>();
+    /* One question at a time: what is wanted by then is asked for when its answer has come. */
+    private busy = false;
+
+    constructor(readonly kind: Kind) {}
+
+    get(lane: number): Picture | undefined {
+        return this.pictures.get(lane);
+    }
+
+    /* Draws the lane's part of the window into a rectangle of `to`. False: there is no picture yet. */
+    draw(
+        to: CanvasRenderingContext2D,
+        lane: number,
+        window: Range,
+        box: { x: number; y: number; width: number; height: number },
+        only: number,
+    ): boolean {
+        const picture = this.pictures.get(lane);
+        if (!picture) return false;
+        this.pictures.delete(lane);
+        this.pictures.set(lane, picture);
+        const canvas = painted(picture, only);
+        const scale = picture.width / (picture.to - picture.from);
+        const left = Math.max(window.from, picture.from);
+        const right = Math.min(window.to, picture.to);
+        if (right <= left) return true;
+        const perNs = box.width / (window.to - window.from);
+        const sx = (left - picture.from) * scale;
+        const sw = (right - left) * scale;
+        const dx = box.x + (left - window.from) * perNs;
+        const dw = (right - left) * perNs;
+        to.drawImage(canvas, sx, 0, sw, LANE_PIXELS, dx, box.y, dw, box.height);
+        return true;
+    }
+
+    /* Asks for what is missing of these lanes around the window; `fresh` is what has changed since. */
+    async want(lanes: number[], window: Range, pixels: number, endNs: number, fresh: number) {
+        const length = window.to - window.from;
+        const scale = pixels / length;
+        const missing = lanes.filter((lane) => !this.covers(lane, window, scale, fresh));
+        if (missing.length === 0) return;
+        const margin = length * 0.5;
+        const from = Math.max(0, Math.floor(window.from - margin));
+        const to = Math.max(from + 1, Math.min(Math.ceil(window.to + margin), endNs));
+        const width = Math.max(1, Math.min(MOST_WIDTH, Math.round((to - from) * scale)));
+        const some = missing.slice(0, MOST_ASKED);
+        if (this.busy) return;
+        this.busy = true;
+        try {
+            const answer = await api.picture(this.kind, some, from, to, width);
+            this.take(new DataView(answer), { from, to, width }, fresh);
+        } finally {
+            this.busy = false;
+        }
+        arrived.value++;
+    }
+
+    private covers(lane: number, window: Range, scale: number, fresh: number): boolean {
+        const picture = this.pictures.get(lane);
+        if (!picture) return false;
+        if (picture.fresh < fresh && window.to >= picture.to) return false;
+        const its = picture.width / (picture.to - picture.from);
+        if (Math.abs(its / scale - 1) > 0.001 && !(its > scale && picture.width >= MOST_WIDTH))
+            return false;
+        const last = Math.min(window.to, Math.max(fresh, picture.to));
+        return picture.from <= Math.max(0, window.from) && picture.to >= last;
+    }
+
+    private take(data: DataView, of: { from: number; to: number; width: number }, fresh: number) {
+        let at = 0;
+        while (at + 8 <= data.byteLength) {
+            const lane = data.getUint32(at, true);
+            const count = data.getUint32(at + 4, true);
+            this.pictures.delete(lane);
+            this.pictures.set(lane, { ...of, fresh, data, offset: at + 8, count });
+            at += 8 + count * CELL;
+        }
+        for (const lane of this.pictures.keys()) {
+            if (this.pictures.size <= MOST_KEPT) break;
+            this.pictures.delete(lane);
+        }
+    }
+}

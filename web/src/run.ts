@@ -1,0 +1,82 @@
+/* Answers of the analyses (what `trail NAME --json` prints), kept until the question changes. */
+import { type Signal, signal, useSignalEffect } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { api, type Query } from "./api";
+import { lanes, reveal } from "./lanes";
+import { selectAt } from "./select";
+import { kind, range, say, showRange, status } from "./state";
+
+export interface Answer<T> {
+    state: "asking" | "good" | "bad";
+    value?: T;
+    error?: string;
+}
+
+const kept = new Map<string, Answer<unknown>>();
+
+/* The part of the trace that tables are about: the selected range, or all. */
+export function window(): Query {
+    const now = range.value;
+    return now ? { from: Math.round(now.from), to: Math.round(now.to) } : {};
+}
+
+/* Asks when the trace has been read; again when the selected range has changed. */
+export function useRun<T>(command: string, extra: () => Query): Signal<Answer<T>> {
+    const answer = useMemo(() => signal<Answer<T>>({ state: "asking" }), []);
+    useSignalEffect(() => {
+        const now = status.value;
+        if (!now?.done) return;
+        const query = { ...window(), ...extra() };
+        const key = `${command} ${JSON.stringify(query)}`;
+        const known = kept.get(key);
+        if (known) {
+            answer.value = known as Answer<T>;
+            return;
+        }
+        if (!now.can_run) {
+            answer.value = {
+                state: "bad",
+                error: "The trace came through a pipe: save it, and open the file.",
+            };
+            return;
+        }
+        answer.value = { state: "asking", value: answer.peek().value };
+        api.run<T>(command, query)
+            .then((value) => {
+                answer.value = { state: "good", value };
+                if (kept.size > 30) kept.delete(kept.keys().next().value as string);
+                kept.set(key, answer.value);
+            })
+            .catch((error: Error) => {
+                answer.value = { state: "bad", error: error.message };
+            });
+    });
+    return answer;
+}
+
+/* MARK: From tables to the timeline */
+
+export function laneOf(id: number, at?: number): number | null {
+    const all = lanes.value.filter((lane) => lane.id === id);
+    const found =
+        at === undefined
+            ? all[0]
+            : (all.find((lane) => lane.begin <= at && at <= lane.end) ?? all[0]);
+    return found ? found.lane : null;
+}
+
+/* Shows a goroutine at a moment (ns since the first event). */
+export function jump(id: number | null, from: number, to: number): void {
+    if (id === null) {
+        showRange({ from, to });
+        return;
+    }
+    kind.value = "goroutine";
+    const lane = laneOf(id, from);
+    if (lane === null) {
+        say(`Goroutine ${id} is not in the timeline.`);
+        return;
+    }
+    showRange({ from, to: Math.max(to, from + 1) });
+    void selectAt("goroutine", lane, from, false).then(() => reveal(lane));
+}

@@ -1,0 +1,141 @@
+/*
+ * What is selected: a span and what belongs to it, its neighbours, the way of its wake-up, a range.
+ */
+import { effect } from "@preact/signals";
+import { api, type Kind, type LaneRef, type Span } from "./api";
+import { laneTitle, reveal } from "./lanes";
+import {
+    chain,
+    kind,
+    type Place,
+    say,
+    scroll,
+    selected,
+    showRange,
+    span,
+    tab,
+    view,
+} from "./state";
+
+let asking: AbortController | null = null;
+
+/* Keeps `span` what `selected` says. */
+export function keepSpan(): void {
+    effect(() => {
+        const place = selected.value;
+        asking?.abort();
+        if (!place || place.span === undefined) {
+            span.value = null;
+            return;
+        }
+        const mine = new AbortController();
+        asking = mine;
+        api.span(place.kind, place.lane, { span: place.span }, mine.signal)
+            .then((answer) => {
+                span.value = answer;
+            })
+            .catch((error: Error) => {
+                if (!mine.signal.aborted) say(error.message);
+            });
+    });
+}
+
+export function select(place: Place | null): void {
+    selected.value = place;
+    chain.value = [];
+    if (place?.span === undefined) return;
+    if (!tab.peek()) requestAnimationFrame(() => requestAnimationFrame(() => reveal(place.lane)));
+    tab.value = "span";
+}
+
+/* Selects what is at a moment of a lane, and shows it. */
+export async function selectAt(of: Kind, lane: number, at: number, move: boolean): Promise<void> {
+    try {
+        const found = await api.span(of, lane, { at: Math.max(0, Math.round(at)) });
+        if (kind.value !== of) {
+            kind.value = of;
+            scroll.value = 0;
+        }
+        select({ kind: of, lane, span: found.span });
+        span.value = found;
+        if (move) show(found);
+    } catch (error) {
+        say((error as Error).message);
+    }
+}
+
+/* Moves the window only if the span is not in it. */
+export function show(of: Span): void {
+    const { from, to } = view.peek();
+    const length = of.end - of.begin;
+    if (of.begin < from || of.end > to || length < (to - from) / 500)
+        showRange({ from: of.begin, to: Math.max(of.end, of.begin + 1) });
+    reveal(of.lane);
+}
+
+export async function selectSpan(
+    of: Kind,
+    lane: number,
+    number: number,
+    move = true,
+): Promise<void> {
+    try {
+        const found = await api.span(of, lane, { span: number });
+        kind.value = of;
+        select({ kind: of, lane, span: number });
+        span.value = found;
+        if (move) show(found);
+    } catch (error) {
+        say((error as Error).message);
+    }
+}
+
+export function follow(to: LaneRef | undefined, of: Kind = "goroutine"): void {
+    if (!to) return;
+    if (to.span !== undefined) void selectSpan(of, to.lane, to.span);
+    else if (span.value) void selectAt(of, to.lane, span.value.begin, true);
+}
+
+export function neighbour(step: number): void {
+    const now = span.value;
+    if (!now || !selected.value) return;
+    const next = now.span + step;
+    if (next >= 0 && next < now.spans) void selectSpan(selected.value.kind, now.lane, next);
+}
+
+export function nextLane(rows: number[], step: number): void {
+    const now = span.value;
+    if (!now || !selected.value) return;
+    const at = rows.indexOf(now.lane);
+    const next = rows[at + step];
+    if (next !== undefined)
+        void selectAt(selected.value.kind, next, now.begin, false).then(() => reveal(next));
+}
+
+/* MARK: The way of a wake-up */
+
+const MOST_STEPS = 40;
+
+/*
+ * From a span back through who made it ready: what the woken one waited for was done by its waker, who was made
+ * ready by another before. The answer is the chain of them, latest first.
+ */
+export async function followWakeUps(): Promise<void> {
+    let now = span.value;
+    const way: Span[] = [];
+    while (now && way.length < MOST_STEPS) {
+        way.push(now);
+        const by: LaneRef | undefined = now.waker ?? now.ender;
+        if (by?.span !== undefined) now = await api.span("goroutine", by.lane, { span: by.span });
+        else if (now.span > 0) now = await api.span("goroutine", now.lane, { span: now.span - 1 });
+        else break;
+    }
+    chain.value = way;
+    const first = way[way.length - 1];
+    if (!first || way.length < 2) {
+        say("Nothing is known of who made it ready.");
+        return;
+    }
+    say(`${way.length} steps back, to ${laneTitle("goroutine", first)}`);
+    showRange({ from: first.begin, to: way[0].end });
+}

@@ -1,0 +1,287 @@
+/*
+ * What the page shows, as signals; the URL's fragment holds what a colleague needs to see the same.
+ */
+import { batch, computed, effect, signal } from "@preact/signals";
+import { type Kind, RUNNABLE, RUNNING, type Span, type Status, WAITING } from "./api";
+
+export interface Range {
+    from: number;
+    to: number;
+}
+
+/* A span, or a whole lane where `span` is missing. */
+export interface Place {
+    kind: Kind;
+    lane: number;
+    span?: number;
+}
+
+export type Sort =
+    | "appearance"
+    | "id"
+    | "name"
+    | "begin"
+    | "runnable"
+    | "running"
+    | "waiting"
+    | "syscall";
+export type Group = "none" | "name" | "creator" | "task";
+export type Tab =
+    | "span"
+    | "range"
+    | "summary"
+    | "goroutines"
+    | "functions"
+    | "locks"
+    | "latency"
+    | "more"
+    | "flame"
+    | "mmu"
+    | "sql"
+    | "notes";
+
+export const status = signal<Status | null>(null);
+/* Why the server does not answer; empty: it does. */
+export const offline = signal("");
+
+export const kind = signal<Kind>("goroutine");
+export const view = signal<Range>({ from: 0, to: 0 });
+export const sort = signal<Sort>("appearance");
+export const group = signal<Group>("name");
+export const filter = signal("");
+export const pinned = signal<readonly number[]>([]);
+export const folded = signal<ReadonlySet<string>>(new Set());
+export const unfolded = signal<ReadonlySet<number>>(new Set());
+export const scroll = signal(0);
+
+export const selected = signal<Place | null>(null);
+export const span = signal<Span | null>(null);
+export const range = signal<Range | null>(null);
+/* The spans that a wake-up was followed through, latest first. */
+export const chain = signal<readonly Span[]>([]);
+/* Whose spans are drawn strongly, the rest pale. */
+export const like = signal<{ state: string; reason: string } | null>(null);
+
+export const tab = signal<Tab | null>(null);
+export const palette = signal(false);
+export const help = signal(false);
+export const follow = signal(false);
+/* Where the ruler's zero is; "wall" shows the clock on the wall. */
+export const origin = signal(0);
+export const axis = signal<"relative" | "wall">("relative");
+export const theme = signal<"auto" | "light" | "dark">("auto");
+/* Told to who uses a screen reader, and for a while to all. */
+export const message = signal("");
+
+/* Of the lanes on the screen, in CSS pixels: with the column of their names, and without what is above them. */
+export const size = signal({ width: 800, height: 400 });
+
+export const end = computed(() => Math.max(status.value?.end ?? 0, 1));
+
+/* MARK: Windows, and the way back */
+
+const past: Range[] = [];
+let future: Range[] = [];
+let touched = 0;
+
+export function clamp(wanted: Range): Range {
+    const whole = end.value;
+    const length = Math.min(Math.max(wanted.to - wanted.from, 10), whole * 1.1);
+    const from = Math.min(Math.max(wanted.from, -length / 2), whole - length / 2);
+    return { from, to: from + length };
+}
+
+/* Moves without leaving a step: what belongs to one gesture is one step back. */
+export function look(wanted: Range): void {
+    const now = performance.now();
+    if (now - touched > 700) {
+        past.push(view.peek());
+        if (past.length > 200) past.shift();
+        future = [];
+    }
+    touched = now;
+    view.value = clamp(wanted);
+}
+
+/* A step of its own. */
+export function go(wanted: Range): void {
+    touched = 0;
+    look(wanted);
+    touched = 0;
+}
+
+export function back(): void {
+    const last = past.pop();
+    if (!last) return;
+    future.push(view.peek());
+    view.value = last;
+    touched = performance.now();
+}
+
+export function forward(): void {
+    const next = future.pop();
+    if (!next) return;
+    past.push(view.peek());
+    view.value = next;
+    touched = performance.now();
+}
+
+export function zoom(factor: number, at: number): void {
+    const { from, to } = view.peek();
+    look({ from: at - (at - from) * factor, to: at + (to - at) * factor });
+}
+
+export function pan(share: number): void {
+    const { from, to } = view.peek();
+    const by = (to - from) * share;
+    look({ from: from + by, to: to + by });
+}
+
+export function showAll(): void {
+    go({ from: 0, to: end.peek() });
+}
+
+/* Makes [from, to] a good part of the window, with something around it. */
+export function showRange(wanted: Range): void {
+    const margin = Math.max((wanted.to - wanted.from) * 0.4, 50);
+    go({ from: wanted.from - margin, to: wanted.to + margin });
+}
+
+export function toggle<T>(set: ReadonlySet<T>, item: T): ReadonlySet<T> {
+    const next = new Set(set);
+    if (!next.delete(item)) next.add(item);
+    return next;
+}
+
+/* MARK: The fragment */
+
+const letters: Record<Kind, string> = { goroutine: "g", proc: "p", thread: "t" };
+
+function kindOf(letter: string): Kind {
+    return letter === "p" ? "proc" : letter === "t" ? "thread" : "goroutine";
+}
+
+function toFragment(): string {
+    const parts = new URLSearchParams();
+    const { from, to } = view.value;
+    parts.set("w", `${Math.round(from)}-${Math.round(to)}`);
+    if (kind.value !== "goroutine") parts.set("v", letters[kind.value]);
+    if (sort.value !== "appearance") parts.set("s", sort.value);
+    if (group.value !== "name") parts.set("g", group.value);
+    if (filter.value) parts.set("f", filter.value);
+    if (pinned.value.length) parts.set("pin", pinned.value.join("."));
+    if (folded.value.size) parts.set("fold", JSON.stringify([...folded.value]));
+    if (unfolded.value.size) parts.set("open", [...unfolded.value].join("."));
+    if (scroll.value) parts.set("y", String(Math.round(scroll.value)));
+    const place = selected.value;
+    if (place) parts.set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
+    if (range.value)
+        parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
+    if (tab.value) parts.set("tab", tab.value);
+    if (origin.value) parts.set("o", String(Math.round(origin.value)));
+    if (axis.value === "wall") parts.set("x", "wall");
+    if (like.value) parts.set("like", `${like.value.state}/${like.value.reason}`);
+    return parts.toString();
+}
+
+function parseRange(text: string | null): Range | null {
+    const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? "");
+    const parsed = match ? { from: Number(match[1]), to: Number(match[2]) } : null;
+    return parsed && parsed.to > parsed.from ? parsed : null;
+}
+
+function parseNumbers(text: string | null): number[] {
+    return (text ?? "").split(".").filter(Boolean).map(Number).filter(Number.isSafeInteger);
+}
+
+function parseNames(text: string | null): string[] {
+    try {
+        const names: unknown = JSON.parse(text ?? "[]");
+        return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+    } catch {
+        return [];
+    }
+}
+
+function parsePlace(text: string | null): Place | null {
+    const match = /^([gpt])(\d+)\.(\d*)$/.exec(text ?? "");
+    if (!match) return null;
+    const place: Place = { kind: kindOf(match[1]), lane: Number(match[2]) };
+    if (match[3]) place.span = Number(match[3]);
+    return place;
+}
+
+const sorts: Sort[] = [
+    "appearance",
+    "id",
+    "name",
+    "begin",
+    "runnable",
+    "running",
+    "waiting",
+    "syscall",
+];
+
+const groups: Group[] = ["none", "name", "creator", "task"];
+
+/* Takes over what the fragment says; false if it names no window. */
+export function fromFragment(): boolean {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const window = parseRange(parts.get("w"));
+    batch(() => {
+        if (window) view.value = window;
+        kind.value = kindOf(parts.get("v") ?? "g");
+        sort.value = sorts.find((name) => name === parts.get("s")) ?? "appearance";
+        const grouped = parts.get("g");
+        group.value = groups.find((name) => name === grouped) ?? "name";
+        filter.value = parts.get("f") ?? "";
+        pinned.value = parseNumbers(parts.get("pin"));
+        folded.value = new Set(parseNames(parts.get("fold")));
+        unfolded.value = new Set(parseNumbers(parts.get("open")));
+        scroll.value = Number(parts.get("y")) || 0;
+        selected.value = parsePlace(parts.get("sel"));
+        range.value = parseRange(parts.get("r"));
+        tab.value = (parts.get("tab") as Tab | null) ?? null;
+        origin.value = Number(parts.get("o")) || 0;
+        axis.value = parts.get("x") === "wall" ? "wall" : "relative";
+        const alike = parts.get("like")?.split("/");
+        like.value = alike ? { state: alike[0], reason: alike.slice(1).join("/") } : null;
+    });
+    return window !== null;
+}
+
+/*
+ * Keeps the fragment up to date, when nothing has moved for a moment: browsers bear no more. Until then the root
+ * has data-moving. A change by hand is taken over.
+ */
+export function keepFragment(): void {
+    let timer = 0;
+    effect(() => {
+        const text = toFragment();
+        clearTimeout(timer);
+        document.documentElement.dataset.moving = "";
+        timer = setTimeout(() => {
+            history.replaceState(null, "", `#${text}`);
+            delete document.documentElement.dataset.moving;
+        }, 150);
+    });
+    addEventListener("hashchange", fromFragment);
+}
+
+/* MARK: Words */
+
+export function stateNumber(name: string): number {
+    if (name === "runnable") return RUNNABLE;
+    if (name === "running") return RUNNING;
+    if (name === "waiting") return WAITING;
+    return name.startsWith("syscall ") || name === "blocked" ? 5 : name === "syscall" ? 4 : 0;
+}
+
+let fading = 0;
+export function say(text: string): void {
+    message.value = text;
+    clearTimeout(fading);
+    fading = setTimeout(() => {
+        message.value = "";
+    }, 5000);
+}

@@ -1,0 +1,101 @@
+// What the tests of the page share: a server for a trace, a browser, and the list of tests, told as TAP.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+
+export const [trail, scheduler, given] = process.argv.slice(2, 5);
+
+/* Not there before `npm ci` in web. */
+const { chromium } = await import("playwright-core").catch(() => ({}));
+const paths = [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
+export const chromiumPath = chromium && paths.find((path) => path && existsSync(path));
+
+/* What `trail NAME --json` prints. */
+export function told(...words) {
+    return JSON.parse(
+        execFileSync(trail, [words[0], "--json", ...words.slice(1)], { maxBuffer: 1 << 28 }),
+    );
+}
+
+export function serve(words, input) {
+    const server = spawn(trail, ["view", "--no-open", ...words], {
+        stdio: [input ? "pipe" : "ignore", "pipe", "pipe"],
+    });
+    return new Promise((resolve, reject) => {
+        let text = "";
+        server.stdout.on("data", (data) => {
+            text += data;
+            if (text.includes("\n")) resolve({ server, url: text.trim() });
+        });
+        server.on("exit", (code) => reject(new Error(`trail view ended: ${code}`)));
+    });
+}
+
+let browser;
+export async function openPage(url, options = {}) {
+    browser ??= await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+    const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        acceptDownloads: true,
+        ...options,
+    });
+    const page = await context.newPage();
+    page.errors = [];
+    page.addresses = new Set();
+    page.on("pageerror", (error) => page.errors.push(String(error.stack)));
+    page.on("console", (line) => {
+        if (line.type() === "error") page.errors.push(line.text());
+    });
+    page.on("request", (request) => page.addresses.add(new URL(request.url()).origin));
+    await page.goto(url);
+    await page.waitForSelector(".facts");
+    return page;
+}
+
+export const tests = [];
+export function test(name, run) {
+    tests.push([name, run]);
+}
+
+export function equal(got, wanted, what) {
+    const [a, b] = [JSON.stringify(got), JSON.stringify(wanted)];
+    if (a !== b) throw new Error(`${what}: ${a?.slice(0, 300)}, not ${b?.slice(0, 300)}`);
+}
+
+export function ok(value, what) {
+    if (!value) throw new Error(what);
+}
+
+/* Until it is so; a machine may be slow, nobody waits that long. */
+export async function until(what, ask) {
+    const end = Date.now() + 30000;
+    let last;
+    while (Date.now() < end) {
+        last = await ask();
+        if (last) return last;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`it never was so: ${what}`);
+}
+
+export async function main() {
+    const wanted = process.env.TRAIL_TEST_FILTER;
+    const chosen = tests.filter(([name]) => !wanted || name.includes(wanted));
+    console.log(`1..${chosen.length}`);
+    let failed = 0;
+    let number = 0;
+    for (const [name, run] of chosen) {
+        number++;
+        try {
+            const skipped = await run();
+            console.log(`ok ${number} - ${name}${skipped ? ` # SKIP ${skipped}` : ""}`);
+        } catch (error) {
+            failed++;
+            console.log(`not ok ${number} - ${name}`);
+            for (const line of String(error.stack).slice(0, 1500).split("\n"))
+                console.log(`# ${line}`);
+        }
+    }
+    /* A browser with pages whose server is gone may take its time. */
+    await Promise.race([browser?.close(), new Promise((resolve) => setTimeout(resolve, 3000))]);
+    process.exit(failed ? 1 : 0);
+}

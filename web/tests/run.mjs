@@ -1,0 +1,536 @@
+// Drives a browser through the page: what it shows is what the command says, whatever leads there.
+// Arguments: the trail command, the example scheduler, a trace (without: of the scheduler). Skipped where there is
+// no Chromium.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+    chromiumPath,
+    equal,
+    given,
+    main,
+    ok,
+    openPage,
+    scheduler,
+    serve,
+    test,
+    told,
+    until,
+} from "./browser.mjs";
+
+if (!chromiumPath) {
+    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    process.exit(0);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "trail-view-"));
+const trace = given ?? join(folder, "all.trace");
+if (!given) execFileSync(scheduler, ["--work=all", "-o", trace]);
+const main_ = await serve([trace]);
+process.on("exit", () => {
+    main_.server.kill();
+    rmSync(folder, { recursive: true, force: true });
+});
+
+const base = main_.url.replace(/\?.*/, "");
+const token = main_.url.replace(/.*=/, "");
+async function ask(path) {
+    const response = await fetch(`${base}api/${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+    });
+    return response.json();
+}
+
+await until("it has been read", async () => (await ask("status")).done);
+const status = await ask("status");
+let page;
+
+/* What is about the page rather than the trace, and tried with one. */
+function testOnce(name, run) {
+    if (given) test(name, run);
+}
+
+async function fragment(name) {
+    await page.waitForTimeout(30);
+    await page.waitForSelector("html:not([data-moving])", { state: "attached" });
+    return page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
+}
+async function windowNow() {
+    return (await fragment("w")).split("-").map(Number);
+}
+
+/* How many pixels of the lanes have a colour near this one. */
+function pixels(rgb) {
+    return page.evaluate((wanted) => {
+        const canvas = document.querySelector("canvas.rows");
+        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4)
+            if (wanted.every((value, k) => Math.abs(data[i + k] - value) < 6)) found++;
+        return found;
+    }, rgb);
+}
+
+/* Rows of the table that is on the screen, as the numbers and texts that the cells' titles hold. */
+function cells() {
+    return page.evaluate(() =>
+        [...document.querySelectorAll(".table tbody tr")].map((row) =>
+            [...row.cells].map((cell) => cell.title),
+        ),
+    );
+}
+
+async function openTab(name) {
+    const tab = page.getByRole("tab", { name, exact: true });
+    if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
+}
+
+async function fresh(more = "") {
+    if (page) await page.context().close();
+    page = await openPage(main_.url + more);
+    await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
+}
+
+test("the first picture has running and waiting goroutines, and the facts of the trace", async () => {
+    await fresh();
+    ok((await pixels([240, 168, 48])) > 0, "runnable is drawn");
+    const facts = await page.textContent(".facts");
+    ok(facts.includes(`${status.events.toLocaleString("en-US")} events`), facts);
+    const info = told("summary", trace);
+    equal(status.events, info.events, "events");
+    equal(status.end, info.end_ns - info.origin_ns, "length");
+});
+
+test("nothing is asked of another server, and nothing fails", async () => {
+    equal(
+        [...page.addresses].filter((origin) => origin !== "null"),
+        [new URL(base).origin],
+        "origins",
+    );
+    equal(page.errors, [], "errors");
+});
+
+testOnce("keys zoom and pan; undo and redo go back and forward", async () => {
+    const [from, to] = await windowNow();
+    await page.keyboard.press("w");
+    const [from1, to1] = await windowNow();
+    ok(to1 - from1 < (to - from) * 0.8, "zoomed in");
+    await page.waitForTimeout(800);
+    await page.keyboard.press("d");
+    const [from2] = await windowNow();
+    ok(from2 > from1, "to the right");
+    await page.keyboard.press("Backspace");
+    equal(await windowNow(), [from1, to1], "undone");
+    await page.keyboard.press("Backspace");
+    equal(await windowNow(), [from, to], "undone twice");
+    await page.keyboard.press("r");
+    equal(await windowNow(), [from1, to1], "done again");
+    await page.keyboard.press("0");
+    equal(await windowNow(), [0, status.end], "the whole trace");
+});
+
+testOnce(
+    "the wheel zooms about the pointer, a drag pans, the small map moves the window",
+    async () => {
+        await page.mouse.move(755, 400);
+        await page.keyboard.down("Control");
+        await page.mouse.wheel(0, -600);
+        await page.keyboard.up("Control");
+        const [from, to] = await windowNow();
+        ok(Math.abs((from + to) / 2 - status.end / 2) < status.end * 0.01, "the middle stays");
+        await page.mouse.move(700, 400);
+        await page.mouse.down();
+        await page.mouse.move(650, 400);
+        await page.mouse.move(600, 400);
+        await page.mouse.up();
+        const [from1, to1] = await windowNow();
+        ok(from1 > from && Math.abs(to1 - from1 - (to - from)) < 5, "panned by the drag");
+        const map = await page.locator("canvas.map").boundingBox();
+        await page.mouse.click(map.x + 300, map.y + 10);
+        const [from2] = await windowNow();
+        ok(from2 < from1, "moved by the map");
+        await page.keyboard.press("0");
+    },
+);
+
+testOnce("lanes by P and by thread, filtered, sorted and grouped", async () => {
+    await page.getByRole("button", { name: "Ps", exact: true }).click();
+    equal(await fragment("v"), "p", "by P");
+    await page.getByRole("button", { name: "Threads", exact: true }).click();
+    equal(await fragment("v"), "t", "by thread");
+    await page.getByRole("button", { name: "Goroutines", exact: true }).click();
+    await page.getByLabel("Filter lanes").fill("no lane has this name");
+    await until("no lanes", async () => (await pixels([76, 175, 114])) === 0);
+    await page.getByLabel("Filter lanes").fill("");
+    await page.getByLabel("sort by").selectOption("running");
+    await page.getByLabel("group by").selectOption("none");
+    await page.keyboard.press("Escape");
+    await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
+    equal([await fragment("s"), await fragment("g")], ["running", "none"], "sort and group");
+});
+
+test("the selected span is told as the API tells it; its neighbours, its waker, its lane", async () => {
+    const lanes = await ask("lanes?kind=goroutine&count=50000");
+    const busiest = lanes.rows.reduce((a, b) => (b[8] > a[8] ? b : a));
+    await fresh(`#w=0-${status.end}&g=none&s=running`);
+    const rows = await page.locator("canvas.rows").boundingBox();
+    await page.mouse.click(rows.x + 100, rows.y + 10);
+    await page.waitForSelector(".details h2");
+    ok(
+        (await page.textContent(".details h2")).startsWith(`G${busiest[1]}`),
+        "the lane that ran longest is first",
+    );
+    await page.locator(".details").getByRole("button", { name: "After" }).click();
+    const place = await until("a span", async () =>
+        /^g(\d+)\.(\d+)$/.exec((await fragment("sel")) ?? ""),
+    );
+    const span = await ask(`span?kind=goroutine&lane=${place[1]}&span=${place[2]}`);
+    const text = await page.textContent(".details");
+    ok(
+        text.includes(span.state === "syscall" ? "system call" : span.state),
+        `${span.state} is told`,
+    );
+    for (const frame of span.stack.slice(0, 3))
+        ok(text.includes(frame.function.split("/").pop()), `${frame.function} is told`);
+});
+
+test("from a wait to who ended it, and the way of the wake-ups across lanes", async () => {
+    const lanes = await ask("lanes?kind=goroutine&count=50000");
+    let found;
+    for (const row of lanes.rows) {
+        for (let span = 1; span < Math.min(row[6], 40) && !found; span++) {
+            const one = await ask(`span?kind=goroutine&lane=${row[0]}&span=${span}`);
+            if (one.waker && one.waker.lane !== row[0]) found = one;
+        }
+        if (found) break;
+    }
+    ok(found, "somebody was woken");
+    await fresh(`#w=0-${status.end}&sel=g${found.lane}.${found.span}&tab=span`);
+    await page.waitForSelector(".details h2");
+    ok((await page.textContent(".details")).includes(`G${found.waker.id}`), "the waker is told");
+    await page.keyboard.press("b");
+    await until("a chain", async () =>
+        (await page.textContent(".details")).includes("way of the wake-up"),
+    );
+    await page.keyboard.press("j");
+    await until("the waker is selected", async () =>
+        (await fragment("sel"))?.startsWith(`g${found.waker.lane}.`),
+    );
+    ok((await page.textContent("[aria-live]")).length > 0, "a screen reader is told");
+});
+
+test("a range by a drag over the ruler: its sums are those of the command", async () => {
+    await fresh();
+    const head = await page.locator("canvas.head").boundingBox();
+    await page.mouse.move(head.x + 500, head.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(head.x + 600, head.y + 10);
+    await page.mouse.move(head.x + 800, head.y + 10);
+    await page.mouse.up();
+    await page.waitForSelector(".stackbar");
+    const [from, to] = (await fragment("r")).split("-").map(Number);
+    const sums = { running: 0, runnable: 0, syscall: 0 };
+    for (const one of told("goroutines", `--from=${from}ns`, `--to=${to}ns`, trace).goroutines) {
+        /* Go counts a system call without a P that has not ended twice; lanes do not. */
+        const right = { ...one, ...one.corrected };
+        sums.running += right.exec_ns;
+        sums.runnable += right.sched_wait_ns;
+        sums.syscall += right.syscall_ns;
+    }
+    const shown = await ask(`select?kind=goroutine&from=${from}&to=${to}`);
+    const whole = to - from;
+    for (const name of Object.keys(sums))
+        ok(
+            Math.abs(shown.states[name] - sums[name]) <= whole * 1e-3,
+            `${name}: ${shown.states[name]}, not ${sums[name]}`,
+        );
+    const texts = await cells();
+    equal(
+        texts.slice(0, shown.by_name.length).reduce((sum, row) => sum + Number(row[3]), 0),
+        shown.states.running,
+        "running in the table",
+    );
+    await page.keyboard.press("Escape");
+});
+
+test("the table of goroutines has the command's figures, and leads to the timeline", async () => {
+    await fresh();
+    await openTab("Goroutines");
+    await until("rows", async () => (await cells()).length > 0);
+    const rows = await cells();
+    const wanted = told("goroutines", trace).goroutines;
+    equal(rows.length, Math.min(wanted.length, 200), "rows");
+    for (const [id, , total, running, runnable] of rows) {
+        const one = wanted.find((of) => String(of.id) === id);
+        equal(
+            [total, running, runnable].map(Number),
+            [one.total_ns, one.exec_ns, one.sched_wait_ns],
+            `G${id}`,
+        );
+    }
+    await page.locator(".panel tbody tr").first().click();
+    const place = await until("selected", () => fragment("sel"));
+    ok(place.startsWith("g"), place);
+    const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        openTab("Goroutines").then(() => page.getByRole("button", { name: "Save as CSV" }).click()),
+    ]);
+    const lines = readFileSync(await download.path(), "utf8")
+        .trim()
+        .split("\r\n");
+    equal(lines.length, wanted.length + 1, "lines of CSV");
+});
+
+test("summary, functions, locks, tasks, regions and the others show what the command says", async () => {
+    await openTab("Summary");
+    const summary = told("summary", trace);
+    await until("findings", async () => (await page.textContent(".panel")).includes("events"));
+    equal(await page.locator(".findings li").count(), summary.findings.length, "findings");
+    await openTab("Functions");
+    const groups = told("goroutines", "--groups", trace).groups;
+    await until("groups", async () => (await cells()).length === groups.length);
+    await openTab("Locks");
+    const { locks } = told("locks", trace);
+    await until("locks", async () => (await cells()).length === Math.min(200, locks.length));
+    equal(
+        (await cells()).reduce((sum, row) => sum + Number(row[3]), 0),
+        locks.reduce((sum, lock) => sum + lock.wait_ns, 0),
+        "waits for locks",
+    );
+    await openTab("Tasks and more");
+    for (const [title, command, key] of [
+        ["tasks", "tasks", "tasks"],
+        ["regions", "regions", "regions"],
+        ["collections", "gc", "cycles"],
+        ["threads", "threads", "threads"],
+        ["Ps", "procs", "procs"],
+    ]) {
+        await page.getByLabel("Table of").selectOption(title);
+        const { length } = told(command, trace)[key];
+        ok(length > 0, `the trace has ${title}`);
+        await until(title, async () => (await cells()).length === Math.min(200, length));
+    }
+});
+
+test("latency: a bar of the histogram leads to its spans", async () => {
+    await openTab("Latency");
+    await page.locator(".histogram button:not(:disabled)").last().waitFor();
+    const first = page.locator(".panel section", { hasText: "scheduling" });
+    await first.locator(".histogram button:not(:disabled)").last().click();
+    await until("spans", async () => (await cells()).length > 0);
+    const { scheduling } = told("latency", trace);
+    ok(page.errors.length === 0, page.errors.join());
+    const longest = Math.max(...(await cells()).map((row) => Number(row[3])));
+    equal(longest, scheduling.times.max_ns, "the longest");
+});
+
+test("the flame graph adds up to the profile, follows the selected range, and zooms by click", async () => {
+    await openTab("Flame graph");
+    const profile = told("profile", "--type=sync", trace);
+    const title = await until("a graph", () =>
+        page.locator(".boxes button").first().getAttribute("title"),
+    );
+    ok(profile.ns > 0 && title.includes("100.0 %"), title);
+    const boxes = await page.locator(".boxes button").count();
+    await page.locator(".boxes button").nth(2).click();
+    await until("fewer boxes", async () => (await page.locator(".boxes button").count()) < boxes);
+    await page.getByRole("button", { name: "Whole graph" }).click();
+    await page.getByLabel("Stacks of").selectOption("cpu");
+    await until("samples or why not", async () => /samples/.test(await page.textContent(".flame")));
+});
+
+test("MMU has the command's figures", async () => {
+    await openTab("MMU");
+    const mmu = told("mmu", trace);
+    await until("rows", async () => (await cells()).length === mmu.windows_ns.length);
+    const rows = await cells();
+    rows.forEach((row, i) => {
+        equal(Number(row[0]), mmu.windows_ns[i], "window");
+        equal(row[2], `${(100 * mmu.mmu[i]).toFixed(1)} %`, "as Go computes it");
+    });
+});
+
+testOnce("search finds functions and goroutines, goes to a time, and runs commands", async () => {
+    await fresh();
+    const lanes = await ask("lanes?kind=goroutine&count=10");
+    await page.keyboard.press("/");
+    await page.keyboard.type(`G${lanes.rows[0][1]}`);
+    await page.locator("#found div").first().waitFor();
+    await page.keyboard.press("Enter");
+    await until("selected", async () =>
+        (await fragment("sel"))?.startsWith(`g${lanes.rows[0][0]}.`),
+    );
+    await page.keyboard.press("/");
+    await page.keyboard.type("2ms");
+    await page.keyboard.press("Enter");
+    const [from, to] = await windowNow();
+    ok(from <= 2e6 && to >= 2e6, `${from} to ${to}`);
+    await page.keyboard.press("/");
+    await page.keyboard.type("dark colours");
+    await page.keyboard.press("Enter");
+    await until("dark", () =>
+        page.evaluate(() => document.documentElement.dataset.theme === "dark"),
+    );
+    ok(page.errors.length === 0, page.errors.join());
+});
+
+testOnce("the fragment shows somebody else the same", async () => {
+    await fresh();
+    await page.keyboard.press("w");
+    await page.getByLabel("sort by").selectOption("waiting");
+    await openTab("Functions");
+    /* It is drawn when nothing changes any more. */
+    const drawn = () => page.locator("canvas.rows").screenshot();
+    let first = await drawn();
+    await until("it is drawn", async () => {
+        await page.waitForTimeout(400);
+        const before = first;
+        first = await drawn();
+        return first.equals(before);
+    });
+    const place = await page.evaluate(() => location.hash);
+    await fresh(place);
+    equal(await page.evaluate(() => location.hash), place, "the fragment");
+    await until("the same picture", async () => (await drawn()).equals(first));
+});
+
+testOnce("bookmarks stay, and can be given a text", async () => {
+    await fresh();
+    await page.keyboard.press("m");
+    await openTab("Notes");
+    await page.getByLabel("Note", { exact: true }).fill("look here");
+    await page.reload();
+    await openTab("Notes");
+    await until(
+        "the note",
+        async () => (await page.getByLabel("Note", { exact: true }).inputValue()) === "look here",
+    );
+});
+
+testOnce("SVG and PNG of the timeline can be saved", async () => {
+    for (const [command, start] of [
+        ["timeline as SVG", "<svg"],
+        ["timeline as PNG", "\x89PNG"],
+    ]) {
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("/");
+        await page.keyboard.type(command);
+        const [download] = await Promise.all([
+            page.waitForEvent("download"),
+            page.keyboard.press("Enter"),
+        ]);
+        const data = readFileSync(await download.path(), "latin1");
+        ok(data.startsWith(start) && data.length > 1000, `${command}: ${data.slice(0, 20)}`);
+    }
+});
+
+testOnce("the keyboard alone: help, selection, panels", async () => {
+    await fresh();
+    await page.keyboard.press("?");
+    ok(await page.getByRole("dialog", { name: "Keys" }).isVisible(), "help");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("ArrowDown");
+    await until("selected", () => fragment("sel"));
+    const before = await fragment("sel");
+    await page.keyboard.press("ArrowRight");
+    await until("the next span", async () => (await fragment("sel")) !== before);
+    await page.keyboard.press("z");
+    const [from, to] = await windowNow();
+    const place = /^g(\d+)\.(\d+)$/.exec(await fragment("sel"));
+    const span = await ask(`span?kind=goroutine&lane=${place[1]}&span=${place[2]}`);
+    const length = span.end - span.begin;
+    ok(from <= span.begin && to >= span.end && to - from < 2 * length + 200, "zoomed to it");
+    await page.keyboard.press("p");
+    ok(await fragment("pin"), "pinned");
+});
+
+testOnce("SQL: rows, and errors in DuckDB's words", async () => {
+    if (!process.env.TRAIL_DUCKDB) return "no DuckDB";
+    await until("the server knows of DuckDB", async () => (await ask("status")).can_sql);
+    await fresh();
+    await openTab("SQL");
+    await page.getByRole("textbox", { name: "SQL" }).waitFor();
+    await page.getByRole("textbox", { name: "SQL" }).fill("select count(*) as n from goroutines");
+    await page.getByRole("button", { name: /Ask/ }).click();
+    const n = told("goroutines", trace).goroutines.length;
+    await until("the answer", async () => (await cells())[0]?.[0] === String(n));
+    await page.getByRole("textbox", { name: "SQL" }).fill("select nonsense");
+    await page.getByRole("button", { name: /Ask/ }).click();
+    await until("an error", async () =>
+        (await page.locator(".error").textContent())?.includes("nonsense"),
+    );
+});
+
+testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    for (const colorScheme of ["light", "dark"]) {
+        await page.context().close();
+        page = await openPage(main_.url, { colorScheme, bypassCSP: true });
+        await page.waitForTimeout(500);
+        await page.evaluate(axe);
+        await page.keyboard.press("ArrowDown");
+        await page.waitForSelector(".details h2");
+        for (const tab of [
+            "",
+            "Summary",
+            "Functions",
+            "Latency",
+            "Flame graph",
+            "MMU",
+            "Notes",
+            "?",
+        ]) {
+            if (tab === "?") await page.keyboard.press("?");
+            else if (tab) await openTab(tab);
+            await page.waitForTimeout(300);
+            const { violations } = await page.evaluate(() => globalThis.axe.run());
+            const texts = violations.map(
+                (of) => `${tab} ${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`,
+            );
+            equal(texts, [], `${colorScheme} ${tab}`);
+        }
+    }
+});
+
+test("a damaged trace shows its good part, and says so", async () => {
+    const damaged = join(folder, "damaged.trace");
+    const bytes = readFileSync(trace);
+    writeFileSync(damaged, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
+    const other = await serve([damaged]);
+    try {
+        await page.context().close();
+        page = await openPage(other.url);
+        const banner = await until("a banner", () => page.locator(".banner").textContent());
+        ok(banner.includes("could be read"), banner);
+    } finally {
+        other.server.kill();
+    }
+});
+
+testOnce("what arrives on a pipe is drawn as it arrives; the server's end is told", async () => {
+    const long = join(folder, "long.trace");
+    execFileSync(scheduler, ["--work=pipeline", "--seconds=3", "-o", long]);
+    const { events } = told("summary", long);
+    const bytes = readFileSync(long);
+    const other = await serve(["-"], true);
+    await page.context().close();
+    page = await openPage(other.url);
+    other.server.stdin.write(bytes.subarray(0, Math.floor(bytes.length * 0.9)));
+    await until("something", () =>
+        page.evaluate(() => /[1-9]\d* events/.test(document.querySelector(".facts").textContent)),
+    );
+    ok(await page.locator(".progress").isVisible(), "it is still arriving");
+    other.server.stdin.end(bytes.subarray(Math.floor(bytes.length * 0.9)));
+    await until("all of it", async () =>
+        (await page.textContent(".facts")).includes(`${events.toLocaleString("en-US")} events`),
+    );
+    other.server.kill();
+    const banner = await until("a word that it has ended", () =>
+        page.locator(".banner").textContent(),
+    );
+    ok(banner.includes("does not answer"), banner);
+});
+
+await main();
