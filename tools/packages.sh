@@ -1,9 +1,13 @@
 # Which packages of Debian 12 are needed for what, and the one function that installs them. Sourced by
 # ./try, ./test and .ci/run.
 
-packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev libdw-dev libelf-dev"
-packages_test="libcmocka-dev python3 golang-go gzip zstd xz-utils"
+packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev libdw-dev libelf-dev libiberty-dev libmicrohttpd-dev xz-utils"
+packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev"
+packages_sql="clickhouse-server clickhouse-client nodejs" # two shards, for the tables
+packages_web="chromium nodejs" # a browser, for the page of the viewer
 packages_lint="clang clang-tidy clang-format cppcheck"
+packages_models="spin gcc libc6-dev"
+packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only
 packages_s390x="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user"
 packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 
@@ -45,6 +49,22 @@ packages_install() {
         apt-get install -q -y --no-install-recommends $missing </dev/null
 }
 
+# Gets what npm has for tests/sql into a folder, and tells the tests where; they are skipped without.
+packages_npm() {
+    if ! command -v npm >/dev/null; then
+        say "No npm: trail sql is not tried"
+        return 0
+    fi
+    mkdir -p "$1"
+    if ! cmp -s tests/sql/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
+        say "Installing DuckDB's library, and a reader of Parquet"
+        cp tests/sql/package.json tests/sql/package-lock.json "$1"
+        (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund </dev/null) || return 0
+    fi
+    TRAIL_DUCKDB=$(cd "$1" && pwd)
+    export TRAIL_DUCKDB
+}
+
 # Prints the newest Go toolchain of the system; fails if there is none.
 find_go() {
     for go in /usr/lib/go-1.23/bin/go /usr/lib/go-1.22/bin/go /usr/lib/go-1.21/bin/go go \
@@ -55,4 +75,16 @@ find_go() {
         fi
     done
     return 1
+}
+
+# Gets what the viewer's page is built and tested with; its tests are skipped without.
+packages_page() {
+    if ! command -v npm >/dev/null; then
+        say "No npm: the page of trail view is not tried"
+        return 0
+    fi
+    if [ ! web/node_modules -nt web/package-lock.json ]; then
+        say "Installing what the page of trail view is built and tested with"
+        (cd web && npm ci --ignore-scripts --no-audit --no-fund </dev/null && touch node_modules) || return 0
+    fi
 }

@@ -416,9 +416,7 @@ static void v1_begin(struct sim *sim)
     ids_init(&v1->strings, sim->program.texts);
     ids_init(&v1->stacks, sim->program.stacks);
 
-    uint8_t header[WIRE_HEADER_SIZE];
-    wire_header_make(header, v1->version);
-    sim_write(sim, header, sizeof header);
+    sim_write(sim, wire_header(v1->version), WIRE_HEADER_SIZE);
 
     struct machine *m = sim->proc[0].m;
     struct buffer *buffer = buffer_of(v1, m);

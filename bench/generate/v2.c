@@ -466,9 +466,7 @@ static void v2_begin(struct sim *sim)
     v2->common.thread = V2_NO_THREAD;
     ids_init(&v2->strings, sim->program.texts);
     ids_init(&v2->stacks, sim->program.stacks);
-    uint8_t header[WIRE_HEADER_SIZE];
-    wire_header_make(header, v2->version);
-    sim_write(sim, header, sizeof header);
+    sim_write(sim, wire_header(v2->version), WIRE_HEADER_SIZE);
     write_sync(sim);
     struct action action = {.a = sim->options.procs,
                             .stack = (uint32_t)sim->program.first[SITE_USER]};

@@ -240,6 +240,12 @@ typedef enum trail_range {
     TRAIL_RANGES
 } trail_range;
 
+/*
+ * A flag: no record of the file stands for this event alone. A GoSwitch or GoSwitchDestroy tells the
+ * two events that follow it, a GoDestroySyscall the ProcSteal in front of it.
+ */
+#define TRAIL_EVENT_IMPLIED 1
+
 #define TRAIL_NONE            (-1)       /* no goroutine, proc or thread */
 #define TRAIL_NO_TASK         UINT64_MAX /* no parent task */
 #define TRAIL_BACKGROUND_TASK 0u
@@ -272,9 +278,9 @@ typedef struct trail_event {
     int64_t thread;
     int64_t proc;
     int64_t goroutine;
-    uint8_t kind; /* trail_kind: says which member of the union is set */
-    uint8_t wire; /* the event type in the file: v2 numbers, also for v1 files (what it became) */
-    uint8_t flags;
+    uint8_t kind;  /* trail_kind: says which member of the union is set */
+    uint8_t wire;  /* the event type in the file: v2 numbers, also for v1 files (what it became) */
+    uint8_t flags; /* TRAIL_EVENT_IMPLIED */
     uint8_t reserved;
     trail_stack_handle stack; /* of the context */
     union {
@@ -318,6 +324,7 @@ typedef struct trail_event {
         struct {
             uint8_t resource; /* TRAIL_RESOURCE_GOROUTINE or _PROC */
             uint8_t from, to; /* trail_go_state or trail_proc_state */
+            uint8_t status;   /* ProcStatus of v2: the number in the file; else 0 */
             trail_string_handle reason;
             trail_stack_handle stack; /* of the resource that changed state */
             int64_t id;
@@ -375,6 +382,12 @@ typedef struct trail_reader_options {
      * of two passes.
      */
     bool verdict_only;
+    /*
+     * v2, in memory or a plain file: events earlier than so long after the first event are not
+     * wanted. Reading begins with a generation that is over later, as if the trace began there;
+     * stats.skipped_bytes tells if so.
+     */
+    int64_t from_ns;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */
     void *symbolize_context;
 } trail_reader_options;
@@ -457,6 +470,8 @@ typedef struct trail_reader_stats {
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
     uint64_t repairs;                      /* all, and by trail_repair_kind */
     uint64_t repairs_by_kind[TRAIL_REPAIRS];
+    uint64_t skipped_bytes; /* trail_reader_options.from_ns: not read; 0: everything is */
+    int64_t first_ns;       /* skipped_bytes > 0: time of the first event of the trace */
     bool frequency_assumed; /* v1 with partial: the frequency record is missing */
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);

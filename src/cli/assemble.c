@@ -2,14 +2,9 @@
  * trail assemble: makes a trace from the text form of its records, which `trail print
  * --format=wire` prints.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -37,47 +32,20 @@ static int parse_version(const char *text)
     return known ? (int)minor : 0;
 }
 
-/* Whether writing `path` would destroy the text before it is read. */
-static bool same_file(const char *word, const char *path)
-{
-    struct stat text, there;
-    bool known = strcmp(word, "-") == 0 ? fstat(STDIN_FILENO, &text) == 0 : stat(word, &text) == 0;
-    return known && stat(path, &there) == 0 && S_ISREG(there.st_mode) &&
-           there.st_dev == text.st_dev && there.st_ino == text.st_ino;
-}
-
-/* A trace that was not finished is not left behind, where it would be taken for one. */
-static void drop_output(int fd, const char *path)
-{
-    struct stat made;
-    if (fstat(fd, &made) == 0 && S_ISREG(made.st_mode))
-        (void)unlink(path);
-}
-
 static int assemble(const char *word, const char *path, int version)
 {
     trail_error err;
-    bool to_stdout = strcmp(path, "-") == 0;
+    struct output output;
     trail_source *text = open_source(word, &err);
     if (!text)
         return tell_error(word, &err);
-    struct output output = {.fd = STDOUT_FILENO};
-    if (!to_stdout)
-        output.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int code = EXIT_GOOD;
-    if (output.fd < 0) {
-        code = tell_output_error(path, errno);
-    } else {
+    int code = output_open(&output, path);
+    if (code == EXIT_GOOD) {
         trail_sink sink = output_sink(&output);
         bool made = trail_assemble(text, version, &sink, &err) == 0;
         if (!made && !output.reason)
             code = tell_error(word, &err);
-        if (!made && !to_stdout)
-            drop_output(output.fd, path);
-        if (!to_stdout && close(output.fd) < 0 && !output.reason)
-            output.reason = errno;
-        if (output.reason)
-            code = tell_output_error(to_stdout ? "the output" : path, output.reason);
+        code = output_close(&output, path, made, code);
     }
     trail_source_close(text);
     return code;
@@ -106,7 +74,7 @@ static int run(const struct command *command, int argc, char **argv)
                                                             : "one text at a time");
     if (!output)
         return usage_error(command, "where to? --output=FILE (- is stdout)");
-    if (strcmp(output, "-") != 0 && same_file(options.words[0], output))
+    if (overwrites(output, options.words[0]))
         return usage_error(command, "the trace would overwrite its text, '%s'", output);
     return assemble(options.words[0], output, version);
 }

@@ -28,6 +28,7 @@ static const struct option rows[] = {
 };
 
 struct request {
+    const struct command *command;
     bool repair, list, go121, json, quiet, speed;
     size_t limit;
 };
@@ -284,9 +285,9 @@ static int check_file(const char *word, const struct request *request)
     return verdict.code;
 }
 
-static int parse_option(const struct command *command, struct request *request, int id,
-                        const char *value)
+static int parse_option(void *context, int id, const char *value)
 {
+    struct request *request = context;
     int64_t number;
     switch (id) {
     case OPT_REPAIR:
@@ -297,7 +298,7 @@ static int parse_option(const struct command *command, struct request *request, 
         return EXIT_GOOD;
     case OPT_LIMIT:
         if (!parse_id(value, "", &number))
-            return usage_error(command, "--limit is a number, not '%s'", value);
+            return usage_error(request->command, "--limit is a number, not '%s'", value);
         request->limit = (size_t)number;
         return EXIT_GOOD;
     case OPT_GO121:
@@ -317,20 +318,13 @@ static int parse_option(const struct command *command, struct request *request, 
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.limit = 100};
+    struct request request = {.command = command, .limit = 100};
     struct options options;
-    int id;
-    options_begin(&options, command, argc, argv);
-    while ((id = options_next(&options)) > 0) {
-        int wrong = parse_option(command, &request, id, options.value);
-        if (wrong)
-            return wrong;
-    }
-    if (id != OPTIONS_END)
-        return id == OPTIONS_HELP ? EXIT_GOOD : EXIT_USAGE;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count == 0)
         return usage_error(command, "which file? (- is stdin)");
-    int code = EXIT_GOOD;
     for (int i = 0; i < options.word_count; i++)
         code = worse_exit(code, check_file(options.words[i], &request));
     return code;

@@ -1,8 +1,11 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int exit_code_of(const trail_error *err)
@@ -88,6 +91,78 @@ static bool write_output(void *context, const void *data, size_t size)
 trail_sink output_sink(struct output *output)
 {
     return (trail_sink){.write = write_output, .context = output};
+}
+
+bool overwrites(const char *path, const char *word)
+{
+    struct stat input, there;
+    bool known =
+        strcmp(word, "-") == 0 ? fstat(STDIN_FILENO, &input) == 0 : stat(word, &input) == 0;
+    return strcmp(path, "-") != 0 && known && stat(path, &there) == 0 && S_ISREG(there.st_mode) &&
+           there.st_dev == input.st_dev && there.st_ino == input.st_ino;
+}
+
+int output_open(struct output *output, const char *path)
+{
+    *output = (struct output){.fd = STDOUT_FILENO};
+    if (strcmp(path, "-") != 0)
+        output->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return output->fd < 0 ? tell_output_error(path, errno) : EXIT_GOOD;
+}
+
+int output_open_beside(struct output *output, const char *path)
+{
+    struct stat there;
+    if (strcmp(path, "-") == 0 || (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)))
+        return output_open(output, path);
+    *output = (struct output){.fd = -1};
+    if (asprintf(&output->beside, "%s.XXXXXX", path) < 0) {
+        output->beside = NULL;
+        return tell_output_error(path, ENOMEM);
+    }
+    output->fd = mkostemp(output->beside, O_CLOEXEC);
+    if (output->fd < 0) {
+        int reason = errno;
+        free(output->beside);
+        output->beside = NULL;
+        return tell_output_error(path, reason);
+    }
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    (void)fchmod(output->fd, 0666 & ~mask);
+    return EXIT_GOOD;
+}
+
+/* Closes a file that was written beside; it gets its name if it is whole. */
+static int close_beside(struct output *output, const char *path, bool made, int code)
+{
+    if (close(output->fd) < 0 && !output->reason)
+        output->reason = errno;
+    bool named = made && !output->reason;
+    if (named && rename(output->beside, path) < 0) {
+        output->reason = errno;
+        named = false;
+    }
+    if (!named)
+        (void)unlink(output->beside);
+    free(output->beside);
+    output->beside = NULL;
+    return output->reason ? tell_output_error(path, output->reason) : code;
+}
+
+int output_close(struct output *output, const char *path, bool made, int code)
+{
+    bool to_stdout = strcmp(path, "-") == 0;
+    struct stat file;
+    if (output->beside)
+        return close_beside(output, path, made, code);
+    if (!made && !to_stdout && fstat(output->fd, &file) == 0 && S_ISREG(file.st_mode))
+        (void)unlink(path);
+    if (!to_stdout && close(output->fd) < 0 && !output->reason)
+        output->reason = errno;
+    if (output->reason)
+        code = tell_output_error(to_stdout ? "the output" : path, output->reason);
+    return code;
 }
 
 int tell_output_error(const char *title, int reason)

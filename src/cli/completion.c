@@ -11,7 +11,8 @@ static const struct option rows[] = {{0}};
 
 static bool wants_file(const struct option *row)
 {
-    return row->argument && strncmp(row->argument, "FILE", 4) == 0;
+    return row->argument &&
+           (strncmp(row->argument, "FILE", 4) == 0 || strcmp(row->argument, "DIR") == 0);
 }
 
 /* The first line of a help text, without what shells would trip over and what leads to the next

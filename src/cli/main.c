@@ -13,7 +13,35 @@
 #endif
 
 const struct command *const commands[] = {
-    &command_info, &command_print, &command_check, &command_assemble, NULL,
+    &command_record,
+    &command_view,
+    &command_summary,
+    &command_report,
+    &command_info,
+    &command_print,
+    &command_check,
+    &command_goroutines,
+    &command_regions,
+    &command_tasks,
+    &command_gc,
+    &command_mmu,
+    &command_why,
+    &command_profile,
+    &command_latency,
+    &command_locks,
+    &command_find,
+    &command_threads,
+    &command_procs,
+    &command_sql,
+    &command_diff,
+    &command_symbolize,
+    &command_convert,
+    &command_merge,
+    &command_export,
+    &command_assemble,
+    &command_doctor,
+    &command_env,
+    NULL,
 };
 
 static void help(FILE *to)
@@ -29,8 +57,8 @@ static void help(FILE *to)
           "\n"
           "A FILE is a path, or - for stdin; plain, gzip or zstd, recognised by content.\n"
           "\n"
-          "Exit status: 0 good, 1 the trace is bad, 2 the command line is wrong, 3 cannot read or "
-          "write.\n"
+          "Exit status: 0 good, 1 the trace is bad, 2 the command line is wrong or the program\n"
+          "cannot be recorded, 3 cannot read or write.\n"
           "\n"
           "Examples:\n"
           "  trail info app.trace\n"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/values.h"
 
 /* MARK: Slips of the pen */
 
@@ -174,6 +175,30 @@ int options_next(struct options *options)
         options->words[options->word_count++] = word;
     }
     return OPTIONS_END;
+}
+
+int options_each(struct options *options, const struct command *command, int argc, char **argv,
+                 int (*take)(void *context, int id, const char *value), void *context)
+{
+    int id;
+    options_begin(options, command, argc, argv);
+    while ((id = options_next(options)) > 0) {
+        int wrong = take(context, id, options->value);
+        if (wrong != EXIT_GOOD)
+            return wrong;
+    }
+    if (id == OPTIONS_HELP)
+        return OPTIONS_HELP;
+    return id == OPTIONS_END ? EXIT_GOOD : EXIT_USAGE;
+}
+
+int limit_option(const struct command *command, const char *value, size_t *limit)
+{
+    int64_t number;
+    if (!parse_id(value, "", &number))
+        return usage_error(command, "--limit is a number, not '%s'", value);
+    *limit = number == 0 ? SIZE_MAX : (size_t)number;
+    return EXIT_GOOD;
 }
 
 /* MARK: Help */

@@ -7,8 +7,12 @@
  *         {0},
  *     };
  *
- *     while ((id = options_next(&options)) > 0)
- *         switch (id) { case OPT_LIMIT: ... options.value ... }
+ *     static int take(void *context, int id, const char *value)
+ *     {
+ *         switch (id) { case OPT_LIMIT: ... }
+ *     }
+ *
+ *     int code = options_each(&options, command, argc, argv, take, &request);
  *
  * Accepted: --opt=value, --opt value, -n value, -nvalue, -ab for flags, and -- after which
  * everything is a word. Options and words may be mixed. --help is every command's.
@@ -24,7 +28,7 @@ struct option {
     int id;               /* > 0, unique in its table; 0 ends the table */
     char short_name;      /* 0: none */
     const char *name;     /* without the dashes */
-    const char *argument; /* name of its value; NULL: a flag. FILE completes file names */
+    const char *argument; /* name of its value; NULL: a flag. FILE and DIR complete file names */
     const char *help;
     const char *values; /* the words that it takes, separated by spaces, for completion; or NULL */
 };
@@ -61,6 +65,16 @@ enum {
 
 /* The ID of the next option, or one of the above. */
 int options_next(struct options *options);
+
+/*
+ * Hands each option to `take`, which returns EXIT_GOOD or an exit code. Returns EXIT_GOOD, what `take`
+ * returned, EXIT_USAGE or OPTIONS_HELP; the words are then in *options.
+ */
+int options_each(struct options *options, const struct command *command, int argc, char **argv,
+                 int (*take)(void *context, int id, const char *value), void *context);
+
+/* The value of --limit: how many, 0 for all, which is SIZE_MAX. EXIT_GOOD or EXIT_USAGE. */
+int limit_option(const struct command *command, const char *value, size_t *limit);
 
 /* Says on stderr what is wrong with the command line, and where to read more. Returns EXIT_USAGE.
  */

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/symbols.h"
 #include "cli/values.h"
+#include "cli/window.h"
 
 enum {
     OPT_FORMAT = 1,
@@ -79,7 +80,8 @@ struct request {
     size_t kind_count;
     struct id_list goroutines, procs, threads;
     trail_filter filter;
-    bool filtered, to_is_relative;
+    struct window window;
+    bool filtered;
     bool stacks, no_stacks;
     const char *color;
     const char *binary;
@@ -116,25 +118,6 @@ static int parse_color(struct request *request, const char *word)
     return EXIT_GOOD;
 }
 
-static int parse_times(struct request *request, int id, const char *word)
-{
-    trail_filter *filter = &request->filter;
-    bool relative = id == OPT_TO && *word == '+';
-    int64_t ns;
-    if (!parse_time(word + relative, &ns))
-        return usage_error(request->command,
-                           "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
-    if (id == OPT_FROM) {
-        filter->has_from = true;
-        filter->from_ns = ns;
-    } else {
-        filter->has_to = true;
-        filter->to_ns = ns;
-        request->to_is_relative = relative;
-    }
-    return EXIT_GOOD;
-}
-
 static int parse_ids(struct request *request, struct id_list *list, const char *letters,
                      const char *word)
 {
@@ -143,8 +126,9 @@ static int parse_ids(struct request *request, struct id_list *list, const char *
     return usage_error(request->command, "'%s' is no list of numbers like 18 or 18,22", word);
 }
 
-static int parse_option(struct request *request, int id, const char *value)
+static int parse_option(void *context, int id, const char *value)
 {
+    struct request *request = context;
     int64_t number;
     switch (id) {
     case OPT_FORMAT:
@@ -161,8 +145,9 @@ static int parse_option(struct request *request, int id, const char *value)
         request->kinds[request->kind_count++] = value;
         return EXIT_GOOD;
     case OPT_FROM:
+        return window_from(&request->window, request->command, value);
     case OPT_TO:
-        return parse_times(request, id, value);
+        return window_to(&request->window, request->command, value);
     case OPT_LIMIT:
         if (!parse_id(value, "", &number) || number == 0)
             return usage_error(request->command, "--limit is a number from 1 on, not '%s'", value);
@@ -227,18 +212,20 @@ static int finish_kinds(struct request *request)
 static int finish_filter(struct request *request)
 {
     trail_filter *filter = &request->filter;
-    if (request->to_is_relative &&
-        __builtin_add_overflow(filter->to_ns, filter->from_ns, &filter->to_ns))
-        filter->to_ns = INT64_MAX;
-    if (filter->has_from && filter->has_to && filter->to_ns < filter->from_ns)
-        return usage_error(request->command, "--to is before --from");
+    int wrong = window_finish(&request->window, request->command);
+    if (wrong)
+        return wrong;
+    filter->has_from = request->window.has_from;
+    filter->from_ns = request->window.from_ns;
+    filter->has_to = request->window.has_to;
+    filter->to_ns = request->window.to_ns;
     filter->goroutines = request->goroutines.ids;
     filter->goroutine_count = request->goroutines.count;
     filter->procs = request->procs.ids;
     filter->proc_count = request->procs.count;
     filter->threads = request->threads.ids;
     filter->thread_count = request->threads.count;
-    int wrong = finish_kinds(request);
+    wrong = finish_kinds(request);
     if (wrong)
         return wrong;
     request->filtered = filter->goroutine_count || filter->proc_count || filter->thread_count ||
@@ -254,17 +241,9 @@ static int finish_filter(struct request *request)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
-    options_begin(&options, request->command, argc, argv);
-    int id;
-    while ((id = options_next(&options)) > 0) {
-        int wrong = parse_option(request, id, options.value);
-        if (wrong)
-            return wrong;
-    }
-    if (id == OPTIONS_HELP)
-        return OPTIONS_HELP;
-    if (id == OPTIONS_WRONG)
-        return EXIT_USAGE;
+    int code = options_each(&options, request->command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
     if (options.word_count != 1)
         return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
                                                                      : "one file at a time");
@@ -349,7 +328,7 @@ static int print_file(struct request *request)
     trail_error err;
     struct symbols *symbols = NULL;
     if (request->binary) {
-        symbols = symbols_open(request->binary, &err);
+        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
             return tell_error(request->binary, &err);
         request->reader.symbolize = symbols_find;

@@ -3,74 +3,75 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* MARK: For people */
 
-const char *show_bytes(char *buf, uint64_t bytes)
+void show_plain(trail_string text)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    unsigned i = 0;
-    double value = (double)bytes;
-    for (; value >= 1024 && i < 6; i++)
-        value /= 1024;
-    if (i == 0)
-        (void)snprintf(buf, SHOW_SIZE, "%" PRIu64 "%s", bytes, bytes == 1 ? " byte" : " bytes");
-    else
-        (void)snprintf(buf, SHOW_SIZE, value < 10 ? "%.2f %s" : "%.1f %s", value, units[i]);
-    return buf;
-}
-
-const char *show_duration(char *buf, int64_t ns)
-{
-    if (ns >= 1000000000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f s", (double)ns / 1e9);
-    else if (ns >= 1000000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f ms", (double)ns / 1e6);
-    else if (ns >= 1000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f us", (double)ns / 1e3);
-    else
-        (void)snprintf(buf, SHOW_SIZE, "%" PRId64 " ns", ns);
-    return buf;
-}
-
-const char *show_wall(char *buf, int64_t s, uint32_t ns)
-{
-    time_t seconds = (time_t)s;
-    struct tm tm;
-    char text[40];
-    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) > 0)
-        (void)snprintf(buf, SHOW_SIZE, "%s.%09" PRIu32 " UTC", text, ns);
-    else
-        (void)snprintf(buf, SHOW_SIZE, "%" PRId64 " s after 1970", s);
-    return buf;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        putchar(c < ' ' || c == 0x7f ? '?' : c);
+    }
 }
 
 /* MARK: JSON */
 
-static void put_text(const char *text)
+/* Bytes of the UTF-8 character at `at`, 0 if there is none. */
+static size_t utf8_size(const unsigned char *at, size_t left)
 {
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20)
-            printf("\\u%04x", *c);
+    size_t size = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+    if (*at > 0xf4 || size > left)
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
+    bool surrogate = *at == 0xed && at[1] > 0x9f;
+    bool too_big = *at == 0xf4 && at[1] > 0x8f;
+    return overlong || surrogate || too_big ? 0 : size;
+}
+
+static void put_text(trail_string text)
+{
+    const unsigned char *at = (const unsigned char *)text.data, *end = at + text.size;
+    putchar_unlocked('"');
+    while (at < end) {
+        size_t size = utf8_size(at, (size_t)(end - at));
+        if (size == 0)
+            fputs("\xef\xbf\xbd", stdout);
+        else if (*at == '"' || *at == '\\')
+            printf("\\%c", *at);
+        else if (*at < 0x20)
+            printf("\\u%04x", *at);
         else
-            putchar(*c);
+            (void)fwrite_unlocked(at, 1, size, stdout);
+        at += size ? size : 1;
     }
-    putchar('"');
+    putchar_unlocked('"');
+}
+
+static trail_string text_of(const char *text)
+{
+    return (trail_string){text, strlen(text)};
+}
+
+void json_key(struct json *json, trail_string key)
+{
+    if (json->comma)
+        putchar_unlocked(',');
+    put_text(key);
+    putchar_unlocked(':');
+    json->keyed = true;
 }
 
 static void put_key(struct json *json, const char *key)
 {
-    if (json->comma)
-        putchar(',');
+    if (key)
+        json_key(json, text_of(key));
+    else if (json->comma && !json->keyed)
+        putchar_unlocked(',');
+    json->keyed = false;
     json->comma = true;
-    if (!key)
-        return;
-    put_text(key);
-    putchar(':');
 }
 
 void json_open(struct json *json, const char *key, char bracket)
@@ -89,7 +90,19 @@ void json_close(struct json *json, char bracket)
 void json_string(struct json *json, const char *key, const char *value)
 {
     put_key(json, key);
+    put_text(text_of(value));
+}
+
+void json_text(struct json *json, const char *key, trail_string value)
+{
+    put_key(json, key);
     put_text(value);
+}
+
+void json_real(struct json *json, const char *key, double value)
+{
+    put_key(json, key);
+    printf("%.15g", value);
 }
 
 void json_number(struct json *json, const char *key, uint64_t value)
@@ -108,6 +121,18 @@ void json_signed(struct json *json, const char *key, int64_t value)
     put_key(json, key);
     const char *quote = value < -(INT64_C(1) << 53) ? "\"" : "";
     printf("%s%" PRId64 "%s", quote, value, quote);
+}
+
+void json_bare(struct json *json, const char *key, trail_string value)
+{
+    put_key(json, key);
+    (void)fwrite(value.data, 1, value.size, stdout);
+}
+
+void json_null(struct json *json, const char *key)
+{
+    put_key(json, key);
+    fputs("null", stdout);
 }
 
 void json_bool(struct json *json, const char *key, bool value)

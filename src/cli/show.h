@@ -8,26 +8,30 @@
 #include <stdint.h>
 #include <trail/read.h>
 
-#define SHOW_SIZE 64 /* enough for each of these */
+#include "base/show.h"
 
-/* Into `buf` of SHOW_SIZE, which is returned. */
-const char *show_bytes(char *buf, uint64_t bytes);        /* "1.66 MiB" */
-const char *show_duration(char *buf, int64_t ns);         /* "1.02 s" */
-const char *show_wall(char *buf, int64_t s, uint32_t ns); /* "2026-11-21 06:46:11.160535358 UTC" */
+/* Text of a trace on stdout, with a question mark for what would steer a terminal. */
+void show_plain(trail_string text);
 
 /*
- * JSON on stdout, one value after the other. A whole number over 2^53 is a decimal string, as in
+ * JSON on stdout, one value after the other. Bytes that are not UTF-8 become U+FFFD. A whole number over 2^53 is a decimal string, as in
  * `trail print --format=jsonl`.
  */
 struct json {
     bool comma;
+    bool keyed; /* json_key has written the key of what comes next */
 };
 
 void json_open(struct json *json, const char *key, char bracket); /* key NULL: no key */
+void json_key(struct json *json, trail_string key); /* for the next, whose key is NULL */
 void json_close(struct json *json, char bracket);
 void json_string(struct json *json, const char *key, const char *value);
+void json_text(struct json *json, const char *key, trail_string value); /* any bytes */
 void json_number(struct json *json, const char *key, uint64_t value);
+void json_real(struct json *json, const char *key, double value); /* finite; 15 digits */
 void json_signed(struct json *json, const char *key, int64_t value);
+void json_bare(struct json *json, const char *key, trail_string value); /* is JSON already */
+void json_null(struct json *json, const char *key);
 void json_bool(struct json *json, const char *key, bool value);
 
 /* The members "code", "message" and the positions that are known. */

@@ -89,3 +89,24 @@ bool parse_time(const char *text, int64_t *ns)
     }
     return true;
 }
+
+bool parse_size(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    int64_t number;
+    const char *unit;
+
+    if (!parse_digits(&text, &number))
+        return false;
+    *bytes = (uint64_t)number;
+    if (*text == '\0')
+        return true;
+    unit = strchr(units, *text);
+    if (!unit || text[1] != '\0')
+        return false;
+    for (const char *u = units; u <= unit; u++) {
+        if (__builtin_mul_overflow(*bytes, UINT64_C(1024), bytes))
+            return false;
+    }
+    return true;
+}

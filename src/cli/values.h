@@ -19,6 +19,9 @@ bool parse_id(const char *text, const char *letters, int64_t *value);
  */
 bool parse_time(const char *text, int64_t *ns);
 
+/* A number of bytes, with a unit of K, M or G: powers of 1024. */
+bool parse_size(const char *text, uint64_t *bytes);
+
 /* A growing list of IDs. */
 struct id_list {
     int64_t *ids;

@@ -389,16 +389,21 @@ static bool map_regular(trail_source *s, const uint8_t **data, size_t *size)
     return true;
 }
 
-bool source_map(trail_source *s, const uint8_t **data, size_t *size)
+bool source_look(trail_source *s, const uint8_t **data, size_t *size)
 {
     if (!can_seek(s) || s->error.code != TRAIL_OK)
         return false;
-    if (s->memory) {
-        *data = s->memory + s->delivered;
-        *size = (size_t)(s->size - s->delivered);
-    } else if (!map_regular(s, data, size)) {
+    if (!s->memory)
+        return map_regular(s, data, size);
+    *data = s->memory + s->delivered;
+    *size = (size_t)(s->size - s->delivered);
+    return true;
+}
+
+bool source_map(trail_source *s, const uint8_t **data, size_t *size)
+{
+    if (!source_look(s, data, size))
         return false;
-    }
     (void)seek_ahead(s, (int64_t)*size);
     s->ended = true;
     return true;

@@ -195,6 +195,7 @@ COMMON trail_event *emit_transition(struct step *s, trail_resource resource, int
     e->transition.resource = (uint8_t)resource;
     e->transition.from = (uint8_t)from;
     e->transition.to = (uint8_t)to;
+    e->transition.status = 0;
     e->transition.reason = 0;
     e->transition.stack = 0;
     e->transition.id = id;

@@ -112,7 +112,7 @@ static enum v2_step on_proc_status(struct step *s)
     if (promoted && !find_context_of_p(s, id))
         return fail(
             s, "failed to find sched context for proc %" PRId64 " that's about to be stolen", id);
-    emit_proc(s, id, from, proc_state_of(status));
+    emit_proc(s, id, from, proc_state_of(status))->transition.status = (uint8_t)status;
     return V2_ADVANCED;
 }
 
@@ -297,18 +297,18 @@ static enum v2_step on_go_switch(struct step *s)
     if (s->type == V2_GoSwitch) {
         g->status = V2_GO_WAITING;
         s->type = V2_GoBlock;
-        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_WAITING);
+        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_WAITING)->flags = TRAIL_EVENT_IMPLIED;
     } else {
         v2_destroy_g(o, g);
         s->type = V2_GoDestroy;
-        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST);
+        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST)->flags = TRAIL_EVENT_IMPLIED;
     }
     next->status = V2_GO_RUNNING;
     next->seq.n = arg(s, 1);
     bind_g(s, id, next);
     s->type = V2_GoStart;
     s->now.g = TRAIL_NONE;
-    emit_go(s, id, TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
+    emit_go(s, id, TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING)->flags = TRAIL_EVENT_IMPLIED;
     return V2_ADVANCED;
 }
 
@@ -351,7 +351,7 @@ static enum v2_step on_destroy_syscall(struct step *s)
         p->status = V2_PROC_ABANDONED;
         bind_p(s, TRAIL_NONE, NULL);
         s->type = V2_ProcSteal;
-        emit_proc(s, s->now.p, TRAIL_PROC_RUNNING, TRAIL_PROC_IDLE);
+        emit_proc(s, s->now.p, TRAIL_PROC_RUNNING, TRAIL_PROC_IDLE)->flags = TRAIL_EVENT_IMPLIED;
         s->type = V2_GoDestroySyscall;
     }
     emit_go(s, s->now.g, TRAIL_GO_SYSCALL, TRAIL_GO_NOT_EXIST);

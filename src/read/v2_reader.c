@@ -14,6 +14,7 @@
 #include "read/source.h"
 #include "read/v2_generation.h"
 #include "read/v2_merge.h"
+#include "read/v2_skip.h"
 #include "wire/wire.h"
 
 /* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
@@ -381,6 +382,23 @@ static void v2_close(trail_reader *reader)
     free(r);
 }
 
+/* Leaves out what options.from_ns says, if the source can be looked at. -1 on an error. */
+static int skip_generations(struct v2_reader *r, trail_error *err)
+{
+    const uint8_t *data;
+    size_t size;
+    struct v2_skip skip;
+    if (r->base.options.from_ns <= 0 || !source_look(r->base.source, &data, &size) ||
+        !v2_skip_find(data, size, r->base.version, r->base.options.from_ns, &skip))
+        return 0;
+    if (source_skip(r->base.source, skip.size, err) < 0)
+        return -1;
+    r->generation.offset += (int64_t)skip.size;
+    r->base.stats.skipped_bytes = skip.size;
+    r->base.stats.first_ns = skip.first_ns > 0 ? skip.first_ns : 1;
+    return 0;
+}
+
 trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err)
 {
@@ -406,7 +424,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.offset = WIRE_HEADER_SIZE;
     r->merge = v2_merge_best();
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
-    if (source_skip(source, WIRE_HEADER_SIZE, err) < 0) {
+    if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
         v2_close(&r->base);
         return NULL;
     }

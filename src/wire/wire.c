@@ -4,37 +4,47 @@
 #include <string.h>
 
 const struct wire_version wire_versions[] = {
-    {5, "Go 1.5-1.6"}, {7, "Go 1.7"},        {8, "Go 1.8"},        {9, "Go 1.9"},
-    {10, "Go 1.10"},   {11, "Go 1.11-1.18"}, {19, "Go 1.19-1.20"}, {21, "Go 1.21"},
-    {22, "Go 1.22"},   {23, "Go 1.23-1.24"}, {25, "Go 1.25"},      {26, "Go 1.26-1.27"},
-    {0, NULL},
+    {5, "go 1.5 trace", "Go 1.5-1.6"},
+    {7, "go 1.7 trace", "Go 1.7"},
+    {8, "go 1.8 trace", "Go 1.8"},
+    {9, "go 1.9 trace", "Go 1.9"},
+    {10, "go 1.10 trace", "Go 1.10"},
+    {11, "go 1.11 trace", "Go 1.11-1.18"},
+    {19, "go 1.19 trace", "Go 1.19-1.20"},
+    {21, "go 1.21 trace", "Go 1.21"},
+    {22, "go 1.22 trace", "Go 1.22"},
+    {23, "go 1.23 trace", "Go 1.23-1.24"},
+    {25, "go 1.25 trace", "Go 1.25"},
+    {26, "go 1.26 trace", "Go 1.26-1.27"},
+    {0, "", NULL},
 };
 
-void wire_header_make(uint8_t header[WIRE_HEADER_SIZE], int minor)
+const uint8_t *wire_header(int minor)
+{
+    for (const struct wire_version *v = wire_versions; v->minor; v++)
+        if (v->minor == minor)
+            return v->header;
+    return NULL;
+}
+
+/* N of a header "go 1.N trace", N at most 999, that is padded with NUL; 0: it is none. */
+static int header_minor(const uint8_t header[WIRE_HEADER_SIZE])
 {
     char text[WIRE_HEADER_SIZE + 1] = {0};
-    (void)snprintf(text, sizeof text, "go 1.%d trace", minor % 1000);
-    memcpy(header, text, WIRE_HEADER_SIZE);
+    int minor = 0;
+    size_t i = 5;
+
+    for (; i < 8 && header[i] >= '0' && header[i] <= '9'; i++)
+        minor = minor * 10 + (header[i] - '0');
+    (void)snprintf(text, sizeof text, "go 1.%d trace", minor);
+    return memcmp(header, text, WIRE_HEADER_SIZE) == 0 ? minor : 0;
 }
 
 int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE])
 {
-    if (memcmp(header, "go 1.", 5) != 0)
-        return 0;
-    int minor = 0;
-    size_t i = 5;
-    for (; i < 8 && header[i] >= '0' && header[i] <= '9'; i++)
-        minor = minor * 10 + (header[i] - '0');
-    if (i == 5 || header[5] == '0')
-        return 0;
-    uint8_t expected[WIRE_HEADER_SIZE];
-    wire_header_make(expected, minor);
-    if (memcmp(header, expected, WIRE_HEADER_SIZE) != 0)
-        return 0;
-    for (const struct wire_version *v = wire_versions; v->minor; v++)
-        if (v->minor == minor)
-            return minor;
-    return -minor;
+    int minor = header_minor(header);
+
+    return wire_header(minor) ? minor : -minor;
 }
 
 #define ARGS(...)                                                                                  \

@@ -16,7 +16,8 @@
 #define WIRE_HEADER_SIZE 16
 
 struct wire_version {
-    int minor;           /* N of the header */
+    int minor; /* N of the header */
+    uint8_t header[WIRE_HEADER_SIZE];
     const char *writers; /* the releases that write it */
 };
 
@@ -29,8 +30,8 @@ extern const struct wire_version wire_versions[];
  */
 int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE]);
 
-/* Writes the header of a known version. */
-void wire_header_make(uint8_t header[WIRE_HEADER_SIZE], int minor);
+/* The header of a known version, WIRE_HEADER_SIZE bytes that last; NULL for another one. */
+const uint8_t *wire_header(int minor);
 
 /* MARK: v1 (§1) */
 

@@ -17,20 +17,19 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "analyze"))
+from tap import main, test
+
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(ROOT, "tests", "data")
 WORK = tempfile.mkdtemp(prefix="trail-cli-")
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 ENV.pop("NO_COLOR", None)
-COMMANDS = ["info", "print", "check", "assemble"]
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
+COMMANDS = [
+    "summary", "report", "info", "print", "check", "goroutines", "regions", "tasks", "gc", "mmu", "why", "profile", "latency", "locks", "find", "threads", "procs", "diff",
+    "sql", "export", "symbolize", "assemble", "doctor",
+    "env",
+]  # fmt: skip
 
 class Result:
     def __init__(self, code, out, err):
@@ -884,23 +883,7 @@ def symbols_of_a_program_resolve_pcs():
     assert run("print", f"--binary={source}", path).code == 3
 
 
-def main():
-    print(f"1..{len(tests)}")
-    failed = 0
-    for i, function in enumerate(tests, 1):
-        name = function.__name__.replace("_", " ")
-        try:
-            function()
-            print(f"ok {i} - {name}")
-        except Exception as e:  # a test that breaks is a test that fails
-            failed += 1
-            print(f"not ok {i} - {name}")
-            for line in (f"{type(e).__name__}: {e}"[:2000]).splitlines():
-                print(f"# {line}")
-        sys.stdout.flush()
-    shutil.rmtree(WORK)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/idmap.h"
+#include "base/intern.h"
 #include "base/varint.h"
 #include "read/tables.h"
 #include "wire/wire.h"
@@ -138,6 +139,46 @@ static void the_first_frame_of_a_pc_stands_for_all(void **state)
     tables_free(&tables);
 }
 
+static void equal_bytes_get_equal_numbers(void **state)
+{
+    (void)state;
+    struct intern intern = {0};
+    char key[5000] = {0};
+    bool fresh;
+    /* Zeros of each length, the empty one too. */
+    for (unsigned size = 0; size < sizeof key; size++) {
+        assert_int_equal(intern_put(&intern, key, size, &fresh), size + 1);
+        assert_true(fresh);
+    }
+    for (unsigned size = 0; size < sizeof key; size++) {
+        assert_int_equal(intern_put(&intern, key, size, &fresh), size + 1);
+        assert_false(fresh);
+    }
+    key[16] = 1; /* copied: what is there does not change with it */
+    assert_int_equal(intern_put(&intern, key, 17, &fresh), sizeof key + 1);
+    intern_clear(&intern);
+    assert_int_equal(intern_put(&intern, key, 17, &fresh), 1);
+    assert_true(fresh);
+    intern_free(&intern);
+}
+
+static void bytes_of_equal_hash_are_told_apart(void **state)
+{
+    (void)state;
+    /* Two words of one hash, found by searching for 5,000,000,000 steps. */
+    const uint64_t words[] = {UINT64_C(0x64e26de7e90ad22d), UINT64_C(0xf8797fa24a246ddc)};
+    struct intern intern = {0};
+    bool fresh;
+    assert_int_equal(intern_put(&intern, &words[0], sizeof words[0], &fresh), 1);
+    assert_int_equal(intern_put(&intern, &words[1], sizeof words[1], &fresh), 2);
+    assert_true(fresh);
+    assert_int_equal(intern.map.count, 1); /* or they are of one hash no more: search again */
+    assert_int_equal(intern_put(&intern, &words[0], sizeof words[0], &fresh), 1);
+    assert_int_equal(intern_put(&intern, &words[1], sizeof words[1], &fresh), 2);
+    assert_false(fresh);
+    intern_free(&intern);
+}
+
 static void headers_name_a_version_or_none(void **state)
 {
     (void)state;
@@ -163,6 +204,8 @@ int main(void)
         cmocka_unit_test(an_arena_gives_aligned_memory_that_stays),
         cmocka_unit_test(tables_take_dense_and_far_ids),
         cmocka_unit_test(the_first_frame_of_a_pc_stands_for_all),
+        cmocka_unit_test(equal_bytes_get_equal_numbers),
+        cmocka_unit_test(bytes_of_equal_hash_are_told_apart),
         cmocka_unit_test(headers_name_a_version_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
