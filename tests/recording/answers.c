@@ -766,41 +766,42 @@ static void time_limits(void)
 
 /* MARK: Many threads */
 
-static atomic_int arrived;
+static about_to_wait crowd_waits[2000];
 
-static IN_STACKS void waits_in_crowd(void)
+static IN_STACKS void waits_in_crowd(int number)
 {
-    atomic_fetch_add(&arrived, 1);
+    about(&crowd_waits[number]);
     WAIT("semaphore", &tickets, ticket_waker, sem_wait(&tickets));
 }
 
-static void *crowd_thread(void *none)
+static void *crowd_thread(void *number)
 {
-    waits_in_crowd();
-    return none;
+    waits_in_crowd((int)(intptr_t)number);
+    return NULL;
 }
 
 static IN_STACKS void lets_crowd_go(void)
 {
     ticket_waker = (struct waker){me(), __func__, 0};
-    for (int i = 0; i < 2000; i++)
+    for (size_t i = 0; i < COUNT(crowd_waits); i++)
         sem_post(&tickets);
 }
 
 static void crowd(void)
 {
-    static pthread_t threads[2000];
+    static pthread_t threads[COUNT(crowd_waits)];
     pthread_attr_t small;
 
     sem_init(&tickets, 0, 0);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 1 << 16);
     for (size_t i = 0; i < COUNT(threads); i++) {
-        if (pthread_create(&threads[i], &small, crowd_thread, NULL) != 0)
+        if (pthread_create(&threads[i], &small, crowd_thread, (void *)(uintptr_t)i) != 0)
             exit(99);
     }
-    while (arrived < (int)COUNT(threads))
-        sleep_ns(MS);
+    /* Who comes later than its ticket does not wait, and nobody let it go. */
+    for (size_t i = 0; i < COUNT(threads); i++)
+        until_it_waits(&crowd_waits[i]);
     lets_crowd_go();
     join_all(threads, COUNT(threads));
 }
