@@ -286,7 +286,8 @@ def go_reads_what_is_for_it():
             p = subprocess.run([go, "tool", "pprof", "-raw", made], capture_output=True, env=env)
             equal(p.returncode, 0)
             lines = p.stdout.decode("utf-8", "replace").split("Samples:\n")[1].split("\nLocations")[0]
-            ours = read_pprof(open(made, "rb").read())["samples"]
+            # Older pprofs leave out what has no stack.
+            ours = [stack for stack, _ in read_pprof(open(made, "rb").read())["samples"] if stack]
             assert lines.count(": ") >= len(ours), p.stdout
             p = subprocess.run([go, "tool", "pprof", "-top", made], capture_output=True, env=env)
             equal(p.returncode, 0)
