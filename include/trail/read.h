@@ -388,6 +388,12 @@ typedef struct trail_reader_options {
      * stats.skipped_bytes tells if so.
      */
     int64_t from_ns;
+    /*
+     * Events are read by a thread of the reader's own while the caller looks at those before: what takes as long to
+     * look at as to read is done in half the time. Only for plain files and memory, without `symbolize`, and where
+     * there is a second processor. All functions of the reader stay for one thread at a time, the caller's.
+     */
+    bool ahead;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */
     void *symbolize_context;
 } trail_reader_options;

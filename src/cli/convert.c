@@ -267,6 +267,7 @@ static int convert_file(struct request *request)
         request->reader.symbolize_context = symbols;
     }
     request->reader.partial = true;
+    request->reader.ahead = true;
     request->reader.from_ns = request->convert.from_ns;
     int code = convert_input(request);
     symbols_close(symbols);

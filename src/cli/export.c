@@ -353,7 +353,7 @@ int export_with_reader(struct export_request *request,
                        int (*use)(struct export_request *request, trail_reader *reader))
 {
     trail_error err;
-    trail_reader_options options = {.partial = true, .repair = request->repair};
+    trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
     struct symbols *symbols = NULL;
     if (request->binary) {
         symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);

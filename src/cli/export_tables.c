@@ -353,7 +353,7 @@ static int write_parquet(const struct tables_request *tables, struct symbols *sy
         .host = tables->host,
         .has_day = true,
         .day = tables->day,
-        .reader = {.partial = true, .repair = request->repair},
+        .reader = {.partial = true, .repair = request->repair, .ahead = true},
     };
     if (symbols) {
         sql.reader.symbolize = symbols_find;

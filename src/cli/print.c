@@ -303,6 +303,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
         .progress = progress_step,
         .progress_context = &progress,
     };
+    request->reader.ahead = true;
     trail_reader *reader = trail_reader_open(source, &request->reader, err);
     if (!reader)
         return tell_error(request->word, err);

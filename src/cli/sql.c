@@ -386,7 +386,7 @@ static int begin(struct session *session)
         .duckdb = &session->duckdb,
         .files = (const char *const *)request->files,
         .host = request->host,
-        .reader = {.repair = request->repair, .partial = true},
+        .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
     if (request->binary) {
         session->symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);

@@ -4,6 +4,7 @@
 #include "read/reader.h"
 
 #include "base/error.h"
+#include "read/source.h"
 
 trail_reader *trail_reader_open(trail_source *source, const trail_reader_options *options,
                                 trail_error *err)
@@ -26,13 +27,40 @@ trail_reader *trail_reader_open(trail_source *source, const trail_reader_options
 
 void trail_reader_close(trail_reader *reader)
 {
-    if (reader)
-        reader->ops->close(reader);
+    if (!reader)
+        return;
+    ahead_stop(reader->ahead);
+    reader->ops->close(reader);
 }
 
 int trail_reader_version(const trail_reader *reader)
 {
     return reader->version;
+}
+
+static void settle_tables(void *reader)
+{
+    (void)reader_settle(reader);
+}
+
+static void begin(trail_reader *reader)
+{
+    const trail_reader_options *options = &reader->options;
+    reader->began = true;
+    if (!options->ahead || options->symbolize || options->verdict_only ||
+        options->view != TRAIL_VIEW_EVENTS || !source_is_at_hand(reader->source))
+        return;
+    reader->tables.settle = settle_tables;
+    reader->tables.settle_context = reader;
+    ahead_start(reader);
+}
+
+static long next_batch(trail_reader *reader, const trail_event **events)
+{
+    if (!reader->began)
+        begin(reader);
+    return reader->ahead ? ahead_next(reader->ahead, events)
+                         : reader->ops->next_batch(reader, events);
 }
 
 long trail_reader_next_batch(trail_reader *reader, const trail_event **events)
@@ -43,13 +71,13 @@ long trail_reader_next_batch(trail_reader *reader, const trail_event **events)
         reader->pending_count = 0;
         return count;
     }
-    return reader->ops->next_batch(reader, events);
+    return next_batch(reader, events);
 }
 
 int trail_reader_next(trail_reader *reader, const trail_event **event)
 {
     if (reader->pending_count == 0) {
-        long count = reader->ops->next_batch(reader, &reader->pending);
+        long count = next_batch(reader, &reader->pending);
         if (count <= 0)
             return (int)count;
         reader->pending_count = count;
@@ -74,14 +102,15 @@ const trail_error *trail_reader_error(const trail_reader *reader)
 trail_string trail_reader_string(const trail_reader *reader, trail_string_handle handle)
 {
     const struct tables *tables = &reader->tables;
-    return handle < tables->string_count ? tables->strings[handle] : tables->strings[0];
+    return handle < trail_reader_string_count(reader) ? tables->strings[handle]
+                                                      : tables->strings[0];
 }
 
 const trail_frame *trail_reader_stack(const trail_reader *reader, trail_stack_handle handle,
                                       size_t *count)
 {
     const struct tables *tables = &reader->tables;
-    if (handle >= tables->stack_count) {
+    if (handle >= trail_reader_stack_count(reader)) {
         *count = 0;
         return NULL;
     }
@@ -96,12 +125,12 @@ uint64_t trail_reader_epoch(const trail_reader *reader)
 
 size_t trail_reader_stack_count(const trail_reader *reader)
 {
-    return reader->tables.stack_count;
+    return __atomic_load_n(&reader->tables.stack_count, __ATOMIC_RELAXED);
 }
 
 size_t trail_reader_string_count(const trail_reader *reader)
 {
-    return reader->tables.string_count;
+    return __atomic_load_n(&reader->tables.string_count, __ATOMIC_RELAXED);
 }
 
 size_t trail_reader_experiment_batches(const trail_reader *reader,
@@ -119,5 +148,5 @@ size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **rep
 
 void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats)
 {
-    *stats = reader->stats;
+    *stats = reader->ahead ? *ahead_stats(reader->ahead) : reader->stats;
 }

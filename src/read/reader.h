@@ -7,6 +7,7 @@
 
 #include <trail/read.h>
 
+#include "read/ahead.h"
 #include "read/tables.h"
 
 struct reader_ops {
@@ -26,10 +27,18 @@ struct trail_reader {
     struct tables tables; /* what handles of the events delivered last refer to */
     trail_reader_stats stats;
     trail_error error;
+    bool began;          /* the first batch was asked for */
+    struct ahead *ahead; /* NULL: the caller's thread reads */
     /* For trail_reader_next: what is left of the batch delivered last. */
     const trail_event *pending;
     long pending_count;
 };
+
+/* Before tables or texts that delivered events refer to change. False: nobody wants more events. */
+static inline bool reader_settle(trail_reader *reader)
+{
+    return !reader->ahead || ahead_settle(reader->ahead);
+}
 
 /* The version of the trace that the source begins with, -1 if it is none: *err says why. */
 int reader_peek_version(trail_source *source, trail_error *err);

@@ -54,6 +54,7 @@ struct trail_source {
     const uint8_t *at, *end;
     uint8_t *input; /* buffer behind them, unless memory */
     int64_t taken;  /* raw bytes fetched: those up to `end` */
+    int64_t shown;  /* for trail_source_position, which another thread may ask */
     bool ended;     /* there are no raw bytes after `end` */
 
     const struct codec *codec; /* NULL: plain */
@@ -136,6 +137,11 @@ static size_t raw_take(trail_source *s, uint8_t *buf, size_t size)
 static int64_t raw_position(const trail_source *s)
 {
     return s->taken - (s->end - s->at);
+}
+
+static void show_position(trail_source *s)
+{
+    __atomic_store_n(&s->shown, raw_position(s), __ATOMIC_RELAXED);
 }
 
 /* MARK: Codecs */
@@ -288,6 +294,7 @@ ssize_t source_read(trail_source *s, void *buf, size_t size, trail_error *err)
     if (n < 0)
         return pass_error(s, err);
     s->delivered += n;
+    show_position(s);
     return n;
 }
 
@@ -333,6 +340,7 @@ static bool seek_ahead(trail_source *s, int64_t size)
         s->taken = place;
     s->peeked_at = s->peeked_end;
     s->delivered = place;
+    show_position(s);
     return true;
 }
 
@@ -398,6 +406,11 @@ bool source_look(trail_source *s, const uint8_t **data, size_t *size)
     *data = s->memory + s->delivered;
     *size = (size_t)(s->size - s->delivered);
     return true;
+}
+
+bool source_is_at_hand(const trail_source *s)
+{
+    return s->regular || s->memory;
 }
 
 bool source_map(trail_source *s, const uint8_t **data, size_t *size)
@@ -598,7 +611,7 @@ int64_t trail_source_size(const trail_source *source)
 
 int64_t trail_source_position(const trail_source *source)
 {
-    return raw_position(source);
+    return __atomic_load_n(&source->shown, __ATOMIC_RELAXED);
 }
 
 const char *trail_source_compression(const trail_source *source)

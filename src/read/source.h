@@ -37,6 +37,9 @@ bool source_map(trail_source *source, const uint8_t **data, size_t *size);
 /* The same without taking anything: the source can be read, or skipped, as if it had not been. */
 bool source_look(trail_source *source, const uint8_t **data, size_t *size);
 
+/* It is a file or memory: nobody has to be waited for. */
+bool source_is_at_hand(const trail_source *source);
+
 /*
  * The first bytes without taking them: up to `size`, fewer only if the source has no more. Returns
  * the number, -1 on an error. `size` at most 64, only before anything was read.

@@ -68,23 +68,39 @@ static void idtable_free(struct idtable *table)
 
 /* MARK: Tables */
 
+static void settle_full(const struct tables *t, size_t count, size_t capacity)
+{
+    if (count > capacity && t->settle)
+        t->settle(t->settle_context);
+}
+
+/* Counts are looked at by who uses older handles meanwhile. */
+static void count_to(size_t *count, size_t value)
+{
+    __atomic_store_n(count, value, __ATOMIC_RELAXED);
+}
+
 static bool push_string(struct tables *t, trail_string text)
 {
+    settle_full(t, t->string_count + 1, t->string_capacity);
     if (!GROW(t->strings, t->string_capacity, t->string_count + 1))
         return false;
-    t->strings[t->string_count++] = text;
+    t->strings[t->string_count] = text;
+    count_to(&t->string_count, t->string_count + 1);
     return true;
 }
 
 static bool push_stack(struct tables *t, uint64_t id, size_t count)
 {
     size_t capacity = t->stack_capacity;
+    settle_full(t, t->stack_count + 1, capacity);
     if (!GROW(t->stack_file_ids, capacity, t->stack_count + 1) ||
         !GROW(t->stacks, t->stack_capacity, t->stack_count + 1))
         return false;
     t->stack_file_ids[t->stack_count] = id;
-    t->stacks[t->stack_count++] =
+    t->stacks[t->stack_count] =
         (struct table_stack){.first = (uint32_t)t->frame_count, .count = (uint32_t)count};
+    count_to(&t->stack_count, t->stack_count + 1);
     return true;
 }
 
@@ -150,6 +166,7 @@ enum table_result tables_add_stack(struct tables *t, uint64_t id, const uint64_t
         return TABLE_DUPLICATE;
     if (t->stack_count >= UINT32_MAX || t->frame_count > UINT32_MAX - count)
         return TABLE_FULL;
+    settle_full(t, t->frame_count + count, t->frame_capacity);
     if (!GROW(t->frames, t->frame_capacity, t->frame_count + count) || !push_stack(t, id, count) ||
         !idtable_put(&t->stack_ids, id, (uint32_t)t->stack_count - 1))
         return TABLE_NO_MEMORY;

@@ -43,6 +43,9 @@ struct tables {
     uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
     struct arena extra;       /* text of strings that are not in the file */
     uint64_t epoch;
+    /* NULL, or called before anything that a handle stands for changes its place. */
+    void (*settle)(void *context);
+    void *settle_context;
 };
 
 enum table_result {

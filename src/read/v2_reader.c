@@ -206,6 +206,10 @@ static int load(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
     enum v2_load loaded = V2_LOAD_FAILED;
+    if (!reader_settle(&r->base)) {
+        r->phase = PHASE_DONE;
+        return 0;
+    }
     if (r->behind.code == TRAIL_OK) {
         loaded = v2_generation_load(g, &r->base.error, &r->behind);
         if (loaded == V2_LOAD_FAILED)

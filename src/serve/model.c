@@ -60,7 +60,7 @@ static bool read_batch(struct model *model)
 /* Waits for the header without the lock: it may be long in coming. */
 static bool open_reader(struct model *model)
 {
-    trail_reader_options options = {.partial = true};
+    trail_reader_options options = {.partial = true, .ahead = true};
     struct model_status *status = &model->status;
     trail_error err = {0};
     model->source = intake_begin(model->intake, &err);

@@ -1,6 +1,6 @@
 /*
  * Readers in different threads do not meet: what each prints at the same time as the others is what
- * it prints alone. To be run under ThreadSanitizer as well, which sees what luck would hide.
+ * it prints alone. Nor does what a reader reads ahead meet what its caller looks at. To be run under ThreadSanitizer as well, which sees what luck would hide.
  *
  * usage: test_threads TRACE...
  */
@@ -21,6 +21,7 @@ struct job {
     const char *path;
     uint64_t hash, size;
     trail_format format;
+    bool ahead;
     bool failed;
 };
 
@@ -40,7 +41,8 @@ static void *work(void *argument)
     trail_print_options options = {.format = job->format, .stacks = true};
     trail_error err;
     trail_source *source = trail_source_open_path(job->path, &err);
-    trail_reader *reader = source ? trail_reader_open(source, NULL, &err) : NULL;
+    trail_reader_options reading = {.ahead = job->ahead};
+    trail_reader *reader = source ? trail_reader_open(source, &reading, &err) : NULL;
     trail_sink sink = {take, job};
     job->hash = UINT64_C(0xcbf29ce484222325);
     job->size = 0;
@@ -53,9 +55,8 @@ static void *work(void *argument)
 static struct job jobs[MOST_JOBS];
 static size_t job_count;
 
-static void together_as_alone(void **state)
+static void as_alone(bool ahead)
 {
-    (void)state;
     struct job alone[MOST_JOBS];
     pthread_t threads[MOST_JOBS];
     for (size_t i = 0; i < job_count; i++) {
@@ -63,6 +64,7 @@ static void together_as_alone(void **state)
         assert_false(jobs[i].failed);
         assert_true(jobs[i].size > 0);
         alone[i] = jobs[i];
+        jobs[i].ahead = ahead;
     }
     for (size_t i = 0; i < job_count; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work, &jobs[i]), 0);
@@ -72,6 +74,39 @@ static void together_as_alone(void **state)
         assert_false(jobs[i].failed);
         assert_int_equal(jobs[i].size, alone[i].size);
         assert_int_equal(jobs[i].hash, alone[i].hash);
+        jobs[i].ahead = false;
+    }
+}
+
+static void together_as_alone(void **state)
+{
+    (void)state;
+    as_alone(false);
+}
+
+static void ahead_as_alone(void **state)
+{
+    (void)state;
+    as_alone(true);
+}
+
+/* Closed at any place: before the first batch, in the midst, at the end. */
+static void ahead_is_given_up(void **state)
+{
+    (void)state;
+    const trail_reader_options ahead = {.ahead = true};
+    for (size_t i = 0; i < job_count; i++) {
+        for (int batches = 0; batches < 6; batches++) {
+            const trail_event *events;
+            trail_error err;
+            trail_source *source = trail_source_open_path(jobs[i].path, &err);
+            trail_reader *reader = trail_reader_open(source, &ahead, &err);
+            assert_non_null(reader);
+            for (int n = 0; n < batches && trail_reader_next_batch(reader, &events) > 0; n++)
+                ;
+            trail_reader_close(reader);
+            trail_source_close(source);
+        }
     }
 }
 
@@ -81,6 +116,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         for (size_t f = 0; f < 3 && job_count < MOST_JOBS; f++)
             jobs[job_count++] = (struct job){.path = argv[i], .format = formats[f]};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(together_as_alone)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(together_as_alone),
+        cmocka_unit_test(ahead_as_alone),
+        cmocka_unit_test(ahead_is_given_up),
+    };
     return job_count ? cmocka_run_group_tests(tests, NULL, NULL) : EXIT_FAILURE;
 }

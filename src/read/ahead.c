@@ -1,0 +1,178 @@
+#include "read/ahead.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/reader.h"
+
+/* A block is worth waking somebody up for; all of them fit into a processor's own cache. */
+enum { BLOCKS = 4, BLOCK_EVENTS = 2048 };
+
+struct block {
+    long count;
+    trail_reader_stats stats; /* after its events */
+    trail_event events[BLOCK_EVENTS];
+};
+
+struct ahead {
+    trail_reader *reader;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t given_one, done_one;
+    /* Under the lock. */
+    uint64_t given, done; /* blocks, counted from the start; given - done <= BLOCKS */
+    bool stop;            /* nobody wants more */
+    bool over;            /* nothing follows what was given but `result` */
+    long result;
+    /* The caller's. */
+    bool holds; /* block `done` is being looked at */
+    trail_reader_stats stats;
+    /* The thread's: of block `given`, until it is given; the block itself, of either side, is not locked. */
+    long filled;
+    struct block blocks[BLOCKS];
+};
+
+/* MARK: The thread */
+
+static struct block *filling(struct ahead *a)
+{
+    return &a->blocks[a->given % BLOCKS];
+}
+
+static void give(struct ahead *a)
+{
+    struct block *block = filling(a);
+    if (a->filled == 0)
+        return;
+    block->count = a->filled;
+    block->stats = a->reader->stats;
+    a->filled = 0;
+    (void)pthread_mutex_lock(&a->lock);
+    a->given++;
+    (void)pthread_cond_signal(&a->given_one);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+/* Waits until no more than `most` blocks are to be done with. False: nobody wants more. */
+static bool wait_done(struct ahead *a, uint64_t most)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    while (!a->stop && a->given - a->done > most)
+        (void)pthread_cond_wait(&a->done_one, &a->lock);
+    bool wanted = !a->stop;
+    (void)pthread_mutex_unlock(&a->lock);
+    return wanted;
+}
+
+bool ahead_settle(struct ahead *a)
+{
+    give(a);
+    return wait_done(a, 0);
+}
+
+/* False: nobody wants more. */
+static bool put(struct ahead *a, const trail_event *events, long count)
+{
+    while (count > 0) {
+        if (a->filled == 0 && !wait_done(a, BLOCKS - 1))
+            return false;
+        long room = BLOCK_EVENTS - a->filled, part = count < room ? count : room;
+        memcpy(filling(a)->events + a->filled, events, (size_t)part * sizeof *events);
+        a->filled += part;
+        events += part;
+        count -= part;
+        if (a->filled == BLOCK_EVENTS)
+            give(a);
+    }
+    return true;
+}
+
+static void *read_ahead(void *context)
+{
+    struct ahead *a = context;
+    const trail_event *events;
+    long count;
+    while ((count = a->reader->ops->next_batch(a->reader, &events)) > 0)
+        if (!put(a, events, count))
+            break;
+    give(a);
+    (void)pthread_mutex_lock(&a->lock);
+    a->result = count < 0 ? -1 : 0;
+    a->over = true;
+    (void)pthread_cond_signal(&a->given_one);
+    (void)pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* MARK: The caller */
+
+long ahead_next(struct ahead *a, const trail_event **events)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    if (a->holds) {
+        a->done++;
+        (void)pthread_cond_signal(&a->done_one);
+    }
+    while (a->given == a->done && !a->over)
+        (void)pthread_cond_wait(&a->given_one, &a->lock);
+    a->holds = a->given > a->done;
+    const struct block *block = &a->blocks[a->done % BLOCKS];
+    long result = a->holds ? block->count : a->result;
+    (void)pthread_mutex_unlock(&a->lock);
+    *events = block->events;
+    a->stats = a->holds ? block->stats : a->reader->stats;
+    return result;
+}
+
+const trail_reader_stats *ahead_stats(const struct ahead *a)
+{
+    return &a->stats;
+}
+
+/* MARK: Start and stop */
+
+static bool has_second_processor(void)
+{
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) > 1;
+}
+
+static void ahead_free(struct ahead *a)
+{
+    (void)pthread_cond_destroy(&a->done_one);
+    (void)pthread_cond_destroy(&a->given_one);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+void ahead_start(trail_reader *reader)
+{
+    struct ahead *a = has_second_processor() ? malloc(sizeof *a) : NULL;
+    if (!a)
+        return;
+    memset(a, 0, offsetof(struct ahead, blocks));
+    a->reader = reader;
+    a->stats = reader->stats;
+    (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_cond_init(&a->given_one, NULL);
+    (void)pthread_cond_init(&a->done_one, NULL);
+    reader->ahead = a; /* the thread looks at it */
+    if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
+        return;
+    reader->ahead = NULL;
+    ahead_free(a);
+}
+
+void ahead_stop(struct ahead *a)
+{
+    if (!a)
+        return;
+    (void)pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    (void)pthread_cond_signal(&a->done_one);
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_join(a->thread, NULL);
+    ahead_free(a);
+}
