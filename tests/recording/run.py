@@ -11,7 +11,7 @@ trace says is compared with that. Every trace must be accepted by `trail check` 
 
 Nothing depends on how long anything takes. A thread that loses its processor between its own reading of the
 clock and the recorder's makes both differ: what is compared by length is tried again, up to TRIES times, and
-each wait must be right in one of them.
+each wait must be right in one of them; of many, all but the few that were disturbed in every one.
 """
 
 import collections
@@ -246,6 +246,9 @@ def wrong_ready(answer, wait):
 # can tell in time who waits (a convoy).
 MAY_BE_WRONG = {"convoy": 0.05}
 
+# How many of the lengths may be wrong in all tries. Of ten and more only: a scenario has at least one.
+MAY_BE_DISTURBED = 0.1
+
 ANSWERS = [
     "mutexes",
     "chain",
@@ -300,12 +303,11 @@ def test_answers(program, scenario, folder, todo=None):
         allowed = MAY_BE_WRONG.get(scenario, 0) * len(answers)
         missing += m if len(m) > allowed else []
         names += n if len(n) > allowed else []
-        if len([why for why in found_times.values() if why]) <= allowed:
+        if times is None:
+            times = found_times
+        times = {key: why for key, why in times.items() if why and found_times.get(key, why)}
+        if len(times) <= max(allowed, MAY_BE_DISTURBED * len(answers)):
             times = {}
-        elif times is None:
-            times = {key: why for key, why in found_times.items() if why}
-        else:
-            times = {key: why for key, why in times.items() if found_times.get(key, why)}
         if missing or names or not times:
             break
     found = sum(wait_of(trace, a) is not None for a in answers)
