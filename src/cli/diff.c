@@ -277,7 +277,7 @@ static void json_conditions(const struct request *request, struct json *json)
 
 static void show_json(const struct request *request)
 {
-    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions"};
+    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
     struct json json = {0};
     json_open(&json, NULL, '{');
     json_sides(request, &json);
@@ -370,7 +370,8 @@ static bool is_shown(const struct diff_row *row, enum diff_scope scope)
 static size_t show_scope(const struct request *request, enum diff_scope scope)
 {
     static const char *const titles[DIFF_SCOPES] = {
-        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:"};
+        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:",
+        "locks:"};
     struct table table;
     char columns[160];
     size_t changed = 0;
@@ -483,8 +484,8 @@ const struct command command_diff = {
     .synopsis = "[options] A B",
     .details =
         "Shows the same figures of two traces side by side, the greatest change first: where\n"
-        "goroutines' time went, by start function, and how it spread; tasks and regions; garbage\n"
-        "collection and utilisation. What did not change is left out.\n"
+        "goroutines' time went, by start function, and how it spread; tasks, regions and locks;\n"
+        "garbage collection and utilisation. What did not change is left out.\n"
         "\n"
         "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that\n"
         "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With\n"
