@@ -484,7 +484,7 @@ size_t trail_analysis_region_groups(const trail_analysis *analysis, const trail_
 size_t trail_analysis_tasks(const trail_analysis *analysis, const trail_task **rows)
 {
     *rows = analysis->tasks.rows;
-    return analysis->tasks.count;
+    return analysis->counting ? analysis->tasks.count : 0;
 }
 
 size_t trail_analysis_threads(const trail_analysis *analysis, const trail_thread **rows)
@@ -515,13 +515,13 @@ size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve, 
 size_t trail_analysis_gc_cycles(const trail_analysis *analysis, const trail_gc_cycle **rows)
 {
     *rows = analysis->gc.cycles;
-    return analysis->gc.cycle_count;
+    return analysis->counting ? analysis->gc.cycle_count : 0;
 }
 
 size_t trail_analysis_gc_pauses(const trail_analysis *analysis, const trail_gc_pause **rows)
 {
     *rows = analysis->gc.pauses;
-    return analysis->gc.pause_count;
+    return analysis->counting ? analysis->gc.pause_count : 0;
 }
 
 size_t trail_analysis_stack(const trail_analysis *analysis, trail_stack stack,

@@ -320,6 +320,13 @@ def empty_answers_say_so():
     code, out, err = run("goroutines", "--from=1s", path)
     assert code == 0 and "after the last event, at 311 ns" in err, err
     assert "no garbage collection" in good("gc", trace("times-1.26"))
+    code, _, err = run("goroutines", "--from=1ns", "--to=2ns", path)
+    equal((code, err), (0, ""))  # nothing happens in it, but it is inside
+    # a window behind the end has nothing of what was before it
+    equal(run("tasks", "--from=1s", trace("times-1.26"))[1], "no tasks\n")
+    code, out, _ = run("gc", "--json", "--from=1s", path)
+    found = json.loads(out)
+    equal((code, found["cycles"], found["pauses"]), (0, [], []))
 
 
 @test
