@@ -365,6 +365,14 @@ TRAIL_API size_t trail_analysis_tasks(const trail_analysis *analysis, const trai
 TRAIL_API double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve,
                                     int64_t window_ns);
 
+/*
+ * The share of its Ps that the program had in at least so many (0 to 1) of all windows of that
+ * length, wherever they begin: a quantile of the mutator utilisation's distribution. 0.99: only one
+ * window in a hundred has less; 1: what trail_analysis_mmu returns; 0: the greatest. Within 1e-6.
+ */
+TRAIL_API double trail_analysis_mmu_quantile(const trail_analysis *analysis, unsigned curve,
+                                             int64_t window_ns, double quantile);
+
 typedef struct trail_mmu_window {
     int64_t begin_ns, end_ns;
     double mutator; /* the program's share */

@@ -504,6 +504,14 @@ double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve, int64_
     return curve < 2 ? utilisation_least(&analysis->utilisation[curve], window_ns) : 0;
 }
 
+double trail_analysis_mmu_quantile(const trail_analysis *analysis, unsigned curve,
+                                   int64_t window_ns, double quantile)
+{
+    if (curve >= 2)
+        return 0;
+    return utilisation_quantile(&analysis->utilisation[curve], window_ns, quantile);
+}
+
 size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve, int64_t window_ns,
                                 trail_mmu_window *worst, size_t most)
 {

@@ -162,6 +162,45 @@ def mmu_of_a_pause_is_the_share_that_is_left():
 
 
 @test
+def quantiles_are_the_share_that_so_many_windows_have():
+    # The world stops for 10 of 198 ns. A window of 20 ns begins at one of 178: for 20 of these its share goes
+    # evenly from 1 to 0.5 and back, for 10 between it is 0.5, and for all others 1.
+    path = trace("times-1.26")
+    quantiles = (0, 0.5, 0.8, 0.85, 0.9, 0.94, 0.95, 0.99, 1)
+    right = {q: 0.5 + ((1 - q) * 178 - 10) / 20 * 0.5 for q in (0.85, 0.9, 0.94)}
+    for q in quantiles:
+        found = answer("mmu", "--flags=stw", "--window=20ns,1s", f"--quantiles={q}", path)
+        equal(found["quantiles"], [q])
+        (ours,), (whole,) = found["mmu_quantiles"]
+        expected = right.get(q, 1 if q < 0.85 else 0.5)
+        assert abs(ours - expected) < 1e-6, f"{q}: {ours}, not {expected}"
+        equal(whole, found["mmu"][1])  # there is one window only
+    out = good("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
+    equal([line.split() for line in out.splitlines()[:2]], [
+        ["window", "MMU", "corrected", "90", "%", "99.9", "%"],
+        ["20", "ns", "50.0", "%", "50.0", "%", "69.5", "%", "50.0", "%"]])
+
+
+@test
+def quantiles_are_over_the_windows_of_all_ps():
+    # P 1 assists for 15 ns, P 0 never: half of all windows, those of P 0, have 1. The others' share goes from 1 to 0
+    # and back in 15 ns each. The series of both begin with the word that there are two Ps, at 1993, and end with
+    # the last event, the end of the generation, at 2301.
+    found = answer("mmu", "--flags=assist,per-p", "--window=15ns", "--quantiles=0.5,0.95,0.99", trace("gc-1.26"))
+    total = 2 * (2301 - 1993 - 15)
+    for ours, right in zip(found["mmu_quantiles"][0], (1, 0.05 * total / 30, 0.01 * total / 30)):
+        assert abs(ours - right) < 1e-6, f"{ours}, not {right}"
+
+
+@test
+def quantiles_of_workers_counted_once_stand_beside_go_s():
+    found = answer("mmu", "--window=40ns", "--quantiles=1,0.5", trace("gc-1.26"))
+    for key in "mmu", "mmu_corrected":
+        equal(found[key.replace("mmu", "mmu_quantiles")][0][0], found[key][0])
+    assert found["mmu_quantiles"][0][1] < found["mmu_quantiles_corrected"][0][1]
+
+
+@test
 def a_background_worker_counts_double_in_go_and_once_corrected():
     windows = "--window=40ns,100ns,140ns,1s"
     found = answer("mmu", "--flags=background", windows, trace("gc-1.26"))
@@ -305,6 +344,10 @@ def what_is_not_there_names_the_nearest():
         (["tasks", "--task=9"], "from 7 to 8"),
         (["mmu", "--flags=swt"], "did you mean 'stw'"),
         (["mmu", "--window=0ms"], "no length"),
+        (["mmu", "--quantiles=1.5"], "'1.5' is no share"),
+        (["mmu", "--quantiles=0.5,,"], "'' is no share"),
+        (["mmu", "--quantiles=0.5,nan"], "'nan' is no share"),
+        (["mmu", "--quantiles=0,0,0,0,0,0,0,0,0"], "at most 8"),
         (["gc", "--from=2ms", "--to=1ms"], "before --from"),
     ]
     for args, hint in cases:
