@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/diff_check.h"
+#include "cli/nearest.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -122,21 +123,12 @@ static int64_t tasks_ended(const struct request *request, const struct analysis 
 static int unknown_task(const struct request *request, const struct analysis *analysis)
 {
     const trail_task_kind *const *kinds;
-    char best[256] = "", text[256];
-    unsigned least = UINT32_MAX;
+    struct nearest nearest = {.word = request->task};
     size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
-    for (size_t i = 0; i < count; i++) {
-        trail_string name = analysis_text(analysis, kinds[i]->name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        unsigned far = edit_distance(request->task, text);
-        if (far < least)
-            memcpy(best, text, sizeof best);
-        least = far < least ? far : least;
-    }
-    return usage_error(request->common.command, "no task '%s' in %s%s%s%s", request->task,
-                       source_title(analysis->word), *best ? "; did you mean '" : "", best,
-                       *best ? "'?" : "");
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&nearest, trail_analysis_text(analysis->answers, kinds[i]->name));
+    return usage_error(request->common.command, "no task '%s' in %s%s", request->task,
+                       source_title(analysis->word), nearest_hint(&nearest));
 }
 
 static int find_divisor(const struct request *request, const struct analysis *analysis,

@@ -8,6 +8,7 @@
 
 #include "cli/analysis.h"
 #include "cli/facts.h"
+#include "cli/nearest.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -100,27 +101,18 @@ static bool is_wanted(const struct request *request, const trail_task *task)
 
 static int tell_none(const struct request *request)
 {
-    char best[256] = "";
-    unsigned least = UINT32_MAX;
+    struct nearest nearest = {.word = request->name};
     if (request->count == 0)
         return usage_error(request->analysis.command, "no tasks in the trace");
     if (!request->name)
         return usage_error(request->analysis.command,
                            "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
                            request->tasks[0].id, request->tasks[request->count - 1].id);
-    for (size_t i = 0; i < request->count; i++) {
-        char text[sizeof best];
-        trail_string name = trail_analysis_text(request->analysis.answers, request->tasks[i].name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        unsigned distance = name.size ? edit_distance(request->name, text) : UINT32_MAX;
-        if (distance < least) {
-            least = distance;
-            memcpy(best, text, sizeof best);
-        }
-    }
-    return usage_error(request->analysis.command, "no task '%s'%s%s%s", request->name,
-                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+    for (size_t i = 0; i < request->count; i++)
+        nearest_offer(&nearest,
+                      trail_analysis_text(request->analysis.answers, request->tasks[i].name));
+    return usage_error(request->analysis.command, "no task '%s'%s", request->name,
+                       nearest_hint(&nearest));
 }
 
 /* MARK: JSON */
