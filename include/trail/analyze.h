@@ -421,6 +421,7 @@ typedef struct trail_thread {
     uint64_t syscalls;         /* began */
     uint64_t procs;            /* how often it took a P */
     uint64_t events;
+    const int64_t *running_slices; /* see below */
 } trail_thread;
 
 /* By ID. */
@@ -436,10 +437,18 @@ typedef struct trail_proc {
     uint64_t syscalls; /* began */
     uint64_t taken;    /* from a goroutine in a system call */
     uint64_t starts;   /* from being idle */
+    const int64_t *running_slices;
 } trail_proc;
 
 /* By ID. */
 TRAIL_API size_t trail_analysis_procs(const trail_analysis *analysis, const trail_proc **rows);
+
+/*
+ * How running_ns of threads and Ps lies over the time: it is cut into so many slices, at most 128,
+ * all *slice_ns long but the last, and running_slices has as many values. It is NULL where nothing
+ * ran; and of more than 1024 threads or Ps for those that came last.
+ */
+TRAIL_API size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns);
 
 /* MARK: Profiles */
 

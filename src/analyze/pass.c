@@ -499,6 +499,12 @@ size_t trail_analysis_procs(const trail_analysis *analysis, const trail_proc **r
     return analysis->threads.proc_rows.count;
 }
 
+size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns)
+{
+    *slice_ns = (int64_t)analysis->threads.thread_slices.slice_ns;
+    return analysis->threads.slice_count;
+}
+
 double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve, int64_t window_ns)
 {
     return curve < 2 ? utilisation_least(&analysis->utilisation[curve], window_ns) : 0;

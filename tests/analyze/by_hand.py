@@ -25,7 +25,8 @@ STW = "stop-the-world (GC sweep termination)"
 
 
 def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60)
+    env = {**os.environ, "LC_ALL": "C"}
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60, env=env)
     return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
 
 
@@ -232,6 +233,68 @@ def worst_windows_do_not_overlap_and_name_their_place():
     worst = [line.split() for line in out.split("worst windows:\n")[1].splitlines()[1:]]
     equal([w[4] for w in worst], ["50.0"])
     assert "--from=110ns --to=+20ns" in out, out
+
+
+LEVELS = " .:-=+*#@"
+
+
+def level(share):
+    """Eighths, rounded; however little there is shows."""
+    return LEVELS[min(8, max(int(share * 8 + 0.5), 1 if share > 0 else 0))]
+
+
+def pieces(begin, end, *times):
+    """How much of each piece of [begin, end), at most 64, these times cover."""
+    each = -(-(end - begin) // 64)
+    count = -(-(end - begin) // each)
+    starts = [begin + i * each for i in range(count)]
+    return each, [sum(max(0, min(until, at + each, end) - max(since, at)) for since, until in times) for at in starts]
+
+
+@test
+def gc_draws_when_it_marked_and_stopped_the_world():
+    # The trace is from 1990 to 2301: pieces of 5 ns. Marked 1997..2060, stopped 1996..2000.
+    each, marked = pieces(1990, 2301, (1997, 2060))
+    equal((each, len(marked), marked[1], marked[2]), (5, 63, 3, 5))
+    lines = good("gc", trace("gc-1.26")).splitlines()
+    right = "".join(level(ns / each) for ns in marked)
+    equal(right.rstrip(), " +" + "@" * 12)
+    assert f"marking  |{right}| 63 ns in all" in lines, lines
+    assert "stopped  | @" + " " * 61 + "| at most 4 ns of 5 ns" in lines, lines
+
+
+@test
+def tasks_draw_how_many_were_under_way():
+    path = trace("times-1.26")
+    found = answer("tasks", path)
+    (task,) = [t for t in found["tasks"] if t["name"] == "request"]
+    begin, end = found["origin_ns"], found["origin_ns"] + 201
+    equal(task["end_ns"] - task["start_ns"], 65)
+    each, covered = pieces(begin, end, (task["start_ns"], task["end_ns"]))
+    out = good("tasks", path).split("\n\n")[1].splitlines()
+    equal(out[0], "under way, over 201 ns:")
+    right = "|" + "".join(level(ns / each) for ns in covered) + f"| {65 / 201:.2f} on average: request"
+    assert right in out, (right, out)
+
+
+@test
+def regions_draw_how_they_spread_on_one_scale():
+    for path in EXAMPLES:
+        groups = answer("regions", "--groups", path)["groups"]
+        powers = {}
+        for group in groups:
+            counts = powers.setdefault(group["name"] or "(unknown)", {})
+            for least, _, count in group["distributions"]["total"]["buckets"]:
+                power = max(0, int(least).bit_length() - 1)
+                counts[power] = counts.get(power, 0) + count
+        first = min(min(counts) for counts in powers.values())
+        last = max(max(counts) for counts in powers.values())
+        right = set()
+        for name, counts in powers.items():
+            most = max(counts.values())
+            right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
+        out = good("regions", path).split("a column a power of two:\n")[1].splitlines()
+        equal(set(out), right)
 
 
 @test
