@@ -365,6 +365,14 @@ TRAIL_API size_t trail_analysis_tasks(const trail_analysis *analysis, const trai
 TRAIL_API double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve,
                                     int64_t window_ns);
 
+/*
+ * The share of its Ps that the program had in at least so many (0 to 1) of all windows of that
+ * length, wherever they begin: a quantile of the mutator utilisation's distribution. 0.99: only one
+ * window in a hundred has less; 1: what trail_analysis_mmu returns; 0: the greatest. Within 1e-6.
+ */
+TRAIL_API double trail_analysis_mmu_quantile(const trail_analysis *analysis, unsigned curve,
+                                             int64_t window_ns, double quantile);
+
 typedef struct trail_mmu_window {
     int64_t begin_ns, end_ns;
     double mutator; /* the program's share */
@@ -413,6 +421,7 @@ typedef struct trail_thread {
     uint64_t syscalls;         /* began */
     uint64_t procs;            /* how often it took a P */
     uint64_t events;
+    const int64_t *running_slices; /* see below */
 } trail_thread;
 
 /* By ID. */
@@ -428,10 +437,18 @@ typedef struct trail_proc {
     uint64_t syscalls; /* began */
     uint64_t taken;    /* from a goroutine in a system call */
     uint64_t starts;   /* from being idle */
+    const int64_t *running_slices;
 } trail_proc;
 
 /* By ID. */
 TRAIL_API size_t trail_analysis_procs(const trail_analysis *analysis, const trail_proc **rows);
+
+/*
+ * How running_ns of threads and Ps lies over the time: it is cut into so many slices, at most 128,
+ * all *slice_ns long but the last, and running_slices has as many values. It is NULL where nothing
+ * ran; and of more than 1024 threads or Ps for those that came last.
+ */
+TRAIL_API size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns);
 
 /* MARK: Profiles */
 

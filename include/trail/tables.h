@@ -82,6 +82,15 @@ typedef struct trail_tables_options {
     uint32_t wanted[TRAIL_TABLES]; /* a bit a column, 1 << its place; 0: no rows of that table */
     const char *file, *host;       /* what those columns hold; NULL: "" */
     int32_t day;
+    /*
+     * Only what is in this window, from the first event on. Events, logs and samples have their time
+     * in it, edges included. States are cut at its edges, so that their durations are those inside;
+     * has_begin and has_end are false there. Goroutines, tasks and regions that were alive in it have
+     * their times in it, and the moments at which they began. Stacks, frames and strings are those of
+     * all that was read until its end, with the same numbers as without a window.
+     */
+    bool has_from, has_to;
+    int64_t from_ns, to_ns;
     void (*progress)(void *context); /* called now and then, if not NULL */
     void *progress_context;
 } trail_tables_options;

@@ -484,7 +484,7 @@ size_t trail_analysis_region_groups(const trail_analysis *analysis, const trail_
 size_t trail_analysis_tasks(const trail_analysis *analysis, const trail_task **rows)
 {
     *rows = analysis->tasks.rows;
-    return analysis->tasks.count;
+    return analysis->counting ? analysis->tasks.count : 0;
 }
 
 size_t trail_analysis_threads(const trail_analysis *analysis, const trail_thread **rows)
@@ -499,9 +499,23 @@ size_t trail_analysis_procs(const trail_analysis *analysis, const trail_proc **r
     return analysis->threads.proc_rows.count;
 }
 
+size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns)
+{
+    *slice_ns = (int64_t)analysis->threads.thread_slices.slice_ns;
+    return analysis->threads.slice_count;
+}
+
 double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve, int64_t window_ns)
 {
     return curve < 2 ? utilisation_least(&analysis->utilisation[curve], window_ns) : 0;
+}
+
+double trail_analysis_mmu_quantile(const trail_analysis *analysis, unsigned curve,
+                                   int64_t window_ns, double quantile)
+{
+    if (curve >= 2)
+        return 0;
+    return utilisation_quantile(&analysis->utilisation[curve], window_ns, quantile);
 }
 
 size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve, int64_t window_ns,
@@ -515,13 +529,13 @@ size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve, 
 size_t trail_analysis_gc_cycles(const trail_analysis *analysis, const trail_gc_cycle **rows)
 {
     *rows = analysis->gc.cycles;
-    return analysis->gc.cycle_count;
+    return analysis->counting ? analysis->gc.cycle_count : 0;
 }
 
 size_t trail_analysis_gc_pauses(const trail_analysis *analysis, const trail_gc_pause **rows)
 {
     *rows = analysis->gc.pauses;
-    return analysis->gc.pause_count;
+    return analysis->counting ? analysis->gc.pause_count : 0;
 }
 
 size_t trail_analysis_stack(const trail_analysis *analysis, trail_stack stack,

@@ -22,6 +22,8 @@ void threads_init(struct threads *threads, int64_t origin_ns)
     threads->slab.object_size = sizeof(struct placed);
     threads->sync_ns = origin_ns;
     threads->counted_from_ns = INT64_MIN;
+    slices_begin(&threads->thread_slices, origin_ns);
+    slices_begin(&threads->proc_slices, origin_ns);
 }
 
 /* The place of `id` in rows of `*count`, which grow by one if it is new: *fresh. */
@@ -84,6 +86,9 @@ static bool credit(struct threads *threads, const struct placed *g, int64_t now)
             return false;
         ns_add(runs ? &thread->running_ns : &thread->syscall_ns,
                counted(threads, g->since_ns, now));
+        place = (size_t)(thread - threads->thread_rows.items);
+        if (runs && !slices_add(&threads->thread_slices, place, g->since_ns, now))
+            return false;
         if (g->found && g->since_ns < thread->first_ns)
             thread->first_ns =
                 g->since_ns > threads->counted_from_ns ? g->since_ns : threads->counted_from_ns;
@@ -95,6 +100,8 @@ static bool credit(struct threads *threads, const struct placed *g, int64_t now)
     trail_proc *proc = &threads->proc_rows.items[place];
     ns_add(runs ? &proc->running_ns : &proc->syscall_ns,
            counted(threads, g->since_ns, g->taken ? g->taken_ns : now));
+    if (runs && !slices_add(&threads->proc_slices, place, g->since_ns, now))
+        return false;
     if (threads->procs[place].syscalling == g)
         threads->procs[place].syscalling = NULL;
     return true;
@@ -241,6 +248,8 @@ bool threads_event(struct threads *threads, const trail_event *event)
 void threads_count_from(struct threads *threads, int64_t ns)
 {
     threads->counted_from_ns = ns;
+    slices_begin(&threads->thread_slices, ns);
+    slices_begin(&threads->proc_slices, ns);
     for (size_t i = 0; i < threads->thread_rows.count; i++) {
         trail_thread *row = &threads->thread_rows.items[i];
         *row = (trail_thread){.id = row->id, .first_ns = ns, .last_ns = ns};
@@ -272,12 +281,15 @@ void threads_finish(struct threads *threads, bool counted_any, int64_t now)
     for (size_t i = 0; counted_any && threads->going.slots && i <= threads->going.mask; i++)
         if (threads->going.slots[i].value)
             (void)credit(threads, threads->going.slots[i].value, now);
+    threads->slice_count = slices_finish(&threads->thread_slices, now);
+    (void)slices_finish(&threads->proc_slices, now);
     for (size_t i = 0; i < rows->count; i++) {
         trail_thread *row = &rows->items[i];
         row->idle_ns = ns_between(row->first_ns, now);
         ns_add(&row->idle_ns, -row->running_ns);
         ns_add(&row->idle_ns, -row->syscall_ns);
         row->idle_ns = row->idle_ns > 0 ? row->idle_ns : 0;
+        row->running_slices = slices_of(&threads->thread_slices, i);
     }
     for (size_t i = 0; i < procs->count; i++) {
         trail_proc *row = &procs->items[i];
@@ -285,6 +297,7 @@ void threads_finish(struct threads *threads, bool counted_any, int64_t now)
         ns_add(&row->other_ns, -row->running_ns);
         ns_add(&row->other_ns, -row->syscall_ns);
         row->other_ns = row->other_ns > 0 ? row->other_ns : 0;
+        row->running_slices = slices_of(&threads->proc_slices, i);
     }
     if (rows->count > 0)
         qsort(rows->items, rows->count, sizeof *rows->items, threads_by_id);
@@ -301,4 +314,6 @@ void threads_free(struct threads *threads)
     idmap_free(&threads->proc_places);
     idmap_free(&threads->going);
     slab_free(&threads->slab);
+    slices_free(&threads->thread_slices);
+    slices_free(&threads->proc_slices);
 }

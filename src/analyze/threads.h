@@ -1,7 +1,7 @@
 /*
  * Threads and Ps: how long goroutines ran on each, and were in system calls there. A goroutine is
  * placed where the event that sets it going happens; one that the trace finds going is placed by the
- * first event that it does itself.
+ * first event that it does itself. When they ran is kept in slices of the time.
  *
  * Memory follows the goroutines that are going, and the rows.
  */
@@ -10,6 +10,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/slices.h"
 #include "base/idmap.h"
 #include "base/slab.h"
 
@@ -42,6 +43,8 @@ struct threads {
     struct idmap going;                      /* goroutine -> struct placed */
     size_t unplaced;                         /* of those, found and not placed yet */
     struct slab slab;
+    struct slices thread_slices, proc_slices; /* running, at the same place as the rows */
+    size_t slice_count;
     int64_t sync_ns;
     int64_t counted_from_ns;
 };

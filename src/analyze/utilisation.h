@@ -61,11 +61,20 @@ bool utilisation_count_from(struct utilisation *utilisation, int64_t ns);
 bool utilisation_finish(struct utilisation *utilisation, int64_t ns);
 void utilisation_free(struct utilisation *utilisation);
 
+/* MARK: Windows (utilisation_windows.c) */
+
 /* The least share that any window of this length has, over all series. */
 double utilisation_least(const struct utilisation *utilisation, int64_t window_ns);
 
 /* The worst windows that do not overlap, at most `most`, the worst first. */
 size_t utilisation_worst(const struct utilisation *utilisation, int64_t window_ns,
                          trail_mmu_window *worst, size_t most);
+
+/*
+ * The share that so many of all windows of this length do not fall below, over all series: for 1 the
+ * least, for 0.5 the median. Within 1e-8.
+ */
+double utilisation_quantile(const struct utilisation *utilisation, int64_t window_ns,
+                            double quantile);
 
 #endif

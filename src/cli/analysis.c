@@ -89,7 +89,7 @@ static void tell_window(const struct analysis *analysis)
 {
     const trail_analysis_span *span = &analysis->span;
     char length[SHOW_SIZE];
-    if (span->events == 0 && analysis->window.has_from)
+    if (span->events == 0 && analysis->window.from_ns > span->last_ns - span->origin_ns)
         fprintf(stderr, "trail: %s: the window begins after the last event, at %s\n",
                 source_title(analysis->word),
                 show_duration(length, span->last_ns - span->origin_ns));

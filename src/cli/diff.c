@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/diff_check.h"
+#include "cli/nearest.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -122,21 +123,12 @@ static int64_t tasks_ended(const struct request *request, const struct analysis 
 static int unknown_task(const struct request *request, const struct analysis *analysis)
 {
     const trail_task_kind *const *kinds;
-    char best[256] = "", text[256];
-    unsigned least = UINT32_MAX;
+    struct nearest nearest = {.word = request->task};
     size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
-    for (size_t i = 0; i < count; i++) {
-        trail_string name = analysis_text(analysis, kinds[i]->name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        unsigned far = edit_distance(request->task, text);
-        if (far < least)
-            memcpy(best, text, sizeof best);
-        least = far < least ? far : least;
-    }
-    return usage_error(request->common.command, "no task '%s' in %s%s%s%s", request->task,
-                       source_title(analysis->word), *best ? "; did you mean '" : "", best,
-                       *best ? "'?" : "");
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&nearest, trail_analysis_text(analysis->answers, kinds[i]->name));
+    return usage_error(request->common.command, "no task '%s' in %s%s", request->task,
+                       source_title(analysis->word), nearest_hint(&nearest));
 }
 
 static int find_divisor(const struct request *request, const struct analysis *analysis,
@@ -277,7 +269,7 @@ static void json_conditions(const struct request *request, struct json *json)
 
 static void show_json(const struct request *request)
 {
-    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions"};
+    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
     struct json json = {0};
     json_open(&json, NULL, '{');
     json_sides(request, &json);
@@ -370,7 +362,8 @@ static bool is_shown(const struct diff_row *row, enum diff_scope scope)
 static size_t show_scope(const struct request *request, enum diff_scope scope)
 {
     static const char *const titles[DIFF_SCOPES] = {
-        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:"};
+        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:",
+        "locks:"};
     struct table table;
     char columns[160];
     size_t changed = 0;
@@ -483,8 +476,8 @@ const struct command command_diff = {
     .synopsis = "[options] A B",
     .details =
         "Shows the same figures of two traces side by side, the greatest change first: where\n"
-        "goroutines' time went, by start function, and how it spread; tasks and regions; garbage\n"
-        "collection and utilisation. What did not change is left out.\n"
+        "goroutines' time went, by start function, and how it spread; tasks, regions and locks;\n"
+        "garbage collection and utilisation. What did not change is left out.\n"
         "\n"
         "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that\n"
         "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With\n"

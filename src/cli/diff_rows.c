@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/lock_name.h"
+
 /* Where rows go: of which trace, and of what in it. */
 struct collector {
     struct diff_rows *rows;
@@ -313,6 +315,75 @@ static void collect_tasks(struct collector *c)
     }
 }
 
+/* MARK: Locks */
+
+/* A lock under the name that both traces have for it, which others may share. */
+struct named_lock {
+    char *name;
+    const trail_lock *lock;
+};
+
+static int by_lock_name(const void *a, const void *b)
+{
+    const struct named_lock *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* What some locks add up to. Waits that did not end are time, but have no length. */
+static void sum_locks(struct collector *c, const char *name, const struct named_lock *locks,
+                      size_t count)
+{
+    trail_histogram wait = {0}, hold = {0};
+    int64_t wait_ns = 0, hold_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const trail_lock *lock = locks[i].lock;
+        wait_ns += lock->wait.sum_ns + lock->open_ns;
+        hold_ns += lock->hold.sum_ns;
+        add_up(c, &wait, &lock->wait);
+        add_up(c, &hold, &lock->hold);
+    }
+    c->name = (trail_string){name, strlen(name)};
+    add_time(c, "lock.wait", wait_ns, &wait);
+    if (hold.count > 0)
+        add_time(c, "lock.hold", hold_ns, &hold);
+    trail_histogram_free(&wait);
+    trail_histogram_free(&hold);
+}
+
+static void sum_each_lock(struct collector *c, struct named_lock *locks, size_t count)
+{
+    size_t end;
+    qsort(locks, count, sizeof *locks, by_lock_name);
+    for (size_t begin = 0; begin < count; begin = end) {
+        for (end = begin + 1; end < count && by_lock_name(&locks[begin], &locks[end]) == 0;)
+            end++;
+        sum_locks(c, locks[begin].name, locks + begin, end - begin);
+    }
+}
+
+static void collect_locks(struct collector *c)
+{
+    const trail_lock *const *rows;
+    char text[LOCK_NAME_SIZE];
+    size_t count = trail_analysis_locks(c->analysis->answers, &rows);
+    struct named_lock *locks = calloc(count + 1, sizeof *locks);
+    c->rows->no_memory |= !locks;
+    for (size_t i = 0; locks && i < count; i++) {
+        char *name = strdup(lock_identity(c->analysis, rows[i], text));
+        locks[i] = (struct named_lock){name, rows[i]};
+        c->rows->no_memory |= !name;
+    }
+    if (!c->rows->no_memory) {
+        c->scope = DIFF_WHOLE;
+        sum_locks(c, "", locks, count);
+        c->scope = DIFF_LOCKS;
+        sum_each_lock(c, locks, count);
+    }
+    for (size_t i = 0; locks && i < count; i++)
+        free(locks[i].name);
+    free(locks);
+}
+
 /* MARK: Of the whole */
 
 static void collect_pauses(struct collector *c)
@@ -378,6 +449,7 @@ void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, 
     collect_goroutines(&c);
     collect_tasks(&c);
     collect_regions(&c);
+    collect_locks(&c);
 }
 
 /* MARK: Joining */

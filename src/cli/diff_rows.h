@@ -10,7 +10,7 @@
 
 #include "cli/analysis.h"
 
-enum diff_scope { DIFF_WHOLE, DIFF_GOROUTINES, DIFF_TASKS, DIFF_REGIONS, DIFF_SCOPES };
+enum diff_scope { DIFF_WHOLE, DIFF_GOROUTINES, DIFF_TASKS, DIFF_REGIONS, DIFF_LOCKS, DIFF_SCOPES };
 enum diff_unit { DIFF_NS, DIFF_COUNT, DIFF_BYTES, DIFF_SHARE };
 
 struct diff_measure {
@@ -36,7 +36,7 @@ struct diff_rows {
 /* The analyses that rows are made of. */
 #define DIFF_ANALYSES                                                                              \
     (TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_REGION_GROUPS |            \
-     TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_MMU)
+     TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_LOCKS)
 
 /* Adds a row for everything in the answers, as trace 0 or 1. */
 void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, int side);

@@ -86,10 +86,11 @@ static int find_day(struct tables_request *tables)
 static int find_all(struct tables_request *tables)
 {
     const struct export_request *request = tables->request;
-    bool window = request->window.has_from || request->window.has_to;
-    if (window || request->options.name || request->goroutines.count > 0)
+    if (request->options.name || request->goroutines.count > 0)
         return usage_error(request->command,
-                           "tables are of whole traces: 'trail convert --from --to' cuts one");
+                           "tables are of all goroutines; of some: trail sql --csv %s 'select * "
+                           "from states where goroutine = 18'",
+                           source_title(request->word));
     int code = find_table(tables);
     if (code == EXIT_GOOD && tables->all && !request->output)
         code =
@@ -194,6 +195,18 @@ static bool any_lost(const struct table_files *files)
     return false;
 }
 
+/* What is less than was asked for. */
+static void tell_count(const struct export_request *request, int code, uint64_t count)
+{
+    const char *title = source_title(request->word);
+    bool window = request->window.has_from || request->window.has_to;
+    if (code == EXIT_BAD && count > 0)
+        fprintf(stderr, "trail: %s: what is good of it was exported: %" PRIu64 " rows\n", title,
+                count);
+    else if (code == EXIT_GOOD && count == 0 && window)
+        fprintf(stderr, "trail: %s: no row is in that window\n", title);
+}
+
 static int write_tables(struct export_request *request, trail_reader *reader)
 {
     const struct tables_request *tables = request->tables;
@@ -205,6 +218,10 @@ static int write_tables(struct export_request *request, trail_reader *reader)
         .file = tables->file,
         .host = tables->host,
         .day = tables->day,
+        .has_from = request->window.has_from,
+        .has_to = request->window.has_to,
+        .from_ns = request->window.from_ns,
+        .to_ns = request->window.to_ns,
         .progress = request->options.progress,
         .progress_context = request->options.progress_context,
     };
@@ -215,12 +232,11 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     if (opened && trail_tables_write(reader, &options, tables->format, sinks, rows, &err) < 0) {
         lost = any_lost(files);
         code = lost ? EXIT_GOOD : tell_error(request->word, &err);
-        for (int i = 0; i < TRAIL_TABLES; i++)
-            count += rows[i];
-        if (code == EXIT_BAD && count > 0)
-            fprintf(stderr, "trail: %s: what is good of it was exported: %" PRIu64 " rows\n",
-                    source_title(request->word), count);
     }
+    for (int i = 0; opened && i < TRAIL_TABLES; i++)
+        count += rows[i];
+    if (!lost)
+        tell_count(request, code, count);
     bool made = opened && !lost && (code == EXIT_GOOD || (code == EXIT_BAD && count > 0));
     code = close_files(files, made, code);
     free(files);
@@ -353,6 +369,7 @@ static int write_parquet(const struct tables_request *tables, struct symbols *sy
         .host = tables->host,
         .has_day = true,
         .day = tables->day,
+        .window = request->window,
         .reader = {.partial = true, .repair = request->repair, .ahead = true},
     };
     if (symbols) {

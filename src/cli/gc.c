@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/analysis.h"
+#include "cli/spark.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -96,17 +97,27 @@ static void put_bytes(struct table *table, uint64_t bytes)
     table_word(table, bytes ? show_bytes(buf, bytes) : "-");
 }
 
+/* From when to when it marked. False: that is not in the trace, or none of it. */
+static bool marked(const struct request *request, const trail_gc_cycle *cycle, int64_t *begin_ns,
+                   int64_t *end_ns)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    *begin_ns = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
+    *end_ns = cycle->has_end ? cycle->end_ns : span->end_ns;
+    return cycle->begin_ns != 0 || cycle->has_end;
+}
+
 static void put_cycle(const struct request *request, struct table *table,
                       const trail_gc_cycle *cycle)
 {
     const trail_analysis_span *span = &request->analysis.span;
-    int64_t begin = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
-    bool marked = cycle->begin_ns != 0 || cycle->has_end;
+    int64_t begin, end;
+    bool known = marked(request, cycle, &begin, &end);
     if (cycle->has_begin)
         table_duration(table, cycle->begin_ns - span->origin_ns);
     else
         table_word(table, "before");
-    table_duration(table, marked ? (cycle->has_end ? cycle->end_ns : span->end_ns) - begin : 0);
+    table_duration(table, known ? end - begin : 0);
     put_bytes(table, cycle->heap_at_begin);
     put_bytes(table, cycle->heap_goal);
     put_bytes(table, cycle->heap_at_end);
@@ -134,6 +145,33 @@ static void show_cycles(const struct request *request)
     table_print(&table);
     if (shown < request->cycle_count)
         printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+}
+
+/* Marking is a share of the time; that the world was stopped is one so small that the worst is full. */
+static void show_times(const struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    struct spark_pieces marking, stopped;
+    char total[SHOW_SIZE], most[SHOW_SIZE], piece[SHOW_SIZE];
+    int64_t begin, end, sum = 0, worst = 0;
+    spark_begin(&marking, span->begin_ns, span->end_ns);
+    spark_begin(&stopped, span->begin_ns, span->end_ns);
+    for (size_t i = 0; i < request->cycle_count; i++) {
+        if (!marked(request, &request->cycles[i], &begin, &end))
+            continue;
+        spark_cover(&marking, begin, end);
+        sum += end - begin;
+    }
+    for (size_t i = 0; i < request->pause_count; i++)
+        spark_cover(&stopped, request->pauses[i].begin_ns, request->pauses[i].end_ns);
+    for (size_t i = 0; i < SPARK_WIDTH; i++)
+        worst = stopped.ns[i] > worst ? stopped.ns[i] : worst;
+    struct spark marks = spark_of(&marking), stops = spark_of(&stopped);
+    printf("\nmarking  ");
+    spark_line(&marks, 1);
+    printf(" %s in all\nstopped  ", show_duration(total, sum));
+    spark_line(&stops, (double)worst / (double)stops.piece_ns);
+    printf(" at most %s of %s\n", show_duration(most, worst), show_duration(piece, stops.piece_ns));
 }
 
 static int64_t length_of(const trail_gc_pause *pause)
@@ -189,6 +227,8 @@ static int show(struct request *request)
         return EXIT_GOOD;
     }
     show_cycles(request);
+    if (request->cycle_count > 0 || request->pause_count > 0)
+        show_times(request);
     if (request->pause_count == 0)
         return EXIT_GOOD;
     trail_gc_pause *sorted = calloc(request->pause_count, sizeof *sorted);

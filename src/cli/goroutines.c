@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/groups.h"
+#include "cli/nearest.h"
 #include "cli/values.h"
 
 enum { OPT_NAME = 1, OPT_GOROUTINE, OPT_MEMBERS };
@@ -84,23 +85,12 @@ static bool is_name(const struct request *request, trail_name name)
 /* Nobody has that name: tells the nearest. */
 static int unknown_name(const struct request *request, const trail_goroutine *g, size_t count)
 {
-    char best[256] = "";
-    unsigned least = UINT32_MAX;
-    for (size_t i = 0; i < count; i++) {
-        char text[sizeof best];
-        trail_string name = analysis_text(&request->analysis, g[i].name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        if (i > 0 && g[i].name == g[i - 1].name)
-            continue;
-        unsigned distance = strstr(text, request->name) ? 0 : edit_distance(request->name, text);
-        if (distance < least) {
-            least = distance;
-            memcpy(best, text, sizeof best);
-        }
-    }
-    return usage_error(request->analysis.command, "no goroutine began in '%s'%s%s%s", request->name,
-                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+    struct nearest nearest = {.word = request->name};
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || g[i].name != g[i - 1].name)
+            nearest_offer(&nearest, analysis_text(&request->analysis, g[i].name));
+    return usage_error(request->analysis.command, "no goroutine began in '%s'%s", request->name,
+                       nearest_hint(&nearest));
 }
 
 static int unknown_goroutine(const struct request *request, const trail_goroutine *g, size_t count,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/facts.h"
+#include "cli/spark.h"
 #include "cli/values.h"
 
 int groups_option(struct groups_view *view, int id, const char *value)
@@ -92,6 +93,33 @@ static void show_percentiles(const struct groups_view *view, const trail_group *
     table_print(&table);
 }
 
+/* All on one scale, so that they can be compared; the tallest column of each is full. */
+static void show_spreads(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    char from[SHOW_SIZE], to[SHOW_SIZE];
+    int first = 63, last = 0;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        any |= powers.first <= powers.last;
+        first = powers.first < first ? powers.first : first;
+        last = powers.last > last ? powers.last : last;
+    }
+    if (!any)
+        return;
+    printf("\nfrom %s to %s, a column a power of two:\n", show_duration(from, powers_begin(first)),
+           show_duration(to, last < 62 ? powers_begin(last + 1) : INT64_MAX));
+    for (size_t i = 0; i < count; i++) {
+        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        putchar('|');
+        for (int power = first; power <= last; power++)
+            spark_put(powers.most ? (double)powers.counts[power] / (double)powers.most : 0);
+        printf("| ");
+        show_plain(analysis_text(view->analysis, groups[i].name));
+        putchar('\n');
+    }
+}
+
 static void show_histograms(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     char number[32];
@@ -132,6 +160,8 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
     else
         show_sums(view, sorted, shown);
     groups_tell_more(shown, count);
+    if (view->percentiles)
+        show_spreads(view, sorted, shown);
     free(sorted);
     return EXIT_GOOD;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/lock_name.h"
 #include "cli/table.h"
 #include "cli/who.h"
 
@@ -175,31 +176,10 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* "mutex stats_mu"; "sync.(*Mutex).Lock in main.work (main.go:7)". Into `buf`, which is returned. */
-static const char *lock_text(const struct request *request, const trail_lock *lock, char *buf,
-                             size_t size)
-{
-    char place[400];
-    trail_string kind = analysis_text(&request->analysis, lock->kind);
-    trail_string name = trail_analysis_text(request->analysis.answers, lock->name);
-    int kind_size = (int)(kind.size < 100 ? kind.size : 100);
-    if (name.size > 0)
-        (void)snprintf(buf, size, "%.*s %.*s", kind_size, kind.data,
-                       (int)(name.size < 300 ? name.size : 300), name.data);
-    else if (lock->waited)
-        (void)snprintf(buf, size, "%.*s in %s", kind_size, kind.data,
-                       place_text(&request->analysis, lock->waited, place, sizeof place));
-    else
-        (void)snprintf(buf, size, "%.*s", kind_size, kind.data);
-    for (char *c = buf; *c; c++) /* it may steer a terminal */
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
-    return buf;
-}
-
 static void show_table(const struct request *request, const trail_lock *const *locks, size_t count)
 {
     struct table table;
-    char text[700];
+    char text[LOCK_NAME_SIZE];
     table_begin(&table, "waits> total> p50> p95> p99> max> still> holds> held> lock<");
     for (size_t i = 0; i < count; i++) {
         const trail_lock *lock = locks[i];
@@ -212,7 +192,7 @@ static void show_table(const struct request *request, const trail_lock *const *l
         table_duration(&table, lock->open_ns);
         table_number(&table, lock->hold.count);
         table_duration(&table, lock->hold.sum_ns);
-        table_word(&table, lock_text(request, lock, text, sizeof text));
+        table_word(&table, lock_name(&request->analysis, lock, text));
     }
     table_print(&table);
 }
@@ -271,8 +251,8 @@ static void show_places(const struct request *request, const char *title, const 
 
 static void show_lock(const struct request *request, const trail_lock *lock)
 {
-    char text[700], place[400];
-    printf("\n%s\n", lock_text(request, lock, text, sizeof text));
+    char text[LOCK_NAME_SIZE], place[400];
+    printf("\n%s\n", lock_name(&request->analysis, lock, text));
     if (lock->waited && !lock->woken) {
         printf("  let in by: nobody in the trace\n");
     } else if (lock->woken) {
@@ -296,7 +276,7 @@ static void put_goroutine(const struct request *request, int64_t id, trail_name 
 
 static void show_chain(const struct request *request, const trail_lock_chain *chain)
 {
-    char length[SHOW_SIZE], begin[SHOW_SIZE], text[700], goroutines[200] = "";
+    char length[SHOW_SIZE], begin[SHOW_SIZE], text[LOCK_NAME_SIZE], goroutines[200] = "";
     size_t used = 0;
     printf("\n%s from %s on", show_duration(length, chain->end_ns - chain->begin_ns),
            show_duration(begin, chain->begin_ns - request->analysis.span.origin_ns));
@@ -307,7 +287,7 @@ static void show_chain(const struct request *request, const trail_lock_chain *ch
         const trail_lock_link *link = &chain->links[i];
         printf("  ");
         put_goroutine(request, link->goroutine, link->name);
-        printf(" waits for %s\n", lock_text(request, link->lock, text, sizeof text));
+        printf(" waits for %s\n", lock_name(&request->analysis, link->lock, text));
         int size = snprintf(goroutines + used, sizeof goroutines - used, "%s%" PRId64,
                             used ? "," : "", link->goroutine);
         used += used + 40 < sizeof goroutines ? (size_t)size : 0;

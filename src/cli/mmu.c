@@ -1,5 +1,6 @@
 /*
- * trail mmu: how little of its Ps garbage collection left the program, for windows of any length.
+ * trail mmu: how little of its Ps garbage collection left the program, for windows of any length:
+ * the least in any, the worst ones, and how it spread over all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "cli/table.h"
 #include "cli/values.h"
 
-enum { OPT_WINDOW = 1, OPT_FLAGS, OPT_WORST };
-enum { MOST_WINDOWS = 64, MOST_WORST = 100 };
+enum { OPT_WINDOW = 1, OPT_FLAGS, OPT_WORST, OPT_QUANTILES };
+enum { MOST_WINDOWS = 64, MOST_WORST = 100, MOST_QUANTILES = 8 };
 
 static const struct option rows[] = {
     {OPT_WINDOW, 'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10 us on)",
@@ -21,6 +22,8 @@ static const struct option rows[] = {
      "stw background assist sweep per-p"},
     {OPT_WORST, 0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
      NULL},
+    {OPT_QUANTILES, 'q', "quantiles", "SHARE,...",
+     "also what this share of all windows does not fall below:\n0.5,0.99 (at most 8)", NULL},
     ANALYSIS_ROWS,
     {0},
 };
@@ -30,6 +33,8 @@ struct request {
     int64_t windows[MOST_WINDOWS];
     size_t window_count;
     size_t worst;
+    double quantiles[MOST_QUANTILES];
+    size_t quantile_count;
 };
 
 /* The next word of a list with commas. False if there is none, or it is too long. */
@@ -82,6 +87,23 @@ static int parse_flags(struct request *request, const char *list)
     return EXIT_GOOD;
 }
 
+static int parse_quantiles(struct request *request, const char *list)
+{
+    char word[64] = "", *end;
+    do {
+        if (request->quantile_count == MOST_QUANTILES)
+            return usage_error(request->analysis.command, "at most %d quantiles", MOST_QUANTILES);
+        bool good = next_word(&list, word, sizeof word);
+        double share = good ? strtod(word, &end) : 0;
+        good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
+        if (!good)
+            return usage_error(request->analysis.command,
+                               "'%s' is no share of the windows; those are like 0.5,0.99", word);
+        request->quantiles[request->quantile_count++] = share;
+    } while (*list);
+    return EXIT_GOOD;
+}
+
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
@@ -91,6 +113,8 @@ static int parse_option(void *context, int id, const char *value)
         return parse_windows(request, value);
     case OPT_FLAGS:
         return parse_flags(request, value);
+    case OPT_QUANTILES:
+        return parse_quantiles(request, value);
     case OPT_WORST:
         if (!parse_id(value, "", &number) || number > MOST_WORST)
             return usage_error(request->analysis.command, "--worst is a number up to %d, not '%s'",
@@ -128,6 +152,12 @@ static void default_windows(struct request *request)
     }
 }
 
+/* The one with background workers counted once, if it makes a difference. */
+static unsigned best_curve(const struct request *request)
+{
+    return request->analysis.options.mmu_flags[1] ? 1 : 0;
+}
+
 static void json_curve(const struct request *request, struct json *json, const char *key,
                        unsigned curve)
 {
@@ -135,6 +165,22 @@ static void json_curve(const struct request *request, struct json *json, const c
     for (size_t i = 0; i < request->window_count; i++)
         json_real(json, NULL,
                   trail_analysis_mmu(request->analysis.answers, curve, request->windows[i]));
+    json_close(json, ']');
+}
+
+/* A list for each window, in the order in which they were asked for. */
+static void json_quantiles(const struct request *request, struct json *json, const char *key,
+                           unsigned curve)
+{
+    json_open(json, key, '[');
+    for (size_t i = 0; i < request->window_count; i++) {
+        json_open(json, NULL, '[');
+        for (size_t n = 0; n < request->quantile_count; n++)
+            json_real(json, NULL,
+                      trail_analysis_mmu_quantile(request->analysis.answers, curve,
+                                                  request->windows[i], request->quantiles[n]));
+        json_close(json, ']');
+    }
     json_close(json, ']');
 }
 
@@ -147,36 +193,69 @@ static void show_json(const struct request *request)
         json_signed(&json, NULL, request->windows[i]);
     json_close(&json, ']');
     json_curve(request, &json, "mmu", 0);
-    json_curve(request, &json, "mmu_corrected", request->analysis.options.mmu_flags[1] ? 1 : 0);
+    json_curve(request, &json, "mmu_corrected", best_curve(request));
+    if (request->quantile_count > 0) {
+        json_open(&json, "quantiles", '[');
+        for (size_t i = 0; i < request->quantile_count; i++)
+            json_real(&json, NULL, request->quantiles[i]);
+        json_close(&json, ']');
+        json_quantiles(request, &json, "mmu_quantiles", 0);
+        json_quantiles(request, &json, "mmu_quantiles_corrected", best_curve(request));
+    }
     json_close(&json, '}');
     putchar('\n');
+}
+
+/* Columns of quantiles: "50_%> 99.9_%> ". */
+static void quantile_titles(const struct request *request, char *titles, size_t size)
+{
+    size_t used = 0;
+    *titles = '\0';
+    for (size_t i = 0; i < request->quantile_count && used < size; i++)
+        used +=
+            (size_t)snprintf(titles + used, size - used, "%.6g_%%> ", request->quantiles[i] * 100);
+}
+
+static void put_quantiles(const struct request *request, struct table *table, int64_t window_ns)
+{
+    for (size_t i = 0; i < request->quantile_count; i++)
+        table_percent(table,
+                      trail_analysis_mmu_quantile(request->analysis.answers, best_curve(request),
+                                                  window_ns, request->quantiles[i]));
 }
 
 static void show_curve(const struct request *request)
 {
     struct table table;
-    char bar[41];
-    bool corrected = request->analysis.options.mmu_flags[1] != 0;
-    table_begin(&table, "window> MMU> corrected> <");
+    char bar[41], quantiles[200], titles[256];
+    quantile_titles(request, quantiles, sizeof quantiles);
+    (void)snprintf(titles, sizeof titles, "window> MMU> corrected> %s%s", quantiles,
+                   *quantiles ? "" : "<");
+    table_begin(&table, titles);
     for (size_t i = 0; i < request->window_count; i++) {
         double mmu = trail_analysis_mmu(request->analysis.answers, 0, request->windows[i]);
         double right =
-            corrected ? trail_analysis_mmu(request->analysis.answers, 1, request->windows[i]) : mmu;
+            trail_analysis_mmu(request->analysis.answers, best_curve(request), request->windows[i]);
         size_t length = (size_t)(right * 40 + 0.5);
         memset(bar, '#', length < 40 ? length : 40);
         bar[length < 40 ? length : 40] = '\0';
         table_duration(&table, request->windows[i]);
         table_percent(&table, mmu);
         table_percent(&table, right);
-        table_word(&table, bar);
+        put_quantiles(request, &table, request->windows[i]);
+        if (request->quantile_count == 0)
+            table_word(&table, bar);
     }
     table_print(&table);
+    if (request->quantile_count > 0)
+        printf("(50 %%: half of all windows have at least so much%s)\n",
+               best_curve(request) ? ", workers counted once" : "");
 }
 
 static void show_worst(const struct request *request)
 {
     trail_mmu_window worst[MOST_WORST];
-    unsigned curve = request->analysis.options.mmu_flags[1] ? 1 : 0;
+    unsigned curve = best_curve(request);
     int64_t origin = request->analysis.span.origin_ns;
     struct table table;
     bool any = false;
@@ -234,9 +313,13 @@ const struct command command_mmu = {
         "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the\n"
         "program had in any of them. 0 % at 1 ms: for a millisecond it did not run at all. The "
         "first\n"
-        "figure is Go's, which counts background workers twice; the second counts them once.",
+        "figure is Go's, which counts background workers twice; the second counts them once.\n"
+        "\n"
+        "The minimum is of one window; --quantiles tells of how many: with 0.99, what 99 % of all\n"
+        "windows of that length have or exceed, wherever they begin.",
     .examples = "  trail mmu app.trace\n"
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
+                "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"
                 "  trail mmu --flags=stw --json --window=100us app.trace",
     .options = rows,
     .run = run,

@@ -3,8 +3,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/analysis.h"
+#include "cli/running.h"
 #include "cli/table.h"
 
 static const struct option rows[] = {
@@ -15,9 +17,12 @@ static const struct option rows[] = {
 static void show_json(const struct analysis *analysis, const trail_proc *procs, size_t count)
 {
     struct json json = {0};
+    int64_t slice_ns;
+    (void)trail_analysis_thread_slices(analysis->answers, &slice_ns);
     json_open(&json, NULL, '{');
     json_signed(&json, "begin_ns", analysis->span.begin_ns);
     json_signed(&json, "end_ns", analysis->span.end_ns);
+    json_signed(&json, "slice_ns", slice_ns);
     json_open(&json, "procs", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(&json, NULL, '{');
@@ -30,6 +35,7 @@ static void show_json(const struct analysis *analysis, const trail_proc *procs, 
         json_number(&json, "syscalls", procs[i].syscalls);
         json_number(&json, "taken", procs[i].taken);
         json_number(&json, "starts", procs[i].starts);
+        running_json(analysis, &json, procs[i].running_slices);
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -61,6 +67,18 @@ static void show_table(const struct analysis *analysis, const trail_proc *procs,
     table_print(&table);
 }
 
+static int show_running(const struct analysis *analysis, const trail_proc *procs, size_t count)
+{
+    struct running *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        list[i] = (struct running){procs[i].id, procs[i].running_ns, procs[i].running_slices};
+    running_show(analysis, "P", list, count);
+    free(list);
+    return EXIT_GOOD;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
@@ -70,10 +88,12 @@ static int run(const struct command *command, int argc, char **argv)
         if (analysis.answers) {
             const trail_proc *procs;
             size_t count = trail_analysis_procs(analysis.answers, &procs);
-            if (analysis.json)
+            if (analysis.json) {
                 show_json(&analysis, procs, count);
-            else
+            } else {
                 show_table(&analysis, procs, count);
+                code = worse_exit(code, show_running(&analysis, procs, count));
+            }
         }
     }
     analysis_close(&analysis);

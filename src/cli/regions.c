@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/groups.h"
+#include "cli/nearest.h"
 #include "cli/values.h"
 
 enum { OPT_NAME = 1, OPT_GOROUTINE, OPT_TASK, OPT_MEMBERS };
@@ -100,23 +101,13 @@ static bool is_wanted(const struct request *request, const trail_region *region)
 /* Nothing is as asked for: says so, and tells the nearest name. */
 static int tell_none(const struct request *request, const trail_region *regions, size_t count)
 {
-    char best[256] = "";
-    unsigned least = UINT32_MAX;
+    struct nearest nearest = {.word = request->name};
     if (!request->name || request->goroutines.count > 0 || request->tasks.count > 0)
         return usage_error(request->analysis.command, "no such region in the trace");
-    for (size_t i = 0; i < count; i++) {
-        char text[sizeof best];
-        trail_string name = trail_analysis_text(request->analysis.answers, regions[i].name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        unsigned distance = name.size ? edit_distance(request->name, text) : UINT32_MAX;
-        if (distance < least) {
-            least = distance;
-            memcpy(best, text, sizeof best);
-        }
-    }
-    return usage_error(request->analysis.command, "no region '%s'%s%s%s", request->name,
-                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&nearest, trail_analysis_text(request->analysis.answers, regions[i].name));
+    return usage_error(request->analysis.command, "no region '%s'%s", request->name,
+                       nearest_hint(&nearest));
 }
 
 /* MARK: Output */

@@ -25,11 +25,16 @@ enum {
     OPT_THREADS,
     OPT_FILES,
     OPT_HOST,
+    OPT_FROM,
+    OPT_TO,
     OPT_REPAIR,
     OPT_BINARY
 };
 
 static const struct option rows[] = {
+    {OPT_FROM, 0, "from", "TIME",
+     "only time from here on, counted from each file's first event:\n1.5s 20ms 300us", NULL},
+    {OPT_TO, 0, "to", "TIME", "only time up to here; +3ms counts from --from", NULL},
     {OPT_JSON, 'j', "json", NULL, "an array of objects, one a row", NULL},
     {OPT_CSV, 0, "csv", NULL, "comma-separated values, with a line of titles", NULL},
     {OPT_MEMORY, 0, "memory-limit", "SIZE",
@@ -54,6 +59,7 @@ struct request {
     enum sql_format format;
     struct duckdb_options duckdb;
     const char *host, *binary;
+    struct window window;
     bool repair;
 };
 
@@ -386,6 +392,7 @@ static int begin(struct session *session)
         .duckdb = &session->duckdb,
         .files = (const char *const *)request->files,
         .host = request->host,
+        .window = request->window,
         .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
     if (request->binary) {
@@ -459,6 +466,10 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_HOST:
         request->host = value;
         break;
+    case OPT_FROM:
+        return window_from(&request->window, request->command, value);
+    case OPT_TO:
+        return window_to(&request->window, request->command, value);
     case OPT_REPAIR:
         request->repair = true;
         break;
@@ -531,7 +542,9 @@ static int run(const struct command *command, int argc, char **argv)
     int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    code = take_words(&request, &options);
+    code = window_finish(&request.window, command);
+    if (code == EXIT_GOOD)
+        code = take_words(&request, &options);
     return code == EXIT_GOOD ? answer(&request) : code;
 }
 
@@ -550,6 +563,7 @@ const struct command command_sql = {
         "is. Queries read nothing but the traces and write nothing, unless --allow-files.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
                 "  trail sql app.trace @long-waits\n"
+                "  trail sql --from=1.5s --to=+20ms app.trace @states\n"
                 "  trail sql --json a.trace b.trace 'select file, max(exec_ns) from goroutines "
                 "group by file'\n"
                 "  trail sql .schema",

@@ -96,6 +96,10 @@ static bool scan_open_tables(struct sql_scan *scan, const struct sql_query *quer
         .file = tables->files[file],
         .host = tables->host,
         .day = tables->day,
+        .has_from = tables->window.has_from,
+        .has_to = tables->window.has_to,
+        .from_ns = tables->window.from_ns,
+        .to_ns = tables->window.to_ns,
     };
     options.wanted[function->id] = query->wanted;
     if (!tables->has_day && (query->wanted & wants_day) != 0)

@@ -10,6 +10,7 @@
 
 #include "cli/duckdb.h"
 #include "cli/input.h"
+#include "cli/window.h"
 
 struct sql_scan;
 struct sql_tables;
@@ -29,6 +30,7 @@ struct sql_tables {
     const char *host;
     bool has_day;
     int32_t day; /* without it, that of the file */
+    struct window window;
     trail_reader_options reader;
 
     struct sql_function functions[TRAIL_TABLES];

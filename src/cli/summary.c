@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/analysis.h"
+#include "cli/spark.h"
 #include "cli/table.h"
 #include "cli/values.h"
 #include "report/overview.h"
@@ -22,13 +23,13 @@ static const struct option rows[] = {
     {0},
 };
 
-enum { SPARK_WIDTH = 64, MMU_WINDOWS = 3 };
+enum { MMU_WINDOWS = 3 };
 static const int64_t mmu_windows[MMU_WINDOWS] = {1000000, 10000000, 100000000};
 
 struct request {
     struct analysis analysis;
     size_t limit;
-    bool colour, utf8;
+    bool colour;
     trail_activity activity;
 };
 
@@ -59,17 +60,6 @@ static bool want_colour(void)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-}
-
-static bool want_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
 }
 
 /* MARK: What is shown in both forms */
@@ -304,44 +294,28 @@ static void show_head(const struct request *request)
            table_thousands(alive, span->goroutines_alive), table_thousands(events, span->events));
 }
 
-/* One character for a level of 0 to 8. */
-static void put_level(const struct request *request, int level)
-{
-    if (request->utf8 && level > 0)
-        printf("\xe2\x96%c", 0x80 + level);
-    else
-        putchar(" .:-=+*#@"[level]);
-}
-
 /* Counts of goroutines over the time, against the number of Ps. */
-static void spark(const struct request *request, const char *name, bool runnable)
+static void show_counts(const struct request *request, const char *name, bool runnable)
 {
     const trail_activity *a = &request->activity;
-    int64_t length = length_of(request), most = (int64_t)(a->procs ? a->procs : 1);
-    size_t width = a->slice_count < SPARK_WIDTH ? a->slice_count : SPARK_WIDTH;
-    printf("%-8s |", name);
-    for (size_t i = 0; i < width; i++) {
-        size_t from = i * a->slice_count / width, to = (i + 1) * a->slice_count / width;
-        double sum = 0, time = 0;
-        for (size_t n = from; n < to; n++) {
-            double slice = (double)a->slice_ns, rest = (double)length - (double)n * slice;
-            sum += (double)(runnable ? a->slices[n].runnable_ns : a->slices[n].running_ns);
-            time += rest < slice ? rest : slice;
-        }
-        double level = time > 0 ? 8.0 * sum / time / (double)most : 0;
-        put_level(request, level >= 8 ? 8 : level <= 0 ? 0 : level < 0.5 ? 1 : (int)(level + 0.5));
-    }
-    int64_t sum = runnable ? a->runnable_ns : a->running_ns;
-    printf("| %.2f on average, of %" PRIu64 " Ps\n", length > 0 ? (double)sum / (double)length : 0,
+    int64_t length = length_of(request), sum = runnable ? a->runnable_ns : a->running_ns;
+    int64_t *ns = calloc(a->slice_count + 1, sizeof *ns);
+    struct spark spark = {ns, a->slice_count, a->slice_ns, length};
+    for (size_t i = 0; ns && i < a->slice_count; i++)
+        ns[i] = runnable ? a->slices[i].runnable_ns : a->slices[i].running_ns;
+    printf("%-8s ", name);
+    spark_line(&spark, (double)(a->procs ? a->procs : 1));
+    printf(" %.2f on average, of %" PRIu64 " Ps\n", length > 0 ? (double)sum / (double)length : 0,
            a->procs);
+    free(ns);
 }
 
 static void show_activity(const struct request *request)
 {
     const trail_activity *a = &request->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
-    spark(request, "running", false);
-    spark(request, "ready", true);
+    show_counts(request, "running", false);
+    show_counts(request, "ready", true);
     printf("Ps idle  %.1f %% of their time: nothing to do %.1f %%, while a lock was waited for "
            "%.1f %%, although work was ready %.1f %%\n",
            share_of(idle, a->available_ns), share_of(a->idle_nothing_ns, a->available_ns),
@@ -570,7 +544,6 @@ static int run(const struct command *command, int argc, char **argv)
         .analysis = {.command = command},
         .limit = 6,
         .colour = want_colour(),
-        .utf8 = want_utf8(),
     };
     int code = parse_request(&request, argc, argv);
     if (code == EXIT_GOOD) {

@@ -153,21 +153,32 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
     putchar('\n');
 }
 
-void table_histogram(const trail_histogram *histogram)
+struct powers table_powers(const trail_histogram *histogram)
 {
-    uint64_t sums[64] = {0}, most = 1;
-    int first = 64, last = -1;
+    struct powers powers = {.first = 64, .last = -1};
     for (size_t i = 0; i < histogram->bucket_count; i++) {
         int64_t from, to;
         if (histogram->buckets[i] == 0)
             continue;
         trail_histogram_bucket(i, &from, &to);
         int power = from > 0 ? 63 - __builtin_clzll((unsigned long long)from) : 0;
-        sums[power] += histogram->buckets[i];
-        most = sums[power] > most ? sums[power] : most;
-        first = power < first ? power : first;
-        last = power;
+        powers.counts[power] += histogram->buckets[i];
+        if (powers.counts[power] > powers.most)
+            powers.most = powers.counts[power];
+        powers.first = power < powers.first ? power : powers.first;
+        powers.last = power;
     }
-    for (int power = first; power <= last && power < 64; power++)
-        print_bar(power == 0 ? 0 : INT64_C(1) << power, sums[power], most);
+    return powers;
+}
+
+int64_t powers_begin(int power)
+{
+    return power == 0 ? 0 : INT64_C(1) << power;
+}
+
+void table_histogram(const trail_histogram *histogram)
+{
+    struct powers powers = table_powers(histogram);
+    for (int power = powers.first; power <= powers.last; power++)
+        print_bar(powers_begin(power), powers.counts[power], powers.most);
 }

@@ -39,6 +39,18 @@ void table_drop(struct table *table);
 /* A line for each power of two of a histogram: from, count, a bar. */
 void table_histogram(const trail_histogram *histogram);
 
+/* A histogram by powers of two; of an empty one `last` is less than `first`. */
+struct powers {
+    uint64_t counts[64];
+    uint64_t most; /* of any */
+    int first, last;
+};
+
+struct powers table_powers(const trail_histogram *histogram);
+
+/* The least length of a power: 0, 2, 4, ... */
+int64_t powers_begin(int power);
+
 /* "12,345" into `buf` of 32. */
 const char *table_thousands(char *buf, uint64_t value);
 

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/analysis.h"
 #include "cli/facts.h"
+#include "cli/nearest.h"
+#include "cli/spark.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -100,27 +103,18 @@ static bool is_wanted(const struct request *request, const trail_task *task)
 
 static int tell_none(const struct request *request)
 {
-    char best[256] = "";
-    unsigned least = UINT32_MAX;
+    struct nearest nearest = {.word = request->name};
     if (request->count == 0)
         return usage_error(request->analysis.command, "no tasks in the trace");
     if (!request->name)
         return usage_error(request->analysis.command,
                            "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
                            request->tasks[0].id, request->tasks[request->count - 1].id);
-    for (size_t i = 0; i < request->count; i++) {
-        char text[sizeof best];
-        trail_string name = trail_analysis_text(request->analysis.answers, request->tasks[i].name);
-        (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 255 ? name.size : 255),
-                       name.data);
-        unsigned distance = name.size ? edit_distance(request->name, text) : UINT32_MAX;
-        if (distance < least) {
-            least = distance;
-            memcpy(best, text, sizeof best);
-        }
-    }
-    return usage_error(request->analysis.command, "no task '%s'%s%s%s", request->name,
-                       *best ? "; did you mean '" : "", best, *best ? "'?" : "");
+    for (size_t i = 0; i < request->count; i++)
+        nearest_offer(&nearest,
+                      trail_analysis_text(request->analysis.answers, request->tasks[i].name));
+    return usage_error(request->analysis.command, "no task '%s'%s", request->name,
+                       nearest_hint(&nearest));
 }
 
 /* MARK: JSON */
@@ -181,15 +175,47 @@ struct type {
     trail_name name;
     uint64_t count, incomplete, regions, logs;
     trail_histogram took;
+    struct spark_pieces under_way; /* of those that have a begin or an end */
 };
 
-static struct type *type_of(struct type *types, size_t *count, trail_name name)
+static void cover(const struct request *request, struct type *type, const trail_task *task)
 {
-    for (size_t i = 0; i < *count; i++)
-        if (types[i].name == name)
-            return &types[i];
-    types[*count] = (struct type){.name = name};
-    return &types[(*count)++];
+    const trail_analysis_span *span = &request->analysis.span;
+    if (type->count == 0)
+        spark_begin(&type->under_way, span->begin_ns, span->end_ns);
+    if (task->has_start || task->has_end)
+        spark_cover(&type->under_way, task->has_start ? task->start_ns : span->begin_ns,
+                    task->has_end ? task->end_ns : span->end_ns);
+}
+
+struct types {
+    struct type *list;
+    size_t count, capacity;
+};
+
+/* NULL when memory is out. Types are few. */
+static struct type *type_of(struct types *types, trail_name name)
+{
+    for (size_t i = 0; i < types->count; i++)
+        if (types->list[i].name == name)
+            return &types->list[i];
+    if (!GROW(types->list, types->capacity, types->count + 1))
+        return NULL;
+    types->list[types->count] = (struct type){.name = name};
+    return &types->list[types->count++];
+}
+
+static bool add_task(const struct request *request, struct types *types, const trail_task *task)
+{
+    struct type *type = type_of(types, task->name);
+    if (!type)
+        return false;
+    cover(request, type, task);
+    type->count++;
+    type->incomplete += !is_complete(task);
+    type->regions += task->regions;
+    type->logs += task->log_count;
+    return !is_complete(task) || trail_histogram_add(&type->took, task->end_ns - task->start_ns);
 }
 
 static int by_sum(const void *a, const void *b)
@@ -221,6 +247,34 @@ static void print_types(const struct request *request, const struct type *types,
     table_print(&table);
 }
 
+/* How many were under way at once; full is the most of all types. */
+static void print_over_time(const struct request *request, const struct type *types, size_t count)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    double most = 0, length = (double)(span->end_ns - span->begin_ns);
+    char text[SHOW_SIZE];
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < SPARK_WIDTH; n++) {
+            double share = (double)types[i].under_way.ns[n];
+            most = share > most ? share : most;
+        }
+    if (most == 0)
+        return;
+    printf("\nunder way, over %s:\n", show_duration(text, (int64_t)length));
+    for (size_t i = 0; i < count; i++) {
+        struct spark spark = spark_of(&types[i].under_way);
+        double sum = 0;
+        for (size_t n = 0; n < SPARK_WIDTH; n++)
+            sum += (double)types[i].under_way.ns[n];
+        if (sum == 0)
+            continue;
+        spark_line(&spark, most / (double)spark.piece_ns);
+        printf(" %.2f on average: ", sum / length);
+        show_plain(analysis_text(&request->analysis, types[i].name));
+        putchar('\n');
+    }
+}
+
 static void print_histograms(const struct request *request, const struct type *types, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -236,31 +290,23 @@ static void print_histograms(const struct request *request, const struct type *t
 
 static int show_types(const struct request *request)
 {
-    /* Never more types than tasks; types are few. */
-    struct type *types = calloc(request->count + 1, sizeof *types);
-    size_t count = 0;
-    bool good = types != NULL;
-    for (size_t i = 0; good && i < request->count; i++) {
-        const trail_task *task = &request->tasks[i];
-        struct type *type = type_of(types, &count, task->name);
-        type->count++;
-        type->incomplete += !is_complete(task);
-        type->regions += task->regions;
-        type->logs += task->log_count;
-        if (is_complete(task))
-            good = trail_histogram_add(&type->took, task->end_ns - task->start_ns);
+    struct types types = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < request->count; i++)
+        good = add_task(request, &types, &request->tasks[i]);
+    if (good && types.count > 0) {
+        qsort(types.list, types.count, sizeof *types.list, by_sum);
+        size_t shown = types.count < request->limit ? types.count : request->limit;
+        if (request->histogram) {
+            print_histograms(request, types.list, shown);
+        } else {
+            print_types(request, types.list, shown);
+            print_over_time(request, types.list, shown);
+        }
     }
-    if (good) {
-        qsort(types, count, sizeof *types, by_sum);
-        size_t shown = count < request->limit ? count : request->limit;
-        if (request->histogram)
-            print_histograms(request, types, shown);
-        else
-            print_types(request, types, shown);
-    }
-    for (size_t i = 0; types && i < count; i++)
-        trail_histogram_free(&types[i].took);
-    free(types);
+    for (size_t i = 0; i < types.count; i++)
+        trail_histogram_free(&types.list[i].took);
+    free(types.list);
     return good ? EXIT_GOOD : EXIT_INOUT;
 }
 

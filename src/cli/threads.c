@@ -3,8 +3,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/analysis.h"
+#include "cli/running.h"
 #include "cli/table.h"
 
 static const struct option rows[] = {
@@ -15,9 +17,12 @@ static const struct option rows[] = {
 static void show_json(const struct analysis *analysis, const trail_thread *threads, size_t count)
 {
     struct json json = {0};
+    int64_t slice_ns;
+    (void)trail_analysis_thread_slices(analysis->answers, &slice_ns);
     json_open(&json, NULL, '{');
     json_signed(&json, "begin_ns", analysis->span.begin_ns);
     json_signed(&json, "end_ns", analysis->span.end_ns);
+    json_signed(&json, "slice_ns", slice_ns);
     json_open(&json, "threads", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(&json, NULL, '{');
@@ -31,6 +36,7 @@ static void show_json(const struct analysis *analysis, const trail_thread *threa
         json_number(&json, "syscalls", threads[i].syscalls);
         json_number(&json, "procs", threads[i].procs);
         json_number(&json, "events", threads[i].events);
+        running_json(analysis, &json, threads[i].running_slices);
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -62,6 +68,18 @@ static void show_table(const struct analysis *analysis, const trail_thread *thre
     table_print(&table);
 }
 
+static int show_running(const struct analysis *analysis, const trail_thread *threads, size_t count)
+{
+    struct running *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        list[i] = (struct running){threads[i].id, threads[i].running_ns, threads[i].running_slices};
+    running_show(analysis, "M", list, count);
+    free(list);
+    return EXIT_GOOD;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
@@ -71,10 +89,12 @@ static int run(const struct command *command, int argc, char **argv)
         if (analysis.answers) {
             const trail_thread *threads;
             size_t count = trail_analysis_threads(analysis.answers, &threads);
-            if (analysis.json)
+            if (analysis.json) {
                 show_json(&analysis, threads, count);
-            else
+            } else {
                 show_table(&analysis, threads, count);
+                code = worse_exit(code, show_running(&analysis, threads, count));
+            }
         }
     }
     analysis_close(&analysis);

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "cli/analysis.h"
+#include "cli/nearest.h"
 #include "cli/table.h"
 #include "cli/values.h"
 #include "cli/who.h"
@@ -429,29 +430,139 @@ static int show_text(struct request *request)
     return 0;
 }
 
-static int tell_none(const struct request *request)
+/* MARK: What is not there */
+
+/*
+ * What the trace has instead of what was asked for. It takes another pass over the file, so that who
+ * asks right pays nothing for it; nothing is known of what came from stdin.
+ */
+struct instead {
+    trail_source *source;
+    trail_reader *reader;
+    trail_analysis *answers; /* NULL: not known */
+};
+
+static void look_instead(struct instead *instead, const struct request *request, unsigned what)
+{
+    trail_error err;
+    trail_analysis_options options = request->analysis.options;
+    *instead = (struct instead){0};
+    if (strcmp(request->analysis.word, "-") == 0)
+        return;
+    options.what = what;
+    options.progress = NULL;
+    instead->source = open_source(request->analysis.word, &err);
+    if (instead->source)
+        instead->reader = analysis_reader(&request->analysis, instead->source, &err);
+    if (instead->reader)
+        instead->answers = trail_analysis_open(instead->reader, &options, &err);
+    if (instead->answers)
+        (void)trail_analysis_run(instead->answers, instead->reader, &err); /* was told already */
+}
+
+static void instead_close(struct instead *instead)
+{
+    trail_analysis_close(instead->answers);
+    trail_reader_close(instead->reader);
+    trail_source_close(instead->source);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* "; the nearest is 7" */
+static const char *nearest_number(char *buf, bool found, uint64_t number)
+{
+    *buf = '\0';
+    if (found)
+        (void)snprintf(buf, SHOW_SIZE, "; the nearest is %" PRIu64, number);
+    return buf;
+}
+
+static int tell_no_task(const struct request *request, const struct instead *instead, uint64_t id)
+{
+    const trail_task *tasks = NULL;
+    char nearest[SHOW_SIZE];
+    uint64_t best = 0;
+    size_t count = instead->answers ? trail_analysis_tasks(instead->answers, &tasks) : 0;
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        /* what is only mentioned has no path */
+        bool whole = tasks[i].has_start || tasks[i].has_end;
+        if (whole && (!found || apart(tasks[i].id, id) < apart(best, id))) {
+            best = tasks[i].id;
+            found = true;
+        }
+    }
+    return usage_error(request->analysis.command,
+                       "no task %" PRIu64 " in the trace%s; 'trail tasks' lists them", id,
+                       nearest_number(nearest, found, best));
+}
+
+static int tell_no_goroutine(const struct request *request, const struct instead *instead,
+                             int64_t id)
+{
+    const trail_goroutine *g = NULL;
+    char nearest[SHOW_SIZE];
+    uint64_t wanted = (uint64_t)id, best = 0;
+    size_t count = instead->answers ? trail_analysis_goroutines(instead->answers, &g) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || apart((uint64_t)g[i].id, wanted) < apart(best, wanted))
+            best = (uint64_t)g[i].id;
+    return usage_error(request->analysis.command,
+                       "no goroutine %" PRId64 " in the trace%s; 'trail goroutines' lists them", id,
+                       nearest_number(nearest, count > 0, best));
+}
+
+static int tell_no_region(const struct request *request, const struct instead *instead)
 {
     const trail_path_question *question = &request->analysis.options.path;
-    const struct command *command = request->analysis.command;
-    char nth[SHOW_SIZE] = "";
-    switch (question->of) {
-    case TRAIL_PATH_TASK:
-        return usage_error(command, "no task %" PRIu64 " in the trace; 'trail tasks' lists them",
-                           question->task);
-    case TRAIL_PATH_REGION:
-        if (question->nth > 0)
-            (void)snprintf(nth, sizeof nth, ", number %" PRIu64, question->nth);
-        return usage_error(command, "no region '%s'%s in the trace; 'trail regions' lists them",
-                           question->region, nth);
-    case TRAIL_PATH_GOROUTINE:
-        return usage_error(command,
-                           "no goroutine %" PRId64 " in the trace; 'trail goroutines' lists them",
-                           question->goroutine);
-    default:
+    const trail_group *groups = NULL;
+    struct nearest nearest = {.word = question->region};
+    size_t count = instead->answers ? trail_analysis_region_groups(instead->answers, &groups) : 0;
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = trail_analysis_text(instead->answers, groups[i].name);
+        if (question->nth > 0 && name.size == strlen(question->region) &&
+            memcmp(name.data, question->region, name.size) == 0)
+            return usage_error(request->analysis.command,
+                               "no region '%s', number %" PRIu64
+                               ", in the trace: there are %" PRIu64,
+                               question->region, question->nth, groups[i].count);
+        nearest_offer(&nearest, name);
+    }
+    return usage_error(request->analysis.command,
+                       "no region '%s' in the trace%s 'trail regions' lists them", question->region,
+                       nearest.found ? nearest_hint(&nearest) : ";");
+}
+
+static int tell_none(const struct request *request)
+{
+    static const unsigned what[] = {
+        [TRAIL_PATH_TASK] = TRAIL_ANALYZE_TASKS,
+        [TRAIL_PATH_REGION] = TRAIL_ANALYZE_REGION_GROUPS,
+        [TRAIL_PATH_GOROUTINE] = TRAIL_ANALYZE_GOROUTINES,
+    };
+    const trail_path_question *question = &request->analysis.options.path;
+    struct instead instead;
+    int code;
+    if (question->of == TRAIL_PATH_LONGEST || question->of == TRAIL_PATH_WINDOW) {
         printf("no goroutine ran\n");
         return EXIT_GOOD;
     }
+    look_instead(&instead, request, what[question->of]);
+    if (question->of == TRAIL_PATH_TASK)
+        code = tell_no_task(request, &instead, question->task);
+    else if (question->of == TRAIL_PATH_REGION)
+        code = tell_no_region(request, &instead);
+    else
+        code = tell_no_goroutine(request, &instead, question->goroutine);
+    instead_close(&instead);
+    return code;
 }
+
+/* MARK: Running */
 
 static int show(struct request *request)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/goroutines.h"
 #include "base/error.h"
 
 /* MARK: Opening */
@@ -54,7 +55,13 @@ static bool init_tables(struct trail_tables *tables, trail_error *err)
     tables->rows[TRAIL_TABLE_EVENTS].out[EVENTS_TEXT].passes = true;
     tables->rows[TRAIL_TABLE_LOGS].out[LOGS_MESSAGE].passes = true;
     tables->wants_stacks = wants_stacks(tables);
-    trail_analysis_options analysis = {.what = answers_needed(tables)};
+    trail_analysis_options analysis = {
+        .what = answers_needed(tables),
+        .has_from = tables->options.has_from,
+        .has_to = tables->options.has_to,
+        .from_ns = tables->options.from_ns,
+        .to_ns = tables->options.to_ns,
+    };
     if (analysis.what != 0) {
         tables->answers = trail_analysis_open(tables->reader, &analysis, err);
         return tables->answers != NULL;
@@ -75,6 +82,8 @@ trail_tables *trail_tables_open(trail_reader *reader, const trail_tables_options
     tables->options = *options;
     tables->stacks.names = &tables->names;
     tables->given = -1;
+    tables->from_ns = INT64_MIN;
+    tables->to_ns = INT64_MAX;
     states_init(tables);
     if (!init_tables(tables, err)) {
         trail_tables_close(tables);
@@ -123,25 +132,50 @@ static bool take_events(struct trail_tables *tables, const trail_event *events, 
             moments_fill(tables, &events[i]);
     if (wants_table(tables, TRAIL_TABLE_STATES) && !states_fill(tables, events, count))
         return false;
-    if (tables->answers && trail_analysis_feed(tables->answers, events, (long)count) < 0)
-        return false;
     return !tables->failed && !tables->names.failed && !tables->stacks.failed;
+}
+
+static void begin(struct trail_tables *tables, int64_t origin)
+{
+    tables->began = true;
+    tables->sync_ns = origin;
+    if (tables->options.has_from)
+        tables->from_ns = ns_behind(origin, tables->options.from_ns);
+    if (tables->options.has_to)
+        tables->to_ns = ns_behind(origin, tables->options.to_ns);
+}
+
+/* Leaves the events that are in the window: states are followed up to it. False when memory is out. */
+static bool keep_window(struct trail_tables *tables)
+{
+    const trail_event *before = tables->at;
+    tables->last_ns = tables->end[-1].time_ns;
+    if (tables->last_ns > tables->to_ns) {
+        tables->behind = true;
+        tables->last_ns = tables->to_ns;
+    }
+    while (tables->end > tables->at && tables->end[-1].time_ns > tables->to_ns)
+        tables->end--;
+    while (tables->at < tables->end && tables->at->time_ns < tables->from_ns)
+        tables->at++;
+    return !wants_table(tables, TRAIL_TABLE_STATES) ||
+           states_fill(tables, before, (size_t)(tables->at - before));
 }
 
 /* The next events of the reader. False when memory is out. */
 static bool pull(struct trail_tables *tables)
 {
-    long count = trail_reader_next_batch(tables->reader, &tables->at);
+    long count = tables->behind ? 0 : trail_reader_next_batch(tables->reader, &tables->at);
     tables->end = tables->at;
     if (tables->options.progress)
         tables->options.progress(tables->options.progress_context);
     if (count > 0) {
         tables->end = tables->at + count;
-        tables->last_ns = tables->end[-1].time_ns;
         if (!tables->began)
-            tables->sync_ns = tables->at->time_ns;
-        tables->began = true;
-        return dictionary_fill(tables);
+            begin(tables, tables->at->time_ns);
+        if (tables->answers && trail_analysis_feed(tables->answers, tables->at, count) < 0)
+            return false;
+        return dictionary_fill(tables) && keep_window(tables);
     }
     tables->over = true;
     tables->has_error = count < 0;

@@ -32,6 +32,7 @@ struct trail_tables {
     struct idmap open;                    /* goroutine -> struct span: the state that it is in */
     struct slab span_slab;
     int64_t sync_ns, last_ns;    /* of the last Sync, or the first event; of the last event */
+    int64_t from_ns, to_ns;      /* the window, edges included; without one all there is */
     const trail_event *at, *end; /* events of the reader that were not taken yet */
     trail_error error;           /* of the trace, if has_error */
     size_t given_count;
@@ -39,6 +40,7 @@ struct trail_tables {
     bool has_epoch;
     bool wants_stacks; /* some column has their numbers */
     bool began;
+    bool behind; /* the window: nothing more is read */
     bool over;   /* no more events */
     bool failed; /* memory is out */
     bool has_error;

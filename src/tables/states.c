@@ -1,7 +1,7 @@
 /*
  * States: a row for each stretch of time that a goroutine spends in one state, made when it leaves
  * it. What is begun, ended and passed over is as in the analysis of goroutines (§9.1), so that the
- * sums agree.
+ * sums agree. A window cuts off what is outside.
  */
 #include <stdlib.h>
 
@@ -18,19 +18,23 @@ struct span {
     bool has_begin;
 };
 
-/* Who or what ended a stretch; NULL: the end of the trace. */
+/* `by`: who or what ended the stretch; NULL: the end of the trace or window. */
 static void put_span(struct trail_tables *tables, const struct span *span, int64_t end_ns,
                      const trail_event *by)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
+    bool cut = span->begin_ns < tables->from_ns;
+    int64_t begin_ns = cut ? tables->from_ns : span->begin_ns;
+    if (cut && end_ns <= begin_ns)
+        return;
     size_t row = rows->count++;
     bool woken = by && span->state == TRAIL_GO_WAITING && by->transition.from == TRAIL_GO_WAITING &&
                  by->goroutine >= 0;
     put_i64(rows, STATES_GOROUTINE, row, span->goroutine);
     put_u8(rows, STATES_STATE, row, word_of_go_state(span->state));
-    put_i64(rows, STATES_BEGIN_NS, row, span->begin_ns);
+    put_i64(rows, STATES_BEGIN_NS, row, begin_ns);
     put_i64(rows, STATES_END_NS, row, end_ns);
-    put_i64(rows, STATES_DURATION_NS, row, (int64_t)((uint64_t)end_ns - (uint64_t)span->begin_ns));
+    put_i64(rows, STATES_DURATION_NS, row, (int64_t)((uint64_t)end_ns - (uint64_t)begin_ns));
     put_text_if(rows, STATES_REASON, row, span->reason);
     put_stack(rows, STATES_STACK, row, span->stack);
     put_id(rows, STATES_THREAD, row, span->thread);
@@ -40,7 +44,7 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
         put_stack(rows, STATES_WAKER_STACK, row, woken ? stack_of(tables, by->stack) : 0);
     put_word_if(rows, STATES_NEXT_STATE, row, by != NULL,
                 by ? word_of_go_state(by->transition.to) : 0);
-    put_u8(rows, STATES_HAS_BEGIN, row, span->has_begin);
+    put_u8(rows, STATES_HAS_BEGIN, row, span->has_begin && !cut);
     put_u8(rows, STATES_HAS_END, row, by != NULL);
 }
 

@@ -25,7 +25,8 @@ STW = "stop-the-world (GC sweep termination)"
 
 
 def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60)
+    env = {**os.environ, "LC_ALL": "C"}
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60, env=env)
     return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
 
 
@@ -162,6 +163,45 @@ def mmu_of_a_pause_is_the_share_that_is_left():
 
 
 @test
+def quantiles_are_the_share_that_so_many_windows_have():
+    # The world stops for 10 of 198 ns. A window of 20 ns begins at one of 178: for 20 of these its share goes
+    # evenly from 1 to 0.5 and back, for 10 between it is 0.5, and for all others 1.
+    path = trace("times-1.26")
+    quantiles = (0, 0.5, 0.8, 0.85, 0.9, 0.94, 0.95, 0.99, 1)
+    right = {q: 0.5 + ((1 - q) * 178 - 10) / 20 * 0.5 for q in (0.85, 0.9, 0.94)}
+    for q in quantiles:
+        found = answer("mmu", "--flags=stw", "--window=20ns,1s", f"--quantiles={q}", path)
+        equal(found["quantiles"], [q])
+        (ours,), (whole,) = found["mmu_quantiles"]
+        expected = right.get(q, 1 if q < 0.85 else 0.5)
+        assert abs(ours - expected) < 1e-6, f"{q}: {ours}, not {expected}"
+        equal(whole, found["mmu"][1])  # there is one window only
+    out = good("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
+    equal([line.split() for line in out.splitlines()[:2]], [
+        ["window", "MMU", "corrected", "90", "%", "99.9", "%"],
+        ["20", "ns", "50.0", "%", "50.0", "%", "69.5", "%", "50.0", "%"]])
+
+
+@test
+def quantiles_are_over_the_windows_of_all_ps():
+    # P 1 assists for 15 ns, P 0 never: half of all windows, those of P 0, have 1. The others' share goes from 1 to 0
+    # and back in 15 ns each. The series of both begin with the word that there are two Ps, at 1993, and end with
+    # the last event, the end of the generation, at 2301.
+    found = answer("mmu", "--flags=assist,per-p", "--window=15ns", "--quantiles=0.5,0.95,0.99", trace("gc-1.26"))
+    total = 2 * (2301 - 1993 - 15)
+    for ours, right in zip(found["mmu_quantiles"][0], (1, 0.05 * total / 30, 0.01 * total / 30)):
+        assert abs(ours - right) < 1e-6, f"{ours}, not {right}"
+
+
+@test
+def quantiles_of_workers_counted_once_stand_beside_go_s():
+    found = answer("mmu", "--window=40ns", "--quantiles=1,0.5", trace("gc-1.26"))
+    for key in "mmu", "mmu_corrected":
+        equal(found[key.replace("mmu", "mmu_quantiles")][0][0], found[key][0])
+    assert found["mmu_quantiles"][0][1] < found["mmu_quantiles_corrected"][0][1]
+
+
+@test
 def a_background_worker_counts_double_in_go_and_once_corrected():
     windows = "--window=40ns,100ns,140ns,1s"
     found = answer("mmu", "--flags=background", windows, trace("gc-1.26"))
@@ -193,6 +233,68 @@ def worst_windows_do_not_overlap_and_name_their_place():
     worst = [line.split() for line in out.split("worst windows:\n")[1].splitlines()[1:]]
     equal([w[4] for w in worst], ["50.0"])
     assert "--from=110ns --to=+20ns" in out, out
+
+
+LEVELS = " .:-=+*#@"
+
+
+def level(share):
+    """Eighths, rounded; however little there is shows."""
+    return LEVELS[min(8, max(int(share * 8 + 0.5), 1 if share > 0 else 0))]
+
+
+def pieces(begin, end, *times):
+    """How much of each piece of [begin, end), at most 64, these times cover."""
+    each = -(-(end - begin) // 64)
+    count = -(-(end - begin) // each)
+    starts = [begin + i * each for i in range(count)]
+    return each, [sum(max(0, min(until, at + each, end) - max(since, at)) for since, until in times) for at in starts]
+
+
+@test
+def gc_draws_when_it_marked_and_stopped_the_world():
+    # The trace is from 1990 to 2301: pieces of 5 ns. Marked 1997..2060, stopped 1996..2000.
+    each, marked = pieces(1990, 2301, (1997, 2060))
+    equal((each, len(marked), marked[1], marked[2]), (5, 63, 3, 5))
+    lines = good("gc", trace("gc-1.26")).splitlines()
+    right = "".join(level(ns / each) for ns in marked)
+    equal(right.rstrip(), " +" + "@" * 12)
+    assert f"marking  |{right}| 63 ns in all" in lines, lines
+    assert "stopped  | @" + " " * 61 + "| at most 4 ns of 5 ns" in lines, lines
+
+
+@test
+def tasks_draw_how_many_were_under_way():
+    path = trace("times-1.26")
+    found = answer("tasks", path)
+    (task,) = [t for t in found["tasks"] if t["name"] == "request"]
+    begin, end = found["origin_ns"], found["origin_ns"] + 201
+    equal(task["end_ns"] - task["start_ns"], 65)
+    each, covered = pieces(begin, end, (task["start_ns"], task["end_ns"]))
+    out = good("tasks", path).split("\n\n")[1].splitlines()
+    equal(out[0], "under way, over 201 ns:")
+    right = "|" + "".join(level(ns / each) for ns in covered) + f"| {65 / 201:.2f} on average: request"
+    assert right in out, (right, out)
+
+
+@test
+def regions_draw_how_they_spread_on_one_scale():
+    for path in EXAMPLES:
+        groups = answer("regions", "--groups", path)["groups"]
+        powers = {}
+        for group in groups:
+            counts = powers.setdefault(group["name"] or "(unknown)", {})
+            for least, _, count in group["distributions"]["total"]["buckets"]:
+                power = max(0, int(least).bit_length() - 1)
+                counts[power] = counts.get(power, 0) + count
+        first = min(min(counts) for counts in powers.values())
+        last = max(max(counts) for counts in powers.values())
+        right = set()
+        for name, counts in powers.items():
+            most = max(counts.values())
+            right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
+        out = good("regions", path).split("a column a power of two:\n")[1].splitlines()
+        equal(set(out), right)
 
 
 @test
@@ -305,6 +407,10 @@ def what_is_not_there_names_the_nearest():
         (["tasks", "--task=9"], "from 7 to 8"),
         (["mmu", "--flags=swt"], "did you mean 'stw'"),
         (["mmu", "--window=0ms"], "no length"),
+        (["mmu", "--quantiles=1.5"], "'1.5' is no share"),
+        (["mmu", "--quantiles=0.5,,"], "'' is no share"),
+        (["mmu", "--quantiles=0.5,nan"], "'nan' is no share"),
+        (["mmu", "--quantiles=0,0,0,0,0,0,0,0,0"], "at most 8"),
         (["gc", "--from=2ms", "--to=1ms"], "before --from"),
     ]
     for args, hint in cases:
@@ -320,6 +426,13 @@ def empty_answers_say_so():
     code, out, err = run("goroutines", "--from=1s", path)
     assert code == 0 and "after the last event, at 311 ns" in err, err
     assert "no garbage collection" in good("gc", trace("times-1.26"))
+    code, _, err = run("goroutines", "--from=1ns", "--to=2ns", path)
+    equal((code, err), (0, ""))  # nothing happens in it, but it is inside
+    # a window behind the end has nothing of what was before it
+    equal(run("tasks", "--from=1s", trace("times-1.26"))[1], "no tasks\n")
+    code, out, _ = run("gc", "--json", "--from=1s", path)
+    found = json.loads(out)
+    equal((code, found["cycles"], found["pauses"]), (0, [], []))
 
 
 @test

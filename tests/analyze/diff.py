@@ -19,8 +19,14 @@ EXAMPLES = [
     os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
 ]
 
-with open(os.path.join(ROOT, "tests", "data", "times-1.26.txt"), encoding="utf-8") as file:
-    TEXT = file.read()
+
+
+def text_of(name):
+    with open(os.path.join(ROOT, "tests", "data", name), encoding="utf-8") as file:
+        return file.read()
+
+
+TEXT, LOCKS = text_of("times-1.26.txt"), text_of("locks-1.26.txt")
 
 
 def run(*args):
@@ -28,9 +34,9 @@ def run(*args):
     return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
 
 
-def make(name, *replacements):
-    """The trace of times-1.26.txt with some of its lines otherwise."""
-    path, text = os.path.join(WORK, name), TEXT
+def make(name, *replacements, text=TEXT):
+    """The trace of times-1.26.txt, or of another text, with some of its lines otherwise."""
+    path = os.path.join(WORK, name)
     for old, new in replacements:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -121,7 +127,7 @@ def figures_are_those_of_the_analyses():
 @test
 def the_greatest_change_of_time_comes_first():
     found = answer(EXAMPLES[2], EXAMPLES[3])["metrics"]
-    for scope in ("whole", "goroutines", "tasks", "regions"):
+    for scope in ("whole", "goroutines", "tasks", "regions", "locks"):
         times = [abs(m["change"]) for m in found if m["of"] == scope and m["unit"] == "ns"]
         equal(times, sorted(times, reverse=True))
 
@@ -154,6 +160,80 @@ def sums_can_be_those_of_a_second_or_a_task():
     row = values["exec", "main.main"]
     equal((row["a"]["value"], row["b"]["value"]), (45, 22.5))
     equal((row["a"]["max"], row["b"]["max"]), (45, 45))
+
+
+def lock_rows(found, side="a"):
+    """Of each lock, "" for all: time waited, waits that ended, the longest; and the same of holds."""
+    rows = {}
+    for m in found["metrics"]:
+        if m["metric"] in ("lock.wait", "lock.hold"):
+            of = m[side]
+            assert m["of"] == ("locks" if m["name"] else "whole"), m
+            rows.setdefault(m["name"], {})[m["metric"][5:]] = (of["value"], of["count"], of["max"])
+    return rows
+
+
+@test
+def locks_are_compared_by_what_they_are_called():
+    a = make("locks-a", text=LOCKS)
+    # G 2 gives a_mu up 30 ns later, for which G 1 and G 3 wait
+    b = make("locks-b", ("GoUnblock dt=1 g=1 g_seq=1 stack=22", "GoUnblock dt=31 g=1 g_seq=1 stack=22"), text=LOCKS)
+    found = answer(a, b)
+    # as drawn at the head of locks-1.26.txt; what waits at the end is time, and no wait that ended
+    right = {
+        "": {"wait": (549, 5, 170), "hold": (380, 4, 190)},
+        "mutex a_mu": {"wait": (330, 2, 170), "hold": (220, 2, 190)},
+        "mutex b_mu": {"wait": (80, 1, 80), "hold": (160, 2, 140)},
+        "mutex c_mu": {"wait": (20, 1, 20)},
+        "condition without a name": {"wait": (89, 0, 0)},
+        "sync.(*WaitGroup).Wait in main, let in by give_up < three": {"wait": (30, 1, 30)},
+    }
+    equal(lock_rows(found), right)
+    right["mutex a_mu"]["wait"] = 390, 2, 200
+    right[""]["wait"] = 609, 5, 200
+    equal(lock_rows(found, "b"), right)
+    code, out, _ = run(a, b)
+    row = next(line for line in out[out.index("\nlocks:\n") :].splitlines() if "lock.wait" in line)
+    equal((code, row.split()[:6], row.split()[-2:]), (0, ["330", "ns", "390", "ns", "+60", "ns"], ["mutex", "a_mu"]))
+    for condition, met in (
+        ('lock.wait "mutex a_mu" >= +60ns', 1),
+        ('lock.wait "mutex a_mu" > +60ns', 0),
+        ('lock.wait.max "mutex a_mu" > 199ns', 1),
+        ('lock.hold "mutex b_mu" > +0%', 0),
+        ("lock.wait > +10%", 1),
+        ("lock.wait.count > +0", 0),
+    ):
+        equal((condition, run("--fail-if", condition, a, b)[0]), (condition, met))
+    code, _, err = run("--fail-if=lock.wait \"mutex a_mo\" > 1ns", a, b)
+    assert code == 2 and "did you mean 'lock.wait \"mutex a_mu\"'" in err, err
+
+
+@test
+def addresses_and_lines_do_not_make_another_lock():
+    def moved(name, first, second, line):
+        """a_mu and b_mu as two locks without a name that were first locked on one line."""
+        seen = f"(first seen locked in take_a x.c:{line})"
+        text = LOCKS.replace("a_mu (first seen locked in take_a x.c:7)", f"{first} {seen}")
+        return make(name, text=text.replace("mutex b_mu", f"mutex {second} {seen}"))
+
+    a, b = moved("moved-a", "0x7f10", "0x7f58", 7), moved("moved-b", "0x55e0", "0x5628", 9)
+    found = answer(a, b)
+    equal(changes(found), {})
+    rows = lock_rows(found)
+    equal(rows["mutex first seen locked in take_a x.c"], {"wait": (410, 3, 170), "hold": (380, 4, 190)})
+    equal(rows[""]["wait"], (549, 5, 170))
+
+
+@test
+def the_time_of_locks_is_that_of_trail_locks():
+    for path in EXAMPLES:
+        rows = lock_rows(answer(path, path))
+        p = subprocess.run([TRAIL, "locks", "--json", path], capture_output=True, timeout=60, check=True)
+        locks = json.loads(p.stdout)["locks"]
+        total = sum(int(lock["wait_ns"]) + int(lock["unfinished_ns"]) for lock in locks)
+        equal(rows[""]["wait"][0], total)
+        equal(sum(row["wait"][0] for name, row in rows.items() if name), total)
+        equal(sum(row["wait"][1] for name, row in rows.items() if name), sum(lock["waits"] for lock in locks))
 
 
 @test

@@ -4,6 +4,7 @@
 usage: threads_by_hand.py TRAIL SOURCE_ROOT
 """
 
+import csv
 import json
 import os
 import shutil
@@ -22,7 +23,8 @@ EXAMPLES = [
 
 
 def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60)
+    env = {**os.environ, "LC_ALL": "C"}
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=60, env=env)
     return p.returncode, p.stdout.decode(), p.stderr.decode()
 
 
@@ -116,11 +118,53 @@ def halves_add_up_to_the_whole():
                 equal(sum(r[key] for r in whole), sum(r[key] for part in parts for r in part))
 
 
+def running_states(path, *window):
+    """From when to when goroutines ran, as the table of the states has it."""
+    rows = csv.DictReader(good("export", "--to=csv", "--table=states", *window, path).splitlines())
+    return [(int(r["begin_ns"]), int(r["end_ns"])) for r in rows if r["state"] == "Running"]
+
+
+@test
+def slices_are_when_it_ran():
+    for path in EXAMPLES:
+        for window in ((), ("--from=3ms", "--to=+9ms")):
+            states = running_states(path, *window)
+            for command in ("threads", "procs"):
+                found = answer(command, *window, path)
+                begin, end, each = found["begin_ns"], found["end_ns"], found["slice_ns"]
+                count = -(-(end - begin) // each)
+                assert 64 <= count <= 128, count
+                right = [0] * count
+                for since, until in states:
+                    for i in range((since - begin) // each, min(count - 1, (until - begin) // each) + 1):
+                        at = begin + i * each
+                        right[i] += max(0, min(until, at + each) - max(since, at))
+                for row in found[command]:
+                    slices = row["running_slices_ns"]
+                    equal(sum(slices), row["running_ns"])
+                    assert len(slices) in (0, count) and all(0 <= ns <= each for ns in slices), row
+                ran = [r["running_slices_ns"] for r in found[command] if r["running_slices_ns"]]
+                equal([sum(column) for column in zip(*ran)], right)
+
+
+@test
+def a_picture_shows_when_it_ran():
+    # One slice: of 201 ns the Ps ran goroutines for 55 and 60, two and a bit eighths; the threads for 55, 60 and 0.
+    for command, letter, levels in (("procs", "P", "::"), ("threads", "M", ":: ")):
+        found = answer(command, trace("times-1.26"))[command]
+        lines = good(command, trace("times-1.26")).split("\n\n")[1].splitlines()
+        equal(lines[0], "running, over 201 ns:")
+        right = [f"{letter} {r['id']:6} |{level}| {r['running_ns'] / 2.01:.1f} %" for r, level in zip(found, levels)]
+        equal(lines[1:], right)
+
+
 @test
 def tables_have_a_row_each():
     for command in ("threads", "procs"):
-        rows = good(command, EXAMPLES[3]).splitlines()
-        equal(len(rows), 1 + len(answer(command, EXAMPLES[3])[command]))
+        count = len(answer(command, EXAMPLES[3])[command])
+        table, pictures = good(command, EXAMPLES[3]).split("\n\n")
+        equal((len(table.splitlines()), len(pictures.splitlines())), (1 + count, 1 + count))
+        assert all(len(line) <= 100 for line in [*table.splitlines(), *pictures.splitlines()]), table + pictures
         with open(EXAMPLES[0], "rb") as f:
             data = f.read()
         code, out, err = run(command, "--json", "-", stdin=data[: len(data) * 3 // 4])

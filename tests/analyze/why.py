@@ -231,10 +231,20 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
 @test
 def what_is_not_there_is_told():
     hand()
-    for args, word in (("--task=9", "no task 9"), ("--region=nix", "'nix'"), ("-g77", "goroutine 77"), ("--region=wait#3", "'wait', number 3")):
+    for args, word in (
+        ("--task=9", "no task 9 in the trace; the nearest is 7"),
+        ("--region=wiat", "no region 'wiat' in the trace; did you mean 'wait'?"),
+        ("--region=wai#2", "did you mean 'wait'?"),
+        ("-g77", "no goroutine 77 in the trace; the nearest is 5"),
+        ("-g0", "the nearest is 1;"),
+        ("--region=wait#3", "'wait', number 3, in the trace: there are 2"),
+    ):
         code, out, err = run("why", args, HAND)
         equal((code, out), (2, ""))
         assert word in err, err
+    with open(HAND, "rb") as f:
+        p = subprocess.run([TRAIL, "why", "--task=9", "-"], stdin=f, capture_output=True, timeout=60)
+    assert p.returncode == 2 and b"no task 9 in the trace; 'trail tasks' lists them" in p.stderr, p.stderr
     code, _, err = run("why", "--task=7", "--window", HAND)
     assert code == 2 and "at a time" in err, err
 

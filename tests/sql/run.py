@@ -64,7 +64,9 @@ TRACES = [*EXAMPLES, HAND, assembled("everything-1.26"), assembled("everything-1
 
 def table(trace, name, *options):
     """Rows of a table as dictionaries; a cell that is empty and not in quotes is None."""
-    text = good("export", "--to=csv", f"--table={name}", *options, trace).decode()
+    code, out, err = run("export", "--to=csv", f"--table={name}", *options, trace)
+    text = out.decode()
+    assert code == 0 and (not err or (err.endswith("no row is in that window\n") and text.count("\n") == 1)), err
     marked = re.sub(r'(?<=[,\n])""(?=[,\n])', "\x01", text)
     rows = csv.DictReader(io.StringIO(marked))
     return [{k: "" if v == "\x01" else v if v else None for k, v in row.items()} for row in rows]
@@ -206,27 +208,31 @@ def goroutines_are_those_of_the_analysis():
             equal(int(row["block_ns"]), sum(g["block_ns"].values()))
 
 
+def sums_of_states_are_those_of_goroutines(trace, *window):
+    sums = collections.Counter()
+    last = {}
+    for row in table(trace, "states", *window):
+        g, begin, end = row["goroutine"], int(row["begin_ns"]), int(row["end_ns"])
+        assert begin <= end and int(row["duration_ns"]) == end - begin
+        if g in last and row["has_begin"] == "true":
+            equal((row["state"], begin), (last[g]["next_state"], int(last[g]["end_ns"])))
+        last[g] = row
+        reason = row["reason"] or "" if row["state"] == "Waiting" else None
+        sums[g, row["state"], reason] += end - begin
+    for g in json.loads(good("goroutines", "--json", *window, trace))["goroutines"]:
+        id = str(g["id"])
+        g.update(g.get("corrected", {}))
+        equal(sums[id, "Running", None], g["exec_ns"])
+        equal(sums[id, "Runnable", None], g["sched_wait_ns"])
+        equal(sums[id, "Syscall", None], g["syscall_ns"] + g["syscall_block_ns"])
+        ours = {reason: ns for (of, state, reason), ns in sums.items() if of == id and state == "Waiting"}
+        equal({k: v for k, v in ours.items() if v}, {k: v for k, v in g["block_ns"].items() if v})
+
+
 @test
 def states_add_up_to_what_the_analysis_says():
     for trace in EXAMPLES:
-        sums = collections.Counter()
-        last = {}
-        for row in table(trace, "states"):
-            g, begin, end = row["goroutine"], int(row["begin_ns"]), int(row["end_ns"])
-            assert begin <= end and int(row["duration_ns"]) == end - begin
-            if g in last and row["has_begin"] == "true":
-                equal((row["state"], begin), (last[g]["next_state"], int(last[g]["end_ns"])))
-            last[g] = row
-            reason = row["reason"] or "" if row["state"] == "Waiting" else None
-            sums[g, row["state"], reason] += end - begin
-        for g in json.loads(good("goroutines", "--json", trace))["goroutines"]:
-            id = str(g["id"])
-            g.update(g.get("corrected", {}))
-            equal(sums[id, "Running", None], g["exec_ns"])
-            equal(sums[id, "Runnable", None], g["sched_wait_ns"])
-            equal(sums[id, "Syscall", None], g["syscall_ns"] + g["syscall_block_ns"])
-            ours = {reason: ns for (of, state, reason), ns in sums.items() if of == id and state == "Waiting"}
-            equal({k: v for k, v in ours.items() if v}, {k: v for k, v in g["block_ns"].items() if v})
+        sums_of_states_are_those_of_goroutines(trace)
 
 
 @test
@@ -284,6 +290,102 @@ def what_is_not_utf8_becomes_a_replacement_and_csv_quotes():
     good("assemble", path + ".txt", "-o", path + ".trace")
     reasons = {e["reason"] for e in table(path + ".trace", "events") if e["reason"]}
     assert 'a\ufffd"b",c\n' in reasons, reasons
+
+
+# MARK: Windows
+
+WINDOWS = [("--from=5ms", "--to=+9ms"), ("--to=4ms",), ("--from=28ms",), ("--from=4000us", "--to=4020us")]
+
+
+def in_window(trace, *window):
+    """The rows of the events whose time is in it, out of all of them."""
+    rows, ns = table(trace, "events"), {"us": 10**3, "ms": 10**6}
+    edges = {"from": 0, "to": 10**18}
+    for option in window:
+        edge, plus, value, unit = re.fullmatch(r"--(from|to)=(\+?)(\d+)(us|ms)", option).groups()
+        edges[edge] = int(value) * ns[unit] + (edges["from"] if plus else 0)
+    origin = int(rows[0]["time_ns"])
+    return [row for row in rows if edges["from"] <= int(row["time_ns"]) - origin <= edges["to"]]
+
+
+@test
+def a_window_has_the_events_in_it_with_their_stacks():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            rows, right = table(trace, "events", *window), in_window(trace, *window)
+            assert rows == right and (right or window != WINDOWS[0]), f"{trace} {window}: {len(rows)}, not {len(right)}"
+            logs = [r["time_ns"] for r in right if r["kind"] == "Log"]
+            equal([r["time_ns"] for r in table(trace, "logs", *window)], logs)
+            stacks = {r["stack"] for r in table(trace, "stacks", *window)}
+            equal({r["stack"] for r in right if r["stack"]} - stacks, set())
+
+
+@test
+def a_window_cuts_states_so_that_sums_are_those_inside():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            sums_of_states_are_those_of_goroutines(trace, *window)
+
+
+@test
+def states_in_a_window_by_hand():
+    # The rows of states_by_hand, cut at 50 and 100.
+    zero = min(int(r["begin_ns"]) for r in table(HAND, "states"))
+    rows = table(HAND, "states", "--from=50ns", "--to=100ns")
+    ours = [(int(r["goroutine"]), r["state"], int(r["begin_ns"]) - zero, int(r["end_ns"]) - zero, r["duration_ns"],
+             r["next_state"], r["has_begin"], r["has_end"]) for r in rows]
+    equal(sorted(ours), sorted([
+        (1, "Runnable", 50, 75, "25", "Running", "false", "true"),
+        (1, "Running", 75, 100, "25", "Waiting", "true", "true"),
+        (1, "Waiting", 100, 100, "0", None, "true", "false"),
+        (2, "Running", 50, 60, "10", "Syscall", "false", "true"),
+        (2, "Syscall", 60, 80, "20", "Runnable", "true", "true"),
+        (2, "Runnable", 80, 100, "20", None, "true", "false"),
+        (3, "Runnable", 58, 100, "42", None, "true", "false"),
+    ]))
+    # What began before the window has the stack and reason that it began with.
+    whole = {(r["goroutine"], r["state"], r["end_ns"]): r for r in table(HAND, "states")}
+    for r in rows:
+        if r["has_end"] == "true":
+            right = whole[r["goroutine"], r["state"], r["end_ns"]]
+            for key in "reason", "stack", "thread", "proc", "waker", "waker_stack":
+                equal(r[key], right[key])
+
+
+@test
+def goroutines_tasks_and_regions_of_a_window_are_those_of_the_analyses():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            right = json.loads(good("goroutines", "--json", *window, trace))["goroutines"]
+            ours = [(int(r["goroutine"]), int(r["total_ns"]), int(r["exec_ns"])) for r in table(trace, "goroutines", *window)]
+            equal(ours, [(g["id"], g["total_ns"], g["exec_ns"]) for g in right])
+            regions = [(r["task"], r["total_ns"]) for g in right for r in g["regions"]]
+            equal([(int(r["task"]), int(r["total_ns"])) for r in table(trace, "regions", *window)], regions)
+            tasks = {str(t["id"]): t["end_ns"] for t in json.loads(good("tasks", "--json", *window, trace))["tasks"]}
+            rows = {r["task"]: number(r["end_ns"]) or 0 for r in table(trace, "tasks", *window) if r["parent"] is None}
+            equal(rows, {id: end for id, end in tasks.items() if id in rows})
+
+
+@test
+def a_window_behind_the_end_is_empty_and_told():
+    for name in "events", "states", "goroutines", "tasks", "regions", "logs":
+        code, out, err = run("export", "--to=csv", f"--table={name}", "--from=10s", EXAMPLES[3])
+        assert code == 0 and out.count(b"\n") == 1 and "no row is in that window" in err, (name, code, out, err)
+
+
+@with_duckdb
+def queries_and_parquet_have_windows():
+    trace, window = EXAMPLES[3], WINDOWS[0]
+    for name in "events", "states", "tasks":
+        rows = [{k: v for k, v in row.items() if k not in COMMON} for row in table(trace, name, *window)]
+        query = f"select * exclude (file, host, day) from {name}"
+        equal([plain(row) for row in sql(trace, query, *window)], rows)
+        path = os.path.join(WORK, "window.parquet")
+        good("export", "--to=parquet", f"--table={name}", *window, trace, "-o", path)
+        equal([plain(row) for row in sql(HAND, f"{query.split(' from ')[0]} from '{path}'", "--allow-files")], rows)
+    # Each file's window counts from its own first event.
+    both = json.loads(good("sql", "--json", "--to=1ms", *EXAMPLES[2:], "select file, count(*) as n from events group by file"))
+    equal({r["file"]: r["n"] for r in both}, {t: len(in_window(t, "--to=1ms")) for t in EXAMPLES[2:]})
 
 
 # MARK: Files
@@ -375,7 +477,10 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["export", "--to=csv", "--table=event", HAND], "did you mean 'events'"),
         (["export", "--to=csv", HAND], "-o DIR"),
         (["export", HAND, "-o", os.path.join(WORK, "x.csv")], "which table"),
-        (["export", "--to=csv", "--table=events", "--from=1ms", HAND], "whole traces"),
+        (["export", "--to=csv", "--table=events", "--goroutine=1", HAND], "where goroutine ="),
+        (["export", "--to=csv", "--table=events", "--from=2ms", "--to=1ms", HAND], "before --from"),
+        (["sql", "--from=2ms", "--to=1ms", HAND, "select 1"], "before --from"),
+        (["sql", "--from=2", HAND, "select 1"], "no time"),
         (["export", "--to=csv", "--table=events", "--host=a/b", HAND], "--host"),
         (["export", "--to=csv", "--table=events", "--day=tomorrow", HAND], "--day"),
         (["export", "--schema=duck"], "did you mean 'duckdb'"),

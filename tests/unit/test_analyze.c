@@ -1,6 +1,6 @@
 /*
- * Histograms against sorted values, and the least share of a window against one that is slid over
- * the series nanosecond by nanosecond.
+ * Histograms against sorted values, and shares of windows against one that is slid over the series
+ * nanosecond by nanosecond.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -152,6 +152,44 @@ static void test_worst_windows_are_apart_and_tell_their_share(void **state)
     }
 }
 
+/* Of the time in which windows begin, which share has them at most at `share`. */
+static double time_up_to(const double *shares, int window, double share)
+{
+    double sum = 0;
+    for (int begin = 0; begin + window < LENGTH; begin++) {
+        double a = share_at(shares, begin, window), b = share_at(shares, begin + 1, window);
+        double low = a < b ? a : b, high = a < b ? b : a;
+        if (high <= share)
+            sum += 1;
+        else if (low < share)
+            sum += (share - low) / (high - low);
+    }
+    return sum / (LENGTH - window);
+}
+
+static void test_a_quantile_has_its_share_of_windows_above(void **state)
+{
+    static const double quantiles[] = {0.02, 0.1, 0.5, 0.77, 0.9, 0.99, 0.9999};
+    struct util_point points[LENGTH + 1];
+    double shares[LENGTH];
+    (void)state;
+    for (int n = 0; n < 200; n++) {
+        struct util_series series = {.points = points, .count = draw_series(points, shares)};
+        struct utilisation u = {.series = &series, .series_count = 1};
+        int window = 1 + (int)draw(LENGTH - 1);
+        double least = utilisation_least(&u, window);
+        for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
+            double ours = utilisation_quantile(&u, window, quantiles[i]);
+            double below = 1 - quantiles[i];
+            assert_true(ours >= least - 1e-9 && ours <= 1);
+            assert_true(time_up_to(shares, window, ours + 1e-7) >= below - 1e-9);
+            assert_true(time_up_to(shares, window, ours - 1e-7) <= below + 1e-9);
+        }
+        assert_true(utilisation_quantile(&u, window, 1) == least);
+        assert_true(utilisation_quantile(&u, LENGTH * 2, 0.5) == utilisation_least(&u, LENGTH * 2));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
         cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
         cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),
+        cmocka_unit_test(test_a_quantile_has_its_share_of_windows_above),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
