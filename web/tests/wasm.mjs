@@ -1,0 +1,218 @@
+// The parser as WebAssembly answers what the server answers, byte for byte: of good traces, and of damaged ones.
+// As it is shipped: dist/worker.js and dist/trail.wasm, the worker in a context of its own.
+// Arguments: the trail command, the tree's folder.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import vm from "node:vm";
+import { equal, main, ok, scheduler as root, serve, test, trail, until } from "./browser.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "trail-wasm-"));
+const servers = [];
+process.on("exit", () => {
+    for (const server of servers) server.kill();
+    rmSync(folder, { recursive: true, force: true });
+});
+const code = readFileSync(join(root, "web/dist/worker.js"), "utf8");
+const wasm = readFileSync(join(root, "web/dist/trail.wasm"));
+const module = new WebAssembly.Module(wasm);
+
+/* MARK: A worker */
+
+/* As much of a Blob as the worker asks for. */
+function blob(bytes) {
+    return { size: bytes.length, slice: (from, to) => bytes.subarray(from, to) };
+}
+
+class FileReaderSync {
+    readAsArrayBuffer(bytes) {
+        return new Uint8Array(bytes).buffer;
+    }
+}
+
+/* Each call asks a question, and gives what the worker posts. */
+function worker(name, bytes, holds, ofModule = module) {
+    let answer;
+    const context = vm.createContext({
+        FileReaderSync,
+        WebAssembly,
+        TextEncoder,
+        TextDecoder,
+        performance,
+        setTimeout,
+        postMessage: (posted) => {
+            answer = posted;
+        },
+    });
+    vm.runInContext(code, context);
+    context.onmessage({ data: { module: ofModule, name, file: blob(bytes), holds } });
+    let id = 0;
+    return (question) => {
+        context.onmessage({ data: { id: ++id, question } });
+        equal(answer.id, id, "number of the answer");
+        return answer;
+    };
+}
+
+/* A trace in the page: one worker holds it, another runs analyses. */
+async function page(name, bytes) {
+    const holder = worker(name, bytes, true);
+    const runner = worker(name, bytes, false);
+    const ask = (question) => {
+        const answer = holder(question);
+        return answer.type === "application/x-trail-command" ? runner(answer.body) : answer;
+    };
+    await until("it has been read", () => JSON.parse(Buffer.from(ask("status").body)).done);
+    return ask;
+}
+
+/* MARK: The server */
+
+async function served(path) {
+    const { server, url } = await serve([path]);
+    servers.push(server);
+    const base = url.replace(/\?.*/, "");
+    const headers = { authorization: `Bearer ${url.replace(/.*=/, "")}` };
+    const ask = async (question) => {
+        const response = await fetch(`${base}api/${question}`, { headers });
+        return {
+            status: response.status,
+            type: response.headers.get("content-type"),
+            body: Buffer.from(await response.arrayBuffer()),
+        };
+    };
+    await until("it has been read", async () => JSON.parse((await ask("status")).body).done);
+    return { ask, server };
+}
+
+/* MARK: What is asked */
+
+const commands = [
+    "summary",
+    "goroutines",
+    "goroutines&members=1&sort=sched-wait&limit=7",
+    "goroutines&groups=1&percentiles=50,99",
+    "threads",
+    "procs",
+    "profile",
+    "profile&type=sync-blocking",
+    "profile&type=cpu",
+    "latency",
+    "locks&stacks=1",
+    "regions",
+    "tasks&members=1",
+    "gc",
+    "mmu&worst=3",
+    "why&window=1",
+    "why&goroutine=1",
+    "find&pattern=block%20%3E1us&limit=5",
+    "find&pattern=block+%3E1us+then+ready&stacks=1",
+];
+/* Refused, by the API or by the command. */
+const wrong = [
+    "nothing",
+    "run?command=record",
+    "run?command=goroutines&limit=many",
+    "run?command=goroutines&sort=nothing",
+    "run?command=find",
+    "run?command=find&pattern=nonsense",
+    "run?command=why&task=99999999",
+    "run?command=gc&from=5&to=5",
+    "picture?width=99999",
+    "lanes?kind=nothing",
+    "span?lane=999999&span=0",
+    "find",
+];
+
+function questions(end) {
+    const [a, b] = [Math.floor(end / 5), Math.floor(end / 2)];
+    const all = [...wrong];
+    for (const kind of ["goroutine", "proc", "thread"]) {
+        all.push(`lanes?kind=${kind}`, `lanes?kind=${kind}&name=main&first=1&count=3`);
+        all.push(`picture?kind=${kind}&lanes=0,1,2,3,4,5&width=900`);
+        all.push(`picture?kind=${kind}&lanes=0,3&from=${a}&to=${b}&width=16384`);
+        all.push(`span?kind=${kind}&lane=0&span=3`, `span?kind=${kind}&lane=1&at=${b}`);
+        all.push(`select?kind=${kind}&from=${a}&to=${b}`);
+    }
+    for (const kind of ["range", "region", "task"]) all.push(`bars?kind=${kind}&width=500`);
+    all.push("bars", "marks?kind=log", "marks?kind=sample", "stack?stack=1", "stack?stack=5");
+    all.push("metrics?width=400", `metrics?from=${a}&to=${b}&width=77`);
+    all.push("like?state=waiting", "like?state=running", "find?text=main", "find?text=G1&most=9");
+    for (const command of commands) {
+        all.push(`run?command=${command}`, `run?command=${command}&from=${a}&to=${b}`);
+    }
+    return all;
+}
+
+/* Alike but for what is another machine's: how much memory it takes, and whether there is DuckDB. */
+function comparable(answer) {
+    const { memory_bytes, can_sql, ...rest } = JSON.parse(Buffer.from(answer.body));
+    return rest;
+}
+
+/* Returns how many answers were good. */
+async function compare(path) {
+    const { ask: theirs, server } = await served(path);
+    const ours = await page(path, readFileSync(path));
+    const status = comparable(ours("status"));
+    equal(status, comparable(await theirs("status")), "status");
+    let good = 0;
+    for (const question of questions(status.end)) {
+        const [a, b] = [ours(question), await theirs(question)];
+        const told = [a, b].map((answer) => Buffer.from(answer.body));
+        equal(a.status, b.status, `status of ${question} (${told[0].subarray(0, 200)})`);
+        equal(a.type, b.type, `type of ${question}`);
+        if (!told[0].equals(told[1])) {
+            const at = told[0].findIndex((byte, i) => byte !== told[1][i]);
+            const part = (bytes) => bytes.subarray(Math.max(0, at - 60), at + 60).toString();
+            throw new Error(`${question}: at ${at} '${part(told[0])}', not '${part(told[1])}'`);
+        }
+        good += a.status === 200;
+    }
+    server.kill();
+    return good;
+}
+
+/* MARK: Tests */
+
+const given = [19, 21, 22, 23].map((n) => [
+    `load-go1.${n}.trace`,
+    readFileSync(join(root, `examples/traces/load-go1.${n}.trace`)),
+]);
+/* Servers and pages call the file by the same name. */
+const command = resolve(trail);
+process.chdir(folder);
+process.argv[2] = command;
+
+for (const [name, bytes] of given) {
+    test(`${name}: every answer is the server's`, async () => {
+        writeFileSync(name, bytes);
+        const good = await compare(name);
+        ok(good > 55, `only ${good} good answers`);
+    });
+}
+
+for (const [name, bytes] of given) {
+    test(`${name}, damaged and cut off: every answer is the server's`, async () => {
+        let seed = 7;
+        const random = (below) => {
+            seed = (seed * 1103515245 + 12345) % 2147483648;
+            return seed % below;
+        };
+        for (let i = 0; i < 4; i++) {
+            const copy = Buffer.from(bytes.subarray(0, i % 2 ? bytes.length : random(bytes.length)));
+            for (let k = 0; k < i; k++) copy[16 + random(copy.length - 16)] ^= 1 << random(8);
+            writeFileSync(`bad-${i}.trace`, copy);
+            await compare(`bad-${i}.trace`);
+        }
+    });
+}
+
+test("what is no trace is told so", async () => {
+    const ask = await page("x", Buffer.from("GIF89a, and no trace at all"));
+    const status = JSON.parse(Buffer.from(ask("status").body));
+    ok(status.error?.includes("not a"), `error: ${status.error}`);
+    equal(ask("lanes").status, 503, "lanes");
+});
+
+await main();
