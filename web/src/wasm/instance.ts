@@ -93,12 +93,21 @@ export class Instance {
             code = error.code;
         }
         const [body, said] = this.wasi.written.map(joined);
-        const line = new TextDecoder().decode(said).split("\n")[0].replace(/^trail: /, "");
+        const line = firstLine(said);
         if (code === 2) return refusal(400, line);
         if (code < 0 || code > 1 || body.length === 0)
             return refusal(code === 1 ? 400 : 500, line || "it failed");
         return { status: 200, type: "application/json", body };
     }
+}
+
+/* Of what the command says on stderr, without its name in front; as much as the server tells. */
+function firstLine(said: Uint8Array): string {
+    const text = said.subarray(0, 511);
+    const end = text.indexOf(10);
+    const line = text.subarray(0, end < 0 ? text.length : end);
+    const name = new TextDecoder().decode(line.subarray(0, 7)) === "trail: " ? 7 : 0;
+    return new TextDecoder().decode(line.subarray(name, name + 255));
 }
 
 export function refusal(status: number, error: string): Answer {
