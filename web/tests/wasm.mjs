@@ -200,7 +200,9 @@ for (const [name, bytes] of given) {
             return seed % below;
         };
         for (let i = 0; i < 4; i++) {
-            const copy = Buffer.from(bytes.subarray(0, i % 2 ? bytes.length : random(bytes.length)));
+            const copy = Buffer.from(
+                bytes.subarray(0, i % 2 ? bytes.length : random(bytes.length)),
+            );
             for (let k = 0; k < i; k++) copy[16 + random(copy.length - 16)] ^= 1 << random(8);
             writeFileSync(`bad-${i}.trace`, copy);
             await compare(`bad-${i}.trace`);

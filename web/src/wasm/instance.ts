@@ -87,8 +87,7 @@ export class Instance {
             this.put(words);
             code = this.exports.page_run(words.length);
         } catch (error) {
-            if (error instanceof TooLong)
-                return refusal(503, "the answer is longer than 64 MB");
+            if (error instanceof TooLong) return refusal(503, "the answer is longer than 64 MB");
             if (!(error instanceof Exit)) throw error;
             code = error.code;
         }
