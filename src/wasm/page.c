@@ -176,9 +176,9 @@ EXPORT(page_ask) const struct page_answer *page_ask(void)
     free(path);
     if (page.answer.data != refused)
         free((void *)(uintptr_t)page.answer.data);
-    page.answer = answer.data ? (struct page_answer){answer.status ? answer.status : 200,
-                                                     answer.type, answer.data, answer.size}
-                              : (struct page_answer){500, "application/json", refused,
-                                                     sizeof refused - 1};
+    page.answer = answer.data
+                      ? (struct page_answer){answer.status ? answer.status : 200, answer.type,
+                                             answer.data, answer.size}
+                      : (struct page_answer){500, "application/json", refused, sizeof refused - 1};
     return &page.answer;
 }

@@ -28,13 +28,12 @@ const MOST_WRITTEN = 64 << 20;
 export class Instance {
     private readonly exports: Exports;
     private readonly wasi: Wasi;
+    private readonly name: string;
 
-    constructor(
-        module: WebAssembly.Module,
-        private readonly name: string,
-        file: Bytes,
-    ) {
-        this.wasi = new Wasi(name, file, MOST_WRITTEN);
+    constructor(module: WebAssembly.Module, name: string, file: Bytes) {
+        /* No option, and not stdin. */
+        this.name = name === "" || name === "-" ? "trace" : name;
+        this.wasi = new Wasi(file, MOST_WRITTEN);
         const instance = new WebAssembly.Instance(module, this.wasi.imports(module));
         this.exports = instance.exports as unknown as Exports;
         this.wasi.attach(this.exports.memory);

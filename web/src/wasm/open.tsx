@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { say, status } from "../state";
 import { leave } from "./dropped";
 import { source } from "./source";
+import "./open.css";
 
 const over = signal(false);
 const busy = signal(false);

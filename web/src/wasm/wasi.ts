@@ -1,6 +1,6 @@
 /*
- * As much of WASI (preview 1) as the parser needs: one file that can be read, and what is written to stdout and
- * stderr, kept. Nothing else is there: no other file, no clock but one that stands still, no environment.
+ * As much of WASI (preview 1) as the parser needs: one file that can be read, whatever it is called, and what is
+ * written to stdout and stderr, kept. Nothing else is there: no clock but one that stands still, no environment.
  */
 
 /* Bytes that can be had without waiting. */
@@ -20,8 +20,10 @@ const GOOD = 0;
 const BAD_DESCRIPTOR = 8;
 const INVALID = 28;
 const IO = 29;
-const NOT_THERE = 44;
 const NOT_SUPPORTED = 52;
+const READ_ONLY = 69;
+
+const RIGHT_TO_WRITE = 64n;
 
 const DIRECTORY = 3;
 const REGULAR = 4;
@@ -38,7 +40,6 @@ export class Wasi {
     private readonly places: (number | undefined)[] = [];
 
     constructor(
-        private readonly name: string,
         private readonly file: Bytes,
         private readonly mostWritten: number,
     ) {}
@@ -58,10 +59,6 @@ export class Wasi {
 
     private get view(): DataView {
         return new DataView(this.memory.buffer);
-    }
-
-    private text(at: number, size: number): string {
-        return new TextDecoder().decode(new Uint8Array(this.memory.buffer, at, size));
     }
 
     private place(fd: number): number | undefined {
@@ -135,20 +132,25 @@ export class Wasi {
         },
         fd_filestat_get: (fd: number, to: number) =>
             this.place(fd) === undefined ? BAD_DESCRIPTOR : this.putFileStatus(to),
-        path_filestat_get: (_fd: number, _flags: number, path: number, size: number, to: number) =>
-            this.text(path, size) === this.name ? this.putFileStatus(to) : NOT_THERE,
+        path_filestat_get: (
+            _fd: number,
+            _flags: number,
+            _path: number,
+            _size: number,
+            to: number,
+        ) => this.putFileStatus(to),
         path_open: (
             _folder: number,
             _lookup: number,
-            path: number,
-            size: number,
+            _path: number,
+            _size: number,
             _how: number,
-            _rights: bigint,
+            rights: bigint,
             _inherited: bigint,
             _flags: number,
             to: number,
         ) => {
-            if (this.text(path, size) !== this.name) return NOT_THERE;
+            if (rights & RIGHT_TO_WRITE) return READ_ONLY;
             this.view.setUint32(to, FIRST + this.places.push(0) - 1, true);
             return GOOD;
         },
