@@ -1,5 +1,8 @@
 /* Traces that are compressed, and parts of a file that holds the viewer: decompressed by the browser. */
 
+/* So much is collected before it becomes a part of the result, which the browser may keep on disk. */
+const PART = 16 << 20;
+
 /* More than this is taken for a file that was made to fill memories. */
 const MOST_BYTES = 2 ** 31;
 
@@ -21,16 +24,21 @@ function decompressor(format: string): DecompressionStream {
 export async function decompressed(file: Blob, format: string): Promise<Blob> {
     const reader = file.stream().pipeThrough(decompressor(format)).getReader();
     const parts: Blob[] = [];
+    let some: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
     for (;;) {
         const { done, value } = await reader.read();
-        if (done) return new Blob(parts);
+        if (done) return new Blob([...parts, ...some]);
+        some.push(value as Uint8Array<ArrayBuffer>);
         size += value.length;
+        if (size > (parts.length + 1) * PART) {
+            parts.push(new Blob(some));
+            some = [];
+        }
         if (size > MOST_BYTES) {
             await reader.cancel();
             throw new Error("Decompressed it is larger than 2 GB.");
         }
-        parts.push(new Blob([value]));
     }
 }
 
