@@ -11,13 +11,15 @@
 
 #define EXPORT(name) __attribute__((export_name(#name), used))
 
-enum { MOST_PARAMETERS = 32 };
+enum { MOST_PARAMETERS = 32, RESERVE = 1 << 20 };
 
 static struct page {
     char *room;
     char *name;
     struct intake *intake;
     struct model *model;
+    void
+        *reserve; /* given back when all is read: answers take memory where a trace took the rest */
     struct page_answer answer;
     trail_error error;
 } page;
@@ -149,13 +151,18 @@ EXPORT(page_open) const char *page_open(void)
     if (!page.name)
         return "no memory";
     page.intake = intake_open(&(struct intake_options){.path = page.name}, &page.error);
+    page.reserve = malloc(RESERVE);
     page.model = page.intake ? model_open(page.intake, &page.error) : NULL;
     return page.model ? NULL : page.error.message;
 }
 
 EXPORT(page_read) int page_read(void)
 {
-    return model_read(page.model);
+    if (model_read(page.model))
+        return 1;
+    free(page.reserve);
+    page.reserve = NULL;
+    return 0;
 }
 
 EXPORT(page_ask) const struct page_answer *page_ask(void)

@@ -35,7 +35,6 @@ function worker(name, bytes, holds, ofModule = module) {
     let answer;
     const context = vm.createContext({
         FileReaderSync,
-        WebAssembly,
         TextEncoder,
         TextDecoder,
         performance,
@@ -215,6 +214,100 @@ test("what is no trace is told so", async () => {
     const status = JSON.parse(Buffer.from(ask("status").body));
     ok(status.error?.includes("not a"), `error: ${status.error}`);
     equal(ask("lanes").status, 503, "lanes");
+});
+
+/* MARK: What must not take the page down */
+
+function leb(value) {
+    return value < 128 ? [value] : [(value & 127) | 128, ...leb(value >> 7)];
+}
+
+/* A section with its size in front. */
+function section(id, ...bytes) {
+    return [id, ...leb(bytes.length), ...bytes];
+}
+
+function named(name, kind, index) {
+    return [name.length, ...Buffer.from(name), kind, index];
+}
+
+/* A parser that opens every trace, and traps at the first question; one that calls itself in analyses. */
+function trapping() {
+    const names = ["_initialize", "page_room", "page_open", "page_read", "page_ask", "page_run"];
+    const none = [0x60, 0, 0];
+    const number = [0x60, 0, 1, 0x7f];
+    const both = [0x60, 1, 0x7f, 1, 0x7f];
+    const bodies = [[], [0x41, 8], [0x41, 0], [0x41, 0], [0x00], [0x20, 0, 0x10, 5, 0x41, 1, 0x6a]];
+    const code = bodies.flatMap((body) => [body.length + 2, 0, ...body, 0x0b]);
+    const exported = names.flatMap((name, i) => named(name, 0, i));
+    return new WebAssembly.Module(
+        new Uint8Array([
+            ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+            ...section(1, 3, ...none, ...number, ...both),
+            ...section(3, 6, 0, 2, 1, 1, 1, 2),
+            ...section(5, 1, 0, 1),
+            ...section(7, 7, ...exported, ...named("memory", 2, 0)),
+            ...section(10, 6, ...code),
+        ]),
+    );
+}
+
+function readLeb(bytes, at) {
+    let value = 0;
+    for (let i = 0; ; i++) {
+        value |= (bytes[at + i] & 127) << (7 * i);
+        if (bytes[at + i] < 128) return [value, at + i + 1];
+    }
+}
+
+/* The parser, but its memory may not grow by more than so many pages of 64 KiB. */
+function small(pages) {
+    let at = 8;
+    while (at < wasm.length) {
+        const [size, begin] = readLeb(wasm, at + 1);
+        if (wasm[at] === 5) {
+            const [least] = readLeb(wasm, begin + 2);
+            const limits = section(5, 1, 1, ...leb(least), ...leb(least + pages));
+            const rest = [wasm.subarray(0, at), Buffer.from(limits), wasm.subarray(begin + size)];
+            return new WebAssembly.Module(Buffer.concat(rest));
+        }
+        at = begin + size;
+    }
+    throw new Error("it has no memory");
+}
+
+test("a trap is an answer, and so is what is asked after it", () => {
+    const bytes = Buffer.from("anything");
+    const holder = worker("x", bytes, true, trapping());
+    for (let i = 0; i < 2; i++) {
+        const answer = holder("lanes");
+        equal(answer.status, 500, "status");
+        const { error } = JSON.parse(Buffer.from(answer.body));
+        ok(error.startsWith("the parser failed (unreachable)"), error);
+    }
+    const runner = worker("x", bytes, false, trapping());
+    for (let i = 0; i < 2; i++) {
+        const answer = runner(Buffer.from("trail\0gc\0"));
+        equal(answer.status, 500, "status of an analysis");
+        const { error } = JSON.parse(Buffer.from(answer.body));
+        ok(error.startsWith("the parser failed"), error);
+    }
+});
+
+test("a trace for which memory is too small is shown as far as it goes, and says so", async () => {
+    const bytes = given[2][1];
+    const holder = worker("x", bytes, true, small(40));
+    const status = () => JSON.parse(Buffer.from(holder("status").body));
+    await until("it has been read", () => status().done);
+    const { error, events } = status();
+    equal(error, "no memory for more of the trace", "error");
+    ok(events > 0, "some of it was read");
+    equal(holder("lanes").status, 200, "lanes of that");
+    const runner = worker("x", bytes, false, small(2));
+    const answer = runner(Buffer.from("trail\0goroutines\0--json\0--\0x\0"));
+    equal(answer.status, 500, "status of an analysis");
+    const said = JSON.parse(Buffer.from(answer.body)).error;
+    ok(/memory/.test(said), said);
 });
 
 await main();

@@ -60,10 +60,14 @@ function bytesOf(file: Blob): Bytes {
     };
 }
 
-/* A trap in the parser: what a damaged trace must not do, and here cannot do more than this. */
+/* A trap: what no trace may lead to, and which here is no more than an answer. Its instance is not asked again. */
+function isTrap(error: unknown): boolean {
+    return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+}
+
 function words(error: unknown): string {
     const text = error instanceof Error ? error.message : String(error);
-    return error instanceof WebAssembly.RuntimeError || error instanceof RangeError
+    return isTrap(error)
         ? `the parser failed (${text}); trail check may say more about this trace`
         : text;
 }
@@ -107,6 +111,7 @@ function answer(question: string | Uint8Array): Answer {
     try {
         if (!broken && holder) return holder.ask(question);
     } catch (error) {
+        if (!isTrap(error)) return refusal(500, words(error));
         broken = words(error);
     }
     return refusal(500, broken || "no trace has been opened");
