@@ -5,6 +5,7 @@ packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-
 packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev"
 packages_sql="clickhouse-server clickhouse-client nodejs" # two shards, for the tables
 packages_web="chromium nodejs" # a browser, for the page of the viewer
+packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm
 packages_lint="clang clang-tidy clang-format cppcheck"
 packages_models="spin gcc libc6-dev"
 packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only

@@ -4,16 +4,20 @@ import { build } from "esbuild";
 
 const out = process.argv[2] ?? "dist";
 mkdirSync(out, { recursive: true });
-await build({
-    entryPoints: { app: "src/main.tsx" },
+const options = {
     outdir: out,
     bundle: true,
     minify: true,
-    format: "esm",
     target: "es2022",
-    jsx: "automatic",
-    jsxImportSource: "preact",
     legalComments: "none",
     logLevel: "warning",
+};
+await build({
+    ...options,
+    entryPoints: { app: "src/main.tsx" },
+    format: "esm",
+    jsx: "automatic",
+    jsxImportSource: "preact",
 });
+await build({ ...options, entryPoints: { worker: "src/wasm/worker.ts" }, format: "iife" });
 copyFileSync("src/index.html", `${out}/index.html`);

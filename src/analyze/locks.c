@@ -115,11 +115,10 @@ static bool is_same(const struct lock *a, const struct lock *b)
 static trail_lock_place *place_get(struct locks *locks, struct lock *lock, bool holds,
                                    trail_stack stack, trail_stack released)
 {
-    struct {
-        struct lock *lock;
-        uint64_t holds;
+    struct { /* without padding: its bytes are the key */
+        uint64_t lock, holds;
         trail_stack stack, released;
-    } key = {lock, holds, stack, released};
+    } key = {(uintptr_t)lock, holds, stack, released};
     bool fresh;
     if (!GROW(locks->places, locks->place_capacity, locks->place_count + 1))
         return NULL;

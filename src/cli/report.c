@@ -11,15 +11,21 @@
 #include "cli/analysis.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/report_embed.h"
 #include "cli/values.h"
 #include "report/report.h"
 
-enum { OPT_OUTPUT = 1, OPT_TITLE, OPT_LIMIT };
+enum { OPT_OUTPUT = 1, OPT_TITLE, OPT_LIMIT, OPT_EMBED };
 
 static const struct option rows[] = {
     {OPT_OUTPUT, 'o', "output", "FILE", "where the report goes (- is stdout, the default)", NULL},
     {OPT_TITLE, 0, "title", "TEXT", "its title, instead of the file's name", NULL},
     {OPT_LIMIT, 'n', "limit", "N", "at most N rows in each table (default 20; 0: all)", NULL},
+    {OPT_EMBED, 0, "embed", NULL,
+     "the viewer instead, with the trace in it (up to 100 MB): one\nfile that needs neither trail "
+     "nor "
+     "a server",
+     NULL},
     ANALYSIS_READ_ROWS,
     {0},
 };
@@ -30,6 +36,8 @@ struct request {
     struct analysis analysis;
     const char *output, *title;
     size_t limit;
+    bool embed;
+    bool figures; /* an option was given that is about the report's */
     struct input input;
     struct series *series;
     struct moments moments;
@@ -50,9 +58,14 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_TITLE:
         request->title = value;
         return EXIT_GOOD;
+    case OPT_EMBED:
+        request->embed = true;
+        return EXIT_GOOD;
     case OPT_LIMIT:
+        request->figures = true;
         return limit_option(request->analysis.command, value, &request->limit);
     default:
+        request->figures = true;
         return analysis_option(&request->analysis, id, value);
     }
 }
@@ -73,6 +86,10 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(analysis->command,
                            "a report is nothing for a terminal: --output=FILE.html");
+    if (request->embed && request->figures)
+        return usage_error(analysis->command,
+                           "--embed takes all of the trace as it is: only --output and --title go "
+                           "with it");
     if (overwrites(request->output, analysis->word))
         return usage_error(analysis->command, "the report would overwrite the trace, '%s'",
                            request->output);
@@ -232,7 +249,9 @@ static int run(const struct command *command, int argc, char **argv)
         .limit = 20,
     };
     int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD)
+    if (code == EXIT_GOOD && request.embed)
+        code = report_embed(request.analysis.word, request.title, request.output);
+    else if (code == EXIT_GOOD)
         code = make(&request);
     if (request.series)
         series_free(request.series);
@@ -253,11 +272,13 @@ const struct command command_report = {
         "garbage collection, tables, and what goroutines did in the worst moments. It needs no\n"
         "network and asks for nothing; without scripts all but sorting, zooming and searching\n"
         "works. Of a damaged trace it is of the good part, says so on top, and the exit status\n"
-        "is 1. The file is written beside and gets its name when it is complete.",
+        "is 1. The file is written beside and gets its name when it is complete.\n"
+        "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
     .examples = "  trail report app.trace -o report.html\n"
                 "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "
                 "second.html\n"
-                "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html",
+                "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html\n"
+                "  trail report --embed app.trace -o viewer.html",
     .options = rows,
     .run = run,
 };

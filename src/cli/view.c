@@ -2,6 +2,7 @@
  * trail view: serves a trace to a browser on this machine.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/values.h"
 #include "serve/api.h"
+#include "serve/assets.h"
 #include "serve/intake.h"
 #include "serve/runs.h"
 
@@ -132,17 +134,29 @@ static void wait_for_end(const struct request *request, const struct http *http,
     }
 }
 
+struct served {
+    struct api api;
+    const char *assets; /* folder with the files of the page; NULL: those built in */
+};
+
+/* A file of the page, or an answer of the API. */
+static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
+{
+    const struct served *served = context;
+    if (!assets_answer(served->assets, asked, answered))
+        api_answer(&served->api, asked, answered);
+}
+
 static int serve(const struct request *request, struct model *model, struct runs *runs,
                  const sigset_t *signals)
 {
-    struct api api = {.model = model,
-                      .runs = runs,
-                      .title = source_title(request->word),
-                      .assets = request->assets};
+    struct served served = {
+        .api = {.model = model, .runs = runs, .title = source_title(request->word)},
+        .assets = request->assets};
     struct http_options options = {.host = request->host[0] ? request->host : NULL,
                                    .port = request->port,
-                                   .handler = api_answer,
-                                   .context = &api};
+                                   .handler = answer,
+                                   .context = &served};
     trail_error err = no_error();
     char url[160];
     struct http *http = http_start(&options, &err);
@@ -174,6 +188,29 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
+static void *read_all(void *context)
+{
+    while (model_read(context))
+        ;
+    return NULL;
+}
+
+/* Serves while a thread reads. */
+static int read_and_serve(const struct request *request, struct model *model, struct runs *runs,
+                          const sigset_t *signals)
+{
+    pthread_t reader;
+    int reason = pthread_create(&reader, NULL, read_all, model);
+    if (reason != 0) {
+        fprintf(stderr, "trail: cannot start a thread: %s\n", strerror(reason));
+        return EXIT_INOUT;
+    }
+    int code = serve(request, model, runs, signals);
+    model_stop(model);
+    (void)pthread_join(reader, NULL);
+    return code;
+}
+
 static int view(const struct request *request)
 {
     struct intake_options from = {
@@ -184,15 +221,15 @@ static int view(const struct request *request)
     struct intake *intake = intake_open(&from, &err);
     if (!intake)
         return tell_error(request->word, &err);
-    struct model *model = model_start(intake, &err);
+    struct model *model = model_open(intake, &err);
     struct runs *runs = runs_open("/proc/self/exe", intake);
     int code = EXIT_INOUT;
     if (!model)
         code = tell_error(request->word, &err);
     else if (runs)
-        code = serve(request, model, runs, &signals);
+        code = read_and_serve(request, model, runs, &signals);
     runs_stop(runs);
-    model_stop(model);
+    model_close(model);
     runs_close(runs);
     intake_close(intake);
     return code;

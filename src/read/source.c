@@ -20,8 +20,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifndef TRAIL_PLAIN_ONLY /* in a browser, which decompresses by itself */
 #include <zlib.h>
 #include <zstd.h>
+#endif
 
 #include "base/error.h"
 
@@ -58,10 +60,12 @@ struct trail_source {
     bool ended;     /* there are no raw bytes after `end` */
 
     const struct codec *codec; /* NULL: plain */
+#ifndef TRAIL_PLAIN_ONLY
     union {
         z_stream gzip;
         ZSTD_DStream *zstd;
     } state;
+#endif
     bool between; /* the compressed data may end here */
     bool pending; /* the codec may have more output without more input */
 
@@ -146,6 +150,8 @@ static void show_position(trail_source *s)
 
 /* MARK: Codecs */
 
+#ifndef TRAIL_PLAIN_ONLY
+
 static ssize_t fail_codec(trail_source *s, const char *reason)
 {
     error_set(&s->error, TRAIL_CORRUPT, "damaged %s data near compressed offset %lld: %s",
@@ -154,6 +160,8 @@ static ssize_t fail_codec(trail_source *s, const char *reason)
     return -1;
 }
 
+#endif
+
 static ssize_t fail_truncated(trail_source *s)
 {
     error_set(&s->error, TRAIL_TRUNCATED, "the %s data end too early, after %lld compressed bytes",
@@ -161,6 +169,11 @@ static ssize_t fail_truncated(trail_source *s)
     s->error.offset = s->delivered;
     return -1;
 }
+
+#ifdef TRAIL_PLAIN_ONLY
+static const struct codec codecs[1];
+enum { CODECS = 0 };
+#else
 
 static bool gzip_matches(const uint8_t *raw, size_t size)
 {
@@ -233,6 +246,8 @@ static const struct codec codecs[] = {
     {"gzip", gzip_matches, gzip_init, gzip_decode, gzip_fini},
     {"zstd", zstd_matches, zstd_init, zstd_decode, zstd_fini},
 };
+enum { CODECS = sizeof codecs / sizeof *codecs };
+#endif
 
 /* Returns as soon as the codec gave anything. */
 static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
@@ -497,7 +512,7 @@ static bool recognise(trail_source *s)
 {
     if (!s->memory && !fetch_magic(s))
         return false;
-    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+    for (size_t i = 0; i < CODECS; i++) {
         if (!codecs[i].matches(s->at, (size_t)(s->end - s->at)))
             continue;
         if (!codecs[i].init(s))

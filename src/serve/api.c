@@ -5,7 +5,6 @@
 
 #include "base/grow.h"
 #include "export/json.h"
-#include "serve/assets.h"
 #include "serve/draw.h"
 #include "serve/runs.h"
 
@@ -131,15 +130,12 @@ static bool put_refusal(struct text *text, const struct question *question)
     return out_finish(&text->out, NULL) == 0;
 }
 
-void api_answer(void *context, const struct http_request *request, struct http_answer *answer)
+void api_answer(const struct api *api, const struct http_request *request,
+                struct http_answer *answer)
 {
     static const char prefix[] = "/api/";
-    const struct api *api = context;
     struct text text = {0};
     struct question question = {.request = request, .out = &text.out};
-    if (strncmp(request->path, prefix, sizeof prefix - 1) != 0 &&
-        assets_answer(api->assets, request, answer))
-        return;
     if (!out_init(&text.out, text_write, &text))
         return;
     if (strncmp(request->path, prefix, sizeof prefix - 1) == 0)

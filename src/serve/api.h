@@ -12,12 +12,12 @@ struct runs;
 
 struct api {
     struct model *model;
-    const char *title;  /* of the trace */
-    const char *assets; /* folder with the files of the page; NULL: those built in */
-    struct runs *runs;  /* analyses by the command itself */
+    const char *title; /* of the trace */
+    struct runs *runs; /* analyses by the command itself */
 };
 
-/* An http_handler; `context` is a struct api *. What is no path of the API is a file of the page. */
-void api_answer(void *context, const struct http_request *request, struct http_answer *answer);
+/* What is no path of the API is not found. Without memory the answer has no data. */
+void api_answer(const struct api *api, const struct http_request *request,
+                struct http_answer *answer);
 
 #endif

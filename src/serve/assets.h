@@ -19,6 +19,9 @@ struct asset {
 /* Made by tools/embed from web/dist/; ended by a row without a name. */
 extern const struct asset assets_embedded[];
 
+/* The content security policy of the page where it is one file: its own script and style, by their hashes. */
+extern const char assets_policy[];
+
 /* `folder` NULL: those that are built in. False: there is no such file. */
 bool assets_answer(const char *folder, const struct http_request *request,
                    struct http_answer *answer);

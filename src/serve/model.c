@@ -1,17 +1,15 @@
 #include "serve/model.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "serve/turns.h"
 
 struct model {
     struct intake *intake;
     trail_source *source;
-    pthread_t thread;
-    pthread_mutex_t next; /* see take */
-    pthread_mutex_t lock; /* of all below */
-    bool stop;
+    struct turns turns; /* at all below */
+    bool opened, stop;
     trail_reader *reader;
     trail_lanes *lanes;
     struct model_status status;
@@ -19,29 +17,13 @@ struct model {
 
 /* MARK: Reading */
 
-/*
- * Who asks comes before the next batch: the mutex alone would go back to who has just had it. At most
- * one waits for `lock`, the others for `next`.
- */
-static void take(struct model *model)
-{
-    (void)pthread_mutex_lock(&model->next);
-    (void)pthread_mutex_lock(&model->lock);
-    (void)pthread_mutex_unlock(&model->next);
-}
-
-static void give(struct model *model)
-{
-    (void)pthread_mutex_unlock(&model->lock);
-}
-
 /* False when it is over. Answers come from the lanes alone, so the reader works without the lock. */
 static bool read_batch(struct model *model)
 {
     const trail_event *events;
     struct model_status *status = &model->status;
     long count = trail_reader_next_batch(model->reader, &events);
-    take(model);
+    turns_take(&model->turns);
     status->read = trail_source_position(model->source);
     if (count > 0 && !trail_lanes_feed(model->lanes, events, count)) {
         (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
@@ -53,7 +35,7 @@ static bool read_batch(struct model *model)
         status->damaged = true;
     }
     bool more = count > 0 && !model->stop;
-    give(model);
+    turns_give(&model->turns);
     return more;
 }
 
@@ -68,32 +50,33 @@ static bool open_reader(struct model *model)
     trail_lanes *lanes = reader ? trail_lanes_open(reader) : NULL;
     if (reader && !lanes)
         (void)error_set(&err, TRAIL_NO_MEMORY, "no memory for the trace");
-    take(model);
+    turns_take(&model->turns);
     model->reader = reader;
     model->lanes = lanes;
     status->error = err;
     status->damaged = lanes == NULL;
     status->version = reader ? trail_reader_version(reader) : 0;
     bool more = lanes && !model->stop;
-    give(model);
+    turns_give(&model->turns);
     return more;
 }
 
-static void *read_all(void *context)
+bool model_read(struct model *model)
 {
-    struct model *model = context;
-    bool more = open_reader(model);
-    while (more)
-        more = read_batch(model);
-    take(model);
+    bool first = !model->opened;
+    model->opened = true;
+    bool more = first ? open_reader(model) : read_batch(model);
+    if (more)
+        return true;
+    turns_take(&model->turns);
     model->status.done = true;
-    give(model);
-    return NULL;
+    turns_give(&model->turns);
+    return false;
 }
 
 /* MARK: Life */
 
-struct model *model_start(struct intake *intake, trail_error *err)
+struct model *model_open(struct intake *intake, trail_error *err)
 {
     struct model *model = calloc(1, sizeof *model);
     if (!model) {
@@ -102,31 +85,25 @@ struct model *model_start(struct intake *intake, trail_error *err)
     }
     model->intake = intake;
     model->status.live = intake_is_live(intake);
-    (void)pthread_mutex_init(&model->next, NULL);
-    (void)pthread_mutex_init(&model->lock, NULL);
-    if (pthread_create(&model->thread, NULL, read_all, model) != 0) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "cannot start a thread");
-        (void)pthread_mutex_destroy(&model->lock);
-        (void)pthread_mutex_destroy(&model->next);
-        free(model);
-        return NULL;
-    }
+    turns_init(&model->turns);
     return model;
 }
 
 void model_stop(struct model *model)
 {
+    turns_take(&model->turns);
+    model->stop = true;
+    turns_give(&model->turns);
+    intake_stop(model->intake);
+}
+
+void model_close(struct model *model)
+{
     if (!model)
         return;
-    take(model);
-    model->stop = true;
-    give(model);
-    intake_stop(model->intake);
-    (void)pthread_join(model->thread, NULL);
     trail_lanes_close(model->lanes);
     trail_reader_close(model->reader);
-    (void)pthread_mutex_destroy(&model->lock);
-    (void)pthread_mutex_destroy(&model->next);
+    turns_fini(&model->turns);
     free(model);
 }
 
@@ -143,7 +120,7 @@ static void count_bars(const trail_lanes *lanes, struct model_status *status)
 
 void model_get_status(struct model *model, struct model_status *status)
 {
-    take(model);
+    turns_take(&model->turns);
     *status = model->status;
     if (model->lanes) {
         trail_lanes_get_size(model->lanes, &status->lanes);
@@ -153,27 +130,27 @@ void model_get_status(struct model *model, struct model_status *status)
             status->lane_counts[kind] = trail_lanes_count(model->lanes, (trail_lane_kind)kind);
         count_bars(model->lanes, status);
     }
-    give(model);
+    turns_give(&model->turns);
     status->size = intake_size(model->intake);
     status->waits = !status->done && status->version > 0 && status->version < 22;
 }
 
 const trail_lanes *model_lock(struct model *model)
 {
-    take(model);
+    turns_take(&model->turns);
     if (model->lanes)
         return model->lanes;
-    give(model);
+    turns_give(&model->turns);
     return NULL;
 }
 
 void model_unlock(struct model *model)
 {
-    give(model);
+    turns_give(&model->turns);
 }
 
 void model_breathe(struct model *model)
 {
-    give(model);
-    take(model);
+    turns_give(&model->turns);
+    turns_take(&model->turns);
 }

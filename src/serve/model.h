@@ -1,6 +1,6 @@
 /*
- * The model behind the viewer: a trace that a thread of its own reads into lanes, while others ask
- * about what has been read so far.
+ * The model behind the viewer: a trace that is read into lanes, batch by batch, by one thread, while
+ * others ask about what has been read so far.
  */
 #ifndef TRAIL_SERVE_MODEL_H
 #define TRAIL_SERVE_MODEL_H
@@ -28,11 +28,17 @@ struct model_status {
     size_t bars[3], logs, samples; /* bars by trail_bar_kind */
 };
 
-/* Reads until the end of the intake, which stays the caller's. NULL: *err says why. */
-struct model *model_start(struct intake *intake, trail_error *err);
+/* Nothing is read yet. The intake stays the caller's. NULL: *err says why. */
+struct model *model_open(struct intake *intake, trail_error *err);
 
-/* Ends the reading where it is. Accepts NULL. */
+/* Reads on, a batch or so. False when it is over. Always by the same thread. */
+bool model_read(struct model *model);
+
+/* Ends the reading where it is, also while it waits for the intake. From any thread. */
 void model_stop(struct model *model);
+
+/* When nobody reads any more. Accepts NULL. */
+void model_close(struct model *model);
 
 void model_get_status(struct model *model, struct model_status *status);
 

@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,184 +15,19 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "serve/command_line.h"
 
 enum {
     AT_A_TIME = 2,
     RUN_SECONDS = 120,
     SQL_SECONDS = 60,
     LOOK_MS = 100, /* so often it is looked whether somebody still waits */
-    MOST_WORDS = 24,
-    MOST_VALUE = 1024, /* bytes of a parameter */
     MOST_QUERY = 16 << 10,
     KEPT = 16, /* answers */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
 #define MOST_KEPT   ((size_t)4 << 20) /* bytes of an answer that is kept */
-
-/* MARK: What may be asked for */
-
-enum form {
-    FORM_END,
-    FORM_TEXT,    /* a name: any text */
-    FORM_NUMBER,  /* digits */
-    FORM_NUMBERS, /* digits and commas */
-    FORM_WORD,    /* lower case letters, digits, -, comma and dot: a list or a time */
-    FORM_FLAG,    /* 1 */
-    FORM_PATTERN, /* of trail find: a word of its own */
-};
-
-struct parameter {
-    const char *name; /* also of the command's option */
-    enum form form;
-};
-
-enum { MOST_PARAMETERS = 9 };
-
-static const struct allowed {
-    const char *command;
-    struct parameter parameters[MOST_PARAMETERS];
-} allowed[] = {
-    {"summary", {{"limit", FORM_NUMBER}}},
-    {"goroutines",
-     {{"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"members", FORM_FLAG},
-      {"groups", FORM_FLAG},
-      {"sort", FORM_WORD},
-      {"limit", FORM_NUMBER},
-      {"percentiles", FORM_WORD},
-      {"histogram", FORM_WORD}}},
-    {"threads", {{0}}},
-    {"procs", {{0}}},
-    {"profile",
-     {{"type", FORM_WORD},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"region", FORM_TEXT},
-      {"task", FORM_NUMBERS}}},
-    {"latency", {{"limit", FORM_NUMBER}, {"name", FORM_TEXT}, {"goroutine", FORM_NUMBERS}}},
-    {"locks",
-     {{"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG},
-      {"channels", FORM_FLAG},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS}}},
-    {"regions",
-     {{"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"task", FORM_NUMBERS},
-      {"members", FORM_FLAG},
-      {"groups", FORM_FLAG},
-      {"sort", FORM_WORD},
-      {"limit", FORM_NUMBER},
-      {"percentiles", FORM_WORD}}},
-    {"tasks",
-     {{"name", FORM_TEXT}, {"task", FORM_NUMBERS}, {"members", FORM_FLAG}, {"limit", FORM_NUMBER}}},
-    {"gc", {{"limit", FORM_NUMBER}}},
-    {"mmu", {{"window", FORM_WORD}, {"flags", FORM_WORD}, {"worst", FORM_NUMBER}}},
-    {"why",
-     {{"task", FORM_NUMBER},
-      {"region", FORM_TEXT},
-      {"goroutine", FORM_NUMBER},
-      {"window", FORM_FLAG},
-      {"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG}}},
-    {"find",
-     {{"pattern", FORM_PATTERN},
-      {"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS}}},
-};
-
-static bool has_form(const char *value, enum form form)
-{
-    static const char *const letters[] = {
-        [FORM_NUMBER] = "0123456789",
-        [FORM_NUMBERS] = "0123456789,",
-        [FORM_WORD] = "abcdefghijklmnopqrstuvwxyz0123456789-,.",
-        [FORM_FLAG] = "1",
-    };
-    size_t size = strlen(value);
-    if (size == 0 || size > MOST_VALUE)
-        return false;
-    return form == FORM_TEXT || form == FORM_PATTERN || value[strspn(value, letters[form])] == '\0';
-}
-
-/* MARK: Command lines */
-
-struct words {
-    char *items[MOST_WORDS + 1];
-    size_t count;
-    bool failed;
-};
-
-__attribute__((format(printf, 2, 3))) static void add_word(struct words *words, const char *format,
-                                                           ...)
-{
-    va_list arguments;
-    char *word = NULL;
-    va_start(arguments, format);
-    if (words->count == MOST_WORDS || vasprintf(&word, format, arguments) < 0)
-        words->failed = true;
-    else
-        words->items[words->count++] = word;
-    va_end(arguments);
-}
-
-static void free_words(struct words *words)
-{
-    for (size_t i = 0; i < words->count; i++)
-        free(words->items[i]);
-}
-
-static void add_parameter(struct words *words, struct question *question,
-                          const struct parameter *parameter)
-{
-    static const char *const forms[] = {
-        [FORM_TEXT] = "a name",
-        [FORM_NUMBER] = "a number",
-        [FORM_NUMBERS] = "numbers with commas between",
-        [FORM_WORD] = "a word as of the command's option",
-        [FORM_FLAG] = "1, or not there",
-        [FORM_PATTERN] = "a pattern",
-    };
-    const char *value = ask_text(question, parameter->name);
-    if (!value || parameter->form == FORM_PATTERN)
-        return;
-    if (!has_form(value, parameter->form))
-        question_refuse(question, 400, "%s is %s, of at most %d bytes", parameter->name,
-                        forms[parameter->form], MOST_VALUE);
-    else if (parameter->form == FORM_FLAG)
-        add_word(words, "--%s", parameter->name);
-    else
-        add_word(words, "--%s=%s", parameter->name, value);
-}
-
-static void add_window(struct words *words, struct question *question)
-{
-    int64_t from = ask_number(question, "from", 0, MOST_TIME_NS, -1);
-    int64_t to = ask_number(question, "to", 0, MOST_TIME_NS, -1);
-    if (from >= 0 && to >= 0 && from >= to)
-        question_refuse(question, 400, "from is less than to");
-    if (from >= 0)
-        add_word(words, "--from=%" PRId64 "ns", from);
-    if (to >= 0)
-        add_word(words, "--to=%" PRId64 "ns", to);
-}
-
-static const struct allowed *find_command(struct question *question)
-{
-    const char *name = ask_text(question, "command");
-    for (size_t i = 0; name && i < sizeof allowed / sizeof *allowed; i++)
-        if (strcmp(name, allowed[i].command) == 0)
-            return &allowed[i];
-    question_refuse(question, 400,
-                    "command is one of: summary, goroutines, threads, procs, profile, latency, "
-                    "locks, regions, tasks, gc, mmu, why, find");
-    return NULL;
-}
 
 /* MARK: Runs */
 
@@ -487,28 +320,11 @@ void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};
     char path[INTAKE_PATH];
-    const struct allowed *command = find_command(question);
-    if (!command || !find_file(runs, question, path))
+    if (!command_line_check(question) || !find_file(runs, question, path))
         return;
-    add_word(&words, "trail");
-    add_word(&words, "%s", command->command);
-    add_word(&words, "--json");
-    add_window(&words, question);
-    for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
-        add_parameter(&words, question, &command->parameters[i]);
-    add_word(&words, "--");
-    add_word(&words, "%s", path);
-    if (command->parameters[0].form == FORM_PATTERN) {
-        const char *pattern = ask_text(question, command->parameters[0].name);
-        if (!pattern || !has_form(pattern, FORM_PATTERN))
-            question_refuse(question, 400, "pattern is what to find, of at most %d bytes",
-                            MOST_VALUE);
-        else
-            add_word(&words, "%s", pattern);
-    }
-    if (question->status == 0)
+    if (command_line(question, path, &words))
         run(runs, question, &words, path, RUN_SECONDS);
-    free_words(&words);
+    words_free(&words);
 }
 
 /* DuckDB without access to files, and with its configuration locked: trail sql sees to that. */
@@ -523,16 +339,16 @@ void runs_answer_sql(struct runs *runs, struct question *question)
         question_refuse(question, 501, "DuckDB is not there: see docs/sql.md");
     if (question->status != 0 || !query || !find_file(runs, question, path))
         return;
-    add_word(&words, "trail");
-    add_word(&words, "sql");
-    add_word(&words, "--json");
-    add_word(&words, "--memory-limit=1G");
-    add_word(&words, "--");
-    add_word(&words, "%s", path);
+    words_add(&words, "trail");
+    words_add(&words, "sql");
+    words_add(&words, "--json");
+    words_add(&words, "--memory-limit=1G");
+    words_add(&words, "--");
+    words_add(&words, "%s", path);
     /* A word with a space in front is a query and no file; one with @ is the name of a query. */
-    add_word(&words, *query == '@' ? "%s" : " %s", query);
+    words_add(&words, *query == '@' ? "%s" : " %s", query);
     run(runs, question, &words, path, SQL_SECONDS);
-    free_words(&words);
+    words_free(&words);
 }
 
 /* MARK: Life */
@@ -561,19 +377,19 @@ static void *probe_sql(void *context)
             return NULL;
         (void)nanosleep(&pause, NULL);
     }
-    add_word(&words, "trail");
-    add_word(&words, "sql");
-    add_word(&words, "--json");
-    add_word(&words, "--");
-    add_word(&words, "%s", path);
-    add_word(&words, "select 1");
+    words_add(&words, "trail");
+    words_add(&words, "sql");
+    words_add(&words, "--json");
+    words_add(&words, "--");
+    words_add(&words, "%s", path);
+    words_add(&words, "select 1");
     if (!words.failed && run_child(runs, NULL, &words, &output, SQL_SECONDS))
         __atomic_store_n(&runs->has_sql,
                          !output.ended && WIFEXITED(output.status) &&
                              WEXITSTATUS(output.status) == 0,
                          __ATOMIC_RELAXED);
     free(output.data);
-    free_words(&words);
+    words_free(&words);
     return NULL;
 }
 

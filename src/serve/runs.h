@@ -2,10 +2,9 @@
  * Runs: analyses of the trace by the command itself, as child processes, so that the page shows what
  * the command line shows.
  *
- * What a request may ask for stands in a table: which commands, and of each which options, with what
- * their values look like. A value becomes part of one word of the child's command line; no shell sees
- * it. At most two run at a time; a child is killed when nobody waits for it any more, when it takes too
- * long, or when it says too much. The last few answers are kept.
+ * What may be asked for is command_line.h's. At most two run at a time; a child is killed when nobody
+ * waits for it any more, when it takes too long, or when it says too much. The last few answers are
+ * kept.
  */
 #ifndef TRAIL_SERVE_RUNS_H
 #define TRAIL_SERVE_RUNS_H

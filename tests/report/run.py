@@ -5,9 +5,11 @@ usage: run.py TRAIL SOURCE_ROOT
 """
 
 import base64
+import gzip
 import hashlib
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -673,6 +675,127 @@ def a_file_is_whole_or_as_it_was():
     with open(out, encoding="ascii") as file:
         equal(file.read(), "old")
     equal([f for f in os.listdir(WORK) if f.startswith("old")], ["old.html"])
+
+
+# The viewer in a file
+
+
+def embed(path, *options, stdin=None):
+    return Page(good("report", "--embed", path, *options, stdin=stdin).decode())
+
+
+def part(page, name):
+    pieces = page.root.all("script", **{"data-part": name})
+    packed = b"".join(base64.b64decode(piece.text(), validate=True) for piece in pieces)
+    return gzip.decompress(packed)
+
+
+def shipped(name):
+    with open(os.path.join(ROOT, "web", "dist", name), "rb") as file:
+        return file.read()
+
+
+@test
+def the_viewer_in_a_file_has_the_page_and_the_trace():
+    for path in EXAMPLES:
+        page, name = embed(path), os.path.basename(path)
+        with open(path, "rb") as file:
+            equal(part(page, "trace"), file.read())
+        equal(part(page, "wasm"), shipped("trail.wasm"))
+        equal(part(page, "worker"), shipped("worker.js"))
+        equal(page.root.one("style").text().encode(), shipped("app.css"))
+        equal(page.root.one("script", type="module").text().encode(), shipped("app.js"))
+        equal(page.root.one("title").text(), name)
+        pieces = page.root.all("script", **{"data-part": "trace"})
+        equal([piece.attributes["data-name"] for piece in pieces], [name])
+
+
+@test
+def the_viewer_in_a_file_has_the_trace_decompressed_and_from_stdin():
+    with open(EXAMPLES[1], "rb") as file:
+        data = file.read()
+    packed = os.path.join(WORK, "packed.trace.gz")
+    with open(packed, "wb") as file:
+        file.write(gzip.compress(data))
+    equal(part(embed(packed), "trace"), data)
+    page = embed("-", "--title=Slow", stdin=data)
+    equal(part(page, "trace"), data)
+    equal(page.root.one("title").text(), "Slow")
+
+
+@test
+def the_viewer_in_a_file_takes_a_trace_in_pieces():
+    # What follows the header is for the page to judge; noise does not become shorter.
+    data = b"go 1.23 trace\0\0\0" + random.Random(1).randbytes(4_000_000)
+    page = embed("-", stdin=data)
+    pieces = list(page.root.all("script", **{"data-part": "trace"}))
+    assert len(pieces) > 3, len(pieces)
+    equal(part(page, "trace"), data)
+
+
+@test
+def only_the_page_may_run_and_nothing_be_fetched():
+    def own(element):
+        digest = hashlib.sha256(element.text().encode()).digest()
+        return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+    root = embed(EXAMPLES[1]).root
+    policy = root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    equal(
+        dict(rule.strip().split(" ", 1) for rule in policy.split(";")),
+        {
+            "default-src": "'none'",
+            "script-src": f"{own(root.one('script', type='module'))} 'wasm-unsafe-eval'",
+            "style-src": own(root.one("style")),
+            "worker-src": "blob:",
+            "img-src": "data: blob:",
+            "base-uri": "'none'",
+            "form-action": "'none'",
+        },
+    )
+
+
+@test
+def a_hostile_file_name_is_a_name():
+    name = '"><script>alert(1)<!--&.trace'
+    path = os.path.join(WORK, name)
+    shutil.copy(EXAMPLES[1], path)
+    root = embed(path).root
+    equal(root.one("title").text(), name)
+    equal(root.one("script", **{"data-part": "trace"}).attributes["data-name"], name)
+    equal(len(list(root.all("script"))), 4)
+
+
+@test
+def a_hundred_megabytes_go_into_a_file_and_not_a_byte_more():
+    path, out = os.path.join(WORK, "large.trace"), os.path.join(WORK, "large.html")
+    with open(path, "wb") as file:
+        file.write(b"go 1.23 trace\0\0\0")
+        file.truncate(100 << 20)
+    good("report", "--embed", path, "-o", out)
+    with open(out, encoding="utf-8") as file:
+        equal(len(part(Page(file.read()), "trace")), 100 << 20)
+    os.remove(out)
+    with open(path, "ab") as file:
+        file.write(b"x")
+    code, _, err = run("report", "--embed", path, "-o", out)
+    equal(code, 2)
+    assert "100 MB" in err and "trail convert" in err, err
+    equal([f for f in os.listdir(WORK) if f.startswith("large.html")], [])
+    os.remove(path)
+
+
+@test
+def what_is_no_trace_or_no_option_makes_no_viewer():
+    out = os.path.join(WORK, "viewer.html")
+    code, _, err = run("report", "--embed", os.path.join(ROOT, "README.md"), "-o", out)
+    equal(code, 1)
+    assert "not a Go execution trace" in err, err
+    for option in ("--limit=3", "--from=1ms", "--repair"):
+        code, _, err = run("report", "--embed", option, EXAMPLES[0], "-o", out)
+        equal(code, 2)
+        assert "--embed" in err, err
+    assert not os.path.exists(out)
 
 
 if __name__ == "__main__":

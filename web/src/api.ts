@@ -1,6 +1,7 @@
 /*
  * The HTTP API of `trail view` (docs/http-api.md), typed. Times are nanoseconds since the first event.
  */
+import { answerTo } from "./wasm/source";
 
 export type Kind = "goroutine" | "proc" | "thread";
 
@@ -145,7 +146,7 @@ async function request(path: string, query: Query, signal?: AbortSignal): Promis
     for (const [name, value] of Object.entries(query)) {
         if (value !== undefined) search.set(name, String(value));
     }
-    const response = await fetch(`api/${path}?${search}`, { signal });
+    const response = await answerTo(`${path}?${search}`, signal);
     if (response.ok) return response;
     const text = await response.text();
     let message = text;

@@ -39,6 +39,7 @@ import {
     theme,
 } from "./state";
 import { Timeline } from "./timeline";
+import { OpenButton, SourceBanner } from "./wasm/open";
 
 /* MARK: The head */
 
@@ -191,6 +192,7 @@ function Head() {
             <Facts />
             <Progress />
             <span class="space" />
+            <OpenButton />
             <button
                 type="button"
                 onClick={() => {
@@ -419,6 +421,7 @@ export function App() {
     return (
         <>
             <Head />
+            <SourceBanner />
             <Banner />
             <main>
                 <Lanes />

@@ -12,6 +12,7 @@ import { keepNotes } from "./notes";
 import { keepSpan } from "./select";
 import { follow, fromFragment, keepFragment, offline, status, view } from "./state";
 import { frameTimes } from "./timeline";
+import { acceptDrops } from "./wasm/open";
 
 /* Until somebody moves, the window is all that there is. */
 let untouched = !fromFragment();
@@ -68,6 +69,7 @@ keepTasks();
 keepSpan();
 keepNotes();
 listen();
+acceptDrops();
 render(<App />, document.body);
 void poll();
 Object.assign(globalThis, { trailFrameTimes: frameTimes });

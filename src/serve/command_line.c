@@ -1,0 +1,199 @@
+#include "serve/command_line.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_VALUE = 1024 }; /* bytes of a parameter */
+
+/* MARK: What may be asked for */
+
+enum form {
+    FORM_END,
+    FORM_TEXT,    /* a name: any text */
+    FORM_NUMBER,  /* digits */
+    FORM_NUMBERS, /* digits and commas */
+    FORM_WORD,    /* lower case letters, digits, -, comma and dot: a list or a time */
+    FORM_FLAG,    /* 1 */
+    FORM_PATTERN, /* of trail find: a word of its own */
+};
+
+struct parameter {
+    const char *name; /* also of the command's option */
+    enum form form;
+};
+
+enum { MOST_PARAMETERS = 9 };
+
+static const struct allowed {
+    const char *command;
+    struct parameter parameters[MOST_PARAMETERS];
+} allowed[] = {
+    {"summary", {{"limit", FORM_NUMBER}}},
+    {"goroutines",
+     {{"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"members", FORM_FLAG},
+      {"groups", FORM_FLAG},
+      {"sort", FORM_WORD},
+      {"limit", FORM_NUMBER},
+      {"percentiles", FORM_WORD},
+      {"histogram", FORM_WORD}}},
+    {"threads", {{0}}},
+    {"procs", {{0}}},
+    {"profile",
+     {{"type", FORM_WORD},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"region", FORM_TEXT},
+      {"task", FORM_NUMBERS}}},
+    {"latency", {{"limit", FORM_NUMBER}, {"name", FORM_TEXT}, {"goroutine", FORM_NUMBERS}}},
+    {"locks",
+     {{"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG},
+      {"channels", FORM_FLAG},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS}}},
+    {"regions",
+     {{"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS},
+      {"task", FORM_NUMBERS},
+      {"members", FORM_FLAG},
+      {"groups", FORM_FLAG},
+      {"sort", FORM_WORD},
+      {"limit", FORM_NUMBER},
+      {"percentiles", FORM_WORD}}},
+    {"tasks",
+     {{"name", FORM_TEXT}, {"task", FORM_NUMBERS}, {"members", FORM_FLAG}, {"limit", FORM_NUMBER}}},
+    {"gc", {{"limit", FORM_NUMBER}}},
+    {"mmu", {{"window", FORM_WORD}, {"flags", FORM_WORD}, {"worst", FORM_NUMBER}}},
+    {"why",
+     {{"task", FORM_NUMBER},
+      {"region", FORM_TEXT},
+      {"goroutine", FORM_NUMBER},
+      {"window", FORM_FLAG},
+      {"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG}}},
+    {"find",
+     {{"pattern", FORM_PATTERN},
+      {"limit", FORM_NUMBER},
+      {"stacks", FORM_FLAG},
+      {"name", FORM_TEXT},
+      {"goroutine", FORM_NUMBERS}}},
+};
+
+static bool has_form(const char *value, enum form form)
+{
+    static const char *const letters[] = {
+        [FORM_NUMBER] = "0123456789",
+        [FORM_NUMBERS] = "0123456789,",
+        [FORM_WORD] = "abcdefghijklmnopqrstuvwxyz0123456789-,.",
+        [FORM_FLAG] = "1",
+    };
+    size_t size = strlen(value);
+    if (size == 0 || size > MOST_VALUE)
+        return false;
+    return form == FORM_TEXT || form == FORM_PATTERN || value[strspn(value, letters[form])] == '\0';
+}
+
+/* MARK: Command lines */
+
+void words_add(struct words *words, const char *format, ...)
+{
+    va_list arguments;
+    char *word = NULL;
+    va_start(arguments, format);
+    if (words->count == MOST_WORDS || vasprintf(&word, format, arguments) < 0)
+        words->failed = true;
+    else
+        words->items[words->count++] = word;
+    va_end(arguments);
+}
+
+void words_free(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->items[i]);
+}
+
+static void add_parameter(struct words *words, struct question *question,
+                          const struct parameter *parameter)
+{
+    static const char *const forms[] = {
+        [FORM_TEXT] = "a name",
+        [FORM_NUMBER] = "a number",
+        [FORM_NUMBERS] = "numbers with commas between",
+        [FORM_WORD] = "a word as of the command's option",
+        [FORM_FLAG] = "1, or not there",
+        [FORM_PATTERN] = "a pattern",
+    };
+    const char *value = ask_text(question, parameter->name);
+    if (!value || parameter->form == FORM_PATTERN)
+        return;
+    if (!has_form(value, parameter->form))
+        question_refuse(question, 400, "%s is %s, of at most %d bytes", parameter->name,
+                        forms[parameter->form], MOST_VALUE);
+    else if (parameter->form == FORM_FLAG)
+        words_add(words, "--%s", parameter->name);
+    else
+        words_add(words, "--%s=%s", parameter->name, value);
+}
+
+static void add_window(struct words *words, struct question *question)
+{
+    int64_t from = ask_number(question, "from", 0, MOST_TIME_NS, -1);
+    int64_t to = ask_number(question, "to", 0, MOST_TIME_NS, -1);
+    if (from >= 0 && to >= 0 && from >= to)
+        question_refuse(question, 400, "from is less than to");
+    if (from >= 0)
+        words_add(words, "--from=%" PRId64 "ns", from);
+    if (to >= 0)
+        words_add(words, "--to=%" PRId64 "ns", to);
+}
+
+static const struct allowed *find_command(struct question *question)
+{
+    const char *name = ask_text(question, "command");
+    for (size_t i = 0; name && i < sizeof allowed / sizeof *allowed; i++)
+        if (strcmp(name, allowed[i].command) == 0)
+            return &allowed[i];
+    question_refuse(question, 400,
+                    "command is one of: summary, goroutines, threads, procs, profile, latency, "
+                    "locks, regions, tasks, gc, mmu, why, find");
+    return NULL;
+}
+
+bool command_line_check(struct question *question)
+{
+    return find_command(question) != NULL;
+}
+
+static void add_pattern(struct words *words, struct question *question, const char *name)
+{
+    const char *pattern = ask_text(question, name);
+    if (!pattern || !has_form(pattern, FORM_PATTERN))
+        question_refuse(question, 400, "pattern is what to find, of at most %d bytes", MOST_VALUE);
+    else
+        words_add(words, "%s", pattern);
+}
+
+bool command_line(struct question *question, const char *path, struct words *words)
+{
+    const struct allowed *command = find_command(question);
+    if (!command)
+        return false;
+    words_add(words, "trail");
+    words_add(words, "%s", command->command);
+    words_add(words, "--json");
+    add_window(words, question);
+    for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
+        add_parameter(words, question, &command->parameters[i]);
+    words_add(words, "--");
+    words_add(words, "%s", path);
+    if (command->parameters[0].form == FORM_PATTERN)
+        add_pattern(words, question, command->parameters[0].name);
+    if (words->failed)
+        question_refuse(question, 500, "no memory");
+    return question->status == 0;
+}

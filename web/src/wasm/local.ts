@@ -1,0 +1,144 @@
+/*
+ * A trace that no server has seen: answers the questions of the API by two workers with the parser, one that holds
+ * the trace and one that runs analyses. What goes wrong is an answer of status 500; of `status` the `error` in it.
+ */
+import type { Status } from "../api";
+import { COMMAND } from "./instance";
+import type { Answered, Asked, Start } from "./worker";
+
+/* What the workers are made of. */
+export interface Parts {
+    module: WebAssembly.Module;
+    /* The address of the workers' script. */
+    script: string;
+}
+
+/* An analysis that takes longer is given up, as the server does. */
+const RUN_MS = 120000;
+
+interface Waiting {
+    resolve(answer: Answered): void;
+    reject(error: Error): void;
+}
+
+/* A worker, asked in order. */
+class Asker {
+    private readonly worker: Worker;
+    private readonly waiting = new Map<number, Waiting>();
+    private count = 0;
+
+    constructor(parts: Parts, start: Start) {
+        this.worker = new Worker(parts.script);
+        this.worker.onmessage = ({ data }: MessageEvent<Answered>) => {
+            this.waiting.get(data.id)?.resolve(data);
+            this.waiting.delete(data.id);
+        };
+        this.worker.onerror = (event) => {
+            event.preventDefault();
+            this.end(event.message || "the parser could not be started");
+        };
+        this.worker.postMessage(start);
+    }
+
+    ask(question: string | Uint8Array): Promise<Answered> {
+        const asked: Asked = { id: ++this.count, question };
+        return new Promise((resolve, reject) => {
+            this.waiting.set(asked.id, { resolve, reject });
+            this.worker.postMessage(asked);
+        });
+    }
+
+    end(why: string): void {
+        this.worker.terminate();
+        for (const { reject } of this.waiting.values()) reject(new Error(why));
+        this.waiting.clear();
+    }
+}
+
+function answered(status: number, value: unknown): Response {
+    return new Response(JSON.stringify(value), { status });
+}
+
+/* What was known of the trace, or nothing, and why there will be no more. */
+function failedStatus(title: string, error: string, known?: Status): Response {
+    const none = { read_bytes: 0, size_bytes: 0, end: 0, events: 0, spans: 0, memory_bytes: 0 };
+    const counts = { goroutines: 0, procs: 0, threads: 0, logs: 0, samples: 0 };
+    const bars = { ranges: 0, regions: 0, tasks: 0 };
+    const can = { can_run: false, can_sql: false, live: false };
+    return answered(200, {
+        ...(known ?? { version: 0, title, ...none, ...counts, bars, ...can }),
+        done: true,
+        error,
+    });
+}
+
+/* The answer to a question where something has failed. */
+export function failure(question: string, title: string, error: unknown, known?: Status): Response {
+    const text = error instanceof Error ? error.message : String(error);
+    return question.startsWith("status")
+        ? failedStatus(title, text, known)
+        : answered(500, { error: text });
+}
+
+export class Local {
+    private readonly holder: Asker;
+    private runner: Asker | null = null;
+    /* The analyses so far: one begins when the one before has ended. */
+    private runs: Promise<unknown> = Promise.resolve();
+    private known?: Status;
+
+    constructor(
+        readonly name: string,
+        private readonly file: Blob,
+        private readonly parts: Parts,
+    ) {
+        this.holder = this.make(true);
+    }
+
+    private make(holds: boolean): Asker {
+        const { file, name, parts } = this;
+        return new Asker(parts, { module: parts.module, name, file, holds });
+    }
+
+    async ask(question: string, signal?: AbortSignal): Promise<Response> {
+        try {
+            let answer = await this.holder.ask(question);
+            if (answer.type === COMMAND) answer = await this.run(answer.body);
+            signal?.throwIfAborted();
+            const response = new Response(answer.body, {
+                status: answer.status,
+                headers: { "Content-Type": answer.type },
+            });
+            return question.startsWith("status") ? await this.statusOf(response) : response;
+        } catch (error) {
+            if (signal?.aborted) throw error;
+            return failure(question, this.name, error, this.known);
+        }
+    }
+
+    private async statusOf(response: Response): Promise<Response> {
+        const value = (await response.json()) as Status;
+        if (!response.ok) return failedStatus(this.name, value.error ?? "", this.known);
+        this.known = value;
+        return answered(200, value);
+    }
+
+    private run(words: Uint8Array): Promise<Answered> {
+        const result = this.runs.then(() => this.runNow(words));
+        this.runs = result.catch(() => undefined);
+        return result;
+    }
+
+    private async runNow(words: Uint8Array): Promise<Answered> {
+        this.runner ??= this.make(false);
+        const timer = setTimeout(() => {
+            this.runner?.end("it takes too long");
+            this.runner = null;
+        }, RUN_MS);
+        try {
+            return await this.runner.ask(words);
+        } finally {
+            clearTimeout(timer);
+        }
+    }
+}

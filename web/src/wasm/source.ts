@@ -1,0 +1,56 @@
+/*
+ * Who answers the page: the server; or the parser in the page, of a trace that was opened here or is in the file
+ * itself.
+ */
+import { signal } from "@preact/signals";
+import { take } from "./dropped";
+import { embeddedName, embeddedParts, embeddedTrace, isEmbedded } from "./embedded";
+import { plain } from "./file";
+import { failure, Local, type Parts } from "./local";
+
+/* Where the trace comes from. */
+export const source = signal<"server" | "page" | "file">("server");
+
+const key = new URLSearchParams(location.search).get("opened");
+
+/* From the server, which has them beside the page. */
+async function served(): Promise<Parts> {
+    const response = await fetch("trail.wasm");
+    if (!response.ok) throw new Error(`trail.wasm: ${response.statusText}`);
+    const module = await WebAssembly.compile(await response.arrayBuffer());
+    return { module, script: "worker.js" };
+}
+
+async function openDropped(name: string): Promise<Local> {
+    const file = await take(name);
+    if (!file) throw new Error("The file is not here any more: open it again.");
+    return new Local(file.name, await plain(file), await served());
+}
+
+async function openEmbedded(): Promise<Local> {
+    const name = embeddedName();
+    return new Local(name, await embeddedTrace(), await embeddedParts());
+}
+
+function open(): Promise<Local> | null {
+    if (isEmbedded()) {
+        source.value = "file";
+        return openEmbedded();
+    }
+    if (!key) return null;
+    source.value = "page";
+    return openDropped(key);
+}
+
+const local = open();
+
+export async function answerTo(question: string, signal?: AbortSignal): Promise<Response> {
+    if (!local) return fetch(`api/${question}`, { signal });
+    let opened: Local;
+    try {
+        opened = await local;
+    } catch (error) {
+        return failure(question, embeddedName() || "The file", error);
+    }
+    return opened.ask(question, signal);
+}

@@ -1,0 +1,244 @@
+// Traces that no server sees, in a browser: dropped on the page, and in the file that `trail report --embed` makes.
+// What they show is what the command says. Arguments: the trail command, the tree's folder. Skipped where there is
+// no Chromium.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import {
+    chromiumPath,
+    equal,
+    main,
+    ok,
+    openPage,
+    scheduler as root,
+    serve,
+    test,
+    told,
+    trail,
+    until,
+} from "./browser.mjs";
+
+if (!chromiumPath) {
+    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    process.exit(0);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "trail-local-"));
+const [served, other] = [23, 19].map((n) => join(root, `examples/traces/load-go1.${n}.trace`));
+const { server, url } = await serve([served]);
+process.on("exit", () => {
+    server.kill();
+    rmSync(folder, { recursive: true, force: true });
+});
+let page;
+
+function made(name, bytes) {
+    const path = join(folder, name);
+    writeFileSync(path, bytes);
+    return path;
+}
+
+function embed(path, name, ...options) {
+    const output = join(folder, name);
+    execFileSync(trail, ["report", "--embed", ...options, path, "-o", output]);
+    return pathToFileURL(output).href;
+}
+
+async function close() {
+    await page?.context().close();
+    page = null;
+}
+
+async function openServed() {
+    await close();
+    page = await openPage(url);
+}
+
+/* Chooses a file, and waits until another page is there. */
+async function choose(path) {
+    await page.locator("label", { hasText: "Open a file" }).locator("input").setInputFiles(path);
+    await page.waitForURL(/\?opened=/);
+    await page.waitForSelector(".banner.source");
+}
+
+async function showsFactsOf(path) {
+    const { events } = told("summary", path);
+    const wanted = `${events.toLocaleString("en-US")} events`;
+    await until(wanted, async () => (await page.textContent(".facts")).includes(wanted));
+}
+
+async function openTab(name) {
+    const tab = page.getByRole("tab", { name, exact: true });
+    if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
+}
+
+/* The numbers in the rows of the table, as the titles of its cells hold them. */
+async function showsGoroutinesOf(path) {
+    await openTab("Goroutines");
+    const { goroutines } = told("goroutines", "--members", path);
+    await until("rows", () => page.locator(".table tbody tr").count());
+    const rows = await page.evaluate(() =>
+        [...document.querySelectorAll(".table tbody tr")].map((row) =>
+            [...row.cells].map((cell) => cell.title || cell.textContent),
+        ),
+    );
+    ok(rows.length > 20, `${rows.length} rows`);
+    const byId = new Map(goroutines.map((one) => [one.id, one]));
+    for (const row of rows) {
+        const one = byId.get(Number(row[0]));
+        ok(one, `there is no goroutine ${row[0]}`);
+        const numbers = row.map((cell) => Number(cell.replace(/[^0-9.]/g, "")));
+        ok(numbers.includes(one.exec_ns), `${row.join(" ")} has not ${one.exec_ns}`);
+    }
+}
+
+/* How many pixels of the lanes have the colour of what runs. */
+function running() {
+    return page.evaluate(() => {
+        const canvas = document.querySelector("canvas.rows");
+        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4)
+            if ([76, 175, 114].every((value, k) => Math.abs(data[i + k] - value) < 6)) found++;
+        return found;
+    });
+}
+
+/* MARK: Dropped */
+
+test("a file that is dropped is shown, with the figures of the command", async () => {
+    await openServed();
+    await showsFactsOf(served);
+    const bytes = [...readFileSync(other)];
+    const transfer = await page.evaluateHandle((numbers) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(numbers)], "dropped.trace"));
+        return data;
+    }, bytes);
+    await page.dispatchEvent("body", "dragover", { dataTransfer: transfer });
+    await page.waitForSelector("text=Drop a trace");
+    await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+    await page.waitForURL(/\?opened=/);
+    await showsFactsOf(other);
+    equal(await page.textContent("h1"), "trail dropped.trace", "title");
+    ok((await page.textContent(".banner.source")).includes("has not seen it"), "banner");
+    await until("lanes", async () => (await running()) > 0);
+    await showsGoroutinesOf(other);
+    equal(page.errors, [], "errors");
+});
+
+test("the server is asked for nothing but the page", async () => {
+    await openServed();
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await choose(other);
+    await showsFactsOf(other);
+    const before = asked.lastIndexOf("/");
+    for (const name of ["Summary", "Functions", "Locks", "Latency", "Flame graph", "MMU"]) {
+        await openTab(name);
+        await page.waitForTimeout(100);
+    }
+    await until(
+        "an analysis",
+        async () => (await page.locator("#panel").textContent()).length > 50,
+    );
+    equal(
+        [...new Set(asked.slice(before))].sort(),
+        ["/", "/app.css", "/app.js", "/trail.wasm", "/worker.js"],
+        "asked for",
+    );
+});
+
+test("the way back leads to the server's trace", async () => {
+    await page.getByRole("link", { name: "Back to the server's trace" }).click();
+    await page.waitForURL((now) => !now.search);
+    await showsFactsOf(served);
+    equal(await page.locator(".banner").count(), 0, "banners");
+});
+
+test("compressed traces are decompressed, or it is said why not", async () => {
+    await choose(made("packed.trace.gz", gzipSync(readFileSync(other))));
+    await showsFactsOf(other);
+    await choose(made("cut.trace.gz", gzipSync(readFileSync(other)).subarray(0, 9999)));
+    await page.waitForSelector("text=The gzip data are damaged.");
+    await choose(made("x.trace.zst", Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 0])));
+    await page.waitForSelector("text=/zstd/");
+});
+
+test("of a damaged trace the good part is shown; of what is none that; then the next", async () => {
+    const bytes = readFileSync(other);
+    await choose(made("cut.trace", readFileSync(served).subarray(0, 30000)));
+    await page.waitForSelector('[role="alert"]');
+    ok((await page.textContent('[role="alert"]')).includes("Shown is what could be read"), "alert");
+    await choose(made("none.trace", Buffer.from("no trace at all")));
+    await page.waitForSelector("text=/not a Go execution trace/");
+    await choose(made("again.trace", bytes));
+    await showsFactsOf(other);
+});
+
+test("a page that is loaded again says that the file has to be opened again", async () => {
+    await page.reload();
+    await page.waitForSelector("text=open it again");
+});
+
+/* MARK: In a file */
+
+test("a file with the trace in it shows it from disk, and asks for nothing", async () => {
+    await close();
+    const requests = [];
+    page = await openPage(embed(other, "embedded.html", "--title=<b>Slow & odd"), {
+        offline: true,
+    });
+    page.on("request", (request) => requests.push(request.url()));
+    await showsFactsOf(other);
+    equal(await page.title(), "<b>Slow & odd", "title");
+    equal(await page.textContent("h1"), "trail load-go1.19.trace", "name");
+    await until("lanes", async () => (await running()) > 0);
+    await showsGoroutinesOf(other);
+    equal(
+        [...page.addresses, ...requests].filter((one) => one !== "null" && !/^blob:/.test(one)),
+        [],
+        "addresses",
+    );
+    equal(page.errors, [], "errors");
+});
+
+test("its policy forbids scripts that are not its own, and every connection", async () => {
+    const told = await page.evaluate(async () => {
+        const script = document.createElement("script");
+        script.textContent = "globalThis.ran = true";
+        document.head.append(script);
+        const fetched = await fetch("data:text/plain,x").then(
+            () => "fetched",
+            () => "refused",
+        );
+        /* Not from here: what a debugger calls may evaluate. */
+        const evaluated = await new Promise((resolve) => {
+            setTimeout(() => {
+                try {
+                    resolve(new Function("return 'evaluated'")());
+                } catch {
+                    resolve("refused");
+                }
+            });
+        });
+        return [globalThis.ran ?? "refused", fetched, evaluated];
+    });
+    equal(told, ["refused", "refused", "refused"], "script, fetch and eval");
+});
+
+test("a compressed trace, and a damaged one, in a file", async () => {
+    await close();
+    page = await openPage(embed(made("p.trace.gz", gzipSync(readFileSync(other))), "p.html"));
+    await showsFactsOf(other);
+    await close();
+    page = await openPage(
+        embed(made("d.trace", readFileSync(served).subarray(0, 30000)), "d.html"),
+    );
+    await page.waitForSelector('[role="alert"]');
+});
+
+await main();
