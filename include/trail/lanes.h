@@ -68,7 +68,8 @@ typedef struct trail_lane {
     int64_t end_ns;   /* of its last one */
     bool open;        /* it is still there at the end */
     uint64_t spans;
-    int64_t parent; /* lane of the goroutine that created it; -1: not known */
+    int64_t first_wait_ns; /* begin of the first span in which it waits; -1: there is none */
+    int64_t parent;        /* lane of the goroutine that created it; -1: not known */
     int64_t ns[TRAIL_SPAN_STATES];
 } trail_lane;
 

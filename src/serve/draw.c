@@ -37,6 +37,8 @@ static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t n
     }
     out_char(out, ',');
     out_i64(out, lane->parent);
+    out_char(out, ',');
+    out_i64(out, lane->first_wait_ns);
     out_char(out, ']');
 }
 
@@ -44,7 +46,7 @@ void draw_lanes(struct question *question, struct model *model, const trail_lane
 {
     static const char columns[] =
         "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
-        "\"waiting\",\"syscall\",\"blocked\",\"parent\"]";
+        "\"waiting\",\"syscall\",\"blocked\",\"parent\",\"first_wait\"]";
     struct out *out = question->out;
     trail_lane_kind kind = ask_kind(question);
     size_t count = trail_lanes_count(lanes, kind), matching = 0, put = 0;

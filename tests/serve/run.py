@@ -160,7 +160,10 @@ def lanes_have_the_times_of_their_states():
                 (5, "main.helper", 360, 421, True, 20, 20, 21, 0, 0, 1),
             ],
         )
+        # The first GoBlock of each; G 4 ends without one.
+        equal([row["first_wait"] for row in server.lanes()], [40, 60, 110, -1, 400])
         (proc,) = server.lanes(kind="proc")
+        equal(proc["first_wait"], -1)
         equal(proc["running"], 60 + 80 + 101 + 20 + 20)
         (thread,) = server.lanes(kind="thread")
         equal((thread["id"], thread["running"]), (100, 281))

@@ -32,6 +32,8 @@ import {
     selected,
     showAll,
     sort,
+    sortReason,
+    sorts,
     span,
     status,
     type Tab,
@@ -39,6 +41,7 @@ import {
     theme,
 } from "./state";
 import { Timeline } from "./timeline";
+import { reasons } from "./waits";
 
 /* MARK: The head */
 
@@ -93,17 +96,6 @@ const kinds = [
     ["thread", "Threads"],
 ] as const;
 
-const sorts: [Sort, string][] = [
-    ["appearance", "appearance"],
-    ["id", "number"],
-    ["name", "name"],
-    ["begin", "begin"],
-    ["running", "time running"],
-    ["runnable", "time runnable"],
-    ["waiting", "time waiting"],
-    ["syscall", "time in system calls"],
-];
-
 const groups: [Group, string][] = [
     ["name", "start function"],
     ["creator", "creator"],
@@ -146,6 +138,7 @@ function Lanes() {
                     sort.value = name as Sort;
                 }}
             />
+            {kind.value === "goroutine" && sort.value === "waiting" && <SortReason />}
             {kind.value === "goroutine" && (
                 <Choice
                     label="group by"
@@ -166,6 +159,26 @@ function Lanes() {
                 </span>
             )}
         </div>
+    );
+}
+
+/* What the waiting that lanes are sorted by was for. Options have their values quoted: the empty one is anything. */
+function SortReason() {
+    const now = sortReason.value;
+    const all =
+        now === null || reasons.value.includes(now) ? reasons.value : [now, ...reasons.value];
+    return (
+        <Choice
+            label="for"
+            value={now === null ? "" : `"${now}"`}
+            options={[
+                ["", "anything"],
+                ...all.map((name) => [`"${name}"`, name || "(no reason given)"] as const),
+            ]}
+            onChoose={(name) => {
+                sortReason.value = name ? name.slice(1, -1) : null;
+            }}
+        />
     );
 }
 

@@ -12,6 +12,7 @@ import { keepNotes } from "./notes";
 import { keepSpan } from "./select";
 import { follow, fromFragment, keepFragment, offline, status, view } from "./state";
 import { frameTimes } from "./timeline";
+import { keepWaits } from "./waits";
 
 /* Until somebody moves, the window is all that there is. */
 let untouched = !fromFragment();
@@ -65,6 +66,7 @@ keepColors();
 keepFragment();
 keepLanes();
 keepTasks();
+keepWaits();
 keepSpan();
 keepNotes();
 listen();

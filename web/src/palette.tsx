@@ -9,7 +9,7 @@ import { lanes, laneTitle } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
-import { group, kind, palette, showRange, sort, tab, theme, view } from "./state";
+import { group, kind, palette, showRange, sort, sorts, tab, theme, view } from "./state";
 
 interface Entry {
     what: string;
@@ -52,11 +52,9 @@ const commands: Entry[] = [
             tab.value = name;
         },
     })),
-    ...(
-        ["appearance", "id", "name", "begin", "running", "runnable", "waiting", "syscall"] as const
-    ).map((name) => ({
+    ...sorts.map(([name, text]) => ({
         what: "sort",
-        text: `sort lanes by ${name}`,
+        text: `sort lanes by ${text}`,
         run: () => {
             sort.value = name;
         },

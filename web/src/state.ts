@@ -16,15 +16,21 @@ export interface Place {
     span?: number;
 }
 
-export type Sort =
-    | "appearance"
-    | "id"
-    | "name"
-    | "begin"
-    | "runnable"
-    | "running"
-    | "waiting"
-    | "syscall";
+/* What lanes are sorted by, and how that is called; "mostly" is the reason of most of the waiting. */
+export const sorts = [
+    ["appearance", "appearance"],
+    ["id", "number"],
+    ["name", "name"],
+    ["begin", "begin"],
+    ["first-wait", "first wait"],
+    ["total", "total time"],
+    ["running", "time running"],
+    ["runnable", "time runnable"],
+    ["waiting", "time waiting"],
+    ["mostly", "what it mostly waited for"],
+    ["syscall", "time in system calls"],
+] as const;
+export type Sort = (typeof sorts)[number][0];
 export type Group = "none" | "name" | "creator" | "task";
 export type Tab =
     | "span"
@@ -47,6 +53,8 @@ export const offline = signal("");
 export const kind = signal<Kind>("goroutine");
 export const view = signal<Range>({ from: 0, to: 0 });
 export const sort = signal<Sort>("appearance");
+/* Sorted by the time waiting for this alone; null: for anything. */
+export const sortReason = signal<string | null>(null);
 export const group = signal<Group>("name");
 export const filter = signal("");
 export const pinned = signal<readonly number[]>([]);
@@ -161,12 +169,25 @@ function kindOf(letter: string): Kind {
     return letter === "p" ? "proc" : letter === "t" ? "thread" : "goroutine";
 }
 
+/* "running", "waiting/chan receive". */
+function sortText(): string {
+    const isFor = sort.value === "waiting" && sortReason.value !== null;
+    return isFor ? `waiting/${sortReason.value}` : sort.value;
+}
+
+function parseSort(text: string): void {
+    const slash = text.indexOf("/");
+    const name = slash < 0 ? text : text.slice(0, slash);
+    sort.value = sorts.find(([known]) => known === name)?.[0] ?? "appearance";
+    sortReason.value = slash < 0 ? null : text.slice(slash + 1);
+}
+
 function toFragment(): string {
     const parts = new URLSearchParams();
     const { from, to } = view.value;
     parts.set("w", `${Math.round(from)}-${Math.round(to)}`);
     if (kind.value !== "goroutine") parts.set("v", letters[kind.value]);
-    if (sort.value !== "appearance") parts.set("s", sort.value);
+    if (sort.value !== "appearance") parts.set("s", sortText());
     if (group.value !== "name") parts.set("g", group.value);
     if (filter.value) parts.set("f", filter.value);
     if (pinned.value.length) parts.set("pin", pinned.value.join("."));
@@ -211,17 +232,6 @@ function parsePlace(text: string | null): Place | null {
     return place;
 }
 
-const sorts: Sort[] = [
-    "appearance",
-    "id",
-    "name",
-    "begin",
-    "runnable",
-    "running",
-    "waiting",
-    "syscall",
-];
-
 const groups: Group[] = ["none", "name", "creator", "task"];
 
 /* Takes over what the fragment says; false if it names no window. */
@@ -231,7 +241,7 @@ export function fromFragment(): boolean {
     batch(() => {
         if (window) view.value = window;
         kind.value = kindOf(parts.get("v") ?? "g");
-        sort.value = sorts.find((name) => name === parts.get("s")) ?? "appearance";
+        parseSort(parts.get("s") ?? "");
         const grouped = parts.get("g");
         group.value = groups.find((name) => name === grouped) ?? "name";
         filter.value = parts.get("f") ?? "";
