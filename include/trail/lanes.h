@@ -186,10 +186,8 @@ typedef struct trail_mark {
     int64_t time_ns;
     uint32_t lane, thread; /* of a goroutine, of a thread; UINT32_MAX: none, or not known */
     uint32_t proc;         /* of a sample; of a log UINT32_MAX */
-    union {
-        trail_stack stack; /* of a sample */
-        trail_name name;   /* of a log: "CATEGORY: MESSAGE", or the message alone */
-    };
+    trail_stack stack;     /* where it was; 0: not known */
+    trail_name name;       /* of a log: "CATEGORY: MESSAGE", or the message alone; of a sample 0 */
 } trail_mark;
 
 /* All of them, in order of time. Valid until the next feed. */

@@ -78,10 +78,10 @@ static const struct path {
     const char *path;
     draw_fn draw;
 } paths[] = {
-    {"lanes", draw_lanes},     {"picture", draw_picture}, {"span", draw_span},
-    {"stack", draw_stack},     {"bars", draw_bars},       {"marks", draw_marks},
-    {"metrics", draw_metrics}, {"select", draw_select},   {"like", draw_like},
-    {"find", draw_find},
+    {"lanes", draw_lanes}, {"picture", draw_picture}, {"span", draw_span},
+    {"stack", draw_stack}, {"bars", draw_bars},       {"marks", draw_marks},
+    {"mark", draw_mark},   {"metrics", draw_metrics}, {"select", draw_select},
+    {"like", draw_like},   {"find", draw_find},
 };
 
 static void draw(struct question *question, const struct api *api, draw_fn fn)

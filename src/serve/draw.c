@@ -162,9 +162,8 @@ void draw_picture(struct question *question, struct model *model, const trail_la
 
 /* MARK: One span */
 
-/* {"lane":..,"id":..,"name":..,"span":..} without the brace that ends it. `span` -1: is left out. */
-static void put_who(struct out *out, const char *key, const trail_lanes *lanes,
-                    trail_lane_kind kind, int64_t lane, int64_t span)
+void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
+             int64_t lane, int64_t span)
 {
     trail_lane row;
     trail_lanes_get(lanes, kind, (size_t)lane, &row);
@@ -181,8 +180,7 @@ static void put_who(struct out *out, const char *key, const trail_lanes *lanes,
         more_number(out, "span", span);
 }
 
-/* A list of frames, leaf first. */
-static void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
+void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;
     size_t count = trail_lanes_stack(lanes, stack, &places);

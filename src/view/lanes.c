@@ -306,6 +306,7 @@ static void on_log(void *writer, const trail_event *event)
         free(text);
     }
     mark.proc = UINT32_MAX;
+    mark.stack = stacks_of(&lanes->timeline.stacks, event->stack);
     add_mark(lanes, &lanes->logs, mark);
 }
 

@@ -274,6 +274,34 @@ def a_log_is_a_moment_on_its_lane():
 
 
 @test
+def a_mark_tells_its_stack_and_its_neighbours_on_its_lane():
+    with Server(trace("everything-1.26")) as server:
+        server.done()
+        # A tick is 64 ns. The sample is at 1055; the log after fourteen events that take 49.
+        stack = [("main.serve", "/src/app/main.go", 42), ("main.main", "/src/app/main.go", 7)]
+        for kind, at, text in (("sample", 55 * 64, ""), ("log", 49 * 64, "size: tab\there, \u00e9, \u2028, \x1b[31m and \ufffd")):
+            mark = server.get("mark", kind=kind, lane=0, at=0)
+            equal((mark["mark"], mark["at"], mark["text"], mark["before"], mark["after"]), (0, at, text, -1, -1))
+            equal([(f["function"], f["file"], f["line"]) for f in mark["stack"]], stack)
+            equal((mark["goroutine"]["id"], mark["thread"]["id"]), (1, 100))
+            equal(server.get("mark", kind=kind, lane=0, at=at), mark)
+            equal(server.get("mark", kind=kind, mark=0), mark)
+            for path in (f"lane=0&at={at + 1}", "lane=1&at=0", "mark=1"):
+                equal(server.ask(f"/api/mark?kind={kind}&{path}")[0], 404, path)
+        equal(server.get("mark", kind="sample", mark=0)["proc"]["id"], 0)
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        marks = server.get("marks", kind="log", width=16384)["marks"]
+        number, seen = server.get("mark", kind="log", lane=marks[0][1], at=0)["mark"], []
+        while number >= 0:
+            mark = server.get("mark", kind="log", mark=number)
+            seen.append(mark["at"])
+            number = mark["after"]
+        equal(seen, sorted(seen))
+        equal(len(seen), sum(m[3] for m in marks if m[1] == marks[0][1]))
+
+
+@test
 def a_selection_adds_up_what_was_done_in_it():
     with Server(trace("why-1.26")) as server:
         server.done()
@@ -540,7 +568,7 @@ BAD = (
     + ["span?" + q for q in ("", "lane=0", "lane=0&at=-1", "lane=-1&at=1", "lane=4294967296&at=1", "lane=0&span=-1")]
     + ["bars?kind=x", "bars?width=0", "bars?from=2&to=1", "marks?kind=range", "marks?from=-9", "metrics?width=-1"]
     + ["select?from=3&to=2", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
-    + ["stack?stack=0", "stack"]
+    + ["stack?stack=0", "stack", "mark", "mark?mark=-1", "mark?lane=0", "mark?at=0", "mark?kind=x&mark=0"]
 )
 
 

@@ -103,6 +103,21 @@ export interface Marks {
     names: string[];
 }
 
+export type MarkKind = "log" | "sample";
+
+/* One log or CPU sample. */
+export interface MarkFacts {
+    mark: number;
+    at: number;
+    text: string;
+    before: number;
+    after: number;
+    goroutine?: LaneRef;
+    proc?: LaneRef;
+    thread?: LaneRef;
+    stack: Frame[];
+}
+
 export interface Selection {
     duration: number;
     states: Record<string, number>;
@@ -185,6 +200,11 @@ export const api = {
         (await ask<Span>("span", { kind, lane, span })).stack,
     bars: (query: Query) => ask<Bars>("bars", query),
     marks: (query: Query) => ask<Marks>("marks", query),
+    mark: (
+        kind: MarkKind,
+        where: { mark: number } | { lane: number; at: number },
+        signal?: AbortSignal,
+    ) => ask<MarkFacts>("mark", { kind, ...where }, signal),
     metrics: (from: number, to: number, width: number) =>
         ask<Metrics>("metrics", { from, to, width }),
     select: (query: Query) => ask<Selection>("select", query),

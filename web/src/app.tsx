@@ -1,11 +1,11 @@
 /* The page: its head, the timeline, and below it the panels. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { stateNames } from "./api";
+import { type MarkFacts, type MarkKind, stateNames } from "./api";
 import { Choice } from "./choice";
 import { Details, stateWord } from "./details";
 import { Flame } from "./flame";
-import { bytes, count, duration } from "./format";
+import { bytes, count, duration, shortName } from "./format";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
 import { keys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
@@ -16,6 +16,8 @@ import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
 import { SearchBox } from "./palette";
 import { RangePanel } from "./range";
+import { timeText } from "./ruler";
+import { markWord } from "./select";
 import { SqlPanel } from "./sql";
 import {
     filter,
@@ -24,6 +26,8 @@ import {
     group,
     help,
     kind,
+    mark,
+    markFacts,
     message,
     offline,
     palette,
@@ -408,18 +412,34 @@ function Help() {
     );
 }
 
-/* The selected span in words; canvases say nothing. */
+/* Frames that are read out: who wants more has the panel. */
+const SPOKEN = 12;
+
+function spokenMark(of: MarkKind, facts: MarkFacts): string {
+    const whose = facts.goroutine ? ` of ${laneTitle("goroutine", facts.goroutine)}` : "";
+    const frames = facts.stack.slice(0, SPOKEN).map((frame) => shortName(frame.function) || "?");
+    const more = facts.stack.length - frames.length;
+    return (
+        `${markWord(of)}${whose} at ${timeText(facts.at, 1)}${facts.text && `, ${facts.text}`}: ` +
+        (frames.length ? `in ${frames.join(", called by ")}` : "no stack is known") +
+        (more > 0 ? `, and ${more} more` : "")
+    );
+}
+
+/* What is selected in words; canvases say nothing. */
 function Mirror() {
     const now = span.value;
     const place = selected.value;
     const text =
-        now && place
-            ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
-              `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
-              (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
-            : range.value
-              ? `selected ${duration(range.value.to - range.value.from)}`
-              : "";
+        mark.value && markFacts.value
+            ? spokenMark(mark.value.kind, markFacts.value)
+            : now && place
+              ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
+                `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
+                (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
+              : range.value
+                ? `selected ${duration(range.value.to - range.value.from)}`
+                : "";
     return (
         <div class="hidden" aria-live="polite">
             {message.value || text}

@@ -4,8 +4,20 @@ import { api, type Frame, type Kind, type LaneRef, type Like, type Span, stateNa
 import { count, duration, shortName } from "./format";
 import { laneTitle } from "./lanes";
 import { timeText } from "./ruler";
-import { follow, followWakeUps, neighbour, select, selectSpan } from "./select";
-import { chain, kind, like, origin, pinned, selected, showRange, span, stateNumber } from "./state";
+import { follow, followWakeUps, markWord, neighbour, nextMark, select, selectSpan } from "./select";
+import {
+    chain,
+    kind,
+    like,
+    mark,
+    markFacts,
+    origin,
+    pinned,
+    selected,
+    showRange,
+    span,
+    stateNumber,
+} from "./state";
 
 export function stateWord(name: string): string {
     return stateNames[stateNumber(name)] ?? name;
@@ -176,9 +188,81 @@ function Facts(props: { of: Span; kind: Kind }) {
     );
 }
 
+/* A log or CPU sample: when, where, and with which stack. */
+function MarkDetails() {
+    const now = mark.value;
+    const of = markFacts.value;
+    if (!now || !of) return <p class="empty">…</p>;
+    const word = markWord(now.kind);
+    return (
+        <div class="details">
+            <section>
+                <h2>
+                    {word === "log" ? "Log" : word}
+                    {of.goroutine && ` of ${laneTitle("goroutine", of.goroutine)}`}
+                </h2>
+                <dl>
+                    {of.text && (
+                        <>
+                            <dt>Text</dt>
+                            <dd>{of.text}</dd>
+                        </>
+                    )}
+                    <dt>At</dt>
+                    <dd>{timeText(of.at, 1)}</dd>
+                    {of.goroutine && (
+                        <>
+                            <dt>Goroutine</dt>
+                            <dd>
+                                <LaneLink to={of.goroutine} />
+                            </dd>
+                        </>
+                    )}
+                    {of.proc && (
+                        <>
+                            <dt>On</dt>
+                            <dd>
+                                <LaneLink to={of.proc} of="proc" />
+                            </dd>
+                        </>
+                    )}
+                    {of.thread && (
+                        <>
+                            <dt>Thread</dt>
+                            <dd>
+                                <LaneLink to={of.thread} of="thread" />
+                            </dd>
+                        </>
+                    )}
+                </dl>
+                <div class="buttons">
+                    <button
+                        type="button"
+                        disabled={of.before < 0}
+                        onClick={() => void nextMark(-1)}
+                    >
+                        ← Before (Shift N)
+                    </button>
+                    <button type="button" disabled={of.after < 0} onClick={() => void nextMark(1)}>
+                        After (N) →
+                    </button>
+                    <button type="button" onClick={() => select(null)}>
+                        Close (Esc)
+                    </button>
+                </div>
+            </section>
+            <section>
+                <h3>Stack</h3>
+                <Stack frames={of.stack} />
+            </section>
+        </div>
+    );
+}
+
 export function Details() {
     const of = span.value;
     const place = selected.value;
+    if (mark.value) return <MarkDetails />;
     if (!place)
         return (
             <p class="empty">

@@ -2,7 +2,16 @@
  * What the page shows, as signals; the URL's fragment holds what a colleague needs to see the same.
  */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { type Kind, RUNNABLE, RUNNING, type Span, type Status, WAITING } from "./api";
+import {
+    type Kind,
+    type MarkFacts,
+    type MarkKind,
+    RUNNABLE,
+    RUNNING,
+    type Span,
+    type Status,
+    WAITING,
+} from "./api";
 
 export interface Range {
     from: number;
@@ -64,6 +73,9 @@ export const scroll = signal(0);
 
 export const selected = signal<Place | null>(null);
 export const span = signal<Span | null>(null);
+/* A log or CPU sample on the selected lane, in the place of a span. */
+export const mark = signal<{ kind: MarkKind; number: number } | null>(null);
+export const markFacts = signal<MarkFacts | null>(null);
 export const range = signal<Range | null>(null);
 /* The spans that a wake-up was followed through, latest first. */
 export const chain = signal<readonly Span[]>([]);
@@ -196,6 +208,7 @@ function toFragment(): string {
     if (scroll.value) parts.set("y", String(Math.round(scroll.value)));
     const place = selected.value;
     if (place) parts.set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
+    if (mark.value) parts.set("mark", `${mark.value.kind[0]}${mark.value.number}`);
     if (range.value)
         parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
     if (tab.value) parts.set("tab", tab.value);
@@ -234,6 +247,11 @@ function parsePlace(text: string | null): Place | null {
 
 const groups: Group[] = ["none", "name", "creator", "task"];
 
+function parseMark(text: string | null): { kind: MarkKind; number: number } | null {
+    const match = /^([ls])(\d+)$/.exec(text ?? "");
+    return match && { kind: match[1] === "l" ? "log" : "sample", number: Number(match[2]) };
+}
+
 /* Takes over what the fragment says; false if it names no window. */
 export function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
@@ -250,6 +268,7 @@ export function fromFragment(): boolean {
         unfolded.value = new Set(parseNumbers(parts.get("open")));
         scroll.value = Number(parts.get("y")) || 0;
         selected.value = parsePlace(parts.get("sel"));
+        mark.value = parseMark(parts.get("mark"));
         range.value = parseRange(parts.get("r"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
         origin.value = Number(parts.get("o")) || 0;

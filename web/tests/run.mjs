@@ -17,6 +17,7 @@ import {
     serve,
     test,
     told,
+    trail,
     until,
 } from "./browser.mjs";
 
@@ -87,9 +88,13 @@ async function openTab(name) {
     if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
 }
 
-async function fresh(more = "") {
+async function reopen(url, options) {
     if (page) await page.context().close();
-    page = await openPage(main_.url + more);
+    page = await openPage(url, options);
+}
+
+async function fresh(more = "") {
+    await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
 }
 
@@ -272,6 +277,63 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     );
     ok((await page.textContent("[aria-live]")).length > 0, "a screen reader is told");
 });
+
+/* Serves a trace that is written by hand, in tests/data. */
+async function byHand(name) {
+    const file = join(folder, `${name}.trace`);
+    const text = new URL(`../../tests/data/${name}.txt`, import.meta.url).pathname;
+    execFileSync(trail, ["assemble", text, "-o", file]);
+    return serve([file]);
+}
+
+testOnce(
+    "the head of a log or CPU sample tells its stack, to the eye and to a screen reader",
+    async () => {
+        const other = await byHand("everything-1.26");
+        try {
+            /* A tick is 64 ns: the log is at 49, the sample at 55. G 1 is the first lane. */
+            await reopen(`${other.url}#w=2624-4032&g=none&tab=span`);
+            const rows = await page.locator("canvas.rows").boundingBox();
+            const labels = 230;
+            const x = (ns) =>
+                rows.x + labels + ((ns - 2624) / (4032 - 2624)) * (rows.width - labels);
+            for (const [ns, kind, title] of [
+                [55 * 64, "s0", "CPU sample of G1"],
+                [49 * 64, "l0", "Log of G1"],
+            ]) {
+                await until(`a click on ${title}`, async () => {
+                    await page.mouse.click(x(ns), rows.y + 4);
+                    return (await fragment("mark")) === kind;
+                });
+                await page.waitForSelector(".details h2");
+                const text = await page.textContent(".details");
+                ok(text.startsWith(title), text);
+                for (const frame of ["main.serve", "app/main.go:42", "main.main", "app/main.go:7"])
+                    ok(text.includes(frame), `${frame} in ${text}`);
+                const spoken = await page.textContent("[aria-live]");
+                ok(/in main.serve, called by main.main$/.test(spoken), spoken);
+            }
+            await page.keyboard.press("Escape");
+            equal(await fragment("mark"), null, "closed");
+            /* The keyboard alone: the lane, its first log, and the span that it is in. */
+            await page.keyboard.press("ArrowDown");
+            await until("a span", async () => /\.\d/.test(await fragment("sel")));
+            await page.keyboard.press("n");
+            await until("the log", async () => (await fragment("mark")) === "l0");
+            const place = await page.evaluate(() => location.hash);
+            await reopen(other.url + place);
+            await until("somebody else sees it", async () =>
+                (await page.textContent(".details")).startsWith("Log of G1"),
+            );
+            await page.keyboard.press("ArrowRight");
+            await until("its span", async () => /^g0\.\d/.test(await fragment("sel")));
+            equal(await fragment("mark"), null, "the span is in its place");
+            equal(page.errors, [], "errors");
+        } finally {
+            other.server.kill();
+        }
+    },
+);
 
 test("a range by a drag over the ruler: its sums are those of the command", async () => {
     await fresh();
@@ -518,8 +580,7 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
 testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     for (const colorScheme of ["light", "dark"]) {
-        await page.context().close();
-        page = await openPage(main_.url, { colorScheme, bypassCSP: true });
+        await reopen(main_.url, { colorScheme, bypassCSP: true });
         await page.waitForTimeout(500);
         await page.evaluate(axe);
         await page.keyboard.press("ArrowDown");
@@ -552,8 +613,7 @@ test("a damaged trace shows its good part, and says so", async () => {
     writeFileSync(damaged, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
     const other = await serve([damaged]);
     try {
-        await page.context().close();
-        page = await openPage(other.url);
+        await reopen(other.url);
         const banner = await until("a banner", () => page.locator(".banner").textContent());
         ok(banner.includes("could be read"), banner);
     } finally {
@@ -567,8 +627,7 @@ testOnce("what arrives on a pipe is drawn as it arrives; the server's end is tol
     const { events } = told("summary", long);
     const bytes = readFileSync(long);
     const other = await serve(["-"], true);
-    await page.context().close();
-    page = await openPage(other.url);
+    await reopen(other.url);
     other.server.stdin.write(bytes.subarray(0, Math.floor(bytes.length * 0.9)));
     await until("something", () =>
         page.evaluate(() => /[1-9]\d* events/.test(document.querySelector(".facts").textContent)),
