@@ -7,6 +7,7 @@ import { Details, stateWord } from "./details";
 import { Flame } from "./flame";
 import { bytes, count, duration, shortName } from "./format";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
+import { HeatPanel } from "./heat";
 import { keys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
 import { LatencyPanel } from "./latency";
@@ -267,6 +268,7 @@ const tabs: [Tab, string, () => ComponentChildren][] = [
     ["latency", "Latency", () => <LatencyPanel />],
     ["more", "Tasks and more", () => <MorePanel />],
     ["flame", "Flame graph", () => <Flame />],
+    ["heat", "P heat map", () => <HeatPanel />],
     ["mmu", "MMU", () => <MmuPanel />],
     ["sql", "SQL", () => <SqlPanel />],
     ["notes", "Notes", () => <NotesPanel />],

@@ -17,6 +17,9 @@ interface Entry {
     run: () => void;
 }
 
+/* Those that are not called after what they show. */
+const panelNames: Record<string, string> = { heat: "heat map of Ps" };
+
 const commands: Entry[] = [
     ...keys
         .filter((key) => key.group !== "Selection" && !key.keys.includes("/"))
@@ -41,13 +44,14 @@ const commands: Entry[] = [
             "latency",
             "more",
             "flame",
+            "heat",
             "mmu",
             "sql",
             "notes",
         ] as const
     ).map((name) => ({
         what: "panel",
-        text: `panel: ${name}`,
+        text: `panel: ${panelNames[name] ?? name}`,
         run: () => {
             tab.value = name;
         },

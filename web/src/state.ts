@@ -51,6 +51,7 @@ export type Tab =
     | "latency"
     | "more"
     | "flame"
+    | "heat"
     | "mmu"
     | "sql"
     | "notes";

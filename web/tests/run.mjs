@@ -466,6 +466,79 @@ test("MMU has the command's figures", async () => {
     });
 });
 
+test("the heat map of Ps has the shares that the command adds up, and leads to the timeline", async () => {
+    const to = status.end;
+    await fresh(`#w=0-${to}&tab=heat`);
+    /* Few columns, so that there is something in each. */
+    await page.setViewportSize({ width: 400, height: 800 });
+    const canvas = page.locator(".heat canvas");
+    const columns = await until("few columns", async () => {
+        const many = Number(await canvas.getAttribute("data-columns"));
+        return many < 100 && many;
+    });
+    const { procs } = told("procs", trace);
+    const high = Math.max(6, Math.min(22, Math.floor(160 / procs.length)));
+    const edge = (i) => Math.floor((to * i) / columns);
+    const swatches = await page.evaluate(() =>
+        [...document.querySelectorAll(".heatlegend i")].map(
+            (of) => getComputedStyle(of).backgroundColor,
+        ),
+    );
+    const colorAt = (x, y) =>
+        page.evaluate(
+            ([x, y]) => {
+                const of = document.querySelector(".heat canvas");
+                const [r, g, b] = of.getContext("2d").getImageData(x, y, 1, 1).data;
+                return `rgb(${r}, ${g}, ${b})`;
+            },
+            [x, y],
+        );
+    let some = 0;
+    let judged = 0;
+    for (const column of [0.02, 0.1, 0.3, 0.5, 0.7, 0.9].map((of) => Math.floor(of * columns))) {
+        const window = [edge(column), edge(column + 1)];
+        const rows = told("procs", `--from=${window[0]}ns`, `--to=${window[1]}ns`, trace).procs;
+        /* Of a part without an event the command says nothing. */
+        if (rows.length === 0) continue;
+        judged++;
+        for (const lane of [0, 1, 2].filter((of) => of < procs.length)) {
+            const [x, y] = [48 + column * 4 + 2, 18 + lane * high + 2];
+            await canvas.hover({ position: { x, y } });
+            const text = await page.textContent("#heatcell");
+            const [, id, percent] = /^P(\d+) .*: (\d+) % running$/.exec(text);
+            const row = rows.find((of) => String(of.id) === id);
+            const share = (row?.running_ns ?? 0) / (window[1] - window[0]);
+            ok(Math.abs(Number(percent) / 100 - share) < 0.015, `${text}, not ${share}`);
+            if (share > 0.05 && share < 0.95) some++;
+            /* Beside the frame of the cell that the mouse is over. */
+            if (share === 0 || share === 1)
+                equal(await colorAt(x, y), swatches[share * 4], `the colour of ${text}`);
+        }
+    }
+    ok(judged > 2 && some > 0, "some are neither 0 nor 1");
+    const [x, y] = [48 + Math.floor(columns / 2) * 4 + 2, 18 + 2];
+    await canvas.click({ position: { x, y } });
+    equal(await fragment("v"), "p", "by P");
+    const { rows: lanes } = await ask("lanes?kind=proc");
+    const laneOf = (row) =>
+        lanes.find((of) => of[1] === procs.map(({ id }) => id).sort((a, b) => a - b)[row])[0];
+    const isSelected = async (row) => (await fragment("sel"))?.startsWith(`p${laneOf(row)}.`);
+    await until("the P is selected", () => isSelected(0));
+    const [from1, to1] = await windowNow();
+    ok(from1 <= edge(columns / 2) && to1 >= edge(columns / 2) && to1 - from1 < to / 10, "there");
+    /* By the keyboard alone, from the list of commands. */
+    await page.keyboard.press("/");
+    await page.keyboard.type("heat map");
+    await page.keyboard.press("Enter");
+    await canvas.focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    const text = await page.textContent("#heatcell");
+    ok(procs.length < 2 || /^P\d+ from .* % running$/.test(text), text);
+    await page.keyboard.press("Enter");
+    await until("the second P", () => isSelected(1));
+    equal(page.errors, [], "errors");
+});
+
 testOnce("search finds functions and goroutines, goes to a time, and runs commands", async () => {
     await fresh();
     const lanes = await ask("lanes?kind=goroutine&count=10");
@@ -591,6 +664,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             "Functions",
             "Latency",
             "Flame graph",
+            "P heat map",
             "MMU",
             "Notes",
             "?",
