@@ -5,7 +5,7 @@ import { build } from "esbuild";
 const out = process.argv[2] ?? "dist";
 mkdirSync(out, { recursive: true });
 await build({
-    entryPoints: { app: "src/main.tsx" },
+    entryPoints: { app: "src/main.tsx", compare: "src/compare_main.tsx" },
     outdir: out,
     bundle: true,
     minify: true,
@@ -16,4 +16,4 @@ await build({
     legalComments: "none",
     logLevel: "warning",
 });
-copyFileSync("src/index.html", `${out}/index.html`);
+for (const name of ["index.html", "compare.html"]) copyFileSync(`src/${name}`, `${out}/${name}`);

@@ -37,7 +37,8 @@ static const struct option rows[] = {
 
 struct request {
     const struct command *command;
-    const char *word;
+    const char *words[API_TRACES];
+    size_t count;
     char host[64];
     uint16_t port;
     bool no_open, keep, follow;
@@ -132,13 +133,28 @@ static void wait_for_end(const struct request *request, const struct http *http,
     }
 }
 
-static int serve(const struct request *request, struct model *model, struct runs *runs,
+/* A trace that is served. */
+struct served {
+    const char *word;
+    struct intake *intake;
+    struct model *model;
+    struct runs *runs;
+};
+
+static struct api api_of(const struct request *request, const struct served *served)
+{
+    struct api api = {.count = request->count, .assets = request->assets};
+    for (size_t i = 0; i < request->count; i++)
+        api.traces[i] = (struct api_trace){.model = served[i].model,
+                                           .runs = served[i].runs,
+                                           .title = source_title(served[i].word)};
+    return api;
+}
+
+static int serve(const struct request *request, const struct served *served,
                  const sigset_t *signals)
 {
-    struct api api = {.model = model,
-                      .runs = runs,
-                      .title = source_title(request->word),
-                      .assets = request->assets};
+    struct api api = api_of(request, served);
     struct http_options options = {.host = request->host[0] ? request->host : NULL,
                                    .port = request->port,
                                    .handler = api_answer,
@@ -147,7 +163,7 @@ static int serve(const struct request *request, struct model *model, struct runs
     char url[160];
     struct http *http = http_start(&options, &err);
     if (!http)
-        return tell_error(request->word, &err);
+        return tell_error(request->words[0], &err);
     (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
                    request->host[0] ? request->host : "127.0.0.1", http_port(http),
                    http_token(http));
@@ -159,7 +175,8 @@ static int serve(const struct request *request, struct model *model, struct runs
     if (!request->no_open)
         open_browser(url);
     wait_for_end(request, http, signals);
-    runs_stop(runs);
+    for (size_t i = 0; i < request->count; i++)
+        runs_stop(served[i].runs);
     http_stop(http);
     return EXIT_GOOD;
 }
@@ -174,28 +191,69 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
+/* Every intake first, because what compares two traces knows both. */
+static int open_all(const struct request *request, struct served *served)
+{
+    trail_error err = no_error();
+    for (size_t i = 0; i < request->count; i++) {
+        struct intake_options from = {
+            .path = request->words[i], .save = request->save, .follow = request->follow};
+        served[i].word = request->words[i];
+        served[i].intake = intake_open(&from, &err);
+        if (!served[i].intake)
+            return tell_error(served[i].word, &err);
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        const struct intake *other = i == 0 && request->count > 1 ? served[1].intake : NULL;
+        served[i].model = model_start(served[i].intake, &err);
+        served[i].runs = runs_open("/proc/self/exe", served[i].intake, other);
+        if (!served[i].model)
+            return tell_error(served[i].word, &err);
+        if (!served[i].runs)
+            return EXIT_INOUT;
+    }
+    return EXIT_GOOD;
+}
+
+static void close_all(const struct request *request, struct served *served)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        runs_stop(served[i].runs);
+        model_stop(served[i].model);
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        runs_close(served[i].runs);
+        intake_close(served[i].intake);
+    }
+}
+
 static int view(const struct request *request)
 {
-    struct intake_options from = {
-        .path = request->word, .save = request->save, .follow = request->follow};
-    trail_error err = no_error();
+    struct served served[API_TRACES] = {0};
     sigset_t signals;
     block_signals(&signals);
-    struct intake *intake = intake_open(&from, &err);
-    if (!intake)
-        return tell_error(request->word, &err);
-    struct model *model = model_start(intake, &err);
-    struct runs *runs = runs_open("/proc/self/exe", intake);
-    int code = EXIT_INOUT;
-    if (!model)
-        code = tell_error(request->word, &err);
-    else if (runs)
-        code = serve(request, model, runs, &signals);
-    runs_stop(runs);
-    model_stop(model);
-    runs_close(runs);
-    intake_close(intake);
+    int code = open_all(request, served);
+    if (code == EXIT_GOOD)
+        code = serve(request, served, &signals);
+    close_all(request, served);
     return code;
+}
+
+/* Standard input can be one trace only, and tells of the end of one only. */
+static int check_words(const struct request *request)
+{
+    bool is_stdin = strcmp(request->words[0], "-") == 0;
+    if (request->count == 1 && is_stdin && request->follow)
+        return usage_error(request->command, "--follow goes with a file");
+    if (request->count == 1 && !is_stdin && request->save)
+        return usage_error(request->command, "--save goes with -: %s is a file already",
+                           request->words[0]);
+    if (request->count == 1)
+        return EXIT_GOOD;
+    if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
+        return usage_error(request->command, "two traces are compared when they are files: "
+                                             "no -, --follow or --save");
+    return EXIT_GOOD;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -205,27 +263,28 @@ static int run(const struct command *command, int argc, char **argv)
     int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
+    if (options.word_count == 0 || options.word_count > API_TRACES)
         return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
-                                                            : "one file at a time");
-    request.word = options.words[0];
-    bool is_stdin = strcmp(request.word, "-") == 0;
-    if (is_stdin && request.follow)
-        return usage_error(command, "--follow goes with a file");
-    if (!is_stdin && request.save)
-        return usage_error(command, "--save goes with -: %s is a file already", request.word);
-    return view(&request);
+                                                            : "two files at most");
+    request.count = (size_t)options.word_count;
+    for (size_t i = 0; i < request.count; i++)
+        request.words[i] = options.words[i];
+    code = check_words(&request);
+    return code == EXIT_GOOD ? view(&request) : code;
 }
 
 const struct command command_view = {
     .name = "view",
     .summary = "look at a trace in the browser",
-    .synopsis = "[options] FILE",
+    .synopsis = "[options] FILE [FILE]",
     .details =
         "Serves the trace to a browser on this machine, and prints the address. It can be looked "
-        "at\nwhile it is still being read. Ctrl-C ends it, or some minutes without a page.",
+        "at\nwhile it is still being read. Two files are shown one above the other, with a common "
+        "time "
+        "and\ntheir differences. Ctrl-C ends it, or some minutes without a page.",
     .examples =
         "  trail view app.trace\n"
+        "  trail view before.trace after.trace\n"
         "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
     .options = rows,
     .run = run,

@@ -10,11 +10,18 @@
 
 struct runs;
 
-struct api {
+struct api_trace {
     struct model *model;
-    const char *title;  /* of the trace */
+    const char *title;
+    struct runs *runs; /* analyses by the command itself */
+};
+
+/* Of two traces each has a page and an API of its own below /a/ and /b/; without that it is the first's. */
+enum { API_TRACES = 2 };
+struct api {
+    struct api_trace traces[API_TRACES];
+    size_t count;
     const char *assets; /* folder with the files of the page; NULL: those built in */
-    struct runs *runs;  /* analyses by the command itself */
 };
 
 /* An http_handler; `context` is a struct api *. What is no path of the API is a file of the page. */

@@ -19,8 +19,8 @@ struct asset {
 /* Made by tools/embed from web/dist/; ended by a row without a name. */
 extern const struct asset assets_embedded[];
 
-/* `folder` NULL: those that are built in. False: there is no such file. */
-bool assets_answer(const char *folder, const struct http_request *request,
+/* The file of a path. `folder` NULL: of those that are built in. False: there is no such file. */
+bool assets_answer(const char *folder, const struct http_request *request, const char *path,
                    struct http_answer *answer);
 
 #endif

@@ -26,7 +26,8 @@ enum {
     MOST_WORDS = 24,
     MOST_VALUE = 1024, /* bytes of a parameter */
     MOST_QUERY = 16 << 10,
-    KEPT = 16, /* answers */
+    KEPT = 16,        /* answers */
+    DIFF_DAMAGED = 4, /* trail diff's: it is told of what is good */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
@@ -100,6 +101,7 @@ static const struct allowed {
       {"window", FORM_FLAG},
       {"limit", FORM_NUMBER},
       {"stacks", FORM_FLAG}}},
+    {"diff", {{"limit", FORM_NUMBER}, {"per", FORM_TEXT}}},
     {"find",
      {{"pattern", FORM_PATTERN},
       {"limit", FORM_NUMBER},
@@ -192,7 +194,7 @@ static const struct allowed *find_command(struct question *question)
             return &allowed[i];
     question_refuse(question, 400,
                     "command is one of: summary, goroutines, threads, procs, profile, latency, "
-                    "locks, regions, tasks, gc, mmu, why, find");
+                    "locks, regions, tasks, gc, mmu, why, diff, find");
     return NULL;
 }
 
@@ -208,7 +210,8 @@ struct kept {
 struct runs {
     const char *program;
     const struct intake *intake;
-    pthread_mutex_t lock; /* for all below */
+    const struct intake *other; /* NULL: there is none */
+    pthread_mutex_t lock;       /* for all below */
     pthread_cond_t freed;
     unsigned running;
     bool stop;
@@ -377,22 +380,35 @@ static void end(struct runs *runs)
 
 /* MARK: Answers that are kept */
 
-/* The command line, and which state of the file it is about. To be freed; NULL without memory. */
-static char *make_key(const struct words *words, const char *path)
+/* To be freed, as `key` now is; NULL without memory. */
+static char *lengthen(char *key, const char *word)
+{
+    char *longer = NULL;
+    if (key && asprintf(&longer, "%s\n%s", key, word) < 0)
+        longer = NULL;
+    free(key);
+    return longer;
+}
+
+/* Which state of a file an answer is about. */
+static char *lengthen_by_file(char *key, const char *path)
 {
     struct stat status = {0};
-    char *key = NULL;
+    char text[64];
     (void)stat(path, &status);
-    if (asprintf(&key, "%lld %lld.%ld", (long long)status.st_size, (long long)status.st_mtim.tv_sec,
-                 status.st_mtim.tv_nsec) < 0)
-        return NULL;
-    for (size_t i = 0; key && i < words->count; i++) {
-        char *longer = NULL;
-        if (asprintf(&longer, "%s\n%s", key, words->items[i]) < 0)
-            longer = NULL;
-        free(key);
-        key = longer;
-    }
+    (void)snprintf(text, sizeof text, "%lld %lld.%ld", (long long)status.st_size,
+                   (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    return lengthen(key, text);
+}
+
+/* The command line, and which state of the files it is about. To be freed; NULL without memory. */
+static char *make_key(const struct words *words, const char *path, const char *other)
+{
+    char *key = lengthen_by_file(strdup(""), path);
+    if (other)
+        key = lengthen_by_file(key, other);
+    for (size_t i = 0; key && i < words->count; i++)
+        key = lengthen(key, words->items[i]);
     return key;
 }
 
@@ -436,17 +452,18 @@ static bool judge(struct question *question, const struct output *output)
         question_refuse(question, 503, "%s", output->ended);
     else if (code == 2)
         question_refuse(question, 400, "%s", output->error);
-    else if (code < 0 || code > 1 || output->size == 0)
+    else if ((code != 0 && code != 1 && code != DIFF_DAMAGED) || output->size == 0)
         question_refuse(question, code == 1 ? 400 : 500, "%s",
                         output->error[0] ? output->error : "it failed");
     return question->status == 0;
 }
 
+/* `other`: a second file that it is about, or NULL. */
 static void run(struct runs *runs, struct question *question, struct words *words, const char *path,
-                int seconds)
+                const char *other, int seconds)
 {
     struct output output = {0};
-    char *key = words->failed ? NULL : make_key(words, path);
+    char *key = words->failed ? NULL : make_key(words, path, other);
     if (!key) {
         question_refuse(question, 500, "no memory");
         return;
@@ -475,9 +492,10 @@ static void run(struct runs *runs, struct question *question, struct words *word
 }
 
 /* The file to look at. False: there is none, which the question has been told. */
-static bool find_file(struct runs *runs, struct question *question, char path[INTAKE_PATH])
+static bool find_file(const struct intake *intake, struct question *question,
+                      char path[INTAKE_PATH])
 {
-    if (intake_path(runs->intake, path))
+    if (intake_path(intake, path))
         return true;
     question_refuse(question, 501, "the trace is still arriving: it can be analysed at its end");
     return false;
@@ -486,9 +504,13 @@ static bool find_file(struct runs *runs, struct question *question, char path[IN
 void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};
-    char path[INTAKE_PATH];
+    char path[INTAKE_PATH], other[INTAKE_PATH];
     const struct allowed *command = find_command(question);
-    if (!command || !find_file(runs, question, path))
+    bool is_diff = command && strcmp(command->command, "diff") == 0;
+    if (is_diff && !runs->other)
+        question_refuse(question, 400, "diff is about two traces: trail view A B");
+    if (question->status != 0 || !command || !find_file(runs->intake, question, path) ||
+        (is_diff && !find_file(runs->other, question, other)))
         return;
     add_word(&words, "trail");
     add_word(&words, "%s", command->command);
@@ -498,6 +520,8 @@ void runs_answer_command(struct runs *runs, struct question *question)
         add_parameter(&words, question, &command->parameters[i]);
     add_word(&words, "--");
     add_word(&words, "%s", path);
+    if (is_diff)
+        add_word(&words, "%s", other);
     if (command->parameters[0].form == FORM_PATTERN) {
         const char *pattern = ask_text(question, command->parameters[0].name);
         if (!pattern || !has_form(pattern, FORM_PATTERN))
@@ -507,7 +531,7 @@ void runs_answer_command(struct runs *runs, struct question *question)
             add_word(&words, "%s", pattern);
     }
     if (question->status == 0)
-        run(runs, question, &words, path, RUN_SECONDS);
+        run(runs, question, &words, path, is_diff ? other : NULL, RUN_SECONDS);
     free_words(&words);
 }
 
@@ -521,7 +545,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
         question_refuse(question, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
     else if (!runs_can_sql(runs))
         question_refuse(question, 501, "DuckDB is not there: see docs/sql.md");
-    if (question->status != 0 || !query || !find_file(runs, question, path))
+    if (question->status != 0 || !query || !find_file(runs->intake, question, path))
         return;
     add_word(&words, "trail");
     add_word(&words, "sql");
@@ -531,7 +555,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
     add_word(&words, "%s", path);
     /* A word with a space in front is a query and no file; one with @ is the name of a query. */
     add_word(&words, *query == '@' ? "%s" : " %s", query);
-    run(runs, question, &words, path, SQL_SECONDS);
+    run(runs, question, &words, path, NULL, SQL_SECONDS);
     free_words(&words);
 }
 
@@ -577,13 +601,14 @@ static void *probe_sql(void *context)
     return NULL;
 }
 
-struct runs *runs_open(const char *program, const struct intake *intake)
+struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
         return NULL;
     runs->program = program;
     runs->intake = intake;
+    runs->other = other;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->freed, NULL);
     runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;

@@ -502,6 +502,61 @@ def the_examples_of_the_document_are_answered():
                 server.get(path)
 
 
+# MARK: Two traces
+
+
+@test
+def two_traces_have_an_api_each_and_their_differences():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        for prefix, name, goroutines in (("a", "why-1.26", 5), ("b", "times-1.26", 3)):
+            status = {"done": False}
+            while not status["done"]:
+                status = json.loads(server.ask(f"/{prefix}/api/status")[2])
+            equal((status["title"], status["goroutines"]), (trace(name), goroutines))
+            for path in ("", "app.js", "app.css", "index.html"):
+                equal(server.ask(f"/{prefix}/{path}")[2], server.ask(f"/{path or 'index.html'}")[2], path)
+            code, out, _ = command("goroutines", "--json", trace(name))
+            equal(json.loads(server.ask(f"/{prefix}/api/run?command=goroutines")[2]), json.loads(out))
+        assert b"compare.js" in server.ask("/")[2]
+        equal(server.get("lanes"), json.loads(server.ask("/a/api/lanes")[2]))
+        for path in ("/c/api/status", "/b", "/bapi/status", "/a/b/api/status", "/b/../api", "/A/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        code, out, _ = command("diff", "--json", "--limit=0", "--per=second", trace("why-1.26"), trace("times-1.26"))
+        equal(code, 0)
+        right = json.loads(out)["metrics"]
+        assert right
+        equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
+        equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
+        # The second is compared with nobody.
+        equal(server.ask("/b/api/run?command=diff")[0], 400)
+        equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
+
+
+@test
+def both_of_two_traces_are_guarded_alike():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        local = f"127.0.0.1:{server.port}"
+        for path in ("/", "/api/status", "/a/", "/b/", "/a/api/status", "/b/api/status", "/b/api/run?command=gc"):
+            equal(server.ask(path, token=False)[0], 401, path)
+            equal(server.ask(path, headers={"Host": "evil.example"})[0], 403, path)
+            equal(server.ask(path, headers={"Host": local, "Origin": "http://evil.example"})[0], 403, path)
+            equal(server.ask(path, method="POST")[0], 405, path)
+        # Only a page of this server may have them in a frame.
+        policy = server.ask("/b/")[1]["Content-Security-Policy"]
+        assert "frame-ancestors 'self'" in policy and "frame-src 'self'" in policy, policy
+
+
+@test
+def of_one_trace_there_is_no_other():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        for path in ("/a/", "/b/", "/a/api/status", "/b/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        assert b"compare.js" not in server.ask("/")[2]
+        status, _, body = server.ask("/api/run?command=diff")
+        equal((status, json.loads(body)["error"]), (400, "diff is about two traces: trail view A B"))
+
+
 # MARK: Who is answered
 
 
@@ -814,7 +869,7 @@ def it_ends_some_time_after_the_last_request():
 
 @test
 def the_command_line_is_checked():
-    for args in ([], ["a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
+    for args in ([], ["a", "b", "c"], ["a", "-"], ["-", "a"], ["--save=x", "a", "b"], ["--follow", "a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
         code, out, err = command("view", "--no-open", *args)
         equal((code, out), (2, b""), args)
     code, _, err = command("view", "--no-open", os.path.join(WORK, "no such file"))

@@ -6,6 +6,7 @@ import { Choice } from "./choice";
 import { Details, stateWord } from "./details";
 import { Flame } from "./flame";
 import { bytes, count, duration, shortName } from "./format";
+import { isFramed } from "./framed";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
 import { HeatPanel } from "./heat";
 import { keys } from "./keys";
@@ -275,7 +276,7 @@ const tabs: [Tab, string, () => ComponentChildren][] = [
 ];
 
 function Panels() {
-    const height = useSignal(250);
+    const height = useSignal(isFramed ? 150 : 250);
     const open = tabs.find(([name]) => name === tab.value);
     return (
         <section class="panels" aria-label="Panels">

@@ -65,6 +65,14 @@ system.addEventListener("change", () => {
 export function keepColors(): void {
     const kept = localStorage.getItem("trail.theme");
     if (kept === "light" || kept === "dark") theme.value = kept;
+    /* Other pages of this server, such as those of two traces in one. */
+    addEventListener("storage", ({ key, newValue }) => {
+        if (
+            key === "trail.theme" &&
+            (newValue === "light" || newValue === "dark" || newValue === "auto")
+        )
+            theme.value = newValue;
+    });
     effect(() => {
         const isDark = theme.value === "dark" || (theme.value === "auto" && systemDark.value);
         palette.value = isDark ? dark : light;

@@ -99,6 +99,11 @@ export const size = signal({ width: 800, height: 400 });
 
 export const end = computed(() => Math.max(status.value?.end ?? 0, 1));
 
+/* In a frame: the time of both traces that are compared, in this one's. */
+export const outer = signal<Range | null>(null);
+/* All that there is to be seen. */
+export const whole = computed<Range>(() => outer.value ?? { from: 0, to: end.value });
+
 /* MARK: Windows, and the way back */
 
 const past: Range[] = [];
@@ -106,9 +111,9 @@ let future: Range[] = [];
 let touched = 0;
 
 export function clamp(wanted: Range): Range {
-    const whole = end.value;
-    const length = Math.min(Math.max(wanted.to - wanted.from, 10), whole * 1.1);
-    const from = Math.min(Math.max(wanted.from, -length / 2), whole - length / 2);
+    const all = whole.value;
+    const length = Math.min(Math.max(wanted.to - wanted.from, 10), (all.to - all.from) * 1.1);
+    const from = Math.min(Math.max(wanted.from, all.from - length / 2), all.to - length / 2);
     return { from, to: from + length };
 }
 
@@ -159,7 +164,7 @@ export function pan(share: number): void {
 }
 
 export function showAll(): void {
-    go({ from: 0, to: end.peek() });
+    go(whole.peek());
 }
 
 /* Makes [from, to] a good part of the window, with something around it. */
@@ -280,6 +285,9 @@ export function fromFragment(): boolean {
     return window !== null;
 }
 
+/* The fragment that the address has come to have. */
+export const fragmentKept = signal("");
+
 /*
  * Keeps the fragment up to date, when nothing has moved for a moment: browsers bear no more. Until then the root
  * has data-moving. A change by hand is taken over.
@@ -292,6 +300,7 @@ export function keepFragment(): void {
         document.documentElement.dataset.moving = "";
         timer = setTimeout(() => {
             history.replaceState(null, "", `#${text}`);
+            fragmentKept.value = text;
             delete document.documentElement.dataset.moving;
         }, 150);
     });

@@ -88,9 +88,9 @@ async function openTab(name) {
     if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
 }
 
-async function reopen(url, options) {
+async function reopen(url, options, sign) {
     if (page) await page.context().close();
-    page = await openPage(url, options);
+    page = await openPage(url, options, sign);
 }
 
 async function fresh(more = "") {
@@ -650,12 +650,18 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
     );
 });
 
-testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
+/* What axe says of the page. */
+async function complaints() {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
+}
+
+testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
     for (const colorScheme of ["light", "dark"]) {
         await reopen(main_.url, { colorScheme, bypassCSP: true });
         await page.waitForTimeout(500);
-        await page.evaluate(axe);
         await page.keyboard.press("ArrowDown");
         await page.waitForSelector(".details h2");
         for (const tab of [
@@ -672,14 +678,136 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             if (tab === "?") await page.keyboard.press("?");
             else if (tab) await openTab(tab);
             await page.waitForTimeout(300);
-            const { violations } = await page.evaluate(() => globalThis.axe.run());
-            const texts = violations.map(
-                (of) => `${tab} ${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`,
-            );
-            equal(texts, [], `${colorScheme} ${tab}`);
+            equal(await complaints(), [], `${colorScheme} ${tab}`);
         }
     }
 });
+
+testOnce(
+    "two traces: one window over both, an offset, their differences, and all of it in the address",
+    async () => {
+        const [a, b] = ["22", "23"].map((name) => given.replace("1.23", `1.${name}`));
+        const other = await serve([a, b]);
+        const ends = [a, b].map((file) => {
+            const { origin_ns, end_ns } = told("summary", file);
+            return end_ns - origin_ns;
+        });
+        /* The window that the address of each says, when it has come to rest. */
+        const windows = async () => {
+            await page.waitForTimeout(60);
+            await page.waitForSelector("html:not([data-moving])", { state: "attached" });
+            const parts = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));
+            return ["a", "b"].map((name) =>
+                (new URLSearchParams(parts.get(name) ?? "").get("w") ?? "").split("-"),
+            );
+        };
+        const areThere = (wanted) => async () =>
+            JSON.stringify((await windows()).map((w) => w.join("-"))) === JSON.stringify(wanted);
+        try {
+            await reopen(other.url, {}, "iframe");
+            const [first, second] = ["The first trace", "The second trace"].map((title) =>
+                page.frameLocator(`iframe[title="${title}"]`),
+            );
+            /* All of both: as long as the longer. */
+            const longer = Math.max(...ends);
+            await until("both are seen", areThere([`0-${longer}`, `0-${longer}`]));
+            const offset = page.getByLabel("later than A by");
+            await offset.fill("5ms");
+            await offset.press("Enter");
+            await until("the offset", areThere([`0-${longer}`, `-5000000-${longer - 5e6}`]));
+            /* What moves one moves the other, each way. */
+            await first.locator("canvas.rows").hover();
+            await page.keyboard.down("Control");
+            await page.mouse.wheel(0, -400);
+            await page.keyboard.up("Control");
+            const apart = async () => {
+                const [[from, to], [from1, to1]] = (await windows()).map((w) =>
+                    w
+                        .join("-")
+                        .match(/^(-?\d+)-(-?\d+)$/)
+                        .slice(1)
+                        .map(Number),
+                );
+                return (
+                    Math.abs(from - from1 - 5e6) <= 1 && Math.abs(to - to1 - 5e6) <= 1 && to - from
+                );
+            };
+            const zoomed = await until("both are zoomed", async () => {
+                const length = await apart();
+                return length && length < longer * 0.5 && length;
+            });
+            await second.locator("canvas.rows").hover();
+            await page.keyboard.down("Control");
+            await page.mouse.wheel(0, 200);
+            await page.keyboard.up("Control");
+            await until("and back a little", async () => (await apart()) > zoomed * 1.5);
+            /* Each has its own lanes and filter. */
+            await second.getByRole("button", { name: "Ps", exact: true }).click();
+            await first.getByLabel("Filter lanes").fill("main");
+            await until("each its own", async () => {
+                const hash = await page.evaluate(() => location.hash.slice(1));
+                const parts = new URLSearchParams(hash);
+                const [of, to] = ["a", "b"].map(
+                    (name) => new URLSearchParams(parts.get(name) ?? ""),
+                );
+                return (
+                    of.get("f") === "main" && !of.get("v") && to.get("v") === "p" && !to.get("f")
+                );
+            });
+            /* The strip is dragged by a tenth of the window. */
+            const [from, to] = (await windows())[0].map(Number);
+            const strip = await page.getByRole("slider").boundingBox();
+            const by = (1280 - 230) / 10;
+            await page.mouse.move(strip.x + 20, strip.y + 5);
+            await page.mouse.down();
+            await page.mouse.move(strip.x + 20 + by / 2, strip.y + 5);
+            await page.mouse.move(strip.x + 20 + by, strip.y + 5);
+            await page.mouse.up();
+            await until("it is dragged", async () => {
+                const off = Number(await fragment("off"));
+                return Math.abs(off - 5e6 - (to - from) / 10) < (to - from) / 200;
+            });
+            /* The differences. */
+            await page.getByRole("button", { name: "Differences" }).click();
+            const { metrics } = told("diff", "--limit=0", a, b);
+            await until(
+                "rows",
+                async () => (await cells()).length === Math.min(metrics.length, 200),
+            );
+            const rows = await cells();
+            for (const [of, metric, name, before, after, change] of rows.slice(0, 20)) {
+                const one = metrics.find(
+                    (row) => row.of === of && row.metric === metric && row.name === name,
+                );
+                equal(
+                    [before, after, change].map(Number),
+                    [one.a?.value ?? 0, one.b?.value ?? 0, one.change],
+                    `${of} ${metric} ${name}`,
+                );
+            }
+            /* Somebody else. */
+            const wanted = (await windows()).map((w) => w.join("-"));
+            const off = await fragment("off");
+            const place = await page.evaluate(() => location.hash);
+            await reopen(other.url + place, {}, "iframe");
+            await until("the same", areThere(wanted));
+            equal(
+                [await fragment("off"), await fragment("diff")],
+                [off, "1"],
+                "offset and differences",
+            );
+            const again = page.frameLocator('iframe[title="The first trace"]');
+            equal(await again.getByLabel("Filter lanes").inputValue(), "main", "the filter");
+            equal(page.errors, [], "errors");
+            for (const colorScheme of ["light", "dark"]) {
+                await reopen(other.url + place, { colorScheme, bypassCSP: true }, ".table");
+                equal(await complaints(), [], colorScheme);
+            }
+        } finally {
+            other.server.kill();
+        }
+    },
+);
 
 test("a damaged trace shows its good part, and says so", async () => {
     const damaged = join(folder, "damaged.trace");
