@@ -16,7 +16,16 @@
 #include "serve/intake.h"
 #include "serve/runs.h"
 
-enum { OPT_HTTP = 1, OPT_NO_OPEN, OPT_KEEP, OPT_SAVE, OPT_FOLLOW, OPT_ASSETS, OPT_IDLE };
+enum {
+    OPT_HTTP = 1,
+    OPT_NO_OPEN,
+    OPT_KEEP,
+    OPT_SAVE,
+    OPT_FOLLOW,
+    OPT_ASSETS,
+    OPT_IDLE,
+    OPT_SOURCE
+};
 
 static const struct option rows[] = {
     {OPT_HTTP, 0, "http", "ADDRESS",
@@ -27,6 +36,10 @@ static const struct option rows[] = {
     {OPT_SAVE, 0, "save", "FILE", "with -: keep the trace that arrives in this file", NULL},
     {OPT_FOLLOW, 0, "follow", NULL,
      "FILE is being written by who holds the other end of stdin, and\nis complete when that ends",
+     NULL},
+    {OPT_SOURCE, 0, "source", "DIR",
+     "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
+     "anywhere)",
      NULL},
     {OPT_ASSETS, 0, "assets", "DIR", "serve the page's files from here, for who works on it", NULL},
     {0},
@@ -43,7 +56,7 @@ struct request {
     uint16_t port;
     bool no_open, keep, follow;
     int64_t idle_ns;
-    const char *save, *assets;
+    const char *save, *assets, *source;
 };
 
 /* MARK: Command line */
@@ -80,6 +93,9 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_IDLE:
         if (!parse_time(value, &request->idle_ns))
             return usage_error(request->command, "--idle is a time like 300s, not '%s'", value);
+        return EXIT_GOOD;
+    case OPT_SOURCE:
+        request->source = value;
         return EXIT_GOOD;
     case OPT_ASSETS:
         request->assets = value;
@@ -143,7 +159,8 @@ struct served {
 
 static struct api api_of(const struct request *request, const struct served *served)
 {
-    struct api api = {.count = request->count, .assets = request->assets};
+    struct api api = {
+        .count = request->count, .assets = request->assets, .source = request->source};
     for (size_t i = 0; i < request->count; i++)
         api.traces[i] = (struct api_trace){.model = served[i].model,
                                            .runs = served[i].runs,

@@ -8,6 +8,7 @@
 #include "serve/assets.h"
 #include "serve/draw.h"
 #include "serve/runs.h"
+#include "serve/source.h"
 
 /* MARK: Text that is being made */
 
@@ -45,7 +46,8 @@ static void put_counts(struct out *out, const struct model_status *status)
     more_number(out, "samples", (int64_t)status->samples);
 }
 
-static void put_status(struct question *question, const struct api_trace *trace)
+static void put_status(struct question *question, const struct api *api,
+                       const struct api_trace *trace)
 {
     struct out *out = question->out;
     struct model_status status;
@@ -67,6 +69,7 @@ static void put_status(struct question *question, const struct api_trace *trace)
         more_number(out, "wall_ns", status.wall_ns);
     more_bool(out, "can_run", runs_can_run(trace->runs));
     more_bool(out, "can_sql", runs_can_sql(trace->runs));
+    more_bool(out, "can_source", api->source != NULL);
     if (status.damaged)
         more_text(out, "error", c_string(status.error.message));
     out_char(out, '}');
@@ -95,14 +98,19 @@ static void draw(struct question *question, const struct api_trace *trace, draw_
     model_unlock(trace->model);
 }
 
-static void answer_path(struct question *question, const struct api_trace *trace, const char *path)
+static void answer_path(struct question *question, const struct api *api,
+                        const struct api_trace *trace, const char *path)
 {
     if (strcmp(path, "status") == 0) {
-        put_status(question, trace);
+        put_status(question, api, trace);
         return;
     }
     if (strcmp(path, "run") == 0) {
         runs_answer_command(trace->runs, question);
+        return;
+    }
+    if (strcmp(path, "source") == 0) {
+        source_answer(question, trace->model, api->source);
         return;
     }
     if (strcmp(path, "sql") == 0) {
@@ -157,7 +165,7 @@ void api_answer(void *context, const struct http_request *request, struct http_a
     if (!out_init(&text.out, text_write, &text))
         return;
     if (is_api)
-        answer_path(&question, trace, path + sizeof prefix - 1);
+        answer_path(&question, api, trace, path + sizeof prefix - 1);
     else
         question_refuse(&question, 404, "there is no such file");
     bool good = out_finish(&text.out, NULL) == 0;

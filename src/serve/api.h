@@ -22,6 +22,7 @@ struct api {
     struct api_trace traces[API_TRACES];
     size_t count;
     const char *assets; /* folder with the files of the page; NULL: those built in */
+    const char *source; /* folder with the program's sources; NULL: they are not shown */
 };
 
 /* An http_handler; `context` is a struct api *. What is no path of the API is a file of the page. */

@@ -495,11 +495,103 @@ def the_examples_of_the_document_are_answered():
     with open(os.path.join(ROOT, "docs", "http-api.md")) as f:
         examples = re.findall(r"^ *api '(.*?)'", f.read(), re.M)
     assert len(examples) > 15
-    with Server(EXAMPLES[23]) as server:
+    with Server(f"--source={ROOT}", EXAMPLES[23]) as server:
         server.done()
         for path in examples:
             if not path.startswith("sql"):
                 server.get(path)
+
+
+# MARK: Sources
+
+
+def trace_naming(file):
+    """why-1.26 whose frames are in another file."""
+    text = os.path.join(WORK, "naming.txt")
+    with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
+        right = f.read()
+    assert right.count('data="/src/main.go"') == 1
+    with open(text, "w") as f:
+        f.write(right.replace('data="/src/main.go"', f'data="{file}"'))
+    path = os.path.join(WORK, "naming.trace")
+    code, _, err = command("assemble", text, "-o", path)
+    assert code == 0, err
+    return path
+
+
+def source(server, **query):
+    status, _, body = server.ask("/api/source?" + urllib.parse.urlencode(query))
+    return status, json.loads(body)
+
+
+@test
+def the_source_around_a_frame_is_shown_when_asked_for():
+    folder = os.path.realpath(os.path.join(WORK, "sources"))
+    os.makedirs(os.path.join(folder, "src"))
+    path = os.path.join(folder, "src", "main.go")
+    with open(path, "w") as f:
+        f.write("".join(f"line {i}\r\n" if i == 8 else f"line {i}\n" for i in range(1, 101)) + "x" * 600)
+    with Server(trace("why-1.26")) as server:
+        equal(server.done()["can_source"], False)
+        equal(source(server, file="/src/main.go", line=7)[0], 501)
+    for given in (folder, os.path.join(folder, "src"), folder + "/src/."):
+        with Server(f"--source={given}", trace("why-1.26")) as server:
+            equal(server.done()["can_source"], True)
+            right = {"file": "/src/main.go", "path": path, "line": 7, "first": 2, "lines": [f"line {i}" for i in range(2, 13)]}
+            equal(source(server, file="/src/main.go", line=7), (200, right))
+            right = {**right, "line": 1, "first": 1, "lines": ["line 1"]}
+            equal(source(server, file="/src/main.go", line=1, around=0), (200, right))
+            # The last line is cut; there is none behind it.
+            equal(source(server, file="/src/main.go", line=101, around=1)[1]["lines"], ["line 100", "x" * 500])
+            status, answer = source(server, file="/src/main.go", line=102)
+            equal((status, answer["error"]), (404, "the file has only 101 lines: it is another version"))
+            for query in ({}, {"file": ""}, {"file": "/src/main.go", "line": 0}, {"file": "/src/main.go", "around": 51}, {"file": "/src/main.go", "line": "x"}):
+                equal(source(server, **query)[0], 400, query)
+
+
+@test
+def no_other_file_is_read():
+    outside = os.path.join(WORK, "secret.go")
+    folder = os.path.realpath(os.path.join(WORK, "hostile"))
+    os.makedirs(os.path.join(folder, "src"))
+    for name in (outside, os.path.join(folder, "src", "other.go"), os.path.join(folder, "src", "main.go")):
+        with open(name, "w") as f:
+            f.write("secret\n" * 200)
+    with Server(f"--source={folder}", trace("why-1.26")) as server:
+        server.done()
+        equal(source(server, file="/src/main.go", line=7)[0], 200)
+        # No frame names these, be they there or not.
+        for file in ("/etc/passwd", "/src/other.go", "other.go", "main.go", "/src/main.go/", "/src/./main.go", "/src//main.go", "/src/../src/main.go",
+                     "/src/main.g", "/SRC/main.go", outside, os.path.join(folder, "src", "main.go"), "x" * 5000):
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    main = os.path.join(folder, "src", "main.go")
+    for make in (
+        lambda: os.symlink(outside, main),
+        lambda: os.symlink("/etc/passwd", main),
+        lambda: os.mkfifo(main),
+        lambda: os.mkdir(main),
+        lambda: os.truncate(os.open(main, os.O_CREAT | os.O_RDWR), (4 << 20) + 1),
+    ):
+        (os.rmdir if os.path.isdir(main) else os.unlink)(main)
+        make()
+        with Server(f"--source={folder}", trace("why-1.26")) as server:
+            server.done()
+            status, answer = source(server, file="/src/main.go", line=1)
+            equal((status, "lines" in answer), (404, False))
+    # What a frame names is looked for below the folder only.
+    for file in ("../secret.go", "/../../secret.go", "src/../../secret.go", outside, "/etc/passwd", "..", "/", "//", "src/..", "/proc/self/environ", "/dev/zero"):
+        with Server(f"--source={folder}", trace_naming(file)) as server:
+            server.done()
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    with Server("--source=/", trace_naming("/proc/self/environ")) as server:
+        server.done()
+        equal(source(server, file="/proc/self/environ", line=1)[0], 404)
+    # Wherever it says, if the user has said so.
+    with Server("--source=/", trace_naming(outside)) as server:
+        server.done()
+        equal(source(server, file=outside, line=1, around=1)[1]["lines"], ["secret", "secret"])
 
 
 # MARK: Two traces

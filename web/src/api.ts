@@ -39,6 +39,7 @@ export interface Status {
     wall_ns?: number;
     can_run: boolean;
     can_sql: boolean;
+    can_source: boolean;
 }
 
 export interface LaneRows {
@@ -52,6 +53,14 @@ export interface Frame {
     function: string;
     file: string;
     line: number;
+}
+
+/* Lines of a file around one of them. */
+export interface SourceLines {
+    path: string;
+    line: number;
+    first: number;
+    lines: string[];
 }
 
 export interface LaneRef {
@@ -212,6 +221,7 @@ export const api = {
         ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
     like: (state: string, reason: string) =>
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
+    source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),
     run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
     sql: <T>(query: string) => ask<T>("sql", { query }),
 };
