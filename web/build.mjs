@@ -14,10 +14,10 @@ const options = {
 };
 await build({
     ...options,
-    entryPoints: { app: "src/main.tsx" },
+    entryPoints: { app: "src/main.tsx", compare: "src/compare_main.tsx" },
     format: "esm",
     jsx: "automatic",
     jsxImportSource: "preact",
 });
 await build({ ...options, entryPoints: { worker: "src/wasm/worker.ts" }, format: "iife" });
-copyFileSync("src/index.html", `${out}/index.html`);
+for (const name of ["index.html", "compare.html"]) copyFileSync(`src/${name}`, `${out}/${name}`);

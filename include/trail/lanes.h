@@ -68,7 +68,8 @@ typedef struct trail_lane {
     int64_t end_ns;   /* of its last one */
     bool open;        /* it is still there at the end */
     uint64_t spans;
-    int64_t parent; /* lane of the goroutine that created it; -1: not known */
+    int64_t first_wait_ns; /* begin of the first span in which it waits; -1: there is none */
+    int64_t parent;        /* lane of the goroutine that created it; -1: not known */
     int64_t ns[TRAIL_SPAN_STATES];
 } trail_lane;
 
@@ -185,10 +186,8 @@ typedef struct trail_mark {
     int64_t time_ns;
     uint32_t lane, thread; /* of a goroutine, of a thread; UINT32_MAX: none, or not known */
     uint32_t proc;         /* of a sample; of a log UINT32_MAX */
-    union {
-        trail_stack stack; /* of a sample */
-        trail_name name;   /* of a log: "CATEGORY: MESSAGE", or the message alone */
-    };
+    trail_stack stack;     /* where it was; 0: not known */
+    trail_name name;       /* of a log: "CATEGORY: MESSAGE", or the message alone; of a sample 0 */
 } trail_mark;
 
 /* All of them, in order of time. Valid until the next feed. */

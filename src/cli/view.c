@@ -18,7 +18,16 @@
 #include "serve/intake.h"
 #include "serve/runs.h"
 
-enum { OPT_HTTP = 1, OPT_NO_OPEN, OPT_KEEP, OPT_SAVE, OPT_FOLLOW, OPT_ASSETS, OPT_IDLE };
+enum {
+    OPT_HTTP = 1,
+    OPT_NO_OPEN,
+    OPT_KEEP,
+    OPT_SAVE,
+    OPT_FOLLOW,
+    OPT_ASSETS,
+    OPT_IDLE,
+    OPT_SOURCE
+};
 
 static const struct option rows[] = {
     {OPT_HTTP, 0, "http", "ADDRESS",
@@ -30,6 +39,10 @@ static const struct option rows[] = {
     {OPT_FOLLOW, 0, "follow", NULL,
      "FILE is being written by who holds the other end of stdin, and\nis complete when that ends",
      NULL},
+    {OPT_SOURCE, 0, "source", "DIR",
+     "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
+     "anywhere)",
+     NULL},
     {OPT_ASSETS, 0, "assets", "DIR", "serve the page's files from here, for who works on it", NULL},
     {0},
 };
@@ -39,12 +52,13 @@ static const struct option rows[] = {
 
 struct request {
     const struct command *command;
-    const char *word;
+    const char *words[API_TRACES];
+    size_t count;
     char host[64];
     uint16_t port;
     bool no_open, keep, follow;
     int64_t idle_ns;
-    const char *save, *assets;
+    const char *save, *assets, *source;
 };
 
 /* MARK: Command line */
@@ -81,6 +95,9 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_IDLE:
         if (!parse_time(value, &request->idle_ns))
             return usage_error(request->command, "--idle is a time like 300s, not '%s'", value);
+        return EXIT_GOOD;
+    case OPT_SOURCE:
+        request->source = value;
         return EXIT_GOOD;
     case OPT_ASSETS:
         request->assets = value;
@@ -134,34 +151,58 @@ static void wait_for_end(const struct request *request, const struct http *http,
     }
 }
 
+/* A trace that is served. */
 struct served {
+    const char *word;
+    struct intake *intake;
+    struct model *model;
+    struct runs *runs;
+    pthread_t reader;
+    bool reads; /* the thread runs */
+};
+
+/* What the server's handler needs. */
+struct site {
     struct api api;
     const char *assets; /* folder with the files of the page; NULL: those built in */
 };
 
+static struct api api_of(const struct request *request, const struct served *served)
+{
+    struct api api = {.count = request->count, .source = request->source};
+    for (size_t i = 0; i < request->count; i++)
+        api.traces[i] = (struct api_trace){.model = served[i].model,
+                                           .runs = served[i].runs,
+                                           .title = source_title(served[i].word)};
+    return api;
+}
+
 /* A file of the page, or an answer of the API. */
 static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
 {
-    const struct served *served = context;
-    if (!assets_answer(served->assets, asked, answered))
-        api_answer(&served->api, asked, answered);
+    const struct site *site = context;
+    const char *path = asked->path;
+    (void)api_find_trace(&site->api, &path);
+    /* Two traces have a page around theirs. */
+    if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
+        path = "/compare.html";
+    if (!assets_answer(site->assets, asked, path, answered))
+        api_answer(&site->api, asked, answered);
 }
 
-static int serve(const struct request *request, struct model *model, struct runs *runs,
+static int serve(const struct request *request, const struct served *served,
                  const sigset_t *signals)
 {
-    struct served served = {
-        .api = {.model = model, .runs = runs, .title = source_title(request->word)},
-        .assets = request->assets};
+    struct site site = {.api = api_of(request, served), .assets = request->assets};
     struct http_options options = {.host = request->host[0] ? request->host : NULL,
                                    .port = request->port,
                                    .handler = answer,
-                                   .context = &served};
+                                   .context = &site};
     trail_error err = no_error();
     char url[160];
     struct http *http = http_start(&options, &err);
     if (!http)
-        return tell_error(request->word, &err);
+        return tell_error(request->words[0], &err);
     (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
                    request->host[0] ? request->host : "127.0.0.1", http_port(http),
                    http_token(http));
@@ -173,7 +214,8 @@ static int serve(const struct request *request, struct model *model, struct runs
     if (!request->no_open)
         open_browser(url);
     wait_for_end(request, http, signals);
-    runs_stop(runs);
+    for (size_t i = 0; i < request->count; i++)
+        runs_stop(served[i].runs);
     http_stop(http);
     return EXIT_GOOD;
 }
@@ -188,51 +230,98 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-static void *read_all(void *context)
+static void *read_all(void *model)
 {
-    while (model_read(context))
+    while (model_read(model))
         ;
     return NULL;
 }
 
-/* Serves while a thread reads. */
-static int read_and_serve(const struct request *request, struct model *model, struct runs *runs,
-                          const sigset_t *signals)
+static int start_reading(struct served *served)
 {
-    pthread_t reader;
-    int reason = pthread_create(&reader, NULL, read_all, model);
-    if (reason != 0) {
+    int reason = pthread_create(&served->reader, NULL, read_all, served->model);
+    served->reads = reason == 0;
+    if (!served->reads)
         fprintf(stderr, "trail: cannot start a thread: %s\n", strerror(reason));
-        return EXIT_INOUT;
+    return served->reads ? EXIT_GOOD : EXIT_INOUT;
+}
+
+static int open_one(struct served *served, const struct intake *other)
+{
+    trail_error err = no_error();
+    served->model = model_open(served->intake, &err);
+    served->runs = runs_open("/proc/self/exe", served->intake, other);
+    if (!served->model)
+        return tell_error(served->word, &err);
+    return served->runs ? start_reading(served) : EXIT_INOUT;
+}
+
+/* Every intake first, because what compares two traces knows both. */
+static int open_all(const struct request *request, struct served *served)
+{
+    trail_error err = no_error();
+    int code = EXIT_GOOD;
+    for (size_t i = 0; i < request->count; i++) {
+        struct intake_options from = {
+            .path = request->words[i], .save = request->save, .follow = request->follow};
+        served[i].word = request->words[i];
+        served[i].intake = intake_open(&from, &err);
+        if (!served[i].intake)
+            return tell_error(served[i].word, &err);
     }
-    int code = serve(request, model, runs, signals);
-    model_stop(model);
-    (void)pthread_join(reader, NULL);
+    for (size_t i = 0; i < request->count && code == EXIT_GOOD; i++)
+        code = open_one(&served[i], i == 0 && request->count > 1 ? served[1].intake : NULL);
     return code;
+}
+
+static void stop_reading(struct served *served)
+{
+    if (!served->reads)
+        return;
+    model_stop(served->model);
+    (void)pthread_join(served->reader, NULL);
+}
+
+static void close_all(const struct request *request, struct served *served)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        runs_stop(served[i].runs);
+        stop_reading(&served[i]);
+        model_close(served[i].model);
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        runs_close(served[i].runs);
+        intake_close(served[i].intake);
+    }
 }
 
 static int view(const struct request *request)
 {
-    struct intake_options from = {
-        .path = request->word, .save = request->save, .follow = request->follow};
-    trail_error err = no_error();
+    struct served served[API_TRACES] = {0};
     sigset_t signals;
     block_signals(&signals);
-    struct intake *intake = intake_open(&from, &err);
-    if (!intake)
-        return tell_error(request->word, &err);
-    struct model *model = model_open(intake, &err);
-    struct runs *runs = runs_open("/proc/self/exe", intake);
-    int code = EXIT_INOUT;
-    if (!model)
-        code = tell_error(request->word, &err);
-    else if (runs)
-        code = read_and_serve(request, model, runs, &signals);
-    runs_stop(runs);
-    model_close(model);
-    runs_close(runs);
-    intake_close(intake);
+    int code = open_all(request, served);
+    if (code == EXIT_GOOD)
+        code = serve(request, served, &signals);
+    close_all(request, served);
     return code;
+}
+
+/* Standard input can be one trace only, and tells of the end of one only. */
+static int check_words(const struct request *request)
+{
+    bool is_stdin = strcmp(request->words[0], "-") == 0;
+    if (request->count == 1 && is_stdin && request->follow)
+        return usage_error(request->command, "--follow goes with a file");
+    if (request->count == 1 && !is_stdin && request->save)
+        return usage_error(request->command, "--save goes with -: %s is a file already",
+                           request->words[0]);
+    if (request->count == 1)
+        return EXIT_GOOD;
+    if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
+        return usage_error(request->command, "two traces are compared when they are files: "
+                                             "no -, --follow or --save");
+    return EXIT_GOOD;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -242,27 +331,28 @@ static int run(const struct command *command, int argc, char **argv)
     int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
+    if (options.word_count == 0 || options.word_count > API_TRACES)
         return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
-                                                            : "one file at a time");
-    request.word = options.words[0];
-    bool is_stdin = strcmp(request.word, "-") == 0;
-    if (is_stdin && request.follow)
-        return usage_error(command, "--follow goes with a file");
-    if (!is_stdin && request.save)
-        return usage_error(command, "--save goes with -: %s is a file already", request.word);
-    return view(&request);
+                                                            : "two files at most");
+    request.count = (size_t)options.word_count;
+    for (size_t i = 0; i < request.count; i++)
+        request.words[i] = options.words[i];
+    code = check_words(&request);
+    return code == EXIT_GOOD ? view(&request) : code;
 }
 
 const struct command command_view = {
     .name = "view",
     .summary = "look at a trace in the browser",
-    .synopsis = "[options] FILE",
+    .synopsis = "[options] FILE [FILE]",
     .details =
         "Serves the trace to a browser on this machine, and prints the address. It can be looked "
-        "at\nwhile it is still being read. Ctrl-C ends it, or some minutes without a page.",
+        "at\nwhile it is still being read. Two files are shown one above the other, with a common "
+        "time "
+        "and\ntheir differences. Ctrl-C ends it, or some minutes without a page.",
     .examples =
         "  trail view app.trace\n"
+        "  trail view before.trace after.trace\n"
         "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
     .options = rows,
     .run = run,

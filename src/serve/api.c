@@ -7,6 +7,7 @@
 #include "export/json.h"
 #include "serve/draw.h"
 #include "serve/runs.h"
+#include "serve/source.h"
 
 /* MARK: Text that is being made */
 
@@ -44,14 +45,15 @@ static void put_counts(struct out *out, const struct model_status *status)
     more_number(out, "samples", (int64_t)status->samples);
 }
 
-static void put_status(struct question *question, const struct api *api)
+static void put_status(struct question *question, const struct api *api,
+                       const struct api_trace *trace)
 {
     struct out *out = question->out;
     struct model_status status;
-    model_get_status(api->model, &status);
+    model_get_status(trace->model, &status);
     out_char(out, '{');
     put_number(out, "version", status.version);
-    more_text(out, "title", c_string(api->title));
+    more_text(out, "title", c_string(trace->title));
     more_bool(out, "done", status.done);
     more_bool(out, "live", status.live);
     more_bool(out, "waits", status.waits);
@@ -64,8 +66,9 @@ static void put_status(struct question *question, const struct api *api)
     put_counts(out, &status);
     if (status.has_wall)
         more_number(out, "wall_ns", status.wall_ns);
-    more_bool(out, "can_run", runs_can_run(api->runs));
-    more_bool(out, "can_sql", runs_can_sql(api->runs));
+    more_bool(out, "can_run", runs_can_run(trace->runs));
+    more_bool(out, "can_sql", runs_can_sql(trace->runs));
+    more_bool(out, "can_source", api->source != NULL);
     if (status.damaged)
         more_text(out, "error", c_string(status.error.message));
     out_char(out, '}');
@@ -77,40 +80,45 @@ static const struct path {
     const char *path;
     draw_fn draw;
 } paths[] = {
-    {"lanes", draw_lanes},     {"picture", draw_picture}, {"span", draw_span},
-    {"stack", draw_stack},     {"bars", draw_bars},       {"marks", draw_marks},
-    {"metrics", draw_metrics}, {"select", draw_select},   {"like", draw_like},
-    {"find", draw_find},
+    {"lanes", draw_lanes}, {"picture", draw_picture}, {"span", draw_span},
+    {"stack", draw_stack}, {"bars", draw_bars},       {"marks", draw_marks},
+    {"mark", draw_mark},   {"metrics", draw_metrics}, {"select", draw_select},
+    {"like", draw_like},   {"find", draw_find},
 };
 
-static void draw(struct question *question, const struct api *api, draw_fn fn)
+static void draw(struct question *question, const struct api_trace *trace, draw_fn fn)
 {
-    const trail_lanes *lanes = model_lock(api->model);
+    const trail_lanes *lanes = model_lock(trace->model);
     if (!lanes) {
         question_refuse(question, 503, "there is nothing to draw yet");
         return;
     }
-    fn(question, api->model, lanes);
-    model_unlock(api->model);
+    fn(question, trace->model, lanes);
+    model_unlock(trace->model);
 }
 
-static void answer_path(struct question *question, const struct api *api, const char *path)
+static void answer_path(struct question *question, const struct api *api,
+                        const struct api_trace *trace, const char *path)
 {
     if (strcmp(path, "status") == 0) {
-        put_status(question, api);
+        put_status(question, api, trace);
         return;
     }
     if (strcmp(path, "run") == 0) {
-        runs_answer_command(api->runs, question);
+        runs_answer_command(trace->runs, question);
+        return;
+    }
+    if (strcmp(path, "source") == 0) {
+        source_answer(question, trace->model, api->source);
         return;
     }
     if (strcmp(path, "sql") == 0) {
-        runs_answer_sql(api->runs, question);
+        runs_answer_sql(trace->runs, question);
         return;
     }
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(path, paths[i].path) == 0) {
-            draw(question, api, paths[i].draw);
+            draw(question, trace, paths[i].draw);
             return;
         }
     }
@@ -130,16 +138,27 @@ static bool put_refusal(struct text *text, const struct question *question)
     return out_finish(&text->out, NULL) == 0;
 }
 
+const struct api_trace *api_find_trace(const struct api *api, const char **path)
+{
+    const char *name = *path;
+    if (api->count < 2 || name[0] != '/' || (name[1] != 'a' && name[1] != 'b') || name[2] != '/')
+        return &api->traces[0];
+    *path += 2;
+    return &api->traces[name[1] - 'a'];
+}
+
 void api_answer(const struct api *api, const struct http_request *request,
                 struct http_answer *answer)
 {
     static const char prefix[] = "/api/";
+    const char *path = request->path;
+    const struct api_trace *trace = api_find_trace(api, &path);
     struct text text = {0};
     struct question question = {.request = request, .out = &text.out};
     if (!out_init(&text.out, text_write, &text))
         return;
-    if (strncmp(request->path, prefix, sizeof prefix - 1) == 0)
-        answer_path(&question, api, request->path + sizeof prefix - 1);
+    if (strncmp(path, prefix, sizeof prefix - 1) == 0)
+        answer_path(&question, api, trace, path + sizeof prefix - 1);
     else
         question_refuse(&question, 404, "there is no such file");
     bool good = out_finish(&text.out, NULL) == 0;

@@ -24,10 +24,10 @@ static bool read_file(const char *folder, const struct asset *asset, struct http
     return data != NULL;
 }
 
-bool assets_answer(const char *folder, const struct http_request *request,
+bool assets_answer(const char *folder, const struct http_request *request, const char *path,
                    struct http_answer *answer)
 {
-    const char *name = strcmp(request->path, "/") == 0 ? "index.html" : request->path + 1;
+    const char *name = strcmp(path, "/") == 0 ? "index.html" : path + 1;
     const struct asset *asset = assets_embedded;
     while (asset->name && strcmp(asset->name, name) != 0)
         asset++;

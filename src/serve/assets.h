@@ -22,8 +22,8 @@ extern const struct asset assets_embedded[];
 /* The content security policy of the page where it is one file: its own script and style, by their hashes. */
 extern const char assets_policy[];
 
-/* `folder` NULL: those that are built in. False: there is no such file. */
-bool assets_answer(const char *folder, const struct http_request *request,
+/* The file of a path. `folder` NULL: of those that are built in. False: there is no such file. */
+bool assets_answer(const char *folder, const struct http_request *request, const char *path,
                    struct http_answer *answer);
 
 #endif

@@ -75,6 +75,7 @@ static const struct allowed {
       {"window", FORM_FLAG},
       {"limit", FORM_NUMBER},
       {"stacks", FORM_FLAG}}},
+    {"diff", {{"limit", FORM_NUMBER}, {"per", FORM_TEXT}}},
     {"find",
      {{"pattern", FORM_PATTERN},
       {"limit", FORM_NUMBER},
@@ -160,13 +161,20 @@ static const struct allowed *find_command(struct question *question)
             return &allowed[i];
     question_refuse(question, 400,
                     "command is one of: summary, goroutines, threads, procs, profile, latency, "
-                    "locks, regions, tasks, gc, mmu, why, find");
+                    "locks, regions, tasks, gc, mmu, why, diff, find");
     return NULL;
 }
 
-bool command_line_check(struct question *question)
+/* Whether it is about two traces. */
+static bool compares(const struct allowed *command)
 {
-    return find_command(question) != NULL;
+    return strcmp(command->command, "diff") == 0;
+}
+
+unsigned command_line_traces(struct question *question)
+{
+    const struct allowed *command = find_command(question);
+    return command ? 1 + compares(command) : 0;
 }
 
 static void add_pattern(struct words *words, struct question *question, const char *name)
@@ -178,10 +186,13 @@ static void add_pattern(struct words *words, struct question *question, const ch
         words_add(words, "%s", pattern);
 }
 
-bool command_line(struct question *question, const char *path, struct words *words)
+bool command_line(struct question *question, const char *path, const char *other,
+                  struct words *words)
 {
     const struct allowed *command = find_command(question);
-    if (!command)
+    if (command && compares(command) && !other)
+        question_refuse(question, 400, "%s is about two traces: trail view A B", command->command);
+    if (!command || question->status != 0)
         return false;
     words_add(words, "trail");
     words_add(words, "%s", command->command);
@@ -191,6 +202,8 @@ bool command_line(struct question *question, const char *path, struct words *wor
         add_parameter(words, question, &command->parameters[i]);
     words_add(words, "--");
     words_add(words, "%s", path);
+    if (compares(command))
+        words_add(words, "%s", other);
     if (command->parameters[0].form == FORM_PATTERN)
         add_pattern(words, question, command->parameters[0].name);
     if (words->failed)

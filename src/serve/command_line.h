@@ -21,13 +21,14 @@ struct words {
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void words_free(struct words *words);
 
-/* Whether the question names a command that there is; refuses it otherwise. */
-bool command_line_check(struct question *question);
+/* How many traces the command is about that the question names. 0: there is none such, and it is refused. */
+unsigned command_line_traces(struct question *question);
 
 /*
- * Puts the words of `trail COMMAND --json [options] -- PATH` as /api/run asks for them. False: the
- * question is refused. Free the words in either case.
+ * Puts the words of `trail COMMAND --json [options] -- PATH [OTHER]` as /api/run asks for them; `other` NULL:
+ * there is no second trace. False: the question is refused. Free the words in either case.
  */
-bool command_line(struct question *question, const char *path, struct words *words);
+bool command_line(struct question *question, const char *path, const char *other,
+                  struct words *words);
 
 #endif

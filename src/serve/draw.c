@@ -37,6 +37,8 @@ static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t n
     }
     out_char(out, ',');
     out_i64(out, lane->parent);
+    out_char(out, ',');
+    out_i64(out, lane->first_wait_ns);
     out_char(out, ']');
 }
 
@@ -44,7 +46,7 @@ void draw_lanes(struct question *question, struct model *model, const trail_lane
 {
     static const char columns[] =
         "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
-        "\"waiting\",\"syscall\",\"blocked\",\"parent\"]";
+        "\"waiting\",\"syscall\",\"blocked\",\"parent\",\"first_wait\"]";
     struct out *out = question->out;
     trail_lane_kind kind = ask_kind(question);
     size_t count = trail_lanes_count(lanes, kind), matching = 0, put = 0;
@@ -160,9 +162,8 @@ void draw_picture(struct question *question, struct model *model, const trail_la
 
 /* MARK: One span */
 
-/* {"lane":..,"id":..,"name":..,"span":..} without the brace that ends it. `span` -1: is left out. */
-static void put_who(struct out *out, const char *key, const trail_lanes *lanes,
-                    trail_lane_kind kind, int64_t lane, int64_t span)
+void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
+             int64_t lane, int64_t span)
 {
     trail_lane row;
     trail_lanes_get(lanes, kind, (size_t)lane, &row);
@@ -179,8 +180,7 @@ static void put_who(struct out *out, const char *key, const trail_lanes *lanes,
         more_number(out, "span", span);
 }
 
-/* A list of frames, leaf first. */
-static void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
+void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;
     size_t count = trail_lanes_stack(lanes, stack, &places);

@@ -16,6 +16,7 @@ void draw_span(struct question *question, struct model *model, const trail_lanes
 void draw_stack(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_bars(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_marks(struct question *question, struct model *model, const trail_lanes *lanes);
+void draw_mark(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_metrics(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_select(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_like(struct question *question, struct model *model, const trail_lanes *lanes);
@@ -29,6 +30,16 @@ static inline int64_t mark_lane(const trail_mark *mark)
 {
     return mark->lane == UINT32_MAX ? -1 : (int64_t)mark->lane;
 }
+
+/*
+ * {"lane":..,"id":..,"name":..,"span":.. without the brace that ends it, behind a comma where it has a
+ * `key`. `span` -1: is left out.
+ */
+void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
+             int64_t lane, int64_t span);
+
+/* "stack": a list of frames, leaf first. */
+void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack);
 
 /* Whether the text has `part` in it, whatever the case of ASCII letters. */
 bool has_part(trail_string text, const char *part);

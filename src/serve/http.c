@@ -133,9 +133,8 @@ static enum MHD_Result reply(struct MHD_Connection *connection, const struct htt
     static const char *const headers[][2] = {
         {"Content-Security-Policy",
          "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-         "connect-src 'self'; "
-         "img-src 'self' data: blob:; worker-src 'self'; base-uri 'none'; form-action 'none'; "
-         "frame-ancestors 'none'"},
+         "connect-src 'self'; img-src 'self' data: blob:; worker-src 'self'; frame-src 'self'; "
+         "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"},
         {"X-Content-Type-Options", "nosniff"},
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Resource-Policy", "same-origin"},

@@ -179,6 +179,8 @@ void draw_bars(struct question *question, struct model *model, const trail_lanes
 
 /* MARK: Moments */
 
+static const char *const mark_kinds[] = {"log", "sample", NULL};
+
 struct mark_row {
     const trail_mark *mark; /* the first of its pixel */
     size_t column;
@@ -241,9 +243,8 @@ static void put_marks(struct question *question, const trail_lanes *lanes,
 
 void draw_marks(struct question *question, struct model *model, const trail_lanes *lanes)
 {
-    static const char *const kinds[] = {"log", "sample", NULL};
     struct window window = ask_window(question, trail_lanes_end(lanes));
-    bool is_log = ask_word(question, "kind", kinds, 0) == 0;
+    bool is_log = ask_word(question, "kind", mark_kinds, 0) == 0;
     const trail_mark *marks;
     size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
     struct mark_rows rows = {0};
@@ -264,6 +265,66 @@ void draw_marks(struct question *question, struct model *model, const trail_lane
         question_refuse(question, 500, "no memory");
     free(rows.last);
     free(rows.items);
+}
+
+/* The next one before (step -1) or behind (1) `number` that is on a lane; -1: there is none. */
+static int64_t neighbour_mark(const trail_mark *marks, size_t count, int64_t number, int step,
+                              int64_t lane)
+{
+    for (number += step; number >= 0 && number < (int64_t)count; number += step)
+        if (mark_lane(&marks[number]) == lane)
+            return number;
+    return -1;
+}
+
+static void put_place(struct out *out, const trail_lanes *lanes, const char *key,
+                      trail_lane_kind kind, uint32_t lane, int64_t ns)
+{
+    if (lane == UINT32_MAX)
+        return;
+    put_who(out, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
+    out_char(out, '}');
+}
+
+/* One of them, with its stack. */
+static void put_mark(struct out *out, const trail_lanes *lanes, const trail_mark *marks,
+                     size_t count, int64_t number)
+{
+    const trail_mark *mark = &marks[number];
+    int64_t lane = mark_lane(mark);
+    out_char(out, '{');
+    put_number(out, "mark", number);
+    more_number(out, "at", mark->time_ns);
+    more_text(out, "text", trail_lanes_text(lanes, mark->name));
+    more_number(out, "before", neighbour_mark(marks, count, number, -1, lane));
+    more_number(out, "after", neighbour_mark(marks, count, number, 1, lane));
+    put_place(out, lanes, "goroutine", TRAIL_LANE_GOROUTINE, mark->lane, mark->time_ns);
+    put_place(out, lanes, "proc", TRAIL_LANE_PROC, mark->proc, mark->time_ns);
+    put_place(out, lanes, "thread", TRAIL_LANE_THREAD, mark->thread, mark->time_ns);
+    out_char(out, ',');
+    put_stack(out, lanes, mark->stack);
+    out_char(out, '}');
+}
+
+void draw_mark(struct question *question, struct model *model, const trail_lanes *lanes)
+{
+    bool is_log = ask_word(question, "kind", mark_kinds, 0) == 0;
+    int64_t number = ask_number(question, "mark", 0, UINT32_MAX, -1);
+    int64_t lane = ask_number(question, "lane", 0, UINT32_MAX, -1);
+    int64_t at = ask_number(question, "at", 0, MOST_TIME_NS, -1);
+    const trail_mark *marks;
+    size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
+    (void)model;
+    if (number < 0 && (lane < 0 || at < 0))
+        question_refuse(question, 400, "mark=N says which, or lane=N and at=NS: the first there");
+    if (question->status)
+        return;
+    if (number < 0)
+        number = neighbour_mark(marks, count, (int64_t)first_mark(marks, count, at) - 1, 1, lane);
+    if (number < 0 || number >= (int64_t)count)
+        question_refuse(question, 404, "there is no such mark");
+    else
+        put_mark(question->out, lanes, marks, count, number);
 }
 
 /* MARK: Metrics */

@@ -23,7 +23,8 @@ enum {
     SQL_SECONDS = 60,
     LOOK_MS = 100, /* so often it is looked whether somebody still waits */
     MOST_QUERY = 16 << 10,
-    KEPT = 16, /* answers */
+    KEPT = 16,        /* answers */
+    DIFF_DAMAGED = 4, /* trail diff's: it is told of what is good */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
@@ -41,7 +42,8 @@ struct kept {
 struct runs {
     const char *program;
     const struct intake *intake;
-    pthread_mutex_t lock; /* for all below */
+    const struct intake *other; /* NULL: there is none */
+    pthread_mutex_t lock;       /* for all below */
     pthread_cond_t freed;
     unsigned running;
     bool stop;
@@ -210,22 +212,35 @@ static void end(struct runs *runs)
 
 /* MARK: Answers that are kept */
 
-/* The command line, and which state of the file it is about. To be freed; NULL without memory. */
-static char *make_key(const struct words *words, const char *path)
+/* To be freed, as `key` now is; NULL without memory. */
+static char *lengthen(char *key, const char *word)
+{
+    char *longer = NULL;
+    if (key && asprintf(&longer, "%s\n%s", key, word) < 0)
+        longer = NULL;
+    free(key);
+    return longer;
+}
+
+/* Which state of a file an answer is about. */
+static char *lengthen_by_file(char *key, const char *path)
 {
     struct stat status = {0};
-    char *key = NULL;
+    char text[64];
     (void)stat(path, &status);
-    if (asprintf(&key, "%lld %lld.%ld", (long long)status.st_size, (long long)status.st_mtim.tv_sec,
-                 status.st_mtim.tv_nsec) < 0)
-        return NULL;
-    for (size_t i = 0; key && i < words->count; i++) {
-        char *longer = NULL;
-        if (asprintf(&longer, "%s\n%s", key, words->items[i]) < 0)
-            longer = NULL;
-        free(key);
-        key = longer;
-    }
+    (void)snprintf(text, sizeof text, "%lld %lld.%ld", (long long)status.st_size,
+                   (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    return lengthen(key, text);
+}
+
+/* The command line, and which state of the files it is about. To be freed; NULL without memory. */
+static char *make_key(const struct words *words, const char *path, const char *other)
+{
+    char *key = lengthen_by_file(strdup(""), path);
+    if (other)
+        key = lengthen_by_file(key, other);
+    for (size_t i = 0; key && i < words->count; i++)
+        key = lengthen(key, words->items[i]);
     return key;
 }
 
@@ -269,17 +284,18 @@ static bool judge(struct question *question, const struct output *output)
         question_refuse(question, 503, "%s", output->ended);
     else if (code == 2)
         question_refuse(question, 400, "%s", output->error);
-    else if (code < 0 || code > 1 || output->size == 0)
+    else if ((code != 0 && code != 1 && code != DIFF_DAMAGED) || output->size == 0)
         question_refuse(question, code == 1 ? 400 : 500, "%s",
                         output->error[0] ? output->error : "it failed");
     return question->status == 0;
 }
 
+/* `other`: a second file that it is about, or NULL. */
 static void run(struct runs *runs, struct question *question, struct words *words, const char *path,
-                int seconds)
+                const char *other, int seconds)
 {
     struct output output = {0};
-    char *key = words->failed ? NULL : make_key(words, path);
+    char *key = words->failed ? NULL : make_key(words, path, other);
     if (!key) {
         question_refuse(question, 500, "no memory");
         return;
@@ -308,9 +324,10 @@ static void run(struct runs *runs, struct question *question, struct words *word
 }
 
 /* The file to look at. False: there is none, which the question has been told. */
-static bool find_file(struct runs *runs, struct question *question, char path[INTAKE_PATH])
+static bool find_file(const struct intake *intake, struct question *question,
+                      char path[INTAKE_PATH])
 {
-    if (intake_path(runs->intake, path))
+    if (intake_path(intake, path))
         return true;
     question_refuse(question, 501, "the trace is still arriving: it can be analysed at its end");
     return false;
@@ -319,11 +336,14 @@ static bool find_file(struct runs *runs, struct question *question, char path[IN
 void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};
-    char path[INTAKE_PATH];
-    if (!command_line_check(question) || !find_file(runs, question, path))
+    char path[INTAKE_PATH], second[INTAKE_PATH];
+    unsigned traces = command_line_traces(question);
+    const char *other = traces == 2 && runs->other ? second : NULL;
+    if (traces == 0 || !find_file(runs->intake, question, path) ||
+        (other && !find_file(runs->other, question, second)))
         return;
-    if (command_line(question, path, &words))
-        run(runs, question, &words, path, RUN_SECONDS);
+    if (command_line(question, path, other, &words))
+        run(runs, question, &words, path, other, RUN_SECONDS);
     words_free(&words);
 }
 
@@ -337,7 +357,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
         question_refuse(question, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
     else if (!runs_can_sql(runs))
         question_refuse(question, 501, "DuckDB is not there: see docs/sql.md");
-    if (question->status != 0 || !query || !find_file(runs, question, path))
+    if (question->status != 0 || !query || !find_file(runs->intake, question, path))
         return;
     words_add(&words, "trail");
     words_add(&words, "sql");
@@ -347,7 +367,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
     words_add(&words, "%s", path);
     /* A word with a space in front is a query and no file; one with @ is the name of a query. */
     words_add(&words, *query == '@' ? "%s" : " %s", query);
-    run(runs, question, &words, path, SQL_SECONDS);
+    run(runs, question, &words, path, NULL, SQL_SECONDS);
     words_free(&words);
 }
 
@@ -393,13 +413,14 @@ static void *probe_sql(void *context)
     return NULL;
 }
 
-struct runs *runs_open(const char *program, const struct intake *intake)
+struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
         return NULL;
     runs->program = program;
     runs->intake = intake;
+    runs->other = other;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->freed, NULL);
     runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;

@@ -14,8 +14,12 @@
 
 struct runs;
 
-/* `program` is the command; it and the intake must outlive the runs. NULL when memory is out. */
-struct runs *runs_open(const char *program, const struct intake *intake);
+/*
+ * `program` is the command; it and the intakes must outlive the runs. `other` is the trace that this
+ * one is compared with; NULL: there is none. NULL when memory is out.
+ */
+struct runs *runs_open(const char *program, const struct intake *intake,
+                       const struct intake *other);
 
 /* Kills what runs, and lets nothing else begin: before the server is stopped. Accepts NULL. */
 void runs_stop(struct runs *runs);

@@ -164,6 +164,10 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
     if (has_details(span))
         add_details(lane, span);
     lane->used++;
+    if (span->state == TRAIL_SPAN_WAITING && !lane->has_waited) {
+        lane->has_waited = true;
+        lane->first_wait_ns = begin;
+    }
     lane->last_ns = begin;
     lane->last_state = span->state;
     return true;

@@ -44,6 +44,8 @@ struct lane {
     unsigned last_state;
     int64_t last_ns;                 /* begin of the last span */
     int64_t sums[TRAIL_SPAN_STATES]; /* up to there */
+    bool has_waited;
+    int64_t first_wait_ns;
 };
 
 /* Bytes that the spans take are added to *bytes. The time is not less than that of the last. */

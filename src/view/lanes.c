@@ -306,6 +306,7 @@ static void on_log(void *writer, const trail_event *event)
         free(text);
     }
     mark.proc = UINT32_MAX;
+    mark.stack = stacks_of(&lanes->timeline.stacks, event->stack);
     add_mark(lanes, &lanes->logs, mark);
 }
 
@@ -442,7 +443,8 @@ void trail_lanes_get(const trail_lanes *lanes, trail_lane_kind kind, size_t i, t
 {
     const struct lane *lane = lane_at(lanes, kind, i);
     uint64_t count = lane_count(lane);
-    *row = (trail_lane){.id = lane->id, .name = lane->name, .spans = count, .parent = -1};
+    *row = (trail_lane){
+        .id = lane->id, .name = lane->name, .spans = count, .first_wait_ns = -1, .parent = -1};
     if (count == 0)
         return;
     row->begin_ns = lane->chunks[0].begin_ns;
@@ -450,6 +452,7 @@ void trail_lanes_get(const trail_lanes *lanes, trail_lane_kind kind, size_t i, t
     row->end_ns = row->open ? trail_lanes_end(lanes) : lane->last_ns;
     memcpy(row->ns, lane->sums, sizeof row->ns);
     row->ns[lane->last_state] += row->end_ns - lane->last_ns;
+    row->first_wait_ns = lane->has_waited ? lane->first_wait_ns : -1;
     row->parent = kind == TRAIL_LANE_GOROUTINE ? creator_of(lane) : -1;
 }
 

@@ -8,6 +8,7 @@
 #include "serve/api.h"
 #include "serve/command_line.h"
 #include "serve/runs.h"
+#include "serve/source.h"
 
 #define EXPORT(name) __attribute__((export_name(#name), used))
 
@@ -103,7 +104,7 @@ void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};
     (void)runs;
-    if (command_line(question, page.name, &words)) {
+    if (command_line(question, page.name, NULL, &words)) {
         for (size_t i = 0; i < words.count; i++)
             out_bytes(question->out, words.items[i], strlen(words.items[i]) + 1);
         question->type = COMMAND_TYPE;
@@ -115,6 +116,12 @@ void runs_answer_sql(struct runs *runs, struct question *question)
 {
     (void)runs;
     question_refuse(question, 501, "SQL needs the command: trail sql");
+}
+
+void source_answer(struct question *question, struct model *model, const char *folder)
+{
+    (void)model, (void)folder;
+    question_refuse(question, 501, "a page sees no source: trail view --source=DIR");
 }
 
 static const struct command *const analyses[] = {
@@ -168,7 +175,7 @@ EXPORT(page_read) int page_read(void)
 EXPORT(page_ask) const struct page_answer *page_ask(void)
 {
     static const char refused[] = "{\"error\":\"no memory\"}";
-    const struct api api = {.model = page.model, .title = page.name};
+    const struct api api = {.traces = {{.model = page.model, .title = page.name}}, .count = 1};
     struct asked asked = {0};
     struct http_answer answer = {0};
     char *query = strchr(page.room, '?'), *path = NULL;

@@ -160,7 +160,10 @@ def lanes_have_the_times_of_their_states():
                 (5, "main.helper", 360, 421, True, 20, 20, 21, 0, 0, 1),
             ],
         )
+        # The first GoBlock of each; G 4 ends without one.
+        equal([row["first_wait"] for row in server.lanes()], [40, 60, 110, -1, 400])
         (proc,) = server.lanes(kind="proc")
+        equal(proc["first_wait"], -1)
         equal(proc["running"], 60 + 80 + 101 + 20 + 20)
         (thread,) = server.lanes(kind="thread")
         equal((thread["id"], thread["running"]), (100, 281))
@@ -268,6 +271,34 @@ def a_log_is_a_moment_on_its_lane():
         equal(answer, {"marks": [[112, 1, 0, 1]], "names": ["note: half\x1b[1m way"]})
         equal(server.get("marks", kind="log", from_=113)["marks"], [])
         equal(server.get("marks", kind="log", lanes="0")["marks"], [])
+
+
+@test
+def a_mark_tells_its_stack_and_its_neighbours_on_its_lane():
+    with Server(trace("everything-1.26")) as server:
+        server.done()
+        # A tick is 64 ns. The sample is at 1055; the log after fourteen events that take 49.
+        stack = [("main.serve", "/src/app/main.go", 42), ("main.main", "/src/app/main.go", 7)]
+        for kind, at, text in (("sample", 55 * 64, ""), ("log", 49 * 64, "size: tab\there, \u00e9, \u2028, \x1b[31m and \ufffd")):
+            mark = server.get("mark", kind=kind, lane=0, at=0)
+            equal((mark["mark"], mark["at"], mark["text"], mark["before"], mark["after"]), (0, at, text, -1, -1))
+            equal([(f["function"], f["file"], f["line"]) for f in mark["stack"]], stack)
+            equal((mark["goroutine"]["id"], mark["thread"]["id"]), (1, 100))
+            equal(server.get("mark", kind=kind, lane=0, at=at), mark)
+            equal(server.get("mark", kind=kind, mark=0), mark)
+            for path in (f"lane=0&at={at + 1}", "lane=1&at=0", "mark=1"):
+                equal(server.ask(f"/api/mark?kind={kind}&{path}")[0], 404, path)
+        equal(server.get("mark", kind="sample", mark=0)["proc"]["id"], 0)
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        marks = server.get("marks", kind="log", width=16384)["marks"]
+        number, seen = server.get("mark", kind="log", lane=marks[0][1], at=0)["mark"], []
+        while number >= 0:
+            mark = server.get("mark", kind="log", mark=number)
+            seen.append(mark["at"])
+            number = mark["after"]
+        equal(seen, sorted(seen))
+        equal(len(seen), sum(m[3] for m in marks if m[1] == marks[0][1]))
 
 
 @test
@@ -464,11 +495,158 @@ def the_examples_of_the_document_are_answered():
     with open(os.path.join(ROOT, "docs", "http-api.md")) as f:
         examples = re.findall(r"^ *api '(.*?)'", f.read(), re.M)
     assert len(examples) > 15
-    with Server(EXAMPLES[23]) as server:
+    with Server(f"--source={ROOT}", EXAMPLES[23]) as server:
         server.done()
         for path in examples:
             if not path.startswith("sql"):
                 server.get(path)
+
+
+# MARK: Sources
+
+
+def trace_naming(file):
+    """why-1.26 whose frames are in another file."""
+    text = os.path.join(WORK, "naming.txt")
+    with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
+        right = f.read()
+    assert right.count('data="/src/main.go"') == 1
+    with open(text, "w") as f:
+        f.write(right.replace('data="/src/main.go"', f'data="{file}"'))
+    path = os.path.join(WORK, "naming.trace")
+    code, _, err = command("assemble", text, "-o", path)
+    assert code == 0, err
+    return path
+
+
+def source(server, **query):
+    status, _, body = server.ask("/api/source?" + urllib.parse.urlencode(query))
+    return status, json.loads(body)
+
+
+@test
+def the_source_around_a_frame_is_shown_when_asked_for():
+    folder = os.path.realpath(os.path.join(WORK, "sources"))
+    os.makedirs(os.path.join(folder, "src"))
+    path = os.path.join(folder, "src", "main.go")
+    with open(path, "w") as f:
+        f.write("".join(f"line {i}\r\n" if i == 8 else f"line {i}\n" for i in range(1, 101)) + "x" * 600)
+    with Server(trace("why-1.26")) as server:
+        equal(server.done()["can_source"], False)
+        equal(source(server, file="/src/main.go", line=7)[0], 501)
+    for given in (folder, os.path.join(folder, "src"), folder + "/src/."):
+        with Server(f"--source={given}", trace("why-1.26")) as server:
+            equal(server.done()["can_source"], True)
+            right = {"file": "/src/main.go", "path": path, "line": 7, "first": 2, "lines": [f"line {i}" for i in range(2, 13)]}
+            equal(source(server, file="/src/main.go", line=7), (200, right))
+            right = {**right, "line": 1, "first": 1, "lines": ["line 1"]}
+            equal(source(server, file="/src/main.go", line=1, around=0), (200, right))
+            # The last line is cut; there is none behind it.
+            equal(source(server, file="/src/main.go", line=101, around=1)[1]["lines"], ["line 100", "x" * 500])
+            status, answer = source(server, file="/src/main.go", line=102)
+            equal((status, answer["error"]), (404, "the file has only 101 lines: it is another version"))
+            for query in ({}, {"file": ""}, {"file": "/src/main.go", "line": 0}, {"file": "/src/main.go", "around": 51}, {"file": "/src/main.go", "line": "x"}):
+                equal(source(server, **query)[0], 400, query)
+
+
+@test
+def no_other_file_is_read():
+    outside = os.path.join(WORK, "secret.go")
+    folder = os.path.realpath(os.path.join(WORK, "hostile"))
+    os.makedirs(os.path.join(folder, "src"))
+    for name in (outside, os.path.join(folder, "src", "other.go"), os.path.join(folder, "src", "main.go")):
+        with open(name, "w") as f:
+            f.write("secret\n" * 200)
+    with Server(f"--source={folder}", trace("why-1.26")) as server:
+        server.done()
+        equal(source(server, file="/src/main.go", line=7)[0], 200)
+        # No frame names these, be they there or not.
+        for file in ("/etc/passwd", "/src/other.go", "other.go", "main.go", "/src/main.go/", "/src/./main.go", "/src//main.go", "/src/../src/main.go",
+                     "/src/main.g", "/SRC/main.go", outside, os.path.join(folder, "src", "main.go"), "x" * 5000):
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    main = os.path.join(folder, "src", "main.go")
+    for make in (
+        lambda: os.symlink(outside, main),
+        lambda: os.symlink("/etc/passwd", main),
+        lambda: os.mkfifo(main),
+        lambda: os.mkdir(main),
+        lambda: os.truncate(os.open(main, os.O_CREAT | os.O_RDWR), (4 << 20) + 1),
+    ):
+        (os.rmdir if os.path.isdir(main) else os.unlink)(main)
+        make()
+        with Server(f"--source={folder}", trace("why-1.26")) as server:
+            server.done()
+            status, answer = source(server, file="/src/main.go", line=1)
+            equal((status, "lines" in answer), (404, False))
+    # What a frame names is looked for below the folder only.
+    for file in ("../secret.go", "/../../secret.go", "src/../../secret.go", outside, "/etc/passwd", "..", "/", "//", "src/..", "/proc/self/environ", "/dev/zero"):
+        with Server(f"--source={folder}", trace_naming(file)) as server:
+            server.done()
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    with Server("--source=/", trace_naming("/proc/self/environ")) as server:
+        server.done()
+        equal(source(server, file="/proc/self/environ", line=1)[0], 404)
+    # Wherever it says, if the user has said so.
+    with Server("--source=/", trace_naming(outside)) as server:
+        server.done()
+        equal(source(server, file=outside, line=1, around=1)[1]["lines"], ["secret", "secret"])
+
+
+# MARK: Two traces
+
+
+@test
+def two_traces_have_an_api_each_and_their_differences():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        for prefix, name, goroutines in (("a", "why-1.26", 5), ("b", "times-1.26", 3)):
+            status = {"done": False}
+            while not status["done"]:
+                status = json.loads(server.ask(f"/{prefix}/api/status")[2])
+            equal((status["title"], status["goroutines"]), (trace(name), goroutines))
+            for path in ("", "app.js", "app.css", "index.html"):
+                equal(server.ask(f"/{prefix}/{path}")[2], server.ask(f"/{path or 'index.html'}")[2], path)
+            code, out, _ = command("goroutines", "--json", trace(name))
+            equal(json.loads(server.ask(f"/{prefix}/api/run?command=goroutines")[2]), json.loads(out))
+        assert b"compare.js" in server.ask("/")[2]
+        equal(server.get("lanes"), json.loads(server.ask("/a/api/lanes")[2]))
+        for path in ("/c/api/status", "/b", "/bapi/status", "/a/b/api/status", "/b/../api", "/A/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        code, out, _ = command("diff", "--json", "--limit=0", "--per=second", trace("why-1.26"), trace("times-1.26"))
+        equal(code, 0)
+        right = json.loads(out)["metrics"]
+        assert right
+        equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
+        equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
+        # The second is compared with nobody.
+        equal(server.ask("/b/api/run?command=diff")[0], 400)
+        equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
+
+
+@test
+def both_of_two_traces_are_guarded_alike():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        local = f"127.0.0.1:{server.port}"
+        for path in ("/", "/api/status", "/a/", "/b/", "/a/api/status", "/b/api/status", "/b/api/run?command=gc"):
+            equal(server.ask(path, token=False)[0], 401, path)
+            equal(server.ask(path, headers={"Host": "evil.example"})[0], 403, path)
+            equal(server.ask(path, headers={"Host": local, "Origin": "http://evil.example"})[0], 403, path)
+            equal(server.ask(path, method="POST")[0], 405, path)
+        # Only a page of this server may have them in a frame.
+        policy = server.ask("/b/")[1]["Content-Security-Policy"]
+        assert "frame-ancestors 'self'" in policy and "frame-src 'self'" in policy, policy
+
+
+@test
+def of_one_trace_there_is_no_other():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        for path in ("/a/", "/b/", "/a/api/status", "/b/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        assert b"compare.js" not in server.ask("/")[2]
+        status, _, body = server.ask("/api/run?command=diff")
+        equal((status, json.loads(body)["error"]), (400, "diff is about two traces: trail view A B"))
 
 
 # MARK: Who is answered
@@ -537,7 +715,7 @@ BAD = (
     + ["span?" + q for q in ("", "lane=0", "lane=0&at=-1", "lane=-1&at=1", "lane=4294967296&at=1", "lane=0&span=-1")]
     + ["bars?kind=x", "bars?width=0", "bars?from=2&to=1", "marks?kind=range", "marks?from=-9", "metrics?width=-1"]
     + ["select?from=3&to=2", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
-    + ["stack?stack=0", "stack"]
+    + ["stack?stack=0", "stack", "mark", "mark?mark=-1", "mark?lane=0", "mark?at=0", "mark?kind=x&mark=0"]
 )
 
 
@@ -783,7 +961,7 @@ def it_ends_some_time_after_the_last_request():
 
 @test
 def the_command_line_is_checked():
-    for args in ([], ["a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
+    for args in ([], ["a", "b", "c"], ["a", "-"], ["-", "a"], ["--save=x", "a", "b"], ["--follow", "a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
         code, out, err = command("view", "--no-open", *args)
         equal((code, out), (2, b""), args)
     code, _, err = command("view", "--no-open", os.path.join(WORK, "no such file"))

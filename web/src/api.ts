@@ -40,6 +40,7 @@ export interface Status {
     wall_ns?: number;
     can_run: boolean;
     can_sql: boolean;
+    can_source: boolean;
 }
 
 export interface LaneRows {
@@ -53,6 +54,14 @@ export interface Frame {
     function: string;
     file: string;
     line: number;
+}
+
+/* Lines of a file around one of them. */
+export interface SourceLines {
+    path: string;
+    line: number;
+    first: number;
+    lines: string[];
 }
 
 export interface LaneRef {
@@ -102,6 +111,21 @@ export interface Bars {
 export interface Marks {
     marks: number[][];
     names: string[];
+}
+
+export type MarkKind = "log" | "sample";
+
+/* One log or CPU sample. */
+export interface MarkFacts {
+    mark: number;
+    at: number;
+    text: string;
+    before: number;
+    after: number;
+    goroutine?: LaneRef;
+    proc?: LaneRef;
+    thread?: LaneRef;
+    stack: Frame[];
 }
 
 export interface Selection {
@@ -186,6 +210,11 @@ export const api = {
         (await ask<Span>("span", { kind, lane, span })).stack,
     bars: (query: Query) => ask<Bars>("bars", query),
     marks: (query: Query) => ask<Marks>("marks", query),
+    mark: (
+        kind: MarkKind,
+        where: { mark: number } | { lane: number; at: number },
+        signal?: AbortSignal,
+    ) => ask<MarkFacts>("mark", { kind, ...where }, signal),
     metrics: (from: number, to: number, width: number) =>
         ask<Metrics>("metrics", { from, to, width }),
     select: (query: Query) => ask<Selection>("select", query),
@@ -193,6 +222,7 @@ export const api = {
         ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
     like: (state: string, reason: string) =>
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
+    source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),
     run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
     sql: <T>(query: string) => ask<T>("sql", { query }),
 };

@@ -1,12 +1,14 @@
 /* The page: its head, the timeline, and below it the panels. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { stateNames } from "./api";
+import { type MarkFacts, type MarkKind, stateNames } from "./api";
 import { Choice } from "./choice";
 import { Details, stateWord } from "./details";
 import { Flame } from "./flame";
-import { bytes, count, duration } from "./format";
+import { bytes, count, duration, shortName } from "./format";
+import { isFramed } from "./framed";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
+import { HeatPanel } from "./heat";
 import { keys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
 import { LatencyPanel } from "./latency";
@@ -16,6 +18,8 @@ import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
 import { SearchBox } from "./palette";
 import { RangePanel } from "./range";
+import { timeText } from "./ruler";
+import { markWord } from "./select";
 import { SqlPanel } from "./sql";
 import {
     filter,
@@ -24,6 +28,8 @@ import {
     group,
     help,
     kind,
+    mark,
+    markFacts,
     message,
     offline,
     palette,
@@ -32,6 +38,8 @@ import {
     selected,
     showAll,
     sort,
+    sortReason,
+    sorts,
     span,
     status,
     type Tab,
@@ -39,6 +47,7 @@ import {
     theme,
 } from "./state";
 import { Timeline } from "./timeline";
+import { reasons } from "./waits";
 import { OpenButton, SourceBanner } from "./wasm/open";
 
 /* MARK: The head */
@@ -94,17 +103,6 @@ const kinds = [
     ["thread", "Threads"],
 ] as const;
 
-const sorts: [Sort, string][] = [
-    ["appearance", "appearance"],
-    ["id", "number"],
-    ["name", "name"],
-    ["begin", "begin"],
-    ["running", "time running"],
-    ["runnable", "time runnable"],
-    ["waiting", "time waiting"],
-    ["syscall", "time in system calls"],
-];
-
 const groups: [Group, string][] = [
     ["name", "start function"],
     ["creator", "creator"],
@@ -147,6 +145,7 @@ function Lanes() {
                     sort.value = name as Sort;
                 }}
             />
+            {kind.value === "goroutine" && sort.value === "waiting" && <SortReason />}
             {kind.value === "goroutine" && (
                 <Choice
                     label="group by"
@@ -167,6 +166,26 @@ function Lanes() {
                 </span>
             )}
         </div>
+    );
+}
+
+/* What the waiting that lanes are sorted by was for. Options have their values quoted: the empty one is anything. */
+function SortReason() {
+    const now = sortReason.value;
+    const all =
+        now === null || reasons.value.includes(now) ? reasons.value : [now, ...reasons.value];
+    return (
+        <Choice
+            label="for"
+            value={now === null ? "" : `"${now}"`}
+            options={[
+                ["", "anything"],
+                ...all.map((name) => [`"${name}"`, name || "(no reason given)"] as const),
+            ]}
+            onChoose={(name) => {
+                sortReason.value = name ? name.slice(1, -1) : null;
+            }}
+        />
     );
 }
 
@@ -252,13 +271,14 @@ const tabs: [Tab, string, () => ComponentChildren][] = [
     ["latency", "Latency", () => <LatencyPanel />],
     ["more", "Tasks and more", () => <MorePanel />],
     ["flame", "Flame graph", () => <Flame />],
+    ["heat", "P heat map", () => <HeatPanel />],
     ["mmu", "MMU", () => <MmuPanel />],
     ["sql", "SQL", () => <SqlPanel />],
     ["notes", "Notes", () => <NotesPanel />],
 ];
 
 function Panels() {
-    const height = useSignal(250);
+    const height = useSignal(isFramed ? 150 : 250);
     const open = tabs.find(([name]) => name === tab.value);
     return (
         <section class="panels" aria-label="Panels">
@@ -397,18 +417,34 @@ function Help() {
     );
 }
 
-/* The selected span in words; canvases say nothing. */
+/* Frames that are read out: who wants more has the panel. */
+const SPOKEN = 12;
+
+function spokenMark(of: MarkKind, facts: MarkFacts): string {
+    const whose = facts.goroutine ? ` of ${laneTitle("goroutine", facts.goroutine)}` : "";
+    const frames = facts.stack.slice(0, SPOKEN).map((frame) => shortName(frame.function) || "?");
+    const more = facts.stack.length - frames.length;
+    return (
+        `${markWord(of)}${whose} at ${timeText(facts.at, 1)}${facts.text && `, ${facts.text}`}: ` +
+        (frames.length ? `in ${frames.join(", called by ")}` : "no stack is known") +
+        (more > 0 ? `, and ${more} more` : "")
+    );
+}
+
+/* What is selected in words; canvases say nothing. */
 function Mirror() {
     const now = span.value;
     const place = selected.value;
     const text =
-        now && place
-            ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
-              `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
-              (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
-            : range.value
-              ? `selected ${duration(range.value.to - range.value.from)}`
-              : "";
+        mark.value && markFacts.value
+            ? spokenMark(mark.value.kind, markFacts.value)
+            : now && place
+              ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
+                `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
+                (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
+              : range.value
+                ? `selected ${duration(range.value.to - range.value.from)}`
+                : "";
     return (
         <div class="hidden" aria-live="polite">
             {message.value || text}

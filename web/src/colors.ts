@@ -65,12 +65,57 @@ system.addEventListener("change", () => {
 export function keepColors(): void {
     const kept = localStorage.getItem("trail.theme");
     if (kept === "light" || kept === "dark") theme.value = kept;
+    /* Other pages of this server, such as those of two traces in one. */
+    addEventListener("storage", ({ key, newValue }) => {
+        if (
+            key === "trail.theme" &&
+            (newValue === "light" || newValue === "dark" || newValue === "auto")
+        )
+            theme.value = newValue;
+    });
     effect(() => {
         const isDark = theme.value === "dark" || (theme.value === "auto" && systemDark.value);
         palette.value = isDark ? dark : light;
         document.documentElement.dataset.theme = isDark ? "dark" : "light";
         localStorage.setItem("trail.theme", theme.value);
     });
+}
+
+/*
+ * Shares, from nothing to all: by lightness, which the colour-blind see alike, from near the background on. Light:
+ * ColorBrewer's blues; dark: cividis (Nunez, Anderton and Renslow 2018).
+ */
+const blues: Rgb[] = [
+    [247, 251, 255],
+    [222, 235, 247],
+    [198, 219, 239],
+    [158, 202, 225],
+    [107, 174, 214],
+    [66, 146, 198],
+    [33, 113, 181],
+    [8, 81, 156],
+    [8, 48, 107],
+];
+const cividis: Rgb[] = [
+    [0, 34, 78],
+    [18, 53, 112],
+    [59, 73, 108],
+    [87, 93, 109],
+    [112, 113, 115],
+    [138, 134, 120],
+    [165, 156, 116],
+    [195, 179, 105],
+    [225, 204, 85],
+    [254, 232, 56],
+];
+
+export function heatColor(share: number, isDark: boolean): string {
+    const scale = isDark ? cividis : blues;
+    const place = Math.max(0, Math.min(share, 1)) * (scale.length - 1);
+    const low = Math.min(Math.floor(place), scale.length - 2);
+    const [a, b] = [scale[low], scale[low + 1]];
+    const mix = (i: number) => Math.round(a[i] + (b[i] - a[i]) * (place - low));
+    return css([mix(0), mix(1), mix(2)]);
 }
 
 /* A colour for a name, the same each time. */

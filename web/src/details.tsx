@@ -1,11 +1,34 @@
 /* The selected span: what it is, where, who made it ready and whom it made ready; its neighbours as buttons. */
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { api, type Frame, type Kind, type LaneRef, type Like, type Span, stateNames } from "./api";
+import {
+    api,
+    type Frame,
+    type Kind,
+    type LaneRef,
+    type Like,
+    type SourceLines,
+    type Span,
+    stateNames,
+} from "./api";
 import { count, duration, shortName } from "./format";
 import { laneTitle } from "./lanes";
 import { timeText } from "./ruler";
-import { follow, followWakeUps, neighbour, select, selectSpan } from "./select";
-import { chain, kind, like, origin, pinned, selected, showRange, span, stateNumber } from "./state";
+import { follow, followWakeUps, markWord, neighbour, nextMark, select, selectSpan } from "./select";
+import {
+    chain,
+    kind,
+    like,
+    mark,
+    markFacts,
+    origin,
+    pinned,
+    selected,
+    showRange,
+    span,
+    stateNumber,
+    status,
+    toggle,
+} from "./state";
 
 export function stateWord(name: string): string {
     return stateNames[stateNumber(name)] ?? name;
@@ -20,7 +43,69 @@ function LaneLink(props: { to: LaneRef; of?: Kind; children?: string }) {
     );
 }
 
+/* The lines around a frame, once they are asked for. */
+function Source(props: { frame: Frame }) {
+    const { file, line } = props.frame;
+    const found = useSignal<SourceLines | null>(null);
+    const wrong = useSignal("");
+    useSignalEffect(() => {
+        api.source(file, line)
+            .then((answer) => {
+                found.value = answer;
+            })
+            .catch((error: Error) => {
+                wrong.value = error.message;
+            });
+    });
+    if (!found.value) return <p class="faint">{wrong.value || "…"}</p>;
+    const { first, lines, path } = found.value;
+    return (
+        <figure class="source">
+            <figcaption class="faint">{path}</figcaption>
+            <pre>
+                {lines.map((text, i) => (
+                    <div key={i}>
+                        <span class="faint">{String(first + i).padStart(5)}</span>{" "}
+                        {first + i === line ? <mark>{text || " "}</mark> : text}
+                    </div>
+                ))}
+            </pre>
+        </figure>
+    );
+}
+
+/* Where in a file a frame is; where sources are shown, a button for that. */
+function Where(props: { frame: Frame; isOpen: boolean; onToggle: () => void }) {
+    const { frame } = props;
+    const text = `${frame.file.split("/").slice(-2).join("/")}:${frame.line}`;
+    if (!status.value?.can_source)
+        return (
+            <span class="faint" title={frame.file}>
+                {" "}
+                {text}
+            </span>
+        );
+    return (
+        <>
+            {" "}
+            <button
+                type="button"
+                class="textlink"
+                title={frame.file}
+                aria-expanded={props.isOpen}
+                onClick={props.onToggle}
+            >
+                {text}
+            </button>
+        </>
+    );
+}
+
 export function Stack(props: { frames: Frame[] }) {
+    /* Numbers of the frames whose source is shown: of this stack. */
+    const open = useSignal<{ frames: Frame[]; at: ReadonlySet<number> } | null>(null);
+    const opened = open.value?.frames === props.frames ? open.value.at : new Set<number>();
+
     if (props.frames.length === 0) return <p class="faint">No stack is known here.</p>;
     return (
         <ol class="stack">
@@ -28,11 +113,15 @@ export function Stack(props: { frames: Frame[] }) {
                 <li key={i}>
                     <span title={frame.function}>{shortName(frame.function) || "?"}</span>
                     {frame.file && (
-                        <span class="faint" title={frame.file}>
-                            {" "}
-                            {frame.file.split("/").slice(-2).join("/")}:{frame.line}
-                        </span>
+                        <Where
+                            frame={frame}
+                            isOpen={opened.has(i)}
+                            onToggle={() => {
+                                open.value = { frames: props.frames, at: toggle(opened, i) };
+                            }}
+                        />
                     )}
+                    {opened.has(i) && <Source frame={frame} />}
                 </li>
             ))}
         </ol>
@@ -176,9 +265,81 @@ function Facts(props: { of: Span; kind: Kind }) {
     );
 }
 
+/* A log or CPU sample: when, where, and with which stack. */
+function MarkDetails() {
+    const now = mark.value;
+    const of = markFacts.value;
+    if (!now || !of) return <p class="empty">…</p>;
+    const word = markWord(now.kind);
+    return (
+        <div class="details">
+            <section>
+                <h2>
+                    {word === "log" ? "Log" : word}
+                    {of.goroutine && ` of ${laneTitle("goroutine", of.goroutine)}`}
+                </h2>
+                <dl>
+                    {of.text && (
+                        <>
+                            <dt>Text</dt>
+                            <dd>{of.text}</dd>
+                        </>
+                    )}
+                    <dt>At</dt>
+                    <dd>{timeText(of.at, 1)}</dd>
+                    {of.goroutine && (
+                        <>
+                            <dt>Goroutine</dt>
+                            <dd>
+                                <LaneLink to={of.goroutine} />
+                            </dd>
+                        </>
+                    )}
+                    {of.proc && (
+                        <>
+                            <dt>On</dt>
+                            <dd>
+                                <LaneLink to={of.proc} of="proc" />
+                            </dd>
+                        </>
+                    )}
+                    {of.thread && (
+                        <>
+                            <dt>Thread</dt>
+                            <dd>
+                                <LaneLink to={of.thread} of="thread" />
+                            </dd>
+                        </>
+                    )}
+                </dl>
+                <div class="buttons">
+                    <button
+                        type="button"
+                        disabled={of.before < 0}
+                        onClick={() => void nextMark(-1)}
+                    >
+                        ← Before (Shift N)
+                    </button>
+                    <button type="button" disabled={of.after < 0} onClick={() => void nextMark(1)}>
+                        After (N) →
+                    </button>
+                    <button type="button" onClick={() => select(null)}>
+                        Close (Esc)
+                    </button>
+                </div>
+            </section>
+            <section>
+                <h3>Stack</h3>
+                <Stack frames={of.stack} />
+            </section>
+        </div>
+    );
+}
+
 export function Details() {
     const of = span.value;
     const place = selected.value;
+    if (mark.value) return <MarkDetails />;
     if (!place)
         return (
             <p class="empty">

@@ -21,7 +21,18 @@ import {
 } from "./lanes";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
 import { ticks } from "./ruler";
-import { chain, kind, like, scroll, selected, span, stateNumber, view } from "./state";
+import {
+    chain,
+    kind,
+    like,
+    mark,
+    markFacts,
+    scroll,
+    selected,
+    span,
+    stateNumber,
+    view,
+} from "./state";
 
 type Context = CanvasRenderingContext2D;
 
@@ -183,23 +194,38 @@ function drawDepths(
     );
 }
 
+function drawLog(to: Context, x: number, y: number, size: number): void {
+    to.beginPath();
+    to.moveTo(x - size, y + 1);
+    to.lineTo(x + size, y + 1);
+    to.lineTo(x, y + 3 + size);
+    to.fill();
+}
+
+/* A line with a head, which is where it can be clicked. */
+function drawSample(to: Context, x: number, y: number, height: number, size: number): void {
+    to.fillRect(x, y + 3, 1, height);
+    to.fillRect(x - size, y + 1, 2 * size + 1, 2 * size + 1);
+}
+
 function drawMarks(scene: Scene, row: Row & { type: "lane" }, y: number): void {
     const { to } = scene;
     to.fillStyle = "#b33a8f";
-    for (const mark of scene.logs.get(row.lane.lane) ?? []) {
-        const x = scene.x(mark.at);
-        if (x < LABELS) continue;
-        to.beginPath();
-        to.moveTo(x - 4, y + 1);
-        to.lineTo(x + 4, y + 1);
-        to.lineTo(x, y + 7);
-        to.fill();
-    }
+    for (const { at } of scene.logs.get(row.lane.lane) ?? [])
+        if (scene.x(at) >= LABELS) drawLog(to, scene.x(at), y, 4);
     to.fillStyle = scene.colors.dark ? "#ffffff" : "#123";
-    for (const mark of scene.samples.get(row.lane.lane) ?? []) {
-        const x = scene.x(mark.at);
-        if (x >= LABELS) to.fillRect(x, y + 3, 1, stateHeight(row) - 2);
-    }
+    for (const { at } of scene.samples.get(row.lane.lane) ?? [])
+        if (scene.x(at) >= LABELS) drawSample(to, scene.x(at), y, stateHeight(row) - 2, 1);
+}
+
+function drawSelectedMark(scene: Scene): void {
+    const facts = markFacts.value;
+    const row = facts?.goroutine && layout.value.byLane.get(facts.goroutine.lane);
+    if (!facts || !row || kind.value !== "goroutine" || scene.x(facts.at) < LABELS) return;
+    const y = row.top - scroll.value;
+    scene.to.fillStyle = scene.colors.warn;
+    if (mark.value?.kind === "log") drawLog(scene.to, scene.x(facts.at), y, 6);
+    else drawSample(scene.to, scene.x(facts.at), y, stateHeight(row) - 2, 2);
 }
 
 function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures: Pictures): void {
@@ -335,6 +361,7 @@ export function drawRows(
     drawStops(scene);
     drawChain(scene);
     drawSelected(scene);
+    drawSelectedMark(scene);
     to.save();
     to.beginPath();
     to.rect(LABELS, 0, inner, height);

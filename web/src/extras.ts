@@ -69,10 +69,8 @@ interface Wanted {
 
 function around({ window }: Wanted): { from: number; to: number } {
     const margin = (window.to - window.from) / 2;
-    return {
-        from: Math.max(0, Math.floor(window.from - margin)),
-        to: Math.ceil(window.to + margin),
-    };
+    const from = Math.max(0, Math.floor(window.from - margin));
+    return { from, to: Math.max(from + 1, Math.ceil(window.to + margin)) };
 }
 
 async function askBars(wanted: Wanted): Promise<Bar[]> {

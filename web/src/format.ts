@@ -18,6 +18,14 @@ export function duration(ns: number): string {
     return `${Math.round(ns)} ns`;
 }
 
+/* "1.5s", "-20 ms"; null: it is no time. */
+export function parseDuration(text: string): number | null {
+    const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|h)$/.exec(text.trim());
+    if (!match) return /^0$/.test(text.trim()) ? 0 : null;
+    const name = match[2] === "us" ? "µs" : match[2];
+    return Number(match[1]) * (units.find((unit) => unit[1] === name)?.[0] ?? 1);
+}
+
 /* A moment, as exact as a step of `step` ns needs. */
 export function moment(ns: number, step: number): string {
     const [unit, name] = units.find(([size]) => Math.abs(ns) >= size && size <= 1e9) ?? [1, "ns"];

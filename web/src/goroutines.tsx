@@ -4,6 +4,7 @@ import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { filter, kind, scroll } from "./state";
 import { type Column, Table } from "./table";
+import { mostly } from "./waits";
 
 /* MARK: Summary */
 
@@ -96,18 +97,13 @@ function blocked(row: Times): number {
     return Object.values(row.block_ns).reduce((sum, ns) => sum + ns, 0);
 }
 
-function mostly(row: Times): string {
-    const [most] = Object.entries(row.block_ns).sort((a, b) => b[1] - a[1]);
-    return most ? most[0] || "(no reason given)" : "";
-}
-
 const times: Column<Times>[] = [
     { title: "total", value: (row) => row.total_ns, unit: "ns" },
     { title: "running", value: (row) => row.exec_ns, unit: "ns" },
     { title: "runnable", value: (row) => row.sched_wait_ns, unit: "ns" },
     { title: "syscall", value: (row) => row.syscall_ns, unit: "ns" },
     { title: "waiting", value: blocked, unit: "ns" },
-    { title: "mostly for", value: mostly },
+    { title: "mostly for", value: (row) => mostly(row.block_ns) },
 ];
 
 export function GoroutinesPanel() {

@@ -2,7 +2,16 @@
 import { svgOfView } from "./export";
 import { scrollTo } from "./lanes";
 import { addNote } from "./notes";
-import { follow as followTo, followWakeUps, neighbour, nextLane, select, selectAt } from "./select";
+import {
+    follow as followTo,
+    followWakeUps,
+    neighbour,
+    nextLane,
+    nextMark,
+    select,
+    selectAt,
+    selectSpan,
+} from "./select";
 import {
     axis,
     back,
@@ -12,6 +21,7 @@ import {
     help,
     kind,
     like,
+    markFacts,
     origin,
     palette,
     pan,
@@ -62,8 +72,14 @@ function first(): void {
     if (lane !== undefined) void selectAt(kind.peek(), lane, Math.max(0, view.peek().from), false);
 }
 
+/* From a log or sample the first step is to the span that it is in. */
 function step(by: () => void): () => void {
-    return () => (selected.peek() && span.peek() ? by() : first());
+    return () => {
+        const at = markFacts.peek()?.goroutine;
+        if (at?.span !== undefined) void selectSpan("goroutine", at.lane, at.span, false);
+        else if (selected.peek() && span.peek()) by();
+        else first();
+    };
 }
 
 export const keys: Key[] = [
@@ -155,6 +171,20 @@ export const keys: Key[] = [
         shown: "↓",
         text: "the lane below",
         run: step(() => nextLane(shownLanes(), 1)),
+    },
+    {
+        group: "Selection",
+        keys: ["n"],
+        shown: "N",
+        text: "the next log or CPU sample of the lane",
+        run: () => void nextMark(1),
+    },
+    {
+        group: "Selection",
+        keys: ["N"],
+        shown: "Shift N",
+        text: "the one before",
+        run: () => void nextMark(-1),
     },
     {
         group: "Selection",

@@ -5,7 +5,21 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { shortName } from "./format";
-import { filter, folded, group, kind, pinned, scroll, size, sort, status, unfolded } from "./state";
+import {
+    filter,
+    folded,
+    group,
+    kind,
+    pinned,
+    type Sort,
+    scroll,
+    size,
+    sort,
+    sortReason,
+    status,
+    unfolded,
+} from "./state";
+import { waitsOf } from "./waits";
 
 export interface Lane {
     lane: number;
@@ -18,6 +32,8 @@ export interface Lane {
     /* ns by state: [0] is unused. */
     ns: number[];
     parent: number;
+    /* Infinity: it never waited. */
+    firstWait: number;
 }
 
 export type Row =
@@ -55,6 +71,7 @@ async function load(of: Kind): Promise<void> {
         spans: row[6],
         ns: [0, row[7], row[8], row[9], row[10], row[11]],
         parent: row[12] ?? -1,
+        firstWait: row[13] >= 0 ? row[13] : Number.POSITIVE_INFINITY,
     }));
 }
 
@@ -117,15 +134,44 @@ export function keepTasks(): void {
 
 type Compare = (a: Lane, b: Lane) => number;
 
-const orders: Record<string, Compare> = {
-    appearance: (a, b) => a.lane - b.lane,
-    id: (a, b) => a.id - b.id,
-    name: (a, b) => a.name.localeCompare(b.name) || a.lane - b.lane,
-    begin: (a, b) => a.begin - b.begin,
-    runnable: (a, b) => b.ns[1] - a.ns[1],
-    running: (a, b) => b.ns[2] - a.ns[2],
-    waiting: (a, b) => b.ns[3] - a.ns[3],
-    syscall: (a, b) => b.ns[4] + b.ns[5] - a.ns[4] - a.ns[5],
+/* Least first. */
+function up(of: (lane: Lane) => number): Compare {
+    return (a, b) => {
+        const [x, y] = [of(a), of(b)];
+        return x < y ? -1 : x > y ? 1 : 0;
+    };
+}
+
+function down(of: (lane: Lane) => number): Compare {
+    return up((lane) => -of(lane));
+}
+
+function byText(of: (lane: Lane) => string): Compare {
+    return (a, b) => of(a).localeCompare(of(b)) || a.lane - b.lane;
+}
+
+function waited(lane: Lane): number {
+    const reason = sortReason.value;
+    return reason === null || kind.value !== "goroutine"
+        ? lane.ns[3]
+        : (waitsOf(lane)?.waits[reason] ?? 0);
+}
+
+/* Who never waited comes last. */
+const NEVER = "\uffff";
+
+const orders: Record<Sort, Compare> = {
+    appearance: up((lane) => lane.lane),
+    id: up((lane) => lane.id),
+    name: byText((lane) => lane.name),
+    begin: up((lane) => lane.begin),
+    "first-wait": up((lane) => lane.firstWait),
+    total: down((lane) => lane.end - lane.begin),
+    runnable: down((lane) => lane.ns[1]),
+    running: down((lane) => lane.ns[2]),
+    waiting: down(waited),
+    mostly: byText((lane) => waitsOf(lane)?.mostly || NEVER),
+    syscall: down((lane) => lane.ns[4] + lane.ns[5]),
 };
 
 /* "text": in the name or the id; all words must be there, "-word" must not. */

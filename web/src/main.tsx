@@ -6,12 +6,14 @@ import "./app.css";
 import { ApiError, api } from "./api";
 import { App } from "./app";
 import { keepColors } from "./colors";
+import { offerFrame } from "./framed";
 import { listen } from "./keys";
 import { keepLanes, keepTasks } from "./lanes";
 import { keepNotes } from "./notes";
-import { keepSpan } from "./select";
-import { follow, fromFragment, keepFragment, offline, status, view } from "./state";
+import { keepMark, keepSpan } from "./select";
+import { follow, fromFragment, keepFragment, offline, status, view, whole } from "./state";
 import { frameTimes } from "./timeline";
+import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
 
 /* Until somebody moves, the window is all that there is. */
@@ -25,7 +27,7 @@ function take(now: NonNullable<typeof status.value>): void {
         offline.value = "";
         if (untouched && before && (window.from !== 0 || window.to !== before.end))
             untouched = window.to === 0;
-        if (untouched && now.end > 0) view.value = { from: 0, to: now.end };
+        if (untouched && now.end > 0) view.value = whole.value;
         else if (follow.peek() && before && now.end > before.end) {
             const length = window.to - window.from;
             view.value = { from: now.end - length, to: now.end };
@@ -66,10 +68,13 @@ keepColors();
 keepFragment();
 keepLanes();
 keepTasks();
+keepWaits();
 keepSpan();
+keepMark();
 keepNotes();
 listen();
 acceptDrops();
+offerFrame();
 render(<App />, document.body);
 void poll();
 Object.assign(globalThis, { trailFrameTimes: frameTimes });

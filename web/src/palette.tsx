@@ -3,19 +3,22 @@ import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
-import { shortName } from "./format";
+import { parseDuration, shortName } from "./format";
 import { keys } from "./keys";
 import { lanes, laneTitle } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
-import { group, kind, palette, showRange, sort, tab, theme, view } from "./state";
+import { group, kind, palette, showRange, sort, sorts, tab, theme, view } from "./state";
 
 interface Entry {
     what: string;
     text: string;
     run: () => void;
 }
+
+/* Those that are not called after what they show. */
+const panelNames: Record<string, string> = { heat: "heat map of Ps" };
 
 const commands: Entry[] = [
     ...keys
@@ -41,22 +44,21 @@ const commands: Entry[] = [
             "latency",
             "more",
             "flame",
+            "heat",
             "mmu",
             "sql",
             "notes",
         ] as const
     ).map((name) => ({
         what: "panel",
-        text: `panel: ${name}`,
+        text: `panel: ${panelNames[name] ?? name}`,
         run: () => {
             tab.value = name;
         },
     })),
-    ...(
-        ["appearance", "id", "name", "begin", "running", "runnable", "waiting", "syscall"] as const
-    ).map((name) => ({
+    ...sorts.map(([name, text]) => ({
         what: "sort",
-        text: `sort lanes by ${name}`,
+        text: `sort lanes by ${text}`,
         run: () => {
             sort.value = name;
         },
@@ -69,14 +71,6 @@ const commands: Entry[] = [
         },
     })),
 ];
-
-const units: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9 };
-
-/* "1.5s", "20 ms": a moment to go to. */
-function momentOf(text: string): number | null {
-    const match = /^(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min)$/.exec(text.trim());
-    return match ? Number(match[1]) * units[match[2]] : null;
-}
 
 function goTo(at: number): void {
     const half = (view.value.to - view.value.from) / 2;
@@ -102,9 +96,9 @@ function fromFound(found: Found): Entry {
 
 function localEntries(text: string): Entry[] {
     const wanted = text.toLowerCase();
-    const at = momentOf(text);
+    const at = parseDuration(text);
     const found: Entry[] =
-        at === null
+        at === null || at < 0
             ? []
             : [{ what: "time", text: `go to ${timeText(at, 1)}`, run: () => goTo(at) }];
     const byId = /^[gpmGPM]?(\d+)$/.exec(text.trim());

@@ -1,12 +1,14 @@
 /*
  * What is selected: a span and what belongs to it, its neighbours, the way of its wake-up, a range.
  */
-import { effect } from "@preact/signals";
-import { api, type Kind, type LaneRef, type Span } from "./api";
+import { batch, effect } from "@preact/signals";
+import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span } from "./api";
 import { laneTitle, reveal } from "./lanes";
 import {
     chain,
     kind,
+    mark,
+    markFacts,
     type Place,
     say,
     scroll,
@@ -41,8 +43,11 @@ export function keepSpan(): void {
 }
 
 export function select(place: Place | null): void {
-    selected.value = place;
-    chain.value = [];
+    batch(() => {
+        selected.value = place;
+        mark.value = null;
+        chain.value = [];
+    });
     if (place?.span === undefined) return;
     if (!tab.peek()) requestAnimationFrame(() => requestAnimationFrame(() => reveal(place.lane)));
     tab.value = "span";
@@ -110,6 +115,93 @@ export function nextLane(rows: number[], step: number): void {
     const next = rows[at + step];
     if (next !== undefined)
         void selectAt(selected.value.kind, next, now.begin, false).then(() => reveal(next));
+}
+
+/* MARK: Logs and samples */
+
+let askingMark: AbortController | null = null;
+
+/* Keeps `markFacts` what `mark` says. */
+export function keepMark(): void {
+    effect(() => {
+        const now = mark.value;
+        askingMark?.abort();
+        markFacts.value = null;
+        if (!now) return;
+        const mine = new AbortController();
+        askingMark = mine;
+        api.mark(now.kind, { mark: now.number }, mine.signal)
+            .then((answer) => {
+                markFacts.value = answer;
+            })
+            .catch((error: Error) => {
+                if (!mine.signal.aborted) say(error.message);
+            });
+    });
+}
+
+function takeMark(of: MarkKind, found: MarkFacts): void {
+    if (!found.goroutine) return;
+    const { lane } = found.goroutine;
+    batch(() => {
+        kind.value = "goroutine";
+        select({ kind: "goroutine", lane });
+        mark.value = { kind: of, number: found.mark };
+        tab.value = "span";
+    });
+    const { from, to } = view.peek();
+    if (found.at < from || found.at > to)
+        showRange({ from: found.at - (to - from) / 4, to: found.at + (to - from) / 4 });
+    reveal(lane);
+}
+
+/* Selects the first mark of a lane from a moment on. */
+export async function selectMarkAt(of: MarkKind, lane: number, at: number): Promise<void> {
+    try {
+        takeMark(of, await api.mark(of, { lane, at }));
+    } catch (error) {
+        say((error as Error).message);
+    }
+}
+
+export async function selectMark(of: MarkKind, number: number): Promise<void> {
+    try {
+        takeMark(of, await api.mark(of, { mark: number }));
+    } catch (error) {
+        say((error as Error).message);
+    }
+}
+
+/* The next log or sample of the selected lane, whichever comes first; from a mark on, the next of its kind. */
+export async function nextMark(step: 1 | -1): Promise<void> {
+    const now = mark.value;
+    const facts = markFacts.value;
+    if (now && facts) {
+        const number = step > 0 ? facts.after : facts.before;
+        if (number < 0) say(`There is no other ${markWord(now.kind)} on this lane.`);
+        else await selectMark(now.kind, number);
+        return;
+    }
+    const place = selected.value;
+    if (place?.kind !== "goroutine") {
+        say("Select a goroutine first: its logs and CPU samples are gone through.");
+        return;
+    }
+    const at = Math.max(0, Math.round(span.value?.begin ?? view.value.from));
+    const kinds = ["log", "sample"] as const;
+    const found = await Promise.all(
+        kinds.map((of) => api.mark(of, { lane: place.lane, at }).catch(() => null)),
+    );
+    const first = kinds
+        .map((of, i) => ({ of, facts: found[i] }))
+        .filter((one) => one.facts !== null)
+        .sort((a, b) => (a.facts?.at ?? 0) - (b.facts?.at ?? 0))[0];
+    if (first?.facts) takeMark(first.of, first.facts);
+    else say("From here on the lane has no log and no CPU sample.");
+}
+
+export function markWord(of: MarkKind): string {
+    return of === "log" ? "log" : "CPU sample";
 }
 
 /* MARK: The way of a wake-up */

@@ -2,7 +2,16 @@
  * What the page shows, as signals; the URL's fragment holds what a colleague needs to see the same.
  */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { type Kind, RUNNABLE, RUNNING, type Span, type Status, WAITING } from "./api";
+import {
+    type Kind,
+    type MarkFacts,
+    type MarkKind,
+    RUNNABLE,
+    RUNNING,
+    type Span,
+    type Status,
+    WAITING,
+} from "./api";
 
 export interface Range {
     from: number;
@@ -16,15 +25,21 @@ export interface Place {
     span?: number;
 }
 
-export type Sort =
-    | "appearance"
-    | "id"
-    | "name"
-    | "begin"
-    | "runnable"
-    | "running"
-    | "waiting"
-    | "syscall";
+/* What lanes are sorted by, and how that is called; "mostly" is the reason of most of the waiting. */
+export const sorts = [
+    ["appearance", "appearance"],
+    ["id", "number"],
+    ["name", "name"],
+    ["begin", "begin"],
+    ["first-wait", "first wait"],
+    ["total", "total time"],
+    ["running", "time running"],
+    ["runnable", "time runnable"],
+    ["waiting", "time waiting"],
+    ["mostly", "what it mostly waited for"],
+    ["syscall", "time in system calls"],
+] as const;
+export type Sort = (typeof sorts)[number][0];
 export type Group = "none" | "name" | "creator" | "task";
 export type Tab =
     | "span"
@@ -36,6 +51,7 @@ export type Tab =
     | "latency"
     | "more"
     | "flame"
+    | "heat"
     | "mmu"
     | "sql"
     | "notes";
@@ -47,6 +63,8 @@ export const offline = signal("");
 export const kind = signal<Kind>("goroutine");
 export const view = signal<Range>({ from: 0, to: 0 });
 export const sort = signal<Sort>("appearance");
+/* Sorted by the time waiting for this alone; null: for anything. */
+export const sortReason = signal<string | null>(null);
 export const group = signal<Group>("name");
 export const filter = signal("");
 export const pinned = signal<readonly number[]>([]);
@@ -56,6 +74,9 @@ export const scroll = signal(0);
 
 export const selected = signal<Place | null>(null);
 export const span = signal<Span | null>(null);
+/* A log or CPU sample on the selected lane, in the place of a span. */
+export const mark = signal<{ kind: MarkKind; number: number } | null>(null);
+export const markFacts = signal<MarkFacts | null>(null);
 export const range = signal<Range | null>(null);
 /* The spans that a wake-up was followed through, latest first. */
 export const chain = signal<readonly Span[]>([]);
@@ -78,6 +99,11 @@ export const size = signal({ width: 800, height: 400 });
 
 export const end = computed(() => Math.max(status.value?.end ?? 0, 1));
 
+/* In a frame: the time of both traces that are compared, in this one's. */
+export const outer = signal<Range | null>(null);
+/* All that there is to be seen. */
+export const whole = computed<Range>(() => outer.value ?? { from: 0, to: end.value });
+
 /* MARK: Windows, and the way back */
 
 const past: Range[] = [];
@@ -85,9 +111,9 @@ let future: Range[] = [];
 let touched = 0;
 
 export function clamp(wanted: Range): Range {
-    const whole = end.value;
-    const length = Math.min(Math.max(wanted.to - wanted.from, 10), whole * 1.1);
-    const from = Math.min(Math.max(wanted.from, -length / 2), whole - length / 2);
+    const all = whole.value;
+    const length = Math.min(Math.max(wanted.to - wanted.from, 10), (all.to - all.from) * 1.1);
+    const from = Math.min(Math.max(wanted.from, all.from - length / 2), all.to - length / 2);
     return { from, to: from + length };
 }
 
@@ -138,7 +164,7 @@ export function pan(share: number): void {
 }
 
 export function showAll(): void {
-    go({ from: 0, to: end.peek() });
+    go(whole.peek());
 }
 
 /* Makes [from, to] a good part of the window, with something around it. */
@@ -161,12 +187,25 @@ function kindOf(letter: string): Kind {
     return letter === "p" ? "proc" : letter === "t" ? "thread" : "goroutine";
 }
 
+/* "running", "waiting/chan receive". */
+function sortText(): string {
+    const isFor = sort.value === "waiting" && sortReason.value !== null;
+    return isFor ? `waiting/${sortReason.value}` : sort.value;
+}
+
+function parseSort(text: string): void {
+    const slash = text.indexOf("/");
+    const name = slash < 0 ? text : text.slice(0, slash);
+    sort.value = sorts.find(([known]) => known === name)?.[0] ?? "appearance";
+    sortReason.value = slash < 0 ? null : text.slice(slash + 1);
+}
+
 function toFragment(): string {
     const parts = new URLSearchParams();
     const { from, to } = view.value;
     parts.set("w", `${Math.round(from)}-${Math.round(to)}`);
     if (kind.value !== "goroutine") parts.set("v", letters[kind.value]);
-    if (sort.value !== "appearance") parts.set("s", sort.value);
+    if (sort.value !== "appearance") parts.set("s", sortText());
     if (group.value !== "name") parts.set("g", group.value);
     if (filter.value) parts.set("f", filter.value);
     if (pinned.value.length) parts.set("pin", pinned.value.join("."));
@@ -175,6 +214,7 @@ function toFragment(): string {
     if (scroll.value) parts.set("y", String(Math.round(scroll.value)));
     const place = selected.value;
     if (place) parts.set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
+    if (mark.value) parts.set("mark", `${mark.value.kind[0]}${mark.value.number}`);
     if (range.value)
         parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
     if (tab.value) parts.set("tab", tab.value);
@@ -211,18 +251,12 @@ function parsePlace(text: string | null): Place | null {
     return place;
 }
 
-const sorts: Sort[] = [
-    "appearance",
-    "id",
-    "name",
-    "begin",
-    "runnable",
-    "running",
-    "waiting",
-    "syscall",
-];
-
 const groups: Group[] = ["none", "name", "creator", "task"];
+
+function parseMark(text: string | null): { kind: MarkKind; number: number } | null {
+    const match = /^([ls])(\d+)$/.exec(text ?? "");
+    return match && { kind: match[1] === "l" ? "log" : "sample", number: Number(match[2]) };
+}
 
 /* Takes over what the fragment says; false if it names no window. */
 export function fromFragment(): boolean {
@@ -231,7 +265,7 @@ export function fromFragment(): boolean {
     batch(() => {
         if (window) view.value = window;
         kind.value = kindOf(parts.get("v") ?? "g");
-        sort.value = sorts.find((name) => name === parts.get("s")) ?? "appearance";
+        parseSort(parts.get("s") ?? "");
         const grouped = parts.get("g");
         group.value = groups.find((name) => name === grouped) ?? "name";
         filter.value = parts.get("f") ?? "";
@@ -240,6 +274,7 @@ export function fromFragment(): boolean {
         unfolded.value = new Set(parseNumbers(parts.get("open")));
         scroll.value = Number(parts.get("y")) || 0;
         selected.value = parsePlace(parts.get("sel"));
+        mark.value = parseMark(parts.get("mark"));
         range.value = parseRange(parts.get("r"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
         origin.value = Number(parts.get("o")) || 0;
@@ -249,6 +284,9 @@ export function fromFragment(): boolean {
     });
     return window !== null;
 }
+
+/* The fragment that the address has come to have. */
+export const fragmentKept = signal("");
 
 /*
  * Keeps the fragment up to date, when nothing has moved for a moment: browsers bear no more. Until then the root
@@ -262,6 +300,7 @@ export function keepFragment(): void {
         document.documentElement.dataset.moving = "";
         timer = setTimeout(() => {
             history.replaceState(null, "", `#${text}`);
+            fragmentKept.value = text;
             delete document.documentElement.dataset.moving;
         }, 150);
     });

@@ -7,6 +7,8 @@ export interface Column<T> {
     value: (row: T) => string | number;
     /* Nanoseconds, a plain number, or text. */
     unit?: "ns" | "number";
+    /* How a row shows it, where the unit does not say it. */
+    text?: (row: T) => string;
 }
 
 export function download(name: string, type: string, data: BlobPart): void {
@@ -145,7 +147,7 @@ export function Table<T>(props: {
                                         class={column.unit ? "number" : ""}
                                         title={String(value)}
                                     >
-                                        {show(column as Column<never>, value)}
+                                        {column.text?.(row) ?? show(column as Column<never>, value)}
                                     </td>
                                 );
                             })}

@@ -4,17 +4,27 @@
  */
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { type Kind, stateNames } from "./api";
+import { type Kind, type MarkKind, stateNames } from "./api";
 import { palette as colors } from "./colors";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
-import { logs, metrics, ranges, regions, samples, tasks, wantExtras, wholeMetrics } from "./extras";
+import {
+    logs,
+    type Mark,
+    metrics,
+    ranges,
+    regions,
+    samples,
+    tasks,
+    wantExtras,
+    wholeMetrics,
+} from "./extras";
 import { duration } from "./format";
 import { framesArrived } from "./frames";
 import { LABELS } from "./geometry";
 import { LANE_HEIGHT, laneTitle, layout, type Row, rowsBetween, scrollTo } from "./lanes";
 import { arrived, cellAt, cellIndex, type Picture, Pictures } from "./pictures";
-import { select, selectAt } from "./select";
+import { markWord, select, selectAt, selectMarkAt } from "./select";
 import {
     axis,
     chain,
@@ -24,6 +34,7 @@ import {
     kind,
     like,
     look,
+    markFacts,
     origin,
     pan,
     range,
@@ -160,6 +171,7 @@ function touch(): void {
         range.value,
         chain.value,
         like.value,
+        markFacts.value,
         origin.value,
         axis.value,
     ];
@@ -199,6 +211,33 @@ function moveMap(x: number): void {
     look({ from: at - (to - from) / 2, to: at + (to - from) / 2 });
 }
 
+/* Heads of marks are this high, and can be met this far beside them. */
+const MARK_HEIGHT = 8;
+const MARK_REACH = 4;
+
+/* The log, else the sample, whose head is there. */
+function markAt(
+    row: Row & { type: "lane" },
+    x: number,
+    y: number,
+): { kind: MarkKind; mark: Mark } | null {
+    if (kind.value !== "goroutine" || y + scroll.value - row.top > MARK_HEIGHT) return null;
+    const at = timeAt(x);
+    const reach = (MARK_REACH / inner()) * (view.value.to - view.value.from);
+    const known: [MarkKind, Mark[] | null][] = [
+        ["log", logs.value.value],
+        ["sample", samples.value.value],
+    ];
+    for (const [of, marks] of known) {
+        const near = (marks ?? []).filter(
+            (one) => one.lane === row.lane.lane && Math.abs(one.at - at) < reach,
+        );
+        near.sort((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at));
+        if (near.length) return { kind: of, mark: near[0] };
+    }
+    return null;
+}
+
 function clickRow(x: number, y: number): void {
     const row = rowAt(y);
     if (!row) {
@@ -221,9 +260,13 @@ function clickRow(x: number, y: number): void {
             );
         return;
     }
+    const mark = markAt(row, x, y);
+    if (mark) {
+        void selectMarkAt(mark.kind, row.lane.lane, mark.mark.at);
+        return;
+    }
     const at = timeAt(x);
-    if (at < row.lane.begin || at > row.lane.end)
-        selected.value = { kind: kind.value, lane: row.lane.lane };
+    if (at < row.lane.begin || at > row.lane.end) select({ kind: kind.value, lane: row.lane.lane });
     else void selectAt(kind.value, row.lane.lane, at, false);
 }
 
@@ -326,12 +369,13 @@ function tipAt(x: number, y: number): Tip | null {
     if (row.type === "group") return null;
     const at = timeAt(x);
     const title = laneTitle(kind.value, row.lane);
-    const mark = (logs.value.value ?? []).find(
-        (of) =>
-            of.lane === row.lane.lane &&
-            Math.abs(of.at - at) < (4 / inner()) * (view.value.to - view.value.from),
-    );
-    if (mark) return { x, y, title, text: mark.count > 1 ? `${mark.count} logs` : mark.text };
+    const found = markAt(row, x, y);
+    if (found) {
+        const { mark } = found;
+        const word = markWord(found.kind);
+        const text = mark.count > 1 ? `${mark.count} ${word}s` : mark.text || word;
+        return { x, y, title, text: `${text}: a click shows the stack` };
+    }
     const below = y + scroll.value - row.top;
     const bars = [...(regions.value.value ?? []), ...(tasks.value.value ?? [])];
     const bar = bars.find((of) => {

@@ -31,7 +31,8 @@ export function serve(words, input) {
 }
 
 let browser;
-export async function openPage(url, options = {}) {
+/* `sign`: what is there when the page has begun. */
+export async function openPage(url, options = {}, sign = ".facts") {
     browser ??= await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
     const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
@@ -47,7 +48,7 @@ export async function openPage(url, options = {}) {
     });
     page.on("request", (request) => page.addresses.add(new URL(request.url()).origin));
     await page.goto(url);
-    await page.waitForSelector(".facts");
+    await page.waitForSelector(sign);
     return page;
 }
 

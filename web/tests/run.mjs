@@ -17,6 +17,7 @@ import {
     serve,
     test,
     told,
+    trail,
     until,
 } from "./browser.mjs";
 
@@ -87,9 +88,13 @@ async function openTab(name) {
     if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
 }
 
-async function fresh(more = "") {
+async function reopen(url, options, sign) {
     if (page) await page.context().close();
-    page = await openPage(main_.url + more);
+    page = await openPage(url, options, sign);
+}
+
+async function fresh(more = "") {
+    await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
 }
 
@@ -171,6 +176,58 @@ testOnce("lanes by P and by thread, filtered, sorted and grouped", async () => {
     equal([await fragment("s"), await fragment("g")], ["running", "none"], "sort and group");
 });
 
+/* The lanes of the first rows of the timeline, by their numbers. */
+async function firstLanes(many) {
+    const rows = await page.locator("canvas.rows").boundingBox();
+    const found = [];
+    for (let i = 0; i < many; i++) {
+        if (await fragment("sel")) await page.keyboard.press("Escape");
+        await page.mouse.click(rows.x + 100, rows.y + 10 + 22 * i);
+        const place = await until("selected", () => fragment("sel"));
+        found.push(Number(/^g(\d+)\./.exec(place)[1]));
+    }
+    return found;
+}
+
+test("lanes are sorted by their first wait, and by what the table of goroutines counts", async () => {
+    const { rows: lanes } = await ask("lanes?kind=goroutine&count=50000");
+    const { goroutines, origin_ns } = told("goroutines", trace);
+    const of = (row) =>
+        goroutines.find((one) => one.id === row[1] && one.creation_ns - origin_ns === row[3]);
+    const sums = {};
+    for (const one of goroutines)
+        for (const [name, ns] of Object.entries(one.block_ns)) sums[name] = (sums[name] ?? 0) + ns;
+    const [reason] = Object.entries(sums).sort((a, b) => b[1] - a[1])[0];
+    const never = 2 ** 60;
+    const figures = {
+        "first-wait": (row) => (row[13] < 0 ? never : row[13]),
+        total: (row) => -of(row).total_ns,
+        running: (row) => -of(row).exec_ns,
+        runnable: (row) => -of(row).sched_wait_ns,
+        waiting: (row) => -Object.values(of(row).block_ns).reduce((a, b) => a + b, 0),
+        [`waiting/${reason}`]: (row) => -(of(row).block_ns[reason] ?? 0),
+    };
+    await fresh(`#w=0-${status.end}&g=none&tab=span`);
+    for (const [name, figure] of Object.entries(figures)) {
+        const [word, for_] = name.split("/");
+        await page.getByLabel("sort by").selectOption(word);
+        if (for_ !== undefined) {
+            const choice = page.getByLabel(/^for /);
+            await choice.locator(`option[value='"${for_}"']`).waitFor({ state: "attached" });
+            await choice.selectOption(`"${for_}"`);
+        }
+        equal(await fragment("s"), name, "in the fragment");
+        const wanted = lanes.map(figure).sort((a, b) => a - b);
+        const shown = (await firstLanes(5)).map((lane) => figure(lanes[lane]));
+        equal(shown, wanted.slice(0, 5), name);
+    }
+    /* As somebody else sees it who is sent the address. */
+    const first = await firstLanes(1);
+    await fresh(`#w=0-${status.end}&g=none&tab=span&s=${encodeURIComponent(`waiting/${reason}`)}`);
+    await page.getByLabel(/^for /).locator("option").nth(2).waitFor({ state: "attached" });
+    equal(await firstLanes(1), first, "the same first lane");
+});
+
 test("the selected span is told as the API tells it; its neighbours, its waker, its lane", async () => {
     const lanes = await ask("lanes?kind=goroutine&count=50000");
     const busiest = lanes.rows.reduce((a, b) => (b[8] > a[8] ? b : a));
@@ -220,6 +277,96 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     );
     ok((await page.textContent("[aria-live]")).length > 0, "a screen reader is told");
 });
+
+/* Serves a trace that is written by hand, in tests/data. */
+async function byHand(name) {
+    const file = join(folder, `${name}.trace`);
+    const text = new URL(`../../tests/data/${name}.txt`, import.meta.url).pathname;
+    execFileSync(trail, ["assemble", text, "-o", file]);
+    return serve([file]);
+}
+
+testOnce(
+    "the head of a log or CPU sample tells its stack, to the eye and to a screen reader",
+    async () => {
+        const other = await byHand("everything-1.26");
+        try {
+            /* A tick is 64 ns: the log is at 49, the sample at 55. G 1 is the first lane. */
+            await reopen(`${other.url}#w=2624-4032&g=none&tab=span`);
+            const rows = await page.locator("canvas.rows").boundingBox();
+            const labels = 230;
+            const x = (ns) =>
+                rows.x + labels + ((ns - 2624) / (4032 - 2624)) * (rows.width - labels);
+            for (const [ns, kind, title] of [
+                [55 * 64, "s0", "CPU sample of G1"],
+                [49 * 64, "l0", "Log of G1"],
+            ]) {
+                await until(`a click on ${title}`, async () => {
+                    await page.mouse.click(x(ns), rows.y + 4);
+                    return (await fragment("mark")) === kind;
+                });
+                await page.waitForSelector(".details h2");
+                const text = await page.textContent(".details");
+                ok(text.startsWith(title), text);
+                for (const frame of ["main.serve", "app/main.go:42", "main.main", "app/main.go:7"])
+                    ok(text.includes(frame), `${frame} in ${text}`);
+                const spoken = await page.textContent("[aria-live]");
+                ok(/in main.serve, called by main.main$/.test(spoken), spoken);
+            }
+            await page.keyboard.press("Escape");
+            equal(await fragment("mark"), null, "closed");
+            /* The keyboard alone: the lane, its first log, and the span that it is in. */
+            await page.keyboard.press("ArrowDown");
+            await until("a span", async () => /\.\d/.test(await fragment("sel")));
+            await page.keyboard.press("n");
+            await until("the log", async () => (await fragment("mark")) === "l0");
+            const place = await page.evaluate(() => location.hash);
+            await reopen(other.url + place);
+            await until("somebody else sees it", async () =>
+                (await page.textContent(".details")).startsWith("Log of G1"),
+            );
+            await page.keyboard.press("ArrowRight");
+            await until("its span", async () => /^g0\.\d/.test(await fragment("sel")));
+            equal(await fragment("mark"), null, "the span is in its place");
+            equal(page.errors, [], "errors");
+        } finally {
+            other.server.kill();
+        }
+    },
+);
+
+testOnce(
+    "a frame shows the source around it, where trail view was told where that is",
+    async () => {
+        const root = new URL("../..", import.meta.url).pathname;
+        const lines = readFileSync(join(root, "examples/load/main.go"), "utf8").split("\n");
+        const { stack } = await ask("mark?kind=log&mark=0");
+        const { file, line } = stack[0];
+        ok(file.endsWith("examples/load/main.go"), file);
+        await fresh("#mark=l0&sel=g0.&tab=span");
+        await page.waitForSelector(".stack li");
+        equal(await page.locator(".stack button").count(), 0, "no button without --source");
+        const other = await serve([`--source=${root}`, trace]);
+        try {
+            await reopen(`${other.url}#mark=l0&sel=g0.&tab=span`);
+            const button = page.getByRole("button", { name: `load/main.go:${line}`, exact: true });
+            await button.click();
+            const text = await until("the line", () => page.locator(".source mark").textContent());
+            equal(text, lines[line - 1], "the line");
+            const shown = await page.locator(".source pre > div").allTextContents();
+            equal(
+                shown.map((of) => of.replace(/^ *\d+ /, "")),
+                lines.slice(line - 6, line + 5),
+                "what is around it",
+            );
+            await button.click();
+            equal(await page.locator(".source").count(), 0, "closed");
+            equal(page.errors, [], "errors");
+        } finally {
+            other.server.kill();
+        }
+    },
+);
 
 test("a range by a drag over the ruler: its sums are those of the command", async () => {
     await fresh();
@@ -352,6 +499,79 @@ test("MMU has the command's figures", async () => {
     });
 });
 
+test("the heat map of Ps has the shares that the command adds up, and leads to the timeline", async () => {
+    const to = status.end;
+    await fresh(`#w=0-${to}&tab=heat`);
+    /* Few columns, so that there is something in each. */
+    await page.setViewportSize({ width: 400, height: 800 });
+    const canvas = page.locator(".heat canvas");
+    const columns = await until("few columns", async () => {
+        const many = Number(await canvas.getAttribute("data-columns"));
+        return many < 100 && many;
+    });
+    const { procs } = told("procs", trace);
+    const high = Math.max(6, Math.min(22, Math.floor(160 / procs.length)));
+    const edge = (i) => Math.floor((to * i) / columns);
+    const swatches = await page.evaluate(() =>
+        [...document.querySelectorAll(".heatlegend i")].map(
+            (of) => getComputedStyle(of).backgroundColor,
+        ),
+    );
+    const colorAt = (x, y) =>
+        page.evaluate(
+            ([x, y]) => {
+                const of = document.querySelector(".heat canvas");
+                const [r, g, b] = of.getContext("2d").getImageData(x, y, 1, 1).data;
+                return `rgb(${r}, ${g}, ${b})`;
+            },
+            [x, y],
+        );
+    let some = 0;
+    let judged = 0;
+    for (const column of [0.02, 0.1, 0.3, 0.5, 0.7, 0.9].map((of) => Math.floor(of * columns))) {
+        const window = [edge(column), edge(column + 1)];
+        const rows = told("procs", `--from=${window[0]}ns`, `--to=${window[1]}ns`, trace).procs;
+        /* Of a part without an event the command says nothing. */
+        if (rows.length === 0) continue;
+        judged++;
+        for (const lane of [0, 1, 2].filter((of) => of < procs.length)) {
+            const [x, y] = [48 + column * 4 + 2, 18 + lane * high + 2];
+            await canvas.hover({ position: { x, y } });
+            const text = await page.textContent("#heatcell");
+            const [, id, percent] = /^P(\d+) .*: (\d+) % running$/.exec(text);
+            const row = rows.find((of) => String(of.id) === id);
+            const share = (row?.running_ns ?? 0) / (window[1] - window[0]);
+            ok(Math.abs(Number(percent) / 100 - share) < 0.015, `${text}, not ${share}`);
+            if (share > 0.05 && share < 0.95) some++;
+            /* Beside the frame of the cell that the mouse is over. */
+            if (share === 0 || share === 1)
+                equal(await colorAt(x, y), swatches[share * 4], `the colour of ${text}`);
+        }
+    }
+    ok(judged > 2 && some > 0, "some are neither 0 nor 1");
+    const [x, y] = [48 + Math.floor(columns / 2) * 4 + 2, 18 + 2];
+    await canvas.click({ position: { x, y } });
+    equal(await fragment("v"), "p", "by P");
+    const { rows: lanes } = await ask("lanes?kind=proc");
+    const laneOf = (row) =>
+        lanes.find((of) => of[1] === procs.map(({ id }) => id).sort((a, b) => a - b)[row])[0];
+    const isSelected = async (row) => (await fragment("sel"))?.startsWith(`p${laneOf(row)}.`);
+    await until("the P is selected", () => isSelected(0));
+    const [from1, to1] = await windowNow();
+    ok(from1 <= edge(columns / 2) && to1 >= edge(columns / 2) && to1 - from1 < to / 10, "there");
+    /* By the keyboard alone, from the list of commands. */
+    await page.keyboard.press("/");
+    await page.keyboard.type("heat map");
+    await page.keyboard.press("Enter");
+    await canvas.focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    const text = await page.textContent("#heatcell");
+    ok(procs.length < 2 || /^P\d+ from .* % running$/.test(text), text);
+    await page.keyboard.press("Enter");
+    await until("the second P", () => isSelected(1));
+    equal(page.errors, [], "errors");
+});
+
 testOnce("search finds functions and goroutines, goes to a time, and runs commands", async () => {
     await fresh();
     const lanes = await ask("lanes?kind=goroutine&count=10");
@@ -463,13 +683,18 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
     );
 });
 
-testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
+/* What axe says of the page. */
+async function complaints() {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
+}
+
+testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
     for (const colorScheme of ["light", "dark"]) {
-        await page.context().close();
-        page = await openPage(main_.url, { colorScheme, bypassCSP: true });
+        await reopen(main_.url, { colorScheme, bypassCSP: true });
         await page.waitForTimeout(500);
-        await page.evaluate(axe);
         await page.keyboard.press("ArrowDown");
         await page.waitForSelector(".details h2");
         for (const tab of [
@@ -478,6 +703,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             "Functions",
             "Latency",
             "Flame graph",
+            "P heat map",
             "MMU",
             "Notes",
             "?",
@@ -485,14 +711,136 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             if (tab === "?") await page.keyboard.press("?");
             else if (tab) await openTab(tab);
             await page.waitForTimeout(300);
-            const { violations } = await page.evaluate(() => globalThis.axe.run());
-            const texts = violations.map(
-                (of) => `${tab} ${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`,
-            );
-            equal(texts, [], `${colorScheme} ${tab}`);
+            equal(await complaints(), [], `${colorScheme} ${tab}`);
         }
     }
 });
+
+testOnce(
+    "two traces: one window over both, an offset, their differences, and all of it in the address",
+    async () => {
+        const [a, b] = ["22", "23"].map((name) => given.replace("1.23", `1.${name}`));
+        const other = await serve([a, b]);
+        const ends = [a, b].map((file) => {
+            const { origin_ns, end_ns } = told("summary", file);
+            return end_ns - origin_ns;
+        });
+        /* The window that the address of each says, when it has come to rest. */
+        const windows = async () => {
+            await page.waitForTimeout(60);
+            await page.waitForSelector("html:not([data-moving])", { state: "attached" });
+            const parts = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));
+            return ["a", "b"].map((name) =>
+                (new URLSearchParams(parts.get(name) ?? "").get("w") ?? "").split("-"),
+            );
+        };
+        const areThere = (wanted) => async () =>
+            JSON.stringify((await windows()).map((w) => w.join("-"))) === JSON.stringify(wanted);
+        try {
+            await reopen(other.url, {}, "iframe");
+            const [first, second] = ["The first trace", "The second trace"].map((title) =>
+                page.frameLocator(`iframe[title="${title}"]`),
+            );
+            /* All of both: as long as the longer. */
+            const longer = Math.max(...ends);
+            await until("both are seen", areThere([`0-${longer}`, `0-${longer}`]));
+            const offset = page.getByLabel("later than A by");
+            await offset.fill("5ms");
+            await offset.press("Enter");
+            await until("the offset", areThere([`0-${longer}`, `-5000000-${longer - 5e6}`]));
+            /* What moves one moves the other, each way. */
+            await first.locator("canvas.rows").hover();
+            await page.keyboard.down("Control");
+            await page.mouse.wheel(0, -400);
+            await page.keyboard.up("Control");
+            const apart = async () => {
+                const [[from, to], [from1, to1]] = (await windows()).map((w) =>
+                    w
+                        .join("-")
+                        .match(/^(-?\d+)-(-?\d+)$/)
+                        .slice(1)
+                        .map(Number),
+                );
+                return (
+                    Math.abs(from - from1 - 5e6) <= 1 && Math.abs(to - to1 - 5e6) <= 1 && to - from
+                );
+            };
+            const zoomed = await until("both are zoomed", async () => {
+                const length = await apart();
+                return length && length < longer * 0.5 && length;
+            });
+            await second.locator("canvas.rows").hover();
+            await page.keyboard.down("Control");
+            await page.mouse.wheel(0, 200);
+            await page.keyboard.up("Control");
+            await until("and back a little", async () => (await apart()) > zoomed * 1.5);
+            /* Each has its own lanes and filter. */
+            await second.getByRole("button", { name: "Ps", exact: true }).click();
+            await first.getByLabel("Filter lanes").fill("main");
+            await until("each its own", async () => {
+                const hash = await page.evaluate(() => location.hash.slice(1));
+                const parts = new URLSearchParams(hash);
+                const [of, to] = ["a", "b"].map(
+                    (name) => new URLSearchParams(parts.get(name) ?? ""),
+                );
+                return (
+                    of.get("f") === "main" && !of.get("v") && to.get("v") === "p" && !to.get("f")
+                );
+            });
+            /* The strip is dragged by a tenth of the window. */
+            const [from, to] = (await windows())[0].map(Number);
+            const strip = await page.getByRole("slider").boundingBox();
+            const by = (1280 - 230) / 10;
+            await page.mouse.move(strip.x + 20, strip.y + 5);
+            await page.mouse.down();
+            await page.mouse.move(strip.x + 20 + by / 2, strip.y + 5);
+            await page.mouse.move(strip.x + 20 + by, strip.y + 5);
+            await page.mouse.up();
+            await until("it is dragged", async () => {
+                const off = Number(await fragment("off"));
+                return Math.abs(off - 5e6 - (to - from) / 10) < (to - from) / 200;
+            });
+            /* The differences. */
+            await page.getByRole("button", { name: "Differences" }).click();
+            const { metrics } = told("diff", "--limit=0", a, b);
+            await until(
+                "rows",
+                async () => (await cells()).length === Math.min(metrics.length, 200),
+            );
+            const rows = await cells();
+            for (const [of, metric, name, before, after, change] of rows.slice(0, 20)) {
+                const one = metrics.find(
+                    (row) => row.of === of && row.metric === metric && row.name === name,
+                );
+                equal(
+                    [before, after, change].map(Number),
+                    [one.a?.value ?? 0, one.b?.value ?? 0, one.change],
+                    `${of} ${metric} ${name}`,
+                );
+            }
+            /* Somebody else. */
+            const wanted = (await windows()).map((w) => w.join("-"));
+            const off = await fragment("off");
+            const place = await page.evaluate(() => location.hash);
+            await reopen(other.url + place, {}, "iframe");
+            await until("the same", areThere(wanted));
+            equal(
+                [await fragment("off"), await fragment("diff")],
+                [off, "1"],
+                "offset and differences",
+            );
+            const again = page.frameLocator('iframe[title="The first trace"]');
+            equal(await again.getByLabel("Filter lanes").inputValue(), "main", "the filter");
+            equal(page.errors, [], "errors");
+            for (const colorScheme of ["light", "dark"]) {
+                await reopen(other.url + place, { colorScheme, bypassCSP: true }, ".table");
+                equal(await complaints(), [], colorScheme);
+            }
+        } finally {
+            other.server.kill();
+        }
+    },
+);
 
 test("a damaged trace shows its good part, and says so", async () => {
     const damaged = join(folder, "damaged.trace");
@@ -500,8 +848,7 @@ test("a damaged trace shows its good part, and says so", async () => {
     writeFileSync(damaged, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
     const other = await serve([damaged]);
     try {
-        await page.context().close();
-        page = await openPage(other.url);
+        await reopen(other.url);
         const banner = await until("a banner", () => page.locator(".banner").textContent());
         ok(banner.includes("could be read"), banner);
     } finally {
@@ -515,8 +862,7 @@ testOnce("what arrives on a pipe is drawn as it arrives; the server's end is tol
     const { events } = told("summary", long);
     const bytes = readFileSync(long);
     const other = await serve(["-"], true);
-    await page.context().close();
-    page = await openPage(other.url);
+    await reopen(other.url);
     other.server.stdin.write(bytes.subarray(0, Math.floor(bytes.length * 0.9)));
     await until("something", () =>
         page.evaluate(() => /[1-9]\d* events/.test(document.querySelector(".facts").textContent)),

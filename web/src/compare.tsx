@@ -1,0 +1,386 @@
+/*
+ * Two traces, one above the other: each in its own page with its own lanes, filter and panels, in a frame. Their
+ * windows move together: what is at `t` in the first is over what is at `t - offset` in the second, each from its own
+ * start. Below, on demand, what `trail diff` says of both.
+ */
+import { computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { api } from "./api";
+import { Choice } from "./choice";
+import { bytes, count, duration, parseDuration } from "./format";
+import type { Framed } from "./framed";
+import { LABELS } from "./geometry";
+import { type Range, theme } from "./state";
+import { type Column, Table } from "./table";
+
+const names = ["a", "b"] as const;
+
+/* How much later than the first the second is shown. */
+const offset = signal(0);
+const isDiffOpen = signal(false);
+/* The fragments of the two pages. */
+const fragments = [signal(""), signal("")];
+const facts = [
+    signal<{ end: number; done: boolean; wall?: number } | null>(null),
+    signal<{ end: number; done: boolean; wall?: number } | null>(null),
+];
+const titles = [signal(""), signal("")];
+const frames: (Framed | null)[] = [null, null];
+/* The window of the first. */
+const view = signal<Range>({ from: 0, to: 1 });
+
+function shifted({ from, to }: Range, by: number): Range {
+    return { from: from + by, to: to + by };
+}
+
+/* MARK: The common time */
+
+/* What has both traces in it, in the first one's time. */
+const both = computed<Range | null>(() => {
+    const [a, b] = [facts[0].value, facts[1].value];
+    if (!a || !b) return null;
+    return {
+        from: Math.min(0, offset.value),
+        to: Math.max(a.end, b.end + offset.value, 1),
+    };
+});
+
+/* A frame that is moved tells so at once: what it says then is its echo. */
+let moving = false;
+
+function move(which: number, window: Range): void {
+    moving = true;
+    frames[which]?.setView(window);
+    moving = false;
+}
+
+function onMoved(which: number, now: Range): void {
+    if (moving || !(now.to > now.from)) return;
+    const { value } = offset;
+    view.value = which === 0 ? now : shifted(now, value);
+    if (which === 0) move(1, shifted(now, -value));
+    else move(0, shifted(now, value));
+}
+
+function setOffset(ns: number): void {
+    offset.value = Math.round(ns);
+    if (view.value.to > 1) move(1, shifted(view.value, -offset.value));
+}
+
+function take(which: number, window: Window): void {
+    const framed = (window as Window & { trailFramed?: Framed }).trailFramed;
+    if (!framed) return;
+    frames[which] = framed;
+    framed.onStatus((now) => {
+        facts[which].value = now;
+    });
+    framed.onView((now) => onMoved(which, now));
+    framed.onFragment((now) => {
+        if (now) fragments[which].value = now;
+    });
+}
+
+/* MARK: The fragment */
+
+/* False if it names no place. */
+function fromFragment(): boolean {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const [a, b] = names.map((name) => parts.get(name) ?? "");
+    offset.value = Math.round(Number(parts.get("off"))) || 0;
+    isDiffOpen.value = parts.get("diff") === "1";
+    fragments[0].value = a;
+    fragments[1].value = b;
+    return a !== "";
+}
+
+function toFragment(): string {
+    const parts = new URLSearchParams();
+    if (offset.value) parts.set("off", String(offset.value));
+    if (isDiffOpen.value) parts.set("diff", "1");
+    names.forEach((name, i) => {
+        if (fragments[i].value) parts.set(name, fragments[i].value);
+    });
+    return parts.toString();
+}
+
+/* Where the frames begin; from then on they tell where they are. */
+let first = ["", ""];
+
+export function keepComparison(): void {
+    /* Until both are read, the window is all that there is; but for who comes by an address with a place. */
+    let untouched = !fromFragment();
+    first = fragments.map((of) => of.value);
+    effect(() => {
+        const now = both.value;
+        if (!now) return;
+        frames[0]?.setOuter(now);
+        frames[1]?.setOuter(shifted(now, -offset.value));
+        if (!untouched) return;
+        move(0, now);
+        onMoved(0, now);
+        untouched = !(facts[0].value?.done && facts[1].value?.done);
+    });
+    let timer = 0;
+    effect(() => {
+        const text = toFragment();
+        clearTimeout(timer);
+        document.documentElement.dataset.moving = "";
+        timer = setTimeout(() => {
+            history.replaceState(null, "", `#${text}`);
+            delete document.documentElement.dataset.moving;
+        }, 150);
+    });
+    addEventListener("hashchange", () => {
+        fromFragment();
+        document.querySelectorAll("iframe").forEach((frame, i) => {
+            frame.contentWindow?.location.replace(`#${fragments[i].value}`);
+        });
+    });
+    names.forEach((name, i) => {
+        void fetch(`${name}/api/status`)
+            .then((answer) => answer.json())
+            .then(({ title }: { title: string }) => {
+                titles[i].value = title;
+            })
+            .catch(() => {
+                /* The frames say that the server does not answer. */
+            });
+    });
+}
+
+/* MARK: Differences */
+
+interface Figures {
+    value: number;
+    count?: number;
+    p50?: number;
+    p99?: number;
+    max?: number;
+}
+
+interface Metric {
+    of: string;
+    metric: string;
+    name: string;
+    unit: string;
+    a: Figures | null;
+    b: Figures | null;
+    change: number;
+}
+
+function figure(value: number | undefined, unit: string): string {
+    if (value === undefined || value === null) return "";
+    if (unit === "ns") return duration(value);
+    if (unit === "bytes") return bytes(value);
+    return Number.isInteger(value) ? count(value) : value.toPrecision(4);
+}
+
+function signed(row: Metric): string {
+    return (
+        (row.change > 0 ? "+" : row.change < 0 ? "−" : "") + figure(Math.abs(row.change), row.unit)
+    );
+}
+
+function share(row: Metric): string {
+    const before = row.a?.value ?? 0;
+    if (!before) return row.change ? "new" : "";
+    if (!row.b?.value) return "gone";
+    const percent = (100 * row.change) / before;
+    return `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
+}
+
+function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metric> {
+    return {
+        title: `${title} ${of.toUpperCase()}`.trim(),
+        value: (row) => row[of]?.[key] ?? 0,
+        text: (row) => figure(row[of]?.[key], row.unit),
+        unit: "number",
+    };
+}
+
+const columns: Column<Metric>[] = [
+    { title: "of", value: (row) => row.of },
+    { title: "metric", value: (row) => row.metric },
+    { title: "name", value: (row) => row.name },
+    figures("", "value", "a"),
+    figures("", "value", "b"),
+    { title: "change", value: (row) => row.change, text: signed, unit: "number" },
+    { title: "%", value: share },
+    figures("p99", "p99", "a"),
+    figures("p99", "p99", "b"),
+    figures("max", "max", "a"),
+    figures("max", "max", "b"),
+];
+
+function Differences() {
+    const per = useSignal("");
+    const rows = useSignal<Metric[] | null>(null);
+    const wrong = useSignal("");
+    const isDone = useComputed(() => facts.every((of) => of.value?.done));
+    useSignalEffect(() => {
+        if (!isDone.value) return;
+        let isOld = false;
+        rows.value = null;
+        wrong.value = "";
+        api.run<{ metrics: Metric[] }>("diff", { limit: 0, per: per.value || undefined })
+            .then(({ metrics }) => {
+                if (!isOld) rows.value = metrics;
+            })
+            .catch((error: Error) => {
+                if (!isOld) wrong.value = error.message;
+            });
+        return () => {
+            isOld = true;
+        };
+    });
+    return (
+        <section class="panel" aria-label="Differences">
+            <Choice
+                label="Sums"
+                value={per.value}
+                options={[
+                    ["", "as they are"],
+                    ["second", "for each second"],
+                ]}
+                onChoose={(text) => {
+                    per.value = text;
+                }}
+            />
+            {rows.value ? (
+                <Table
+                    name="differences"
+                    columns={columns}
+                    rows={rows.value}
+                    empty="Nothing has changed."
+                />
+            ) : (
+                <p class="empty">
+                    {wrong.value ||
+                        (isDone.value ? "Adding up …" : "When both traces have been read.")}
+                </p>
+            )}
+        </section>
+    );
+}
+
+/* MARK: The page */
+
+/* A strip that is dragged to the sides, or moved with the arrow keys. */
+function Shift() {
+    const from = useSignal<{ x: number; offset: number } | null>(null);
+    const perPixel = () => (view.value.to - view.value.from) / Math.max(innerWidth - LABELS, 50);
+    return (
+        <div
+            class="shift"
+            role="slider"
+            tabIndex={0}
+            aria-label="Offset of the second trace"
+            aria-valuenow={offset.value}
+            aria-valuetext={duration(offset.value)}
+            onPointerDown={(event) => {
+                event.currentTarget.setPointerCapture(event.pointerId);
+                from.value = { x: event.clientX, offset: offset.value };
+            }}
+            onPointerMove={(event) => {
+                if (from.value && event.buttons)
+                    setOffset(from.value.offset + (event.clientX - from.value.x) * perPixel());
+            }}
+            onPointerUp={() => {
+                from.value = null;
+            }}
+            onKeyDown={(event) => {
+                const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+                if (!step) return;
+                event.preventDefault();
+                setOffset(offset.value + step * perPixel() * (event.shiftKey ? 100 : 10));
+            }}
+        >
+            ↔ drag to shift the second trace
+        </div>
+    );
+}
+
+function Bar() {
+    const isWrong = useSignal(false);
+    const [a, b] = facts.map((of) => of.value?.wall);
+    return (
+        <div class="bar">
+            <span>
+                <b>B</b> {titles[1].value}
+            </span>
+            <label>
+                later than A by{" "}
+                <input
+                    value={duration(offset.value)}
+                    aria-invalid={isWrong.value}
+                    title="a time: 1.5ms, -20us; Enter"
+                    onChange={(event) => {
+                        const ns = parseDuration(event.currentTarget.value);
+                        isWrong.value = ns === null;
+                        if (ns !== null) setOffset(ns);
+                    }}
+                />
+            </label>
+            {a !== undefined && b !== undefined && (
+                <button type="button" onClick={() => setOffset(b - a)}>
+                    By the wall clock
+                </button>
+            )}
+            <button type="button" disabled={offset.value === 0} onClick={() => setOffset(0)}>
+                Both from their start
+            </button>
+            <Shift />
+        </div>
+    );
+}
+
+function Frame(props: { which: number }) {
+    const { which } = props;
+    const name = names[which];
+    return (
+        <iframe
+            title={which === 0 ? "The first trace" : "The second trace"}
+            src={`${name}/${first[which] ? `#${first[which]}` : ""}`}
+            onLoad={(event) => {
+                const window = event.currentTarget.contentWindow;
+                if (window) take(which, window);
+            }}
+        />
+    );
+}
+
+export function Compare() {
+    const next = { auto: "light", light: "dark", dark: "auto" } as const;
+    return (
+        <main class="two">
+            <h1 class="hidden">Two traces</h1>
+            <div class="bar">
+                <span>
+                    <b>A</b> {titles[0].value}
+                </span>
+                <span class="space" />
+                <button
+                    type="button"
+                    aria-pressed={isDiffOpen.value}
+                    onClick={() => {
+                        isDiffOpen.value = !isDiffOpen.value;
+                    }}
+                >
+                    Differences
+                </button>
+                <button
+                    type="button"
+                    aria-label={`Colours: ${theme.value}`}
+                    onClick={() => {
+                        theme.value = next[theme.value];
+                    }}
+                >
+                    {{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}
+                </button>
+            </div>
+            <Frame which={0} />
+            <Bar />
+            <Frame which={1} />
+            {isDiffOpen.value && <Differences />}
+        </main>
+    );
+}
