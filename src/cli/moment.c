@@ -46,6 +46,18 @@ const char *moment_word(const char *word, char *buf)
     return buf;
 }
 
+const char *moment_name(trail_string name, char *buf)
+{
+    char word[MOMENT_SIZE / 2];
+    size_t size = name.size < sizeof word - 1 ? name.size : sizeof word - 1;
+    for (size_t i = 0; i < size; i++) {
+        char c = name.data[i];
+        word[i] = (char)((unsigned char)c < ' ' || c == 0x7f ? '?' : c);
+    }
+    word[size] = '\0';
+    return moment_word(word, buf);
+}
+
 const char *moment_file(const struct analysis *analysis, char *buf)
 {
     char file[MOMENT_SIZE], binary[MOMENT_SIZE];

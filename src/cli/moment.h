@@ -37,4 +37,7 @@ const char *moment_file(const struct analysis *analysis, char *buf);
 /* A word for a shell: as it is, or in quotes. */
 const char *moment_word(const char *word, char *buf);
 
+/* The same of a name in the trace, with a question mark for what would steer a terminal. */
+const char *moment_name(trail_string name, char *buf);
+
 #endif

@@ -175,18 +175,15 @@ static void show_first(const struct request *request, const trail_region *region
 static void show_why(const struct request *request, const trail_group *groups, size_t count)
 {
     const trail_group *longest = NULL;
-    char name[MOMENT_SIZE], text[MOMENT_SIZE], file[MOMENT_SIZE];
+    char name[MOMENT_SIZE], file[MOMENT_SIZE];
     for (size_t i = 0; i < count; i++)
         if (groups[i].name && (!longest || groups[i].times.total_ns > longest->times.total_ns))
             longest = &groups[i];
     if (!longest)
         return;
-    trail_string of = trail_analysis_text(request->analysis.answers, longest->name);
-    (void)snprintf(text, sizeof text, "%.*s", (int)(of.size < 500 ? of.size : 500), of.data);
-    for (char *c = text; *c; c++) /* it may steer a terminal */
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     printf("\nwhat the longest of one name waited for:\n  trail why --region=%s %s\n",
-           moment_word(text, name), moment_file(&request->analysis, file));
+           moment_name(trail_analysis_text(request->analysis.answers, longest->name), name),
+           moment_file(&request->analysis, file));
 }
 
 static int by_column(const void *a, const void *b, void *column)

@@ -494,6 +494,16 @@ static void show_tasks(const struct request *request)
     tell_more(request, count);
 }
 
+/* The command that shows the critical path of the longest region of a name. */
+static void put_why(const struct request *request, struct table *table, trail_name region)
+{
+    char text[2 * MOMENT_SIZE + 64], name[MOMENT_SIZE], file[MOMENT_SIZE];
+    (void)snprintf(text, sizeof text, "trail why --region=%s %s",
+                   moment_name(trail_analysis_text(request->analysis.answers, region), name),
+                   moment_file(&request->analysis, file));
+    table_word(table, region ? text : "-");
+}
+
 static void show_regions(const struct request *request)
 {
     const trail_group *groups;
@@ -502,13 +512,14 @@ static void show_regions(const struct request *request)
     if (count == 0)
         return;
     title(request, "Regions");
-    table_begin(&table, SPREAD_TITLES "running> name<");
+    table_begin(&table, SPREAD_TITLES "running> name< why_the_longest_took<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         put_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
         table_duration(&table, groups[i].times.exec_ns);
         table_text(&table, groups[i].name
                                ? trail_analysis_text(request->analysis.answers, groups[i].name)
                                : (trail_string){"(inherited)", 11});
+        put_why(request, &table, groups[i].name);
     }
     table_print(&table);
     tell_more(request, count);
