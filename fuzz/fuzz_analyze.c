@@ -53,11 +53,37 @@ static void check_mmu(const trail_analysis *analysis)
             trail_mmu_window worst[3];
             double mmu = trail_analysis_mmu(analysis, curve, window);
             size_t count = trail_analysis_mmu_worst(analysis, curve, window, worst, 3);
+            double most = trail_analysis_mmu_quantile(analysis, curve, window, 0.99);
+            double half = trail_analysis_mmu_quantile(analysis, curve, window, 0.5);
             FUZZ_HOLDS(mmu >= 0 && mmu <= 1);
+            FUZZ_HOLDS(mmu <= most + 1e-6 && most <= half + 1e-6 && half <= 1);
             FUZZ_HOLDS(count <= 3);
             for (size_t i = 1; i < count; i++)
                 FUZZ_HOLDS(worst[i - 1].mutator <= worst[i].mutator);
         }
+    }
+}
+
+static void check_threads(const trail_analysis *analysis)
+{
+    const trail_thread *threads;
+    const trail_proc *procs;
+    int64_t slice_ns;
+    size_t thread_count = trail_analysis_threads(analysis, &threads);
+    size_t proc_count = trail_analysis_procs(analysis, &procs);
+    size_t slices = trail_analysis_thread_slices(analysis, &slice_ns);
+    FUZZ_HOLDS(slices <= 128);
+    for (size_t i = 0; i < thread_count; i++) {
+        uint64_t sum = 0;
+        for (size_t n = 0; threads[i].running_slices && n < slices; n++)
+            sum += (uint64_t)threads[i].running_slices[n];
+        FUZZ_HOLDS(!threads[i].running_slices || sum == (uint64_t)threads[i].running_ns);
+    }
+    for (size_t i = 0; i < proc_count; i++) {
+        uint64_t sum = 0;
+        for (size_t n = 0; procs[i].running_slices && n < slices; n++)
+            sum += (uint64_t)procs[i].running_slices[n];
+        FUZZ_HOLDS(!procs[i].running_slices || sum == (uint64_t)procs[i].running_ns);
     }
 }
 
@@ -187,6 +213,7 @@ static void analyse(const struct fuzz_bytes *trace, bool window, trail_path_of o
         check_goroutines(analysis);
         check_tasks(analysis);
         check_mmu(analysis);
+        check_threads(analysis);
         check_profiles(analysis);
         check_activity(analysis);
         check_path(analysis);

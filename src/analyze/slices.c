@@ -14,10 +14,16 @@ void slices_begin(struct slices *slices, int64_t begin_ns)
     slices->count = 0;
 }
 
+/* Wraps: more than 64 bits come from damaged clocks. */
+static int64_t sum(int64_t a, uint64_t b)
+{
+    return (int64_t)((uint64_t)a + b);
+}
+
 static void merge(int64_t *row)
 {
     for (size_t i = 0; i < SLICES; i += 2)
-        row[i / 2] = row[i] + row[i + 1];
+        row[i / 2] = sum(row[i], (uint64_t)row[i + 1]);
     memset(row + SLICES / 2, 0, SLICES / 2 * sizeof *row);
 }
 
@@ -59,7 +65,7 @@ bool slices_add(struct slices *slices, size_t row, int64_t from_ns, int64_t to_n
             return true;
         if (slice + 1 == SLICES || end > to)
             end = to;
-        slices->rows[row][slice] += (int64_t)(end - from);
+        slices->rows[row][slice] = sum(slices->rows[row][slice], end - from);
         from = end;
     }
     return true;

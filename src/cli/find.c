@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/moment.h"
 #include "cli/who.h"
 
 enum { OPT_LIMIT = 1, OPT_STACKS, OPT_COUNT };
@@ -218,10 +219,10 @@ static void show_hit(const struct request *request, const trail_hit *hit)
            show_duration(begin, hit->begin_ns - span.origin_ns));
     for (size_t i = 0; i < hit->step_count; i++)
         show_step(request, &hit->steps[i], span.origin_ns);
-    printf("  trail print --stacks --goroutine=%" PRId64 " --from=%" PRId64 "ns --to=+%" PRId64
-           "ns %s\n",
-           hit->goroutine, hit->begin_ns - span.origin_ns, hit->end_ns - hit->begin_ns,
-           request->analysis.word);
+    char id[32], command[MOMENT_SIZE];
+    (void)snprintf(id, sizeof id, "%" PRId64, hit->goroutine);
+    struct moment moment = {id, hit->begin_ns - span.origin_ns, hit->end_ns - hit->begin_ns, true};
+    printf("  %s\n", moment_print(&request->analysis, &moment, command));
 }
 
 static bool visit(void *context, const trail_hit *hit)

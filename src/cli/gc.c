@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/analysis.h"
+#include "cli/moment.h"
 #include "cli/spark.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -129,6 +130,21 @@ static void put_cycle(const struct request *request, struct table *table,
     put_bytes(table, cycle->reclaimed_bytes);
 }
 
+/* The command that shows the longest mark phase. */
+static void show_longest_cycle(const struct request *request)
+{
+    int64_t begin, end, longest_begin = 0, longest = 0;
+    char command[MOMENT_SIZE];
+    for (size_t i = 0; i < request->cycle_count; i++)
+        if (marked(request, &request->cycles[i], &begin, &end) && end - begin > longest) {
+            longest_begin = begin;
+            longest = end - begin;
+        }
+    if (longest > 0)
+        printf("the longest: %s\n",
+               moment_of(&request->analysis, TRAIL_NONE, longest_begin, longest, command));
+}
+
 static void show_cycles(const struct request *request)
 {
     struct table table;
@@ -145,6 +161,7 @@ static void show_cycles(const struct request *request)
     table_print(&table);
     if (shown < request->cycle_count)
         printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+    show_longest_cycle(request);
 }
 
 /* Marking is a share of the time; that the world was stopped is one so small that the worst is full. */
@@ -191,7 +208,7 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
 {
     struct table table;
     trail_histogram histogram = {0};
-    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[160];
+    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[MOMENT_SIZE];
     size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
     int64_t origin = request->analysis.span.origin_ns;
     for (size_t i = 0; i < request->pause_count; i++)
@@ -208,9 +225,8 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
         (void)snprintf(text, sizeof text, "%" PRId64, sorted[i].goroutine);
         table_word(&table, text);
         table_text(&table, analysis_text(&request->analysis, sorted[i].name));
-        (void)snprintf(text, sizeof text, "trail print --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
-                       sorted[i].begin_ns - origin, length_of(&sorted[i]), request->analysis.word);
-        table_word(&table, text);
+        table_word(&table, moment_of(&request->analysis, TRAIL_NONE, sorted[i].begin_ns,
+                                     length_of(&sorted[i]), text));
     }
     table_print(&table);
     if (shown < request->pause_count)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/groups.h"
+#include "cli/moment.h"
 #include "cli/nearest.h"
 #include "cli/values.h"
 
@@ -243,6 +244,19 @@ static void show_members(const struct request *request, const trail_goroutine *c
     table_print(&table);
 }
 
+/* The commands that show the first of the table. */
+static void show_first(const struct request *request, const trail_goroutine *g)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin = g->creation_ns > span->begin_ns ? g->creation_ns : span->begin_ns;
+    int64_t end = g->end_ns != 0 ? g->end_ns : span->end_ns;
+    char text[MOMENT_SIZE];
+    printf("\nthe first of these, and what it waited for:\n  %s\n",
+           moment_of(&request->analysis, g->id, begin, end - begin, text));
+    printf("  trail why --goroutine=%" PRId64 " %s\n", g->id,
+           moment_file(&request->analysis, text));
+}
+
 static int show_goroutines(struct request *request)
 {
     const trail_goroutine *g;
@@ -268,6 +282,8 @@ static int show_goroutines(struct request *request)
     if (shown > 0)
         show_members(request, list, shown);
     groups_tell_more(shown, wanted);
+    if (shown > 0)
+        show_first(request, list[0]);
     free(list);
     return EXIT_GOOD;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/analysis.h"
+#include "cli/moment.h"
 #include "cli/table.h"
 #include "cli/values.h"
 #include "cli/who.h"
@@ -26,10 +27,12 @@ static const struct option rows[] = {
 static const struct kind {
     trail_profile_type type;
     const char *key, *title;
+    const char *pattern; /* of trail find */
 } kinds[] = {
-    {TRAIL_PROFILE_SCHED, "scheduling", "from ready to running, by who made it ready"},
-    {TRAIL_PROFILE_SYNC, "locks", "waits for locks, channels, select"},
-    {TRAIL_PROFILE_SYSCALL, "syscalls", "system calls"},
+    {TRAIL_PROFILE_SCHED, "scheduling", "from ready to running, by who made it ready", "ready"},
+    {TRAIL_PROFILE_SYNC, "locks", "waits for locks, channels, select",
+     "block[sync*|chan*|select*]"},
+    {TRAIL_PROFILE_SYSCALL, "syscalls", "system calls", "syscall"},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -169,6 +172,25 @@ static void put_times(struct table *table, const trail_histogram *times)
     table_duration(table, times->max_ns);
 }
 
+/* The command that shows each of the longest: who, when, where, and who ended it. */
+static void show_command(const struct request *request, const struct kind *kind,
+                         const trail_histogram *times)
+{
+    const struct window *window = &request->analysis.window;
+    char file[MOMENT_SIZE], name[MOMENT_SIZE];
+    printf("the longest of these: trail find");
+    if (request->name)
+        printf(" --name=%s", moment_word(request->name, name));
+    for (size_t i = 0; i < request->goroutines.count; i++)
+        printf("%s%" PRId64, i ? "," : " --goroutine=", request->goroutines.ids[i]);
+    if (window->has_from)
+        printf(" --from=%" PRId64 "ns", window->from_ns);
+    if (window->has_to)
+        printf(" --to=%" PRId64 "ns", window->to_ns);
+    printf(" %s '%s >=%" PRId64 "ns'\n", moment_file(&request->analysis, file), kind->pattern,
+           trail_histogram_quantile(times, 0.99));
+}
+
 static void show_kind(const struct request *request, const struct kind *kind)
 {
     trail_profile profile;
@@ -188,6 +210,7 @@ static void show_kind(const struct request *request, const struct kind *kind)
     table_print(&table);
     if (profile.sample_count > request->limit)
         printf("... and %zu more stacks\n", profile.sample_count - request->limit);
+    show_command(request, kind, &profile.times);
 }
 
 static int show(const struct request *request)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/lock_name.h"
+#include "cli/moment.h"
 #include "cli/table.h"
 #include "cli/who.h"
 
@@ -201,8 +202,9 @@ static void show_table(const struct request *request, const trail_lock *const *l
 static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
                          int64_t ns)
 {
-    printf("    trail print --stacks --goroutine=%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s\n",
-           goroutines, begin_ns - request->analysis.span.origin_ns, ns, request->analysis.word);
+    char command[MOMENT_SIZE];
+    struct moment moment = {goroutines, begin_ns - request->analysis.span.origin_ns, ns, true};
+    printf("    %s\n", moment_print(&request->analysis, &moment, command));
 }
 
 static void show_longest(const struct request *request, const char *title,
@@ -276,8 +278,8 @@ static void put_goroutine(const struct request *request, int64_t id, trail_name 
 
 static void show_chain(const struct request *request, const trail_lock_chain *chain)
 {
-    char length[SHOW_SIZE], begin[SHOW_SIZE], text[LOCK_NAME_SIZE], goroutines[200] = "";
-    size_t used = 0;
+    char length[SHOW_SIZE], begin[SHOW_SIZE], text[LOCK_NAME_SIZE];
+    struct goroutine_list goroutines = {0};
     printf("\n%s from %s on", show_duration(length, chain->end_ns - chain->begin_ns),
            show_duration(begin, chain->begin_ns - request->analysis.span.origin_ns));
     if (chain->others > 0)
@@ -288,19 +290,19 @@ static void show_chain(const struct request *request, const trail_lock_chain *ch
         printf("  ");
         put_goroutine(request, link->goroutine, link->name);
         printf(" waits for %s\n", lock_name(&request->analysis, link->lock, text));
-        int size = snprintf(goroutines + used, sizeof goroutines - used, "%s%" PRId64,
-                            used ? "," : "", link->goroutine);
-        used += used + 40 < sizeof goroutines ? (size_t)size : 0;
+        (void)goroutine_list_add(&goroutines, link->goroutine);
         if (i + 1 < chain->link_count)
             continue;
         printf("  ");
-        if (link->holder == TRAIL_NONE)
+        if (link->holder == TRAIL_NONE) {
             printf("nobody in the trace");
-        else
+        } else {
             put_goroutine(request, link->holder, link->holder_name);
+            (void)goroutine_list_add(&goroutines, link->holder);
+        }
         printf(" ends that\n");
     }
-    show_command(request, goroutines, chain->begin_ns, chain->end_ns - chain->begin_ns);
+    show_command(request, goroutines.text, chain->begin_ns, chain->end_ns - chain->begin_ns);
 }
 
 static void show_chains(const struct request *request)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/analysis.h"
+#include "cli/moment.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -259,7 +260,7 @@ static void show_worst(const struct request *request)
     int64_t origin = request->analysis.span.origin_ns;
     struct table table;
     bool any = false;
-    char text[160];
+    char text[MOMENT_SIZE];
     table_begin(&table, "window> from> program's> to_see_it<");
     for (size_t i = 0; i < request->window_count; i++) {
         size_t count = trail_analysis_mmu_worst(request->analysis.answers, curve,
@@ -269,11 +270,8 @@ static void show_worst(const struct request *request)
             table_duration(&table, worst[n].end_ns - worst[n].begin_ns);
             table_duration(&table, worst[n].begin_ns - origin);
             table_percent(&table, worst[n].mutator);
-            (void)snprintf(text, sizeof text, "trail print --from=%lldns --to=+%lldns %s",
-                           (long long)(worst[n].begin_ns - origin),
-                           (long long)(worst[n].end_ns - worst[n].begin_ns),
-                           request->analysis.word);
-            table_word(&table, text);
+            table_word(&table, moment_of(&request->analysis, TRAIL_NONE, worst[n].begin_ns,
+                                         worst[n].end_ns - worst[n].begin_ns, text));
         }
     }
     if (any) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/groups.h"
+#include "cli/moment.h"
 #include "cli/nearest.h"
 #include "cli/values.h"
 
@@ -159,6 +160,32 @@ static void show_members(const struct request *request, const trail_region *cons
     table_print(&table);
 }
 
+/* The command that shows the first of the table. */
+static void show_first(const struct request *request, const trail_region *region)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin = region->has_start ? region->start_ns : span->begin_ns;
+    int64_t end = region->has_end ? region->end_ns : span->end_ns;
+    char command[MOMENT_SIZE];
+    printf("\nthe first of these:\n  %s\n",
+           moment_of(&request->analysis, region->goroutine, begin, end - begin, command));
+}
+
+/* The command that shows what the longest region of a name waited for: of the first that has one. */
+static void show_why(const struct request *request, const trail_group *groups, size_t count)
+{
+    const trail_group *longest = NULL;
+    char name[MOMENT_SIZE], file[MOMENT_SIZE];
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].name && (!longest || groups[i].times.total_ns > longest->times.total_ns))
+            longest = &groups[i];
+    if (!longest)
+        return;
+    printf("\nwhat the longest of one name waited for:\n  trail why --region=%s %s\n",
+           moment_name(trail_analysis_text(request->analysis.answers, longest->name), name),
+           moment_file(&request->analysis, file));
+}
+
 static int by_column(const void *a, const void *b, void *column)
 {
     trail_column by = *(const trail_column *)column;
@@ -195,6 +222,8 @@ static int show_regions(struct request *request)
         qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
         show_members(request, list, shown);
         groups_tell_more(shown, wanted);
+        if (shown > 0)
+            show_first(request, list[0]);
     }
     free(list);
     return code;
@@ -217,6 +246,7 @@ static int show_all_groups(const struct request *request)
         spread.spread = TRAIL_COLUMN_TOTAL;
         printf("\nhow long they took:\n");
         code = groups_show(&spread, groups, count);
+        show_why(request, groups, count);
     }
     return code;
 }

@@ -45,16 +45,21 @@ void spark_line(const struct spark *spark, double most)
 
 void spark_begin(struct spark_pieces *pieces, int64_t begin_ns, int64_t end_ns)
 {
-    int64_t length = end_ns > begin_ns ? end_ns - begin_ns : 0;
+    int64_t length;
+    if (end_ns < begin_ns || __builtin_sub_overflow(end_ns, begin_ns, &length))
+        length = 0;
     *pieces = (struct spark_pieces){.begin_ns = begin_ns, .length_ns = length};
     pieces->piece_ns = length / SPARK_WIDTH + (length % SPARK_WIDTH != 0);
 }
 
 void spark_cover(struct spark_pieces *pieces, int64_t from_ns, int64_t to_ns)
 {
-    int64_t from = from_ns > pieces->begin_ns ? from_ns - pieces->begin_ns : 0;
-    int64_t to = to_ns > pieces->begin_ns ? to_ns - pieces->begin_ns : 0;
-    to = to < pieces->length_ns ? to : pieces->length_ns;
+    int64_t end_ns = pieces->begin_ns + pieces->length_ns;
+    from_ns = from_ns > pieces->begin_ns ? from_ns : pieces->begin_ns;
+    to_ns = to_ns < end_ns ? to_ns : end_ns;
+    if (from_ns >= to_ns)
+        return;
+    int64_t from = from_ns - pieces->begin_ns, to = to_ns - pieces->begin_ns;
     while (from < to) {
         int64_t piece = from / pieces->piece_ns;
         int64_t left = pieces->piece_ns - from % pieces->piece_ns;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/analysis.h"
+#include "cli/moment.h"
 #include "cli/spark.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -264,13 +265,10 @@ static double share_of(int64_t part, int64_t whole)
 static void put_command(const struct request *request, struct table *table,
                         const trail_longest *longest)
 {
-    char text[512];
-    int64_t from = longest->begin_ns - request->analysis.span.origin_ns;
-    (void)snprintf(text, sizeof text,
-                   "trail print --goroutine=%" PRId64 " --from=%" PRId64 "ns --to=+%" PRId64
-                   "ns %s",
-                   longest->goroutine, from, longest->ns, request->analysis.word);
-    table_word(table, longest->ns > 0 ? text : "-");
+    char text[MOMENT_SIZE];
+    table_word(table, longest->ns > 0 ? moment_of(&request->analysis, longest->goroutine,
+                                                  longest->begin_ns, longest->ns, text)
+                                      : "-");
 }
 
 static void put_spread(struct table *table, const trail_histogram *spread)
@@ -333,7 +331,7 @@ static void show_findings(const struct request *request)
 {
     const trail_finding *findings;
     size_t count = trail_analysis_findings(request->analysis.answers, &findings);
-    int64_t origin = request->analysis.span.origin_ns;
+    char command[MOMENT_SIZE];
     title(request, count ? "What looks wrong" : "Nothing looks wrong");
     for (size_t i = 0; i < count; i++) {
         const trail_finding *finding = &findings[i];
@@ -342,11 +340,8 @@ static void show_findings(const struct request *request)
         putchar('\n');
         if (!finding->has_moment)
             continue;
-        fputs("  trail print", stdout);
-        if (finding->goroutine != TRAIL_NONE)
-            printf(" --goroutine=%" PRId64, finding->goroutine);
-        printf(" --from=%" PRId64 "ns --to=+%" PRId64 "ns %s\n", finding->begin_ns - origin,
-               finding->end_ns - finding->begin_ns, request->analysis.word);
+        printf("  %s\n", moment_of(&request->analysis, finding->goroutine, finding->begin_ns,
+                                   finding->end_ns - finding->begin_ns, command));
     }
 }
 
@@ -441,7 +436,7 @@ static void show_gc(const struct request *request)
 {
     const trail_analysis *answers = request->analysis.answers;
     const trail_gc_cycle *cycles;
-    char text[SHOW_SIZE], sum[SHOW_SIZE];
+    char text[SHOW_SIZE], sum[SHOW_SIZE], command[MOMENT_SIZE];
     int64_t sum_ns;
     size_t cycle_count = trail_analysis_gc_cycles(answers, &cycles), pause_count;
     const trail_gc_pause *longest = overview_pauses(answers, &pause_count, &sum_ns);
@@ -457,11 +452,10 @@ static void show_gc(const struct request *request)
            100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
     if (!longest)
         return;
-    printf("the world was stopped %zu times, for %s in all, at most %s: trail print --from=%" PRId64
-           "ns --to=+%" PRId64 "ns %s\n",
-           pause_count, show_duration(sum, sum_ns), show_duration(text, pause_length(longest)),
-           longest->begin_ns - request->analysis.span.origin_ns, pause_length(longest),
-           request->analysis.word);
+    printf("the world was stopped %zu times, for %s in all, at most %s: %s\n", pause_count,
+           show_duration(sum, sum_ns), show_duration(text, pause_length(longest)),
+           moment_of(&request->analysis, TRAIL_NONE, longest->begin_ns, pause_length(longest),
+                     command));
 }
 
 static void show_heap(const struct request *request)
@@ -480,7 +474,7 @@ static void show_tasks(const struct request *request)
 {
     const trail_task_kind *const *kinds;
     struct table table;
-    char text[512];
+    char text[MOMENT_SIZE + 64], file[MOMENT_SIZE];
     size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
     if (count == 0)
         return;
@@ -492,11 +486,22 @@ static void show_tasks(const struct request *request)
         put_spread(&table, &kinds[i]->spread);
         table_text(&table, analysis_text(&request->analysis, kinds[i]->name));
         (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
-                       (uint64_t)kinds[i]->longest.goroutine, request->analysis.word);
+                       (uint64_t)kinds[i]->longest.goroutine,
+                       moment_file(&request->analysis, file));
         table_word(&table, kinds[i]->spread.count > 0 ? text : "-");
     }
     table_print(&table);
     tell_more(request, count);
+}
+
+/* The command that shows the critical path of the longest region of a name. */
+static void put_why(const struct request *request, struct table *table, trail_name region)
+{
+    char text[2 * MOMENT_SIZE + 64], name[MOMENT_SIZE], file[MOMENT_SIZE];
+    (void)snprintf(text, sizeof text, "trail why --region=%s %s",
+                   moment_name(trail_analysis_text(request->analysis.answers, region), name),
+                   moment_file(&request->analysis, file));
+    table_word(table, region ? text : "-");
 }
 
 static void show_regions(const struct request *request)
@@ -507,13 +512,14 @@ static void show_regions(const struct request *request)
     if (count == 0)
         return;
     title(request, "Regions");
-    table_begin(&table, SPREAD_TITLES "running> name<");
+    table_begin(&table, SPREAD_TITLES "running> name< why_the_longest_took<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         put_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
         table_duration(&table, groups[i].times.exec_ns);
         table_text(&table, groups[i].name
                                ? trail_analysis_text(request->analysis.answers, groups[i].name)
                                : (trail_string){"(inherited)", 11});
+        put_why(request, &table, groups[i].name);
     }
     table_print(&table);
     tell_more(request, count);

@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "cli/analysis.h"
 #include "cli/facts.h"
+#include "cli/moment.h"
 #include "cli/nearest.h"
 #include "cli/spark.h"
 #include "cli/table.h"
@@ -170,11 +171,17 @@ static void json_tasks(const struct request *request)
 
 /* MARK: By type */
 
+static int64_t length_of(const trail_task *task)
+{
+    return task->end_ns - task->start_ns;
+}
+
 /* All tasks of a type, those that are complete in the histogram. */
 struct type {
     trail_name name;
     uint64_t count, incomplete, regions, logs;
     trail_histogram took;
+    const trail_task *longest;     /* complete one; NULL: there is none */
     struct spark_pieces under_way; /* of those that have a begin or an end */
 };
 
@@ -215,7 +222,9 @@ static bool add_task(const struct request *request, struct types *types, const t
     type->incomplete += !is_complete(task);
     type->regions += task->regions;
     type->logs += task->log_count;
-    return !is_complete(task) || trail_histogram_add(&type->took, task->end_ns - task->start_ns);
+    if (is_complete(task) && (!type->longest || length_of(task) > length_of(type->longest)))
+        type->longest = task;
+    return !is_complete(task) || trail_histogram_add(&type->took, length_of(task));
 }
 
 static int by_sum(const void *a, const void *b)
@@ -245,6 +254,18 @@ static void print_types(const struct request *request, const struct type *types,
         table_text(&table, analysis_text(&request->analysis, types[i].name));
     }
     table_print(&table);
+}
+
+/* The commands that show the longest task; NULL: there is none. */
+static void print_longest(const struct request *request, const trail_task *task)
+{
+    char file[MOMENT_SIZE];
+    if (!task)
+        return;
+    (void)moment_file(&request->analysis, file);
+    printf("\nthe longest, and what it waited for:\n  trail tasks --task=%" PRIu64
+           " %s\n  trail why --task=%" PRIu64 " %s\n",
+           task->id, file, task->id, file);
 }
 
 /* How many were under way at once; full is the most of all types. */
@@ -302,6 +323,7 @@ static int show_types(const struct request *request)
         } else {
             print_types(request, types.list, shown);
             print_over_time(request, types.list, shown);
+            print_longest(request, types.list[0].longest);
         }
     }
     for (size_t i = 0; i < types.count; i++)
@@ -372,13 +394,25 @@ static void print_children(const struct request *request, const trail_task *task
     table_print(&table);
 }
 
-static void print_goroutines(const trail_task *task)
+/* What else there is to see of a task. */
+static void print_commands(const struct request *request, const trail_task *task)
 {
-    printf("\nregions and goroutines: trail regions --task=%" PRIu64 "; trail print --goroutine=",
-           task->id);
-    for (size_t i = 0; i < task->goroutine_count && i < 20; i++)
-        printf("%s%" PRId64, i ? "," : "", task->goroutines[i]);
-    printf("%s\n", task->goroutine_count > 20 ? ",..." : "");
+    const trail_analysis_span *span = &request->analysis.span;
+    char text[MOMENT_SIZE];
+    struct goroutine_list list = {0};
+    bool all = true;
+    int64_t begin = task->has_start ? task->start_ns : span->begin_ns;
+    int64_t end = task->has_end ? task->end_ns : span->end_ns;
+    for (size_t i = 0; i < task->goroutine_count && all; i++)
+        all = goroutine_list_add(&list, task->goroutines[i]);
+    struct moment moment = {list.size ? list.text : NULL, begin - span->origin_ns, end - begin,
+                            true};
+    printf("\nits regions, what it waited for, and its goroutines%s:\n",
+           all ? "" : " (the first of them)");
+    (void)moment_file(&request->analysis, text);
+    printf("  trail regions --task=%" PRIu64 " %s\n", task->id, text);
+    printf("  trail why --task=%" PRIu64 " %s\n", task->id, text);
+    printf("  %s\n", moment_print(&request->analysis, &moment, text));
 }
 
 static int show_tasks(struct request *request)
@@ -404,8 +438,10 @@ static int show_tasks(struct request *request)
     for (size_t i = 0; i < shown && request->ids.count > 0; i++) {
         print_logs(request, list[i]);
         print_children(request, list[i]);
-        print_goroutines(list[i]);
+        print_commands(request, list[i]);
     }
+    if (shown > 0 && request->ids.count == 0)
+        print_longest(request, list[0]);
     free(list);
     return EXIT_GOOD;
 }

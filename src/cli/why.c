@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "cli/analysis.h"
+#include "cli/moment.h"
 #include "cli/nearest.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -416,6 +417,25 @@ static void show_totals(const struct request *request)
         printf("... and %zu more\n", count - MOST);
 }
 
+/* The goroutines of what was shown, as far as there is room. */
+static void show_command(const struct request *request)
+{
+    char command[MOMENT_SIZE];
+    struct goroutine_list list = {0};
+    const trail_path *path = &request->path;
+    for (size_t i = 0; i < request->kept_count; i++)
+        (void)goroutine_list_add(&list, request->kept[i].segment.goroutine);
+    struct moment moment = {
+        .goroutines = list.text,
+        .from_ns = path->begin_ns - request->analysis.span.origin_ns,
+        .ns = path->end_ns - path->begin_ns,
+        .stacks = true,
+    };
+    if (list.size > 0)
+        printf("\nwhat they did, event by event:\n  %s\n",
+               moment_print(&request->analysis, &moment, command));
+}
+
 static int show_text(struct request *request)
 {
     int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);
@@ -427,6 +447,7 @@ static int show_text(struct request *request)
     show_segments(request);
     if (request->segments > 0)
         show_totals(request);
+    show_command(request);
     return 0;
 }
 

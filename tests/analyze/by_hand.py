@@ -7,6 +7,8 @@ usage: by_hand.py TRAIL SOURCE_ROOT
 import gzip
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -293,7 +295,7 @@ def regions_draw_how_they_spread_on_one_scale():
         for name, counts in powers.items():
             most = max(counts.values())
             right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
-        out = good("regions", path).split("a column a power of two:\n")[1].splitlines()
+        out = good("regions", path).split("a column a power of two:\n")[1].split("\n\n")[0].splitlines()
         equal(set(out), right)
 
 
@@ -435,6 +437,50 @@ def empty_answers_say_so():
     equal((code, found["cycles"], found["pauses"]), (0, [], []))
 
 
+def commands_in(out):
+    """Those that a figure's place is shown by: they are the end of their line."""
+    found = [re.search(r"(?:^|\s\s|: )(trail (?:print|why|tasks|regions|find) .*)$", line) for line in out.splitlines()]
+    return [match[1] for match in found if match]
+
+
+@test
+def each_command_that_is_told_shows_something():
+    asked = [
+        (("summary",), 12),
+        (("tasks",), 2),
+        (("tasks", "--task=1"), 3),
+        (("tasks", "--name=round"), 2),
+        (("regions",), 1),
+        (("regions", "--name=grow"), 1),
+        (("goroutines", "--goroutine=1"), 2),
+        (("why",), 1),
+        (("why", "--from=3ms", "--to=+1ms"), 1),
+        (("latency",), 3),
+        (("latency", "--name=main.main", "--from=1ms"), 2),
+        (("gc",), 2),
+        (("mmu",), 3),
+        (("locks",), 1),
+        (("find", "run >10us"), 1),
+    ]
+    for example in EXAMPLES[1:]:
+        path = os.path.join(WORK, "it's a " + os.path.basename(example))
+        shutil.copy(example, path)
+        for args, least in asked:
+            commands = commands_in(good(args[0], path, *args[1:]))
+            assert len(commands) >= least, (args, commands)
+            for command in commands[-12:]:
+                words = shlex.split(command)
+                equal((words[0], path in words), ("trail", True))
+                code, out, err = run(*words[1:])
+                assert (code, err) == (0, "") and out, f"{args}: {command}: {code} {err}{out}"
+
+
+@test
+def commands_read_the_file_as_it_was_read():
+    commands = commands_in(good("goroutines", "--repair", "--goroutine=1", EXAMPLES[0]))
+    assert len(commands) == 2 and all(" --repair " in command for command in commands), commands
+
+
 @test
 def nothing_in_a_name_reaches_the_terminal():
     out = good("tasks", "--task=7", trace("times-1.26"))
@@ -444,7 +490,7 @@ def nothing_in_a_name_reaches_the_terminal():
 @test
 def tables_choose_sort_and_limit():
     path = EXAMPLES[3]
-    rows = good("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).splitlines()
+    rows = good("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).split("\n\n")[0].splitlines()
     assert rows[1].split()[0] == "G" and len(rows) == 2 + 5 + 1, rows
     assert rows[-1].startswith("... and "), rows
     for column in ("total", "exec", "sched-wait", "block", "syscall", "syscall-block"):
