@@ -153,7 +153,7 @@ test("the server is asked for nothing but the page", async () => {
 });
 
 test("the way back leads to the server's trace", async () => {
-    await page.getByRole("link", { name: "Back to the server's trace" }).click();
+    await page.getByRole("button", { name: "Back to the server's trace" }).click();
     await page.waitForURL((now) => !now.search);
     await showsFactsOf(served);
     equal(await page.locator(".banner").count(), 0, "banners");
@@ -182,6 +182,21 @@ test("of a damaged trace the good part is shown; of what is none that; then the 
 test("a page that is loaded again says that the file has to be opened again", async () => {
     await page.reload();
     await page.waitForSelector("text=open it again");
+});
+
+test("where the server has ended, the trace in the page stays, and the way back says why", async () => {
+    await choose(other);
+    await showsFactsOf(other);
+    server.kill();
+    await until("its end", () => server.exitCode !== null || server.signalCode !== null);
+    await openTab("Summary");
+    await until(
+        "an analysis",
+        async () => (await page.locator("#panel").textContent()).length > 50,
+    );
+    await page.getByRole("button", { name: "Back to the server's trace" }).click();
+    await page.waitForSelector("text=The server of this page has ended");
+    await showsFactsOf(other);
 });
 
 /* MARK: In a file */
