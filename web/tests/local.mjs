@@ -3,6 +3,7 @@
 // no Chromium.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -219,6 +220,18 @@ test("a file with the trace in it shows it from disk, and asks for nothing", asy
         "addresses",
     );
     equal(page.errors, [], "errors");
+});
+
+test("axe finds nothing to complain about, in light and dark", async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await page.waitForTimeout(300);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        const texts = violations.map((of) => `${of.id}: ${of.nodes[0].html}`);
+        equal(texts, [], colorScheme);
+    }
 });
 
 test("its policy forbids scripts that are not its own, and every connection", async () => {
