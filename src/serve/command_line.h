@@ -1,8 +1,9 @@
 /*
  * The command line that an analysis of the API stands for.
  *
- * What a question may ask for stands in a table: which commands, and of each which options, with what
- * their values look like. A value becomes part of one word of the command line; no shell sees it.
+ * What a question may ask for stands in a table: which commands, and of each which options, with
+ * what their values look like. A value becomes part of one word of the command line; no shell sees
+ * it.
  */
 #ifndef TRAIL_SERVE_COMMAND_LINE_H
 #define TRAIL_SERVE_COMMAND_LINE_H

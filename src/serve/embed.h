@@ -1,8 +1,9 @@
 /*
- * The page as one file with a trace in it, to be opened from disk and mailed: `trail report --embed`.
+ * The page as one file with a trace in it, to be opened from disk and mailed: what
+ * `trail report --embed` writes.
  *
- * It holds the page's style sheet and script, the WebAssembly and its worker, and the trace. The last
- * three are compressed and in base64, in <script> elements of a type that no browser runs
+ * It holds the page's style sheet and script, the WebAssembly and its worker, and the trace. The
+ * last three are compressed and in base64, in <script> elements of a type that no browser runs
  * (web/src/wasm/embedded.ts takes them out). Its content security policy lets run only what the
  * file has, known by hashes, and nothing be fetched.
  */
@@ -20,7 +21,7 @@ struct embed {
     trail_source *source;
 };
 
-/* TRAIL_USAGE if the trace is larger than EMBED_MOST, or is none. Returns 0, or -1: *err says why. */
+/* Returns 0, or -1: *err says why; TRAIL_USAGE if the trace is larger than EMBED_MOST. */
 int embed_write(const struct embed *embed, const trail_sink *sink, trail_error *err);
 
 #endif

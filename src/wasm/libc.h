@@ -1,6 +1,6 @@
 /*
- * What the C library of WebAssembly (wasi-libc) lacks or does otherwise than glibc. Included in front
- * of each file of that build.
+ * What the C library of WebAssembly (wasi-libc) lacks or does otherwise than glibc. Included in
+ * front of each file of that build.
  */
 #ifndef TRAIL_WASM_LIBC_H
 #define TRAIL_WASM_LIBC_H

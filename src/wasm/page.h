@@ -1,11 +1,13 @@
 /*
- * trail in a page, as WebAssembly: the API of the viewer (docs/http-api.md) for a file that no server
- * has seen. What web/src/wasm/ calls; the file is the only one in the file system that it shows us.
+ * trail in a page, as WebAssembly: the API of the viewer (docs/http-api.md) for a file that no
+ * server has seen. What web/src/wasm/ calls; the file is the only one in the file system that it
+ * shows us.
  *
  * An instance of the module does one of two things, because analyses end by letting everything go:
  *
  *   - it holds the trace: page_open, page_read until it says no more, and page_ask meanwhile;
- *   - it runs one analysis: page_run. What page_ask answers to /api/run is the command line for that.
+ *   - it runs one analysis: page_run. What page_ask answers to /api/run is the command line for
+ *     that.
  */
 #ifndef TRAIL_WASM_PAGE_H
 #define TRAIL_WASM_PAGE_H

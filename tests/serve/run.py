@@ -941,6 +941,25 @@ def the_page_comes_from_a_folder_if_asked():
 
 
 @test
+def built_in_files_are_those_of_the_page():
+    kinds = {
+        "app.css": "text/css; charset=utf-8",
+        "app.js": "text/javascript; charset=utf-8",
+        "index.html": "text/html; charset=utf-8",
+        "trail.wasm": "application/wasm",
+        "worker.js": "text/javascript; charset=utf-8",
+    }
+    folder = os.path.join(ROOT, "web", "dist")
+    equal(sorted(os.listdir(folder)), sorted(kinds))
+    with Server(trace("why-1.26")) as server:
+        for name, kind in kinds.items():
+            status, headers, body = server.ask("/" + name)
+            equal((status, headers["Content-Type"]), (200, kind), name)
+            with open(os.path.join(folder, name), "rb") as f:
+                assert body == f.read(), name
+
+
+@test
 def built_in_files_are_compressed_for_who_takes_that():
     import gzip
 

@@ -3,6 +3,7 @@
 // no Chromium.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -153,7 +154,7 @@ test("the server is asked for nothing but the page", async () => {
 });
 
 test("the way back leads to the server's trace", async () => {
-    await page.getByRole("link", { name: "Back to the server's trace" }).click();
+    await page.getByRole("button", { name: "Back to the server's trace" }).click();
     await page.waitForURL((now) => !now.search);
     await showsFactsOf(served);
     equal(await page.locator(".banner").count(), 0, "banners");
@@ -184,6 +185,21 @@ test("a page that is loaded again says that the file has to be opened again", as
     await page.waitForSelector("text=open it again");
 });
 
+test("where the server has ended, the trace in the page stays, and the way back says why", async () => {
+    await choose(other);
+    await showsFactsOf(other);
+    server.kill();
+    await until("its end", () => server.exitCode !== null || server.signalCode !== null);
+    await openTab("Summary");
+    await until(
+        "an analysis",
+        async () => (await page.locator("#panel").textContent()).length > 50,
+    );
+    await page.getByRole("button", { name: "Back to the server's trace" }).click();
+    await page.waitForSelector("text=The server of this page has ended");
+    await showsFactsOf(other);
+});
+
 /* MARK: In a file */
 
 test("a file with the trace in it shows it from disk, and asks for nothing", async () => {
@@ -204,6 +220,18 @@ test("a file with the trace in it shows it from disk, and asks for nothing", asy
         "addresses",
     );
     equal(page.errors, [], "errors");
+});
+
+test("axe finds nothing to complain about, in light and dark", async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        await page.waitForTimeout(300);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        const texts = violations.map((of) => `${of.id}: ${of.nodes[0].html}`);
+        equal(texts, [], colorScheme);
+    }
 });
 
 test("its policy forbids scripts that are not its own, and every connection", async () => {

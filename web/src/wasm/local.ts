@@ -82,7 +82,7 @@ export function failure(question: string, title: string, error: unknown, known?:
 
 export class Local {
     private readonly holder: Asker;
-    private runner: Asker | null = null;
+    private runner: Asker | null;
     /* The analyses so far: one begins when the one before has ended. */
     private runs: Promise<unknown> = Promise.resolve();
     private known?: Status;
@@ -93,6 +93,8 @@ export class Local {
         private readonly parts: Parts,
     ) {
         this.holder = this.make(true);
+        /* Now, because the server that has the script may end. */
+        this.runner = this.make(false);
     }
 
     private make(holds: boolean): Asker {

@@ -8,13 +8,26 @@ import "./open.css";
 const over = signal(false);
 const busy = signal(false);
 
+/* The page is loaded again: nothing must be lost where its server is gone. */
+async function checkServer(): Promise<void> {
+    const there = await fetch("worker.js", { method: "HEAD" }).catch(() => null);
+    if (!there?.ok) throw new Error("The server of this page has ended: trail view starts one.");
+}
+
+async function goBack(): Promise<void> {
+    try {
+        await checkServer();
+        location.href = "./";
+    } catch (error) {
+        say(error instanceof Error ? error.message : String(error));
+    }
+}
+
 async function open(file: File): Promise<void> {
     if (busy.value) return;
     busy.value = true;
     try {
-        /* The page is loaded again: its server must be there. */
-        const there = await fetch("worker.js", { method: "HEAD" }).catch(() => null);
-        if (!there?.ok) throw new Error("the server of this page has ended: trail view starts one");
+        await checkServer();
         const key = await leave(file);
         location.href = `./?opened=${key}`;
     } catch (error) {
@@ -84,7 +97,9 @@ export function SourceBanner() {
                 <>
                     {status.value?.title.split("/").pop() ?? "The file"} is read in this page: the
                     server has not seen it. SQL needs the command.{" "}
-                    <a href="./">Back to the server's trace</a>
+                    <button type="button" class="textlink" onClick={() => void goBack()}>
+                        Back to the server's trace
+                    </button>
                 </>
             )}
         </div>

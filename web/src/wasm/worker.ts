@@ -33,7 +33,7 @@ const scope = globalThis as unknown as {
 };
 
 /* So long it reads before it looks for questions. */
-const TURN_MS = 30;
+const TURN_MS = 80;
 
 let start: Start | null = null;
 let holder: Instance | null = null;
