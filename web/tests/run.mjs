@@ -253,10 +253,12 @@ test("the selected span is told as the API tells it; its neighbours, its waker, 
         (await page.textContent(".details h2")).startsWith(`G${busiest[1]}`),
         "the lane that ran longest is first",
     );
+    const before = await fragment("sel");
     await page.locator(".details").getByRole("button", { name: "After" }).click();
-    const place = await until("a span", async () =>
-        /^g(\d+)\.(\d+)$/.exec((await fragment("sel")) ?? ""),
-    );
+    const place = await until("the next span", async () => {
+        const now = await fragment("sel");
+        return now !== before && /^g(\d+)\.(\d+)$/.exec(now ?? "");
+    });
     const span = await ask(`span?kind=goroutine&lane=${place[1]}&span=${place[2]}`);
     const text = await page.textContent(".details");
     ok(
