@@ -30,7 +30,7 @@ const uint8_t *wire_header(int minor)
 /* N of a header "go 1.N trace", N at most 999, that is padded with NUL; 0: it is none. */
 static int header_minor(const uint8_t header[WIRE_HEADER_SIZE])
 {
-    char text[WIRE_HEADER_SIZE + 1] = {0};
+    char text[2 * WIRE_HEADER_SIZE] = {0};
     int minor = 0;
     size_t i = 5;
 
