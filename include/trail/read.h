@@ -32,7 +32,7 @@ typedef struct trail_source trail_source;
 
 /*
  * Reads up to `size` bytes into `buf`. Returns how many (at least 1), 0 at the end, -1 on an error
- * with errno set. Called from the thread that uses the source.
+ * with errno set. Called from the thread that uses the source, or one of a reader that reads ahead.
  */
 typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
@@ -390,8 +390,9 @@ typedef struct trail_reader_options {
     int64_t from_ns;
     /*
      * Events are read by a thread of the reader's own while the caller looks at those before: what takes as long to
-     * look at as to read is done in half the time. Only for plain files and memory, without `symbolize`, and where
-     * there is a second processor. All functions of the reader stay for one thread at a time, the caller's.
+     * look at as to read is done in half the time. Not for pipes and terminals, not with `symbolize`, and only where
+     * there is a second processor. All functions of the reader stay for one thread at a time, the caller's; a
+     * callback of the source is called by the reader's, and trail_reader_close waits until it returns.
      */
     bool ahead;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */

@@ -425,7 +425,7 @@ bool source_look(trail_source *s, const uint8_t **data, size_t *size)
 
 bool source_is_at_hand(const trail_source *s)
 {
-    return s->regular || s->memory;
+    return s->regular || s->memory || s->read;
 }
 
 bool source_map(trail_source *s, const uint8_t **data, size_t *size)

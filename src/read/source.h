@@ -37,7 +37,7 @@ bool source_map(trail_source *source, const uint8_t **data, size_t *size);
 /* The same without taking anything: the source can be read, or skipped, as if it had not been. */
 bool source_look(trail_source *source, const uint8_t **data, size_t *size);
 
-/* It is a file or memory: nobody has to be waited for. */
+/* It is a file, memory, or a callback, which can be told to return: nobody has to be waited for. */
 bool source_is_at_hand(const trail_source *source);
 
 /*
