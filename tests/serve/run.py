@@ -945,6 +945,9 @@ def built_in_files_are_those_of_the_page():
     kinds = {
         "app.css": "text/css; charset=utf-8",
         "app.js": "text/javascript; charset=utf-8",
+        "compare.css": "text/css; charset=utf-8",
+        "compare.html": "text/html; charset=utf-8",
+        "compare.js": "text/javascript; charset=utf-8",
         "index.html": "text/html; charset=utf-8",
         "trail.wasm": "application/wasm",
         "worker.js": "text/javascript; charset=utf-8",
