@@ -274,11 +274,12 @@ const struct command command_report = {
         "works. Of a damaged trace it is of the good part, says so on top, and the exit status\n"
         "is 1. The file is written beside and gets its name when it is complete.\n"
         "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
-    .examples = "  trail report app.trace -o report.html\n"
-                "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "
-                "second.html\n"
-                "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html\n"
-                "  trail report --embed app.trace -o viewer.html",
+    .examples =
+        "  trail report app.trace -o report.html\n"
+        "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "
+        "second.html\n"
+        "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html\n"
+        "  trail report --embed app.trace -o viewer.html",
     .options = rows,
     .run = run,
 };
