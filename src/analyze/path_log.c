@@ -180,10 +180,19 @@ static const uint8_t *chunk_data(struct path_log *log, uint64_t at)
     return log->window + offset;
 }
 
-/* What was written by path_log_add: never cut off. */
-static uint64_t number_at(const uint8_t **at)
+/* What was written by path_log_add: never cut off, and mostly one byte, or two. */
+static inline uint64_t number_at(const uint8_t **at)
 {
+    const uint8_t *bytes = *at;
     uint64_t value = 0;
+    if (__builtin_expect(bytes[0] < 0x80, 1)) {
+        *at += 1;
+        return bytes[0];
+    }
+    if (__builtin_expect(bytes[1] < 0x80, 1)) {
+        *at += 2;
+        return (bytes[0] & 0x7FU) | (uint64_t)bytes[1] << 7;
+    }
     *at = uvarint_get(*at, *at + UVARINT_MAX_SIZE, &value);
     return value;
 }

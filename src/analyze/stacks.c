@@ -22,6 +22,32 @@ void stacks_begin_batch(struct stacks *stacks)
     stacks->epoch = epoch;
 }
 
+static bool has_one_of(trail_string name, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++) {
+        size_t size = strlen(*prefixes);
+        if (name.size >= size && memcmp(name.data, *prefixes, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_runtime(trail_string name)
+{
+    static const char *const prefixes[] = {"runtime.",  "runtime/", "sync.",
+                                           "internal/", "syscall.", NULL};
+    return has_one_of(name, prefixes);
+}
+
+/* See stacks_function. */
+static trail_name function_of(const struct names *names, const trail_place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!is_of_runtime(names_text(names, places[i].function)))
+            return places[i].function;
+    return count > 0 ? places[0].function : 0;
+}
+
 /* The number of `count` places in `scratch`. 0 when memory is out. */
 static trail_stack put(struct stacks *stacks, size_t count)
 {
@@ -37,7 +63,11 @@ static trail_stack put(struct stacks *stacks, size_t count)
         return 0;
     memcpy(copy, stacks->scratch, size);
     stacks->rows[0] = (struct stack_row){0};
-    stacks->rows[number] = (struct stack_row){copy, count};
+    stacks->rows[number] = (struct stack_row){
+        .places = copy,
+        .count = count,
+        .function = function_of(stacks->names, copy, count),
+    };
     stacks->count = (size_t)number + 1;
     return (trail_stack)number;
 }
@@ -66,23 +96,6 @@ trail_stack stacks_look_up(struct stacks *stacks, trail_stack_handle handle)
     return stack;
 }
 
-static bool has_one_of(trail_string name, const char *const *prefixes)
-{
-    for (; *prefixes; prefixes++) {
-        size_t size = strlen(*prefixes);
-        if (name.size >= size && memcmp(name.data, *prefixes, size) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_of_runtime(trail_string name)
-{
-    static const char *const prefixes[] = {"runtime.",  "runtime/", "sync.",
-                                           "internal/", "syscall.", NULL};
-    return has_one_of(name, prefixes);
-}
-
 /* What C and C++ programs wait in. */
 static bool is_of_threads(trail_string name)
 {
@@ -101,15 +114,6 @@ size_t stacks_own(const struct stacks *stacks, trail_stack stack)
             return i;
     }
     return 0;
-}
-
-trail_name stacks_function(const struct stacks *stacks, trail_stack stack)
-{
-    struct stack_row row = stacks_get(stacks, stack);
-    for (size_t i = 0; i < row.count; i++)
-        if (!is_of_runtime(names_text(stacks->names, row.places[i].function)))
-            return row.places[i].function;
-    return row.count > 0 ? row.places[0].function : 0;
 }
 
 void stacks_free(struct stacks *stacks)

@@ -10,6 +10,7 @@
 struct stack_row {
     const trail_place *places;
     size_t count;
+    trail_name function; /* see stacks_function */
 };
 
 /* Set `names` and leave the rest zero. Not thread-safe. */
@@ -51,7 +52,10 @@ static inline struct stack_row stacks_get(const struct stacks *stacks, trail_sta
  * The function that says best what the stack is about: the innermost that belongs to the program,
  * not to the runtime, its locks or its system calls; if all do, the innermost.
  */
-trail_name stacks_function(const struct stacks *stacks, trail_stack stack);
+static inline trail_name stacks_function(const struct stacks *stacks, trail_stack stack)
+{
+    return stacks_get(stacks, stack).function;
+}
 
 /* The index of the innermost frame that is the program's, in C and C++ too; 0 if none is. */
 size_t stacks_own(const struct stacks *stacks, trail_stack stack);
