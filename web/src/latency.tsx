@@ -19,28 +19,36 @@ interface Distribution {
     };
 }
 
-/* Buckets of equal width on a logarithmic axis. */
+/* A bar of a histogram is of whole buckets: from the first's begin up to where the last ends. */
+interface Bar {
+    from: number;
+    to: number;
+    many: number;
+}
+
+/* Bars of about equal width on a logarithmic axis. */
 function Histogram(props: {
     of: Distribution["times"];
     title: string;
     onBar: (from: number, to: number) => void;
 }) {
-    const bars = new Map<number, number>();
-    for (const [from, , many] of props.of.buckets) {
+    const bars = new Map<number, Bar>();
+    for (const [from, to, many] of props.of.buckets) {
         const at = Math.floor(Math.log2(Math.max(from, 1)) * 2);
-        bars.set(at, (bars.get(at) ?? 0) + many);
+        const bar = bars.get(at);
+        bars.set(at, { from: bar?.from ?? from, to, many: (bar?.many ?? 0) + many });
     }
     const keys = [...bars.keys()];
     if (keys.length === 0) return null;
     const first = Math.min(...keys);
     const last = Math.max(...keys);
-    const most = Math.max(...bars.values());
+    const most = Math.max(...[...bars.values()].map(({ many }) => many));
     return (
         <div class="histogram tall">
             {Array.from({ length: last - first + 1 }, (_, i) => {
                 const at = first + i;
-                const many = bars.get(at) ?? 0;
-                const [from, to] = [2 ** (at / 2), 2 ** ((at + 1) / 2)];
+                const empty = { from: 2 ** (at / 2), to: 2 ** ((at + 1) / 2), many: 0 };
+                const { from, to, many } = bars.get(at) ?? empty;
                 return (
                     <button
                         type="button"
@@ -49,7 +57,7 @@ function Histogram(props: {
                         title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
                         aria-label={`${props.title}: ${duration(from)} to ${duration(to)}: ${count(many)}`}
                         disabled={many === 0}
-                        onClick={() => props.onBar(Math.floor(from), Math.ceil(to))}
+                        onClick={() => props.onBar(from, to)}
                     />
                 );
             })}
