@@ -22,7 +22,7 @@ import {
 import { duration } from "./format";
 import { framesArrived } from "./frames";
 import { LABELS } from "./geometry";
-import { LANE_HEIGHT, laneTitle, layout, type Row, rowsBetween, scrollTo } from "./lanes";
+import { LANE_HEIGHT, lanes, laneTitle, layout, type Row, rowsBetween, scrollTo } from "./lanes";
 import { arrived, cellAt, cellIndex, type Picture, Pictures } from "./pictures";
 import { markWord, select, selectAt, selectMarkAt } from "./select";
 import {
@@ -82,6 +82,14 @@ function visibleLanes(margin: number): number[] {
     return rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
 }
 
+/* What is drawn over and above the lanes is not asked for before the first picture of any is there. */
+function firstPictureComes(): boolean {
+    const { goroutines = 0, procs = 0, threads = 0 } = status.value ?? {};
+    const count = { goroutine: goroutines, proc: procs, thread: threads }[kind.value];
+    if (arrived.value > 0 || count === 0) return false;
+    return lanes.value.length === 0 || visibleLanes(0).length > 0;
+}
+
 function ask(): void {
     const now = status.value;
     if (!now || !(end.value > 1)) return;
@@ -95,6 +103,7 @@ function ask(): void {
         samples: now.samples > 0,
     };
     all[kind.value].want(visibleLanes(300), view.value, pixels, end.value, fresh).catch(() => {});
+    if (firstPictureComes()) return;
     const wanted = { kind: kind.value, window: view.value, width: Math.round(width - LABELS) };
     wantExtras({ ...wanted, lanes: visibleLanes(0).slice(0, 200), fresh, has });
     wholeMetrics.want(`${now.done} ${Math.round(Math.log2(fresh) * 8)}`, {
