@@ -28,7 +28,7 @@ static bool goroutines_fill(struct trail_tables *tables)
     size_t count = trail_analysis_goroutines(tables->answers, &g);
     if (!rows_room(rows, count))
         return false;
-    for (const trail_goroutine *end = g + count; g < end; g++) {
+    for (; count > 0; count--, g++) {
         size_t row = rows->count++;
         put_i64(rows, GOROUTINES_GOROUTINE, row, g->id);
         put_text_if(rows, GOROUTINES_NAME, row, name_of(tables, g->name));
@@ -52,7 +52,7 @@ static bool tasks_fill(struct trail_tables *tables)
     size_t count = trail_analysis_tasks(tables->answers, &task);
     if (!rows_room(rows, count))
         return false;
-    for (const trail_task *end = task + count; task < end; task++) {
+    for (; count > 0; count--, task++) {
         size_t row = rows->count++;
         bool whole = task->has_start && task->has_end;
         put_i64(rows, TASKS_TASK, row, (int64_t)task->id);
@@ -77,7 +77,7 @@ static bool regions_fill(struct trail_tables *tables)
     size_t count = trail_analysis_regions(tables->answers, &region);
     if (!rows_room(rows, count))
         return false;
-    for (const trail_region *end = region + count; region < end; region++) {
+    for (; count > 0; count--, region++) {
         size_t row = rows->count++;
         put_i64(rows, REGIONS_GOROUTINE, row, region->goroutine);
         put_i64(rows, REGIONS_TASK, row, (int64_t)region->task);
