@@ -155,7 +155,7 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
 
 struct powers table_powers(const trail_histogram *histogram)
 {
-    struct powers powers = {.first = 64, .last = -1};
+    struct powers powers = {.first = 62, .last = -1};
     for (size_t i = 0; i < histogram->bucket_count; i++) {
         int64_t from, to;
         if (histogram->buckets[i] == 0)
