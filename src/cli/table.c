@@ -155,7 +155,7 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
 
 struct powers table_powers(const trail_histogram *histogram)
 {
-    struct powers powers = {.first = 62, .last = -1};
+    struct powers powers = {.first = 63, .last = -1};
     for (size_t i = 0; i < histogram->bucket_count; i++) {
         int64_t from, to;
         if (histogram->buckets[i] == 0)
@@ -173,7 +173,7 @@ struct powers table_powers(const trail_histogram *histogram)
 
 int64_t powers_begin(int power)
 {
-    return power == 0 ? 0 : INT64_C(1) << power;
+    return power > 0 && power < 63 ? INT64_C(1) << power : 0;
 }
 
 void table_histogram(const trail_histogram *histogram)
