@@ -102,6 +102,31 @@ async function reopen(url, options, sign) {
 async function fresh(more = "") {
     await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
+    await atRest();
+}
+
+/* The head above the lanes grows when there is something in it. */
+async function atRest() {
+    const top = async () => (await page.locator("canvas.rows").boundingBox()).y;
+    await until("the lanes at rest", async () => {
+        const before = await top();
+        await page.waitForTimeout(250);
+        return (await top()) === before;
+    });
+}
+
+/* Clicks into the lanes, until something is selected there. */
+async function clickLanes(dx, dy) {
+    return until("selected", async () => {
+        const rows = await page.locator("canvas.rows").boundingBox();
+        await page.mouse.click(rows.x + dx, rows.y + dy);
+        for (let i = 0; i < 20; i++) {
+            const place = await fragment("sel");
+            if (place) return place;
+            await page.waitForTimeout(50);
+        }
+        return null;
+    });
 }
 
 test("the first picture has running and waiting goroutines, and the facts of the trace", async () => {
@@ -184,12 +209,10 @@ testOnce("lanes by P and by thread, filtered, sorted and grouped", async () => {
 
 /* The lanes of the first rows of the timeline, by their numbers. */
 async function firstLanes(many) {
-    const rows = await page.locator("canvas.rows").boundingBox();
     const found = [];
     for (let i = 0; i < many; i++) {
         if (await fragment("sel")) await page.keyboard.press("Escape");
-        await page.mouse.click(rows.x + 100, rows.y + 10 + 22 * i);
-        const place = await until("selected", () => fragment("sel"));
+        const place = await clickLanes(100, 10 + 22 * i);
         found.push(Number(/^g(\d+)\./.exec(place)[1]));
     }
     return found;
@@ -246,8 +269,7 @@ test("the selected span is told as the API tells it; its neighbours, its waker, 
     const lanes = await ask("lanes?kind=goroutine&count=50000");
     const busiest = lanes.rows.reduce((a, b) => (b[8] > a[8] ? b : a));
     await fresh(`#w=0-${status.end}&g=none&s=running`);
-    const rows = await page.locator("canvas.rows").boundingBox();
-    await page.mouse.click(rows.x + 100, rows.y + 10);
+    await clickLanes(100, 10);
     await page.waitForSelector(".details h2");
     ok(
         (await page.textContent(".details h2")).startsWith(`G${busiest[1]}`),
