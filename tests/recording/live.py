@@ -85,6 +85,8 @@ class Recording:
             if holds(status):
                 return status
             meanwhile()
+            # The recorder and the viewer need a processor, too.
+            time.sleep(0.02)
         raise AssertionError(f"it never came to be: {status}")
 
     def play(self):
