@@ -34,12 +34,26 @@ export function stateWord(name: string): string {
     return stateNames[stateNumber(name)] ?? name;
 }
 
-function LaneLink(props: { to: LaneRef; of?: Kind; children?: string }) {
+function LaneLink(props: { to: LaneRef; of?: Kind }) {
     const of = props.of ?? "goroutine";
     return (
         <button type="button" class="textlink" onClick={() => follow(props.to, of)}>
-            {props.children ?? laneTitle(of, props.to)}
+            {laneTitle(of, props.to)}
         </button>
+    );
+}
+
+/* A row of a list of facts; none where there is no such lane. */
+function LaneFact(props: { title: string; to?: LaneRef; of?: Kind }) {
+    const { title, to, of } = props;
+    if (!to) return null;
+    return (
+        <>
+            <dt>{title}</dt>
+            <dd>
+                <LaneLink to={to} of={of} />
+            </dd>
+        </>
     );
 }
 
@@ -210,38 +224,10 @@ function Facts(props: { of: Span; kind: Kind }) {
             <dd>
                 {timeText(of.begin, step)} – {timeText(of.end, step)}
             </dd>
-            {of.goroutine && (
-                <>
-                    <dt>Goroutine</dt>
-                    <dd>
-                        <LaneLink to={of.goroutine} />
-                    </dd>
-                </>
-            )}
-            {of.proc && (
-                <>
-                    <dt>On</dt>
-                    <dd>
-                        <LaneLink to={of.proc} of="proc" />
-                    </dd>
-                </>
-            )}
-            {of.waker && (
-                <>
-                    <dt>Made ready by</dt>
-                    <dd>
-                        <LaneLink to={of.waker} />
-                    </dd>
-                </>
-            )}
-            {of.ender && (
-                <>
-                    <dt>Ended by</dt>
-                    <dd>
-                        <LaneLink to={of.ender} />
-                    </dd>
-                </>
-            )}
+            <LaneFact title="Goroutine" to={of.goroutine} />
+            <LaneFact title="On" to={of.proc} of="proc" />
+            <LaneFact title="Made ready by" to={of.waker} />
+            <LaneFact title="Ended by" to={of.ender} />
             {of.wakes && of.wakes.length > 0 && (
                 <>
                     <dt>Made ready</dt>
@@ -253,14 +239,7 @@ function Facts(props: { of: Span; kind: Kind }) {
                     </dd>
                 </>
             )}
-            {of.creator && (
-                <>
-                    <dt>Created by</dt>
-                    <dd>
-                        <LaneLink to={of.creator} />
-                    </dd>
-                </>
-            )}
+            <LaneFact title="Created by" to={of.creator} />
         </dl>
     );
 }
@@ -287,30 +266,9 @@ function MarkDetails() {
                     )}
                     <dt>At</dt>
                     <dd>{timeText(of.at, 1)}</dd>
-                    {of.goroutine && (
-                        <>
-                            <dt>Goroutine</dt>
-                            <dd>
-                                <LaneLink to={of.goroutine} />
-                            </dd>
-                        </>
-                    )}
-                    {of.proc && (
-                        <>
-                            <dt>On</dt>
-                            <dd>
-                                <LaneLink to={of.proc} of="proc" />
-                            </dd>
-                        </>
-                    )}
-                    {of.thread && (
-                        <>
-                            <dt>Thread</dt>
-                            <dd>
-                                <LaneLink to={of.thread} of="thread" />
-                            </dd>
-                        </>
-                    )}
+                    <LaneFact title="Goroutine" to={of.goroutine} />
+                    <LaneFact title="On" to={of.proc} of="proc" />
+                    <LaneFact title="Thread" to={of.thread} of="thread" />
                 </dl>
                 <div class="buttons">
                     <button
