@@ -101,13 +101,14 @@ static const struct option rows[] = {
     {0},
 };
 
-/* Between lines of progress: some half a second. */
-#define PROGRESS_STEPS 50
+/* Between lines of progress. */
+#define PROGRESS_NS 500000000
 
 struct recording {
     struct recorder_options options;
     char default_output[4096];
     bool quiet, progress, openmp, view;
+    int64_t shown_ns; /* when the last line of progress was; CLOCK_MONOTONIC */
     struct viewer viewer;
     char libomp[PATH_MAX]; /* to be loaded instead of gcc's; "": not */
     int flight_signal;
@@ -373,16 +374,19 @@ static bool start_program(struct recording *r)
     if (!child_start(&r->child, r->argv, variables, before_program, r))
         return false;
     r->recorder.root = r->child.pid;
-    return recorder_start(&r->recorder);
+    return true;
 }
 
 /* One line on stderr, over and over. */
-static void show_progress(const struct recording *r)
+static void show_progress(struct recording *r)
 {
     struct collect_summary summary;
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
 
-    if (!r->recorder.program || r->recorder.stopped)
+    if (!r->progress || !r->recorder.program || r->recorder.stopped ||
+        now < r->shown_ns + PROGRESS_NS)
         return;
+    r->shown_ns = now;
     collect_summarize(r->recorder.program->collect, &summary);
     fprintf(stderr,
             "\rtrail: %" PRIu64 " threads, %" PRIu64 " waits, %" PRIu64 " events, %.1f MB, %" PRIu64
@@ -410,7 +414,7 @@ static void start_viewer(struct recording *r)
 
 static void run_program(struct recording *r)
 {
-    for (unsigned tick = 1; !r->child.ended; tick++) {
+    while (!r->child.ended) {
         int number = child_wait(&r->child, recorder_pause_ns(&r->recorder),
                                 r->options.limits.flight_ns ? r->flight_signal : 0);
         if (number)
@@ -418,8 +422,7 @@ static void run_program(struct recording *r)
         recorder_step(&r->recorder);
         if (r->view)
             start_viewer(r);
-        if (r->progress && tick % PROGRESS_STEPS == 0)
-            show_progress(r);
+        show_progress(r);
     }
     end_progress(r);
 }
@@ -429,8 +432,7 @@ static int record_others(struct recording *r)
 {
     fprintf(stderr, "trail: waiting at %s; Ctrl-C ends the recording\n", r->options.shm);
     child_none(&r->child);
-    (void)recorder_start(&r->recorder);
-    for (unsigned tick = 1; !r->child.ended && !r->recorder.stopped; tick++) {
+    while (!r->child.ended && !r->recorder.stopped) {
         if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
                        r->options.limits.flight_ns ? r->flight_signal : 0))
             recorder_snapshot(&r->recorder);

@@ -11,20 +11,22 @@
 
 #include "cli/machine.h"
 
-/* Between looks at the records; and soon after a program has joined. */
-#define STEP_NS      10000000
-#define BUSY_STEP_NS 1000000
-#define BUSY_NS      100000000
+/*
+ * Between looks at the records, each of which wakes us and so takes time from the program. Descriptors whose calls were
+ * recorded are named in the next step: of programs that tell much, or of which the kernel tells much, it comes sooner.
+ */
+#define STEP_NS      40000000
+#define BUSY_STEP_NS 10000000
+#define MIN_STEP_NS  1000000
+#define BUSY_RECORDS 500
 
-static void *tick(void *recorder);
+static void tick(void *recorder, bool going);
 
 /* MARK: On and off */
 
 static int64_t now_ns(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
 static bool is_on(const struct recorder *r)
@@ -180,17 +182,11 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options)
     r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
     r->modules = modules_open(NULL, 0, true);
-    pthread_mutex_init(&r->lock, NULL);
-    return open_switches(r) && open_samples(r) && r->modules && make_spare(r);
-}
-
-bool recorder_start(struct recorder *r)
-{
-    r->ticking = true;
-    if (pthread_create(&r->ticker, NULL, tick, r) == 0)
-        return true;
-    r->ticking = false;
-    return false;
+    coarse_clock_init(&r->clock, tick, r);
+    if (!open_switches(r) || !open_samples(r) || !r->modules)
+        return false;
+    ticks_settle(&r->ticks);
+    return make_spare(r);
 }
 
 void recorder_variable(const struct recorder *r, char *text, size_t size)
@@ -290,31 +286,25 @@ static void look_at_spare(struct recorder *r)
 /* Gives the spare to who has claimed it, and makes another. */
 static void hand_out(struct recorder *r)
 {
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->clock.lock);
     if (r->spare)
         look_at_spare(r);
     if (!r->spare && r->code == EXIT_GOOD)
         (void)make_spare(r);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->clock.lock);
 }
 
-static void *tick(void *recorder)
+static void tick(void *recorder, bool going)
 {
-    const struct timespec step = {0, COLLECT_TICK_NS};
     struct recorder *r = recorder;
+    uint64_t now = going ? ticks_now(&r->ticks) : 0;
 
-    while (__atomic_load_n(&r->ticking, __ATOMIC_RELAXED)) {
-        pthread_mutex_lock(&r->lock);
-        if (r->spare)
-            area_tick(r->spare, ticks_now(&r->ticks));
-        for (struct recorded *p = r->processes; p; p = p->next) {
-            if (!p->over)
-                collect_tick(p->collect);
-        }
-        pthread_mutex_unlock(&r->lock);
-        (void)nanosleep(&step, NULL);
+    if (r->spare)
+        area_tick(r->spare, now);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            collect_tick(p->collect, now);
     }
-    return NULL;
 }
 
 static void complete(struct recorder *r, struct recorded *process)
@@ -322,9 +312,9 @@ static void complete(struct recorder *r, struct recorded *process)
     trail_error err = no_error();
     int code = EXIT_GOOD;
 
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->clock.lock);
     process->over = true;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->clock.lock);
     if (!collect_finish(process->collect, &err) && !process->out.out.reason)
         code = tell_error(process->path, &err);
     r->code = worse_exit(r->code, trace_output_close(&process->out, true, code));
@@ -354,10 +344,12 @@ static void keep_time(struct recorder *r)
         stop(r);
 }
 
-/* Who starts programs starts further ones soon, which wait for the next area. */
+/* Who starts programs starts further ones soon, which wait for the next area: not for much longer than since the last. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
-    return now_ns() - r->claimed_ns < BUSY_NS ? BUSY_STEP_NS : STEP_NS;
+    int64_t pause = (now_ns() - r->claimed_ns) / 4, most = r->busy ? BUSY_STEP_NS : STEP_NS;
+
+    return pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
 }
 
 void recorder_snapshot(struct recorder *r)
@@ -374,6 +366,22 @@ static void write_snapshots(struct recorder *r)
         collect_cut(p->collect);
         r->code = worse_exit(r->code, trace_output_snapshot(&p->out));
     }
+}
+
+/* What happened since the last step decides when the next one comes, and whether a coarse clock is worth it. */
+static void look_at_rates(struct recorder *r)
+{
+    uint64_t records = 0;
+    bool locks = r->options.heap || !r->ticks.clock.counter;
+
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over)
+            continue;
+        records += collect_rates(p->collect).records;
+        locks |= collect_rates(p->collect).many_locks;
+    }
+    r->busy = records > BUSY_RECORDS || r->samples;
+    coarse_clock_want(&r->clock, locks && !r->stopped);
 }
 
 void recorder_step(struct recorder *r)
@@ -395,14 +403,12 @@ void recorder_step(struct recorder *r)
             errno == ESRCH)
             complete(r, p);
     }
+    look_at_rates(r);
 }
 
 int recorder_finish(struct recorder *r)
 {
-    if (r->ticking) {
-        __atomic_store_n(&r->ticking, false, __ATOMIC_RELAXED);
-        pthread_join(r->ticker, NULL);
-    }
+    coarse_clock_stop(&r->clock);
     if (r->spare && !r->stopped)
         look_at_spare(r);
     read_kernel(r);

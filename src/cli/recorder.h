@@ -8,12 +8,12 @@
 #ifndef TRAIL_CLI_RECORDER_H
 #define TRAIL_CLI_RECORDER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "cli/coarse_clock.h"
 #include "cli/modules.h"
 #include "cli/trace_output.h"
 #include "collect/collect.h"
@@ -53,11 +53,8 @@ struct recorder {
     struct modules *modules;
     struct ticks ticks;
     pid_t root;
-    /* The areas' coarse clocks, which a thread of their own keeps going, whatever is done otherwise. */
-    pthread_t ticker;
-    pthread_mutex_t
-        lock; /* for the list of processes, their areas and the spare, as the ticker sees them */
-    bool ticking;
+    /* The areas'. Its lock is for the list of processes, their areas and the spare, which it goes through. */
+    struct coarse_clock clock;
     struct shm_area *spare;
     int fd; /* the spare's */
     struct recorded *processes;
@@ -70,6 +67,7 @@ struct recorder {
     int64_t snapshot_ns;       /* when the snapshot that was asked for is due; 0: none was */
     bool begun;                /* recording is on, and was not yet */
     bool stopped;              /* ... not any more */
+    bool busy;                 /* much was recorded before the last step */
     int code;                  /* the worst that happened */
 };
 
@@ -82,9 +80,6 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
-
-/* Begins to keep the clocks going: when the program has been forked. False without threads. */
-bool recorder_start(struct recorder *r);
 
 /* In the process that is going to be the program, before it executes it. */
 void recorder_announce(void *recorder);

@@ -58,12 +58,19 @@ void collect_switch(struct collect *c, const struct switch_record *record);
 /* The same of CPU samples. */
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 
-/* Each COLLECT_TICK_NS or so: the coarse clock. */
+/* Each COLLECT_TICK_NS or so while there is one: the coarse clock; 0: from now on there is none. */
 #define COLLECT_TICK_NS 1000000
-void collect_tick(struct collect *c);
+void collect_tick(struct collect *c, uint64_t ticks);
 
 /* Every few milliseconds: takes what there is, and writes what is old enough. */
 void collect_step(struct collect *c);
+
+/* Of the time before the last step. */
+struct collect_rates {
+    uint64_t records; /* that were taken */
+    bool many_locks;  /* a coarse clock costs less than reading the clock at each of them */
+};
+struct collect_rates collect_rates(const struct collect *c);
 
 /*
  * The process executes another program, which has claimed `area`: the old one is read to its end and unmapped.

@@ -273,6 +273,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
     struct thread *thread = c->slots[slot];
     struct shm_record record;
+    uint64_t holds;
 
     if (state == SHM_FREE ||
         (!thread && !(thread = thread_new(c, slot, c->serial_base + shared->serial))))
@@ -280,8 +281,11 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     if (state == SHM_LIVE && !last && __atomic_load_n(&shared->writing, __ATOMIC_ACQUIRE) &&
         thread->last_time < *limit)
         *limit = thread->last_time;
-    while (!c->failed && area_next(c->area, slot, &thread->cursor, &record))
+    for (; !c->failed && area_next(c->area, slot, &thread->cursor, &record); c->records++)
         take_record(c, thread, &record);
+    holds = __atomic_load_n(&shared->holds, __ATOMIC_RELAXED);
+    c->holds += holds - thread->holds;
+    thread->holds = holds;
     heap_look(c, thread);
     if (state == SHM_ENDED)
         thread_ended(c, thread);

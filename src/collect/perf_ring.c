@@ -70,19 +70,20 @@ static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, l
 }
 
 /* A part of the room for each, a power of two. */
-static size_t share(size_t room, long cpus)
+static size_t share(size_t room, size_t cpu_room, long cpus)
 {
     size_t size = page_size();
 
-    while (2 * size * (size_t)cpus <= room)
+    while (2 * size * (size_t)cpus <= room && 2 * size <= cpu_room)
         size *= 2;
     return size;
 }
 
-bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room)
+bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
+                     size_t cpu_room)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    size_t size = share(room, cpus);
+    size_t size = share(room, cpu_room, cpus);
     int reason = ENOMEM;
 
     *list = (struct perf_ring_list){.rings = calloc((size_t)cpus, sizeof *list->rings)};

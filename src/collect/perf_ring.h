@@ -36,8 +36,12 @@ struct perf_ring_list {
     size_t count;
 };
 
-/* `room` is that of all buffers together; less where the user may not lock so much. False with errno. */
-bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room);
+/*
+ * `room` is that of all buffers together, `cpu_room` the most of one; less where the user may not lock so much. False
+ * with errno.
+ */
+bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
+                     size_t cpu_room);
 void perf_rings_close(struct perf_ring_list *list);
 
 #endif

@@ -57,10 +57,10 @@ struct samples *samples_open(unsigned rate)
 
     if (!samples)
         return NULL;
-    open = perf_rings_open(&samples->rings, &attr, ROOM);
+    open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
     if (!open && (errno == EACCES || errno == EPERM)) {
         attr.exclude_kernel = 1;
-        open = perf_rings_open(&samples->rings, &attr, ROOM);
+        open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
     }
     if (open)
         return samples;

@@ -109,6 +109,7 @@ struct thread {
     bool in_call;   /* between a wait's first op and its last */
     struct op call; /* that first op */
     int64_t heap;   /* what of its slot's is among the moves */
+    uint64_t holds; /* of its slot, as they were last seen */
 };
 
 struct proc {
@@ -199,6 +200,10 @@ struct collect {
     uint64_t end_ticks; /* when the program had ended */
     uint64_t watermark; /* ops before are written */
     uint64_t fed_at;    /* the records of before have been taken, and their waits matched */
+
+    uint64_t holds, records; /* that all threads have told of so far */
+    struct collect_rates rates;
+    uint64_t rates_at;
 
     struct proc *procs;
     size_t proc_count, proc_room;

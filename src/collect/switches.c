@@ -15,10 +15,11 @@
 #include "collect/perf_ring.h"
 
 /*
- * Of all buffers: 64,000 switches on each of two CPUs, 8,000 on each of 16. What any user may lock is 516 KiB a CPU,
- * and what ulimit -l says.
+ * Of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that does nothing but
+ * switch makes 30,000 in a step (cli/recorder.c). What any user may lock is 516 KiB a CPU, and what ulimit -l says.
  */
-#define ROOM (4u << 20)
+#define ROOM     (8u << 20)
+#define CPU_ROOM (1u << 20)
 
 struct switches {
     struct perf_ring_list rings;
@@ -78,7 +79,7 @@ struct switches *switches_open(void)
 
     if (!switches)
         return NULL;
-    if (!perf_rings_open(&switches->rings, &attr, ROOM)) {
+    if (!perf_rings_open(&switches->rings, &attr, ROOM, CPU_ROOM)) {
         int reason = errno;
         free(switches);
         errno = reason;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The first pair is this old before a second is taken, the others are this far apart. */
-#define FIRST_NS 2000000
+#define FIRST_NS 500000
 #define APART_NS 50000000
 
 static void add(struct ticks *ticks, uint64_t at, uint64_t ns)
@@ -22,6 +22,18 @@ static void add(struct ticks *ticks, uint64_t at, uint64_t ns)
     ticks->count++;
 }
 
+static void take_pair(struct ticks *ticks, uint64_t apart_ns)
+{
+    const struct ticks_anchor *last = &ticks->anchors[ticks->count - 1];
+    uint64_t at, ns;
+
+    if (!ticks->clock.counter)
+        return;
+    clock_pair(&ticks->clock, &at, &ns);
+    if (ns >= last->ns + apart_ns && at > last->ticks)
+        add(ticks, at, ns);
+}
+
 void ticks_init(struct ticks *ticks)
 {
     uint64_t at, ns;
@@ -30,24 +42,25 @@ void ticks_init(struct ticks *ticks)
     clock_init(&ticks->clock);
     clock_pair(&ticks->clock, &at, &ns);
     add(ticks, at, ns);
-    if (ticks->clock.counter) {
-        nanosleep(&(struct timespec){0, FIRST_NS}, NULL);
-        clock_pair(&ticks->clock, &at, &ns);
-        if (at > ticks->anchors[0].ticks)
-            add(ticks, at, ns);
-    }
+}
+
+void ticks_settle(struct ticks *ticks)
+{
+    uint64_t passed = clock_ns(CLOCK_MONOTONIC) - ticks->anchors[0].ns;
+
+    if (ticks->clock.counter && passed < FIRST_NS)
+        nanosleep(&(struct timespec){0, (long)(FIRST_NS - passed)}, NULL);
+    take_pair(ticks, 0);
 }
 
 void ticks_step(struct ticks *ticks)
 {
-    const struct ticks_anchor *last = &ticks->anchors[ticks->count - 1];
-    uint64_t at, ns;
+    take_pair(ticks, APART_NS);
+}
 
-    if (!ticks->clock.counter)
-        return;
-    clock_pair(&ticks->clock, &at, &ns);
-    if (ns >= last->ns + APART_NS && at > last->ticks)
-        add(ticks, at, ns);
+void ticks_end(struct ticks *ticks)
+{
+    take_pair(ticks, FIRST_NS);
 }
 
 uint64_t ticks_now(const struct ticks *ticks)

@@ -22,9 +22,14 @@ struct ticks {
     size_t count;
 };
 
+/* The first pair. */
 void ticks_init(struct ticks *ticks);
+/* Another, half a millisecond later at least: spans can be converted, within a thousandth; times not yet. */
+void ticks_settle(struct ticks *ticks);
 /* Takes another pair, if the last is old enough. */
 void ticks_step(struct ticks *ticks);
+/* And the last one. */
+void ticks_end(struct ticks *ticks);
 uint64_t ticks_now(const struct ticks *ticks);
 /* Good between the oldest anchor that is kept and the newest; beyond, the nearest line goes on. */
 int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at);

@@ -16,9 +16,11 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
 ALWAYS void object_held(const volatile void *object, uintptr_t pc)
 {
     struct shm_object *slot = object_slot(object);
-    bool exact = UNLIKELY(slot->hot || preload.all_holds);
+    uint64_t coarse = clock_coarse();
+    bool exact = UNLIKELY(!coarse || slot->hot || preload.all_holds);
 
-    slot->held_since = exact ? clock_now() | SHM_EXACT : clock_coarse();
+    self.slot->holds++;
+    slot->held_since = exact ? clock_now() | SHM_EXACT : coarse;
     slot->held_pc = pc;
     slot->held = (uint64_t)(uintptr_t)object;
 }
@@ -36,11 +38,13 @@ ALWAYS bool object_awaited(const volatile void *object)
 ALWAYS bool object_released_matters(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
+    int64_t held;
 
     if (contended || slot->held != (uint64_t)(uintptr_t)object)
         return contended;
-    if (UNLIKELY(clock_coarse() - slot->held_since >= preload.hold_ticks) &&
-        (int64_t)(clock_coarse() - slot->held_since) >= 0)
+    /* Below 0: taken after the coarse clock was stored. */
+    held = (int64_t)(clock_cheap() - slot->held_since);
+    if (UNLIKELY(held >= 0 && (uint64_t)held >= preload.hold_ticks))
         return true;
     slot->held = 0;
     return false;

@@ -268,7 +268,7 @@ static void lock_nested(struct openmp_wait *wait)
 ALWAYS bool release_matters(const struct openmp_hold *hold)
 {
     return preload.all_holds || object_awaited(hold->object) ||
-           (int64_t)(clock_coarse() - hold->since) >= (int64_t)preload.hold_ticks;
+           (int64_t)(clock_cheap() - hold->since) >= (int64_t)preload.hold_ticks;
 }
 
 static void lock_released(enum shm_wait wait, const struct openmp_hold *hold, const void *place)

@@ -140,10 +140,17 @@ ALWAYS uint64_t clock_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The clock as of a millisecond ago. Pairs with the collector's store. */
+/* The clock as of a millisecond ago, 0 if nobody stores it now. Pairs with the collector's store. */
 ALWAYS uint64_t clock_coarse(void)
 {
     return __atomic_load_n(&preload.area->header.coarse, __ATOMIC_RELAXED);
+}
+
+/* The coarse clock where there is one. */
+ALWAYS uint64_t clock_cheap(void)
+{
+    uint64_t coarse = clock_coarse();
+    return LIKELY(coarse) ? coarse : clock_now();
 }
 
 /* MARK: Where a wrapper was called from */

@@ -108,7 +108,7 @@ void heap_tell(void)
     record_put(&record);
     record_end();
     self.heap_told = heap;
-    self.heap_told_at = clock_coarse();
+    self.heap_told_at = clock_cheap();
 }
 
 /* MARK: Threads */

@@ -158,7 +158,7 @@ struct shm_thread {
      * the thread alone; the sum of all threads' and of the header's heap_rest is the live heap. */
     int64_t heap;
     uint64_t open_held_pc; /* of the open call, if it waits for a lock: where who has it took it */
-    uint64_t unused3[1];
+    uint64_t holds;        /* locks that it has taken, for their rate */
 };
 
 _Static_assert(sizeof(struct shm_thread) == 128, "two cache lines");
@@ -228,7 +228,9 @@ struct shm_header {
         sample_ns; /* CPU time between samples that a timer of the program takes; 0: none are */
     uint64_t step_ticks;  /* how often the coarse clock is stored */
     uint32_t has_counter; /* the clock is the CPU's counter, else CLOCK_MONOTONIC in ns */
-    uint64_t coarse;      /* the clock, stored by the collector every millisecond or so */
+    /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
+     * real one each time would cost the program more; else 0. */
+    uint64_t coarse;
     /* Free lists of indices: a tag in the upper half, against a head that comes back. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;
