@@ -26,14 +26,47 @@ ALWAYS int descriptor_of(const FILE *file)
     BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, descriptor_writes(fd, &caller), (uint32_t)fd + 1,          \
                __VA_ARGS__)
 
-EXPORT size_t fread(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+/*
+ * What is in the buffer already, or has room there, is so often so little that any look at something else would be felt:
+ * the wrapper does this alone, and else jumps to a function that starts anew, as if the program had called that.
+ */
+#define BUFFERED_CALL(result, name, is_there, wrap, arguments, ...)                                \
+    NOINLINE result name##_through(__VA_ARGS__)                                                    \
+    {                                                                                              \
+        wrap(file, REAL(name) arguments);                                                          \
+    }                                                                                              \
+    EXPORT result name(__VA_ARGS__)                                                                \
+    {                                                                                              \
+        return LIKELY(is_there) ? REAL(name) arguments : name##_through arguments;                 \
+    }
+
+/* Of a file that ends its writes with the line there seems to be no room. */
+ALWAYS bool is_within(const char *from, const char *end, size_t size, size_t count)
 {
-    READ_FILE(file, REAL(fread)(buffer, size, count, file));
+    size_t bytes;
+    return from < end && !__builtin_mul_overflow(size, count, &bytes) &&
+           bytes <= (size_t)(end - from);
 }
 
-EXPORT size_t fread_unlocked(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+#define CAN_READ(size, count)  is_within(file->_IO_read_ptr, file->_IO_read_end, size, count)
+#define CAN_WRITE(size, count) is_within(file->_IO_write_ptr, file->_IO_write_end, size, count)
+
+BUFFERED_CALL(size_t, fread, CAN_READ(size, count), READ_FILE, (buffer, size, count, file),
+              void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+BUFFERED_CALL(size_t, fread_unlocked, CAN_READ(size, count), READ_FILE, (buffer, size, count, file),
+              void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+BUFFERED_CALL(int, fgetc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
+BUFFERED_CALL(int, getc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
+BUFFERED_CALL(size_t, fwrite, CAN_WRITE(size, count), WRITE_FILE, (data, size, count, file),
+              const void *restrict data, size_t size, size_t count, FILE *restrict file)
+BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
+              (data, size, count, file), const void *restrict data, size_t size, size_t count,
+              FILE *restrict file)
+
+EXPORT int getchar(void)
 {
-    READ_FILE(file, REAL(fread_unlocked)(buffer, size, count, file));
+    FILE *file = stdin;
+    return LIKELY(CAN_READ(1, 1)) ? REAL(getchar)() : getc_through(file);
 }
 
 EXPORT size_t __fread_chk(void *restrict buffer, size_t room, size_t size, size_t count,
@@ -82,44 +115,6 @@ EXPORT ssize_t getline(char **restrict line, size_t *restrict size, FILE *restri
 EXPORT ssize_t getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file)
 {
     READ_FILE(file, REAL(getdelim)(line, size, end, file));
-}
-
-/* A character that is in the buffer already is read without a look at anything else. */
-ALWAYS bool is_buffered(const FILE *file)
-{
-    return file->_IO_read_ptr < file->_IO_read_end;
-}
-
-EXPORT int fgetc(FILE *file)
-{
-    if (LIKELY(is_buffered(file)))
-        return REAL(fgetc)(file);
-    READ_FILE(file, REAL(fgetc)(file));
-}
-
-EXPORT int getc(FILE *file)
-{
-    if (LIKELY(is_buffered(file)))
-        return REAL(getc)(file);
-    READ_FILE(file, REAL(getc)(file));
-}
-
-EXPORT int getchar(void)
-{
-    if (LIKELY(is_buffered(stdin)))
-        return REAL(getchar)();
-    READ_FILE(stdin, REAL(getchar)());
-}
-
-EXPORT size_t fwrite(const void *restrict data, size_t size, size_t count, FILE *restrict file)
-{
-    WRITE_FILE(file, REAL(fwrite)(data, size, count, file));
-}
-
-EXPORT size_t fwrite_unlocked(const void *restrict data, size_t size, size_t count,
-                              FILE *restrict file)
-{
-    WRITE_FILE(file, REAL(fwrite_unlocked)(data, size, count, file));
 }
 
 EXPORT int fputs(const char *restrict text, FILE *restrict file)

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "serve/http_library.h"
 
 enum { CONNECTIONS = 64, IDLE_SECONDS = 60, MEMORY_EACH = 64 << 10, STACK_EACH = 512 << 10 };
 
@@ -273,6 +273,10 @@ struct http *http_start(const struct http_options *options, trail_error *err)
         return NULL;
     }
     http->options = *options;
+    if (!http_library_load(err)) {
+        free(http);
+        return NULL;
+    }
     if (!parse_host(host, options->port, &address)) {
         (void)error_set(err, TRAIL_IO,
                         "cannot listen on '%s': no address like 127.0.0.1, 0.0.0.0 or [::1]", host);
