@@ -20,10 +20,10 @@ struct shm_area *area_make_file(const char *path,
                                 void *context, trail_error *err);
 void area_unmap(struct shm_area *area);
 
-/* Stores the coarse clock: every millisecond or so. */
+/* Stores the coarse clock: every millisecond or so; 0: there is none. A time that is taken from it shows that. */
 static inline void area_tick(struct shm_area *area, uint64_t ticks)
 {
-    __atomic_store_n(&area->header.coarse, ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&area->header.coarse, ticks & ~SHM_EXACT, __ATOMIC_RELAXED);
 }
 
 /* The number of slots that were ever used: 1 ... are valid indices. */

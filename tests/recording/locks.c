@@ -1,5 +1,6 @@
 /*
- * Three threads of which each waits for the next: a chain with a known answer. Prints how long each
+ * Three threads of which each waits for the next: a chain with a known answer. With the word "often": a lock that is held
+ * for long, while another one is taken as often as can be, and then while none is. Prints how long each
  * lock was held at least and at most, by the clock: "NAME LEAST MOST", in ns.
  */
 #include "answers.h"
@@ -94,8 +95,51 @@ static IN_STACKS void write_prices(void)
     pthread_join(thread, NULL);
 }
 
-int main(void)
+/* MARK: Many locks */
+
+#define HOLDS 10
+
+static pthread_mutex_t counter_mu = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ledger_mu = PTHREAD_MUTEX_INITIALIZER;
+static bool enough;
+
+static void *count_often(void *unused)
 {
+    while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+        pthread_mutex_lock(&counter_mu);
+        pthread_mutex_unlock(&counter_mu);
+    }
+    return unused;
+}
+
+static IN_STACKS void keep_ledger(void)
+{
+    for (int i = 0; i < HOLDS; i++) {
+        int64_t before = now(), got, releases;
+        pthread_mutex_lock(&ledger_mu);
+        got = now();
+        sleep_ns(20 * MS);
+        releases = now();
+        pthread_mutex_unlock(&ledger_mu);
+        hold_told("ledger_mu", before, got, releases, now());
+        sleep_ns(20 * MS);
+    }
+}
+
+static int often(void)
+{
+    pthread_t counter = start(count_often, NULL);
+    keep_ledger();
+    __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+    pthread_join(counter, NULL);
+    keep_ledger();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "often") == 0)
+        return often();
     count_stock();
     pthread_join(packer_thread, NULL);
     write_prices();

@@ -5,6 +5,7 @@ usage: locks.py TRAIL libtrail-preload.so PROGRAM
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,20 @@ def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
 def find_tells_who_released_it():
     found = json.loads(run(TRAIL, "find", "--json", TRACE, "log[wait] then directly block[sync] by count_stock"))
     assert [hit["group"] for hit in found["hits"]] == ["packer"], found
+
+
+@test
+def holds_are_told_while_other_locks_are_taken_often():
+    """Then by a clock that only ticks, which their times say; and by the clock itself when that is over."""
+    told = run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "often").splitlines()
+    holds = re.findall(r'log held: "mutex ledger_mu (~?)([\d.]+)ms"', run(TRAIL, "print", TRACE))
+    assert len(holds) == len(told) == 20, holds
+    assert holds[-1][0] == "" and any(coarse for coarse, _ in holds[:10]), holds
+    for (coarse, ms), line in zip(holds, told):
+        _, least, most = line.split()
+        # To a tenth; a tick of the coarse clock comes late on a busy machine.
+        error = 5e6 if coarse else 5e4
+        assert int(least) - error <= float(ms) * 1e6 <= int(most) + error, (coarse, ms, line)
 
 
 sys.exit(tap.main())
