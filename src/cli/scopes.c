@@ -87,15 +87,20 @@ const struct span *spans_find(const struct spans *spans, uint64_t address)
 
 /* MARK: Scopes */
 
-static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller)
+/* `caller` SCOPE_NONE: a function; else it was inlined into what is the function `owner` in the end. */
+static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size_t owner)
 {
+    bool is_function = caller == SCOPE_NONE;
     void *grown = grow(scopes->list, &scopes->capacity, scopes->count, sizeof *scopes->list);
     if (!grown)
         return false;
     scopes->list = grown;
-    unsigned depth = caller == SCOPE_NONE ? 0 : scopes->list[caller].depth + 1;
-    scopes->list[scopes->count] = (struct scope){.die = *die, .caller = caller, .depth = depth};
-    return spans_add_ranges(&scopes->spans, die, scopes->count++);
+    scopes->list[scopes->count] =
+        (struct scope){.die = *die,
+                       .caller = caller,
+                       .depth = is_function ? 0 : scopes->list[caller].depth + 1};
+    return spans_add_ranges(is_function ? &scopes->functions : &scopes->list[owner].inside, die,
+                            scopes->count++);
 }
 
 /* Whether functions may be among the children of a DIE. */
@@ -120,7 +125,9 @@ static bool has_functions(int tag)
     }
 }
 
-static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, unsigned nested)
+/* What is in `parent`, which is in the scope `caller` of the function `owner`; functions themselves are not entered. */
+static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, size_t owner,
+                 unsigned nested)
 {
     Dwarf_Die die;
     if (nested == MOST_NESTED || dwarf_child(parent, &die) != 0)
@@ -130,12 +137,13 @@ static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, unsign
         size_t inner = caller;
         if (!has_functions(tag))
             continue;
-        if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
-            if (!scope_add(scopes, &die, tag == DW_TAG_subprogram ? SCOPE_NONE : caller))
+        if (tag == DW_TAG_subprogram ||
+            (tag == DW_TAG_inlined_subroutine && owner != SCOPE_NONE)) {
+            inner = scopes->count;
+            if (!scope_add(scopes, &die, tag == DW_TAG_subprogram ? SCOPE_NONE : caller, owner))
                 return false;
-            inner = scopes->count - 1;
         }
-        if (!walk(scopes, &die, inner, nested + 1))
+        if (tag != DW_TAG_subprogram && !walk(scopes, &die, inner, owner, nested + 1))
             return false;
     } while (dwarf_siblingof(&die, &die) == 0);
     return true;
@@ -143,25 +151,69 @@ static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, unsign
 
 bool scopes_load(struct scopes *scopes, Dwarf_Die *unit)
 {
-    bool loaded = walk(scopes, unit, SCOPE_NONE, 0);
-    spans_sort(&scopes->spans);
+    bool loaded = walk(scopes, unit, SCOPE_NONE, SCOPE_NONE, 0);
+    spans_sort(&scopes->functions);
     return loaded;
+}
+
+static bool enter(struct scopes *scopes, size_t function)
+{
+    size_t known = scopes->functions.count;
+    /* A copy: the list moves. */
+    Dwarf_Die die = scopes->list[function].die;
+    if (scopes->list[function].walked)
+        return true;
+    scopes->list[function].walked = true;
+    bool entered = walk(scopes, &die, function, function, 0);
+    spans_sort(&scopes->list[function].inside);
+    if (scopes->functions.count > known)
+        spans_sort(&scopes->functions);
+    return entered;
+}
+
+bool scopes_complete(struct scopes *scopes)
+{
+    bool complete = true;
+    for (size_t i = 0; i < scopes->count; i++)
+        if (scopes->list[i].caller == SCOPE_NONE)
+            complete &= enter(scopes, i);
+    scopes->complete = true;
+    return complete;
 }
 
 void scopes_free(struct scopes *scopes)
 {
+    for (size_t i = 0; i < scopes->count; i++)
+        free(scopes->list[i].inside.list);
     free(scopes->list);
-    free(scopes->spans.list);
+    free(scopes->functions.list);
 }
 
-struct scope *scopes_find(const struct scopes *scopes, uint64_t address)
+/* The deepest of those around an address. */
+static struct scope *find_in(const struct scopes *scopes, const struct spans *spans,
+                             uint64_t address)
 {
     struct scope *found = NULL;
-    const struct span *span = spans_find(&scopes->spans, address);
-    for (; span; span = spans_find_before(&scopes->spans, span, address)) {
+    const struct span *span = spans_find(spans, address);
+    for (; span; span = spans_find_before(spans, span, address)) {
         struct scope *scope = &scopes->list[span->index];
         if (!found || scope->depth > found->depth)
             found = scope;
     }
     return found;
+}
+
+struct scope *scopes_find(struct scopes *scopes, uint64_t address)
+{
+    struct scope *function = find_in(scopes, &scopes->functions, address), *inlined;
+    if (!function && !scopes->complete) {
+        (void)scopes_complete(scopes); /* without memory: what there is */
+        function = find_in(scopes, &scopes->functions, address);
+    }
+    if (!function)
+        return NULL;
+    size_t index = (size_t)(function - scopes->list);
+    (void)enter(scopes, index);
+    inlined = find_in(scopes, &scopes->list[index].inside, address);
+    return inlined ? inlined : &scopes->list[index];
 }

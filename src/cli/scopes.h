@@ -1,7 +1,8 @@
 /*
  * Scopes: the functions of a compilation unit and the calls that were inlined into them, by address.
- * All of a unit's DIEs are walked once and their ranges sorted, because the look-up of libdw 0.188
- * does not find inlined calls in code of clang and of link-time optimisation.
+ * The look-up of libdw 0.188 does not find inlined calls in code of clang and of link-time optimisation, so a unit's DIEs
+ * are walked and their ranges sorted: its functions first; what is in one of them when an address falls into it. A
+ * function within a function has addresses of its own: all are walked when an address is in none that is known.
  */
 #ifndef TRAIL_CLI_SCOPES_H
 #define TRAIL_CLI_SCOPES_H
@@ -42,22 +43,27 @@ const struct span *spans_find_before(const struct spans *spans, const struct spa
 #define SCOPE_NONE SIZE_MAX
 
 struct scope {
-    Dwarf_Die die;  /* a subprogram or an inlined subroutine */
-    size_t caller;  /* what it was inlined into; SCOPE_NONE: nothing */
-    unsigned depth; /* number of scopes that it was inlined into */
+    Dwarf_Die die;       /* a subprogram or an inlined subroutine */
+    size_t caller;       /* what it was inlined into; SCOPE_NONE: nothing */
+    unsigned depth;      /* number of scopes that it was inlined into */
+    bool walked;         /* of a function: what is in it is known */
+    struct spans inside; /* ... then: what was inlined into it, by index */
 };
 
 struct scopes {
     struct scope *list;
     size_t count, capacity;
-    struct spans spans;
+    struct spans functions;
+    bool complete; /* all functions were walked */
 };
 
 /* Fills `scopes` (zeroed) with those of a unit. False when memory is out. */
 bool scopes_load(struct scopes *scopes, Dwarf_Die *unit);
+/* All of their functions, also those within others. */
+bool scopes_complete(struct scopes *scopes);
 void scopes_free(struct scopes *scopes);
 
-/* The innermost scope around an address, NULL if there is none. */
-struct scope *scopes_find(const struct scopes *scopes, uint64_t address);
+/* The innermost scope around an address, NULL if there is none; good until the next call. */
+struct scope *scopes_find(struct scopes *scopes, uint64_t address);
 
 #endif

@@ -175,10 +175,10 @@ static bool load_names(struct symbols *symbols)
 static bool load_unranged(struct symbols *symbols, struct unit *unit)
 {
     unit->loaded = true;
-    if (!scopes_load(&unit->scopes, &unit->split))
+    if (!scopes_load(&unit->scopes, &unit->split) || !scopes_complete(&unit->scopes))
         return false;
-    for (size_t i = 0; i < unit->scopes.spans.count; i++) {
-        struct span span = unit->scopes.spans.list[i];
+    for (size_t i = 0; i < unit->scopes.functions.count; i++) {
+        struct span span = unit->scopes.functions.list[i];
         span.index = (size_t)(unit - symbols->units);
         if (!spans_add(&symbols->by_unit, span))
             return false;

@@ -40,6 +40,14 @@ static inline __attribute__((always_inline)) void outer(int x)
 }
 __attribute__((noinline)) int work(int x)
 {
+#ifndef __clang__
+    __attribute__((noinline)) int within(int y)
+    {
+        middle(y);
+        return sink;
+    }
+    sink += within(x);
+#endif
     for (int i = 0; i < 3; i++)
         outer(x);
     outer(x * 3);
@@ -563,7 +571,9 @@ def without_debug_information_functions_have_names():
     assert "--module-path" in told
     for i, pc in enumerate(program.pcs(), 1):
         outermost = program.frames(pc - program.bias)[-1]
-        assert names(Tables(out).stacks[0][i]) == [(outermost[0], bare, 0)]
+        ((name, path, line),) = names(Tables(out).stacks[0][i])
+        # The symbol of a function within a function has a number.
+        assert (name.split(".")[0], path, line) == (outermost[0], bare, 0)
 
 
 # MARK: What stays
