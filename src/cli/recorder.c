@@ -381,7 +381,8 @@ static void look_at_rates(struct recorder *r)
         locks |= collect_rates(p->collect).many_locks;
     }
     r->busy = records > BUSY_RECORDS || r->samples;
-    coarse_clock_want(&r->clock, locks && !r->stopped);
+    /* All holds are told with their times. */
+    coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
 void recorder_step(struct recorder *r)

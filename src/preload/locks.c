@@ -137,7 +137,7 @@ NOINLINE int unlock_mutex(pthread_mutex_t *mutex)
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && is_usual(mutex)) &&
-        LIKELY(!object_released_matters(
+        LIKELY(object_released_unnoticed(
             mutex, __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1)))
         return REAL(pthread_mutex_unlock)(mutex);
     return unlock_mutex(mutex);

@@ -12,15 +12,21 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
     return &preload.area->objects[shm_object_slot((uint64_t)(uintptr_t)object)];
 }
 
+/* object_held by the clock itself: where somebody has waited before, and while there is no coarse clock. */
+void object_held_exactly(const volatile void *object, uintptr_t pc);
+
 /* This thread has it now. Races of locks that share a slot cost the length of a hold, nothing else. */
 ALWAYS void object_held(const volatile void *object, uintptr_t pc)
 {
     struct shm_object *slot = object_slot(object);
     uint64_t coarse = clock_coarse();
-    bool exact = UNLIKELY(!coarse || slot->hot || preload.all_holds);
 
+    if (UNLIKELY(!coarse || slot->hot)) {
+        object_held_exactly(object, pc);
+        return;
+    }
     self.slot->holds++;
-    slot->held_since = exact ? clock_now() | SHM_EXACT : coarse;
+    slot->held_since = coarse;
     slot->held_pc = pc;
     slot->held = (uint64_t)(uintptr_t)object;
 }
@@ -48,6 +54,22 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
         return true;
     slot->held = 0;
     return false;
+}
+
+/* As quickly as can be: true, it need not be recorded; false, that is to be looked at by object_released_matters. */
+ALWAYS bool object_released_unnoticed(const volatile void *object, bool contended)
+{
+    struct shm_object *slot = object_slot(object);
+    uint64_t coarse = clock_coarse();
+
+    if (UNLIKELY(contended || !coarse))
+        return false;
+    if (slot->held != (uint64_t)(uintptr_t)object)
+        return true;
+    if (UNLIKELY((int64_t)(coarse - slot->held_since) >= (int64_t)preload.hold_ticks))
+        return false;
+    slot->held = 0;
+    return true;
 }
 
 /* Writes the record of a release, which is about to happen. */
