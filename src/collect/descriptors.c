@@ -18,7 +18,7 @@
 #include "base/intern.h"
 #include "collect/state.h"
 
-#define LOOKUPS_A_STEP 40         /* a step is 10 ms */
+#define LOOKUPS_A_STEP 40         /* a step is 10 ms where much is recorded, else 40 */
 #define GOOD_FOR_NS    1000000000 /* closed without our seeing it: looked at again after this */
 #define TABLES_PAUSE   20         /* the tables are read for a twentieth of the time at most */
 #define MIN_PAUSE_NS   50000000
