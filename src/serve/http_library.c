@@ -34,16 +34,18 @@ static bool find(void *library, const char *name, void *pointer)
 bool http_library_load(trail_error *err)
 {
     void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return error_set(err, TRAIL_IO,
-                         "the viewer needs libmicrohttpd, which cannot be loaded: apt install "
-                         "libmicrohttpd12 (%s)",
-                         dlerror());
+    if (!library) {
+        (void)error_set(err, TRAIL_IO,
+                        "the viewer needs libmicrohttpd (apt install libmicrohttpd12): %s",
+                        dlerror());
+        return false;
+    }
 #define FIND(name) find(library, "MHD_" #name, (void *)&mhd.name) &&
     if (FUNCTIONS(FIND) true)
         return true;
 #undef FIND
-    return error_set(err, TRAIL_IO, "this libmicrohttpd.so.12 lacks a function: %s", dlerror());
+    (void)error_set(err, TRAIL_IO, "this libmicrohttpd.so.12 lacks a function: %s", dlerror());
+    return false;
 }
 
 /* MARK: Its functions */

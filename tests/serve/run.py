@@ -998,6 +998,29 @@ def the_command_line_is_checked():
 
 
 @test
+def what_the_server_needs_is_named_if_it_cannot_be_loaded():
+    broken = os.path.join(WORK, "broken")
+    os.makedirs(broken)
+    open(os.path.join(broken, "libmicrohttpd.so.12"), "wb").close()
+    p = subprocess.run(
+        [TRAIL, "view", "--no-open", trace("why-1.26")],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        env=os.environ | {"LD_LIBRARY_PATH": broken},
+    )
+    assert p.returncode == 3 and "apt install libmicrohttpd12" in p.stderr, (p.returncode, p.stderr)
+    # All else needs it not.
+    p = subprocess.run(
+        [TRAIL, "info", trace("why-1.26")],
+        stdout=subprocess.DEVNULL,
+        timeout=LONG,
+        env=os.environ | {"LD_LIBRARY_PATH": broken},
+    )
+    assert p.returncode == 0
+
+
+@test
 def a_public_address_is_warned_of():
     server = Server("--http=0.0.0.0:0", trace("why-1.26"))
     with server:
