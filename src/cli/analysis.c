@@ -163,6 +163,17 @@ void analysis_close(struct analysis *analysis)
     symbols_close(analysis->symbols);
 }
 
+int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context)
+{
+    if (code == EXIT_GOOD) {
+        code = analysis_run(analysis);
+        if (analysis->answers)
+            code = worse_exit(code, show(context));
+    }
+    analysis_close(analysis);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
 trail_string analysis_text(const struct analysis *analysis, trail_name name)
 {
     static const char unknown[] = "(unknown)";

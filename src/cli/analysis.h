@@ -75,6 +75,12 @@ trail_reader *analysis_reader(const struct analysis *analysis, trail_source *sou
 int analysis_run(struct analysis *analysis);
 void analysis_close(struct analysis *analysis);
 
+/*
+ * All that a command does once its line is parsed, which gave `code`: reads the file, shows the answers if there are any,
+ * closes. The command's exit code.
+ */
+int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context);
+
 /* A name as text: "(unknown)" if there is none. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 

@@ -17,9 +17,7 @@ bool selection_is_some(const struct selection *s)
 
 int selection_goroutine(struct selection *s, const struct command *command, const char *value)
 {
-    if (parse_id_list(value, "gG", &s->goroutines))
-        return EXIT_GOOD;
-    return usage_error(command, "'%s' is no list of numbers like 18 or 18,22", value);
+    return ids_option(command, value, "gG", &s->goroutines);
 }
 
 int selection_name(struct selection *s, const struct command *command, const char *value)

@@ -139,10 +139,7 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_FROM:
         return window_from(&request->window, request->command, value);
     case OPT_GOROUTINE:
-        return parse_id_list(value, "gG", &request->goroutines)
-                   ? EXIT_GOOD
-                   : usage_error(request->command, "'%s' is no list of numbers like 18 or 18,22",
-                                 value);
+        return ids_option(request->command, value, "gG", &request->goroutines);
     case OPT_NAME:
         request->options.name = value;
         return EXIT_GOOD;

@@ -241,8 +241,9 @@ static bool visit(void *context, const trail_hit *hit)
 }
 
 /* After the pass. EXIT_BAD if there was nothing, as grep says it. */
-static int show_end(struct request *request)
+static int show_end(void *context)
 {
+    struct request *request = context;
     int wrong = request->hits > 0 ? EXIT_GOOD : who_check(&request->who, &request->analysis);
     if (wrong)
         return wrong;
@@ -260,16 +261,11 @@ static int show_end(struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show_end(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show_end, &request);
     trail_pattern_free(request.pattern);
     who_free(&request.who);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_find = {

@@ -233,8 +233,9 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
         printf("... and %zu more; --limit=0 shows all\n", request->pause_count - shown);
 }
 
-static int show(struct request *request)
+static int show(void *context)
 {
+    struct request *request = context;
     const trail_analysis *answers = request->analysis.answers;
     request->cycle_count = trail_analysis_gc_cycles(answers, &request->cycles);
     request->pause_count = trail_analysis_gc_pauses(answers, &request->pauses);
@@ -261,14 +262,7 @@ static int show(struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = 20};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
 }
 
 const struct command command_gc = {

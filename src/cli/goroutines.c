@@ -43,10 +43,7 @@ static int parse_option(void *context, int id, const char *value)
         request->name = value;
         return EXIT_GOOD;
     case OPT_GOROUTINE:
-        if (!parse_id_list(value, "gG", &request->ids))
-            return usage_error(request->analysis.command,
-                               "'%s' is no list of numbers like 18 or 18,22", value);
-        return EXIT_GOOD;
+        return ids_option(request->analysis.command, value, "gG", &request->ids);
     case OPT_MEMBERS:
         request->members = true;
         return EXIT_GOOD;
@@ -288,6 +285,12 @@ static int show_goroutines(struct request *request)
     return EXIT_GOOD;
 }
 
+static int show(void *context)
+{
+    struct request *request = context;
+    return request->members ? show_goroutines(request) : show_all_groups(request);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}};
@@ -296,16 +299,10 @@ static int run(const struct command *command, int argc, char **argv)
                                         .title = "began_in",
                                         .sort = TRAIL_COLUMN_EXEC,
                                         .limit = 30};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, request.members ? show_goroutines(&request)
-                                                    : show_all_groups(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.ids.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_goroutines = {

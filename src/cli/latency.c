@@ -56,10 +56,7 @@ static int parse_option(void *context, int id, const char *value)
         request->name = value;
         return EXIT_GOOD;
     case OPT_GOROUTINE:
-        if (!parse_id_list(value, "gG", &request->goroutines))
-            return usage_error(request->analysis.command,
-                               "'%s' is no list of numbers like 18 or 18,22", value);
-        return EXIT_GOOD;
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
     default:
         return analysis_option(&request->analysis, id, value);
     }
@@ -213,8 +210,9 @@ static void show_kind(const struct request *request, const struct kind *kind)
     show_command(request, kind, &profile.times);
 }
 
-static int show(const struct request *request)
+static int show(void *context)
 {
+    const struct request *request = context;
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, kinds[0].type, &profile);
     if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
@@ -234,15 +232,10 @@ static int show(const struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = 10};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_latency = {

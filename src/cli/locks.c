@@ -315,8 +315,9 @@ static void show_chains(const struct request *request)
         show_chain(request, &chains[i]);
 }
 
-static int show(const struct request *request)
+static int show(void *context)
 {
+    const struct request *request = context;
     const trail_lock *const *locks;
     size_t count = trail_analysis_locks(request->analysis.answers, &locks);
     int wrong = who_check(&request->who, &request->analysis);
@@ -343,15 +344,10 @@ static int show(const struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = 10};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     who_free(&request.who);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_locks = {

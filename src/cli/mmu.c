@@ -282,25 +282,26 @@ static void show_worst(const struct request *request)
     }
 }
 
+static int show(void *context)
+{
+    struct request *request = context;
+    if (request->window_count == 0)
+        default_windows(request);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    show_curve(request);
+    show_worst(request);
+    return EXIT_GOOD;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .worst = 3};
     request.analysis.options.what = TRAIL_ANALYZE_MMU;
     request.analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT;
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers && request.window_count == 0)
-            default_windows(&request);
-        if (request.analysis.answers && request.analysis.json) {
-            show_json(&request);
-        } else if (request.analysis.answers) {
-            show_curve(&request);
-            show_worst(&request);
-        }
-    }
-    analysis_close(&request.analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
 }
 
 const struct command command_mmu = {

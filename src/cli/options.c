@@ -201,6 +201,14 @@ int limit_option(const struct command *command, const char *value, size_t *limit
     return EXIT_GOOD;
 }
 
+int ids_option(const struct command *command, const char *value, const char *letters,
+               struct id_list *list)
+{
+    if (parse_id_list(value, letters, list))
+        return EXIT_GOOD;
+    return usage_error(command, "'%s' is no list of numbers like 18 or 18,22", value);
+}
+
 /* MARK: Help */
 
 #define HELP_COLUMN 28

@@ -76,6 +76,11 @@ int options_each(struct options *options, const struct command *command, int arg
 /* The value of --limit: how many, 0 for all, which is SIZE_MAX. EXIT_GOOD or EXIT_USAGE. */
 int limit_option(const struct command *command, const char *value, size_t *limit);
 
+/* Adds the IDs in "18,22"; each may have one of the letters in front. EXIT_GOOD or EXIT_USAGE. */
+struct id_list;
+int ids_option(const struct command *command, const char *value, const char *letters,
+               struct id_list *list);
+
 /* Says on stderr what is wrong with the command line, and where to read more. Returns EXIT_USAGE.
  */
 int usage_error(const struct command *command, const char *format, ...)

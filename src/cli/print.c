@@ -118,14 +118,6 @@ static int parse_color(struct request *request, const char *word)
     return EXIT_GOOD;
 }
 
-static int parse_ids(struct request *request, struct id_list *list, const char *letters,
-                     const char *word)
-{
-    if (parse_id_list(word, letters, list))
-        return EXIT_GOOD;
-    return usage_error(request->command, "'%s' is no list of numbers like 18 or 18,22", word);
-}
-
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
@@ -134,11 +126,11 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_FORMAT:
         return parse_format(request, value);
     case OPT_GOROUTINE:
-        return parse_ids(request, &request->goroutines, "gG", value);
+        return ids_option(request->command, value, "gG", &request->goroutines);
     case OPT_PROC:
-        return parse_ids(request, &request->procs, "pP", value);
+        return ids_option(request->command, value, "pP", &request->procs);
     case OPT_THREAD:
-        return parse_ids(request, &request->threads, "mM", value);
+        return ids_option(request->command, value, "mM", &request->threads);
     case OPT_KIND:
         if (request->kind_count == sizeof request->kinds / sizeof *request->kinds)
             return usage_error(request->command, "too many --kind; names may be joined by commas");

@@ -79,25 +79,23 @@ static int show_running(const struct analysis *analysis, const trail_proc *procs
     return EXIT_GOOD;
 }
 
+static int show(void *context)
+{
+    const struct analysis *analysis = context;
+    const trail_proc *procs;
+    size_t count = trail_analysis_procs(analysis->answers, &procs);
+    if (analysis->json) {
+        show_json(analysis, procs, count);
+        return EXIT_GOOD;
+    }
+    show_table(analysis, procs, count);
+    return show_running(analysis, procs, count);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
-    int code = analysis_parse(&analysis, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&analysis);
-        if (analysis.answers) {
-            const trail_proc *procs;
-            size_t count = trail_analysis_procs(analysis.answers, &procs);
-            if (analysis.json) {
-                show_json(&analysis, procs, count);
-            } else {
-                show_table(&analysis, procs, count);
-                code = worse_exit(code, show_running(&analysis, procs, count));
-            }
-        }
-    }
-    analysis_close(&analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return analysis_answer(&analysis, analysis_parse(&analysis, argc, argv), show, &analysis);
 }
 
 const struct command command_procs = {

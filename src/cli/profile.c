@@ -115,15 +115,6 @@ static int format_by_suffix(struct request *request)
                        "the name '%s' does not tell the format: use --format=", request->output);
 }
 
-static int parse_ids(const struct request *request, struct id_list *list, const char *letters,
-                     const char *value)
-{
-    if (parse_id_list(value, letters, list))
-        return EXIT_GOOD;
-    return usage_error(request->analysis.command, "'%s' is no list of numbers like 18 or 18,22",
-                       value);
-}
-
 static int parse_least(struct request *request, const char *value)
 {
     char *end;
@@ -149,12 +140,12 @@ static int parse_option(void *context, int id, const char *value)
         request->name = value;
         return EXIT_GOOD;
     case OPT_GOROUTINE:
-        return parse_ids(request, &request->goroutines, "gG", value);
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
     case OPT_REGION:
         request->region = value;
         return EXIT_GOOD;
     case OPT_TASK:
-        return parse_ids(request, &request->tasks, "", value);
+        return ids_option(request->analysis.command, value, "", &request->tasks);
     case OPT_MIN:
         return parse_least(request, value);
     default:
@@ -220,8 +211,9 @@ static int write_profile(const struct request *request, const trail_profile *pro
     return output_close(&output, path, made, code);
 }
 
-static int show(const struct request *request)
+static int show(void *context)
 {
+    const struct request *request = context;
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, request->type, &profile);
     if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
@@ -245,16 +237,11 @@ static int run(const struct command *command, int argc, char **argv)
         .format = AS_SUFFIX,
         .least = 0.01,
     };
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);
     free(request.tasks.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_profile = {

@@ -33,15 +33,6 @@ struct request {
 
 /* MARK: Command line */
 
-static int parse_ids(const struct request *request, struct id_list *list, const char *letters,
-                     const char *value)
-{
-    if (parse_id_list(value, letters, list))
-        return EXIT_GOOD;
-    return usage_error(request->analysis.command, "'%s' is no list of numbers like 18 or 18,22",
-                       value);
-}
-
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
@@ -50,9 +41,9 @@ static int parse_option(void *context, int id, const char *value)
         request->name = value;
         return EXIT_GOOD;
     case OPT_GOROUTINE:
-        return parse_ids(request, &request->goroutines, "gG", value);
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
     case OPT_TASK:
-        return parse_ids(request, &request->tasks, "", value);
+        return ids_option(request->analysis.command, value, "", &request->tasks);
     case OPT_MEMBERS:
         request->members = true;
         return EXIT_GOOD;
@@ -251,6 +242,12 @@ static int show_all_groups(const struct request *request)
     return code;
 }
 
+static int show(void *context)
+{
+    struct request *request = context;
+    return request->members ? show_regions(request) : show_all_groups(request);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}};
@@ -259,17 +256,11 @@ static int run(const struct command *command, int argc, char **argv)
                                         .title = "region",
                                         .sort = TRAIL_COLUMN_TOTAL,
                                         .limit = 30};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code,
-                              request.members ? show_regions(&request) : show_all_groups(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);
     free(request.tasks.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_regions = {

@@ -525,12 +525,13 @@ static void show_regions(const struct request *request)
     tell_more(request, count);
 }
 
-static void show(struct request *request)
+static int show(void *context)
 {
+    struct request *request = context;
     trail_analysis_activity(request->analysis.answers, &request->activity);
     if (request->analysis.json) {
         show_json(request);
-        return;
+        return EXIT_GOOD;
     }
     show_head(request);
     show_activity(request);
@@ -542,6 +543,7 @@ static void show(struct request *request)
     show_heap(request);
     show_tasks(request);
     show_regions(request);
+    return EXIT_GOOD;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -551,14 +553,7 @@ static int run(const struct command *command, int argc, char **argv)
         .limit = 6,
         .colour = want_colour(),
     };
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            show(&request);
-    }
-    analysis_close(&request.analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
 }
 
 const struct command command_summary = {

@@ -46,10 +46,7 @@ static int parse_option(void *context, int id, const char *value)
         request->name = value;
         return EXIT_GOOD;
     case OPT_TASK:
-        if (!parse_id_list(value, "", &request->ids))
-            return usage_error(request->analysis.command,
-                               "'%s' is no list of numbers like 7 or 7,12", value);
-        return EXIT_GOOD;
+        return ids_option(request->analysis.command, value, "", &request->ids);
     case OPT_MEMBERS:
         request->members = true;
         return EXIT_GOOD;
@@ -446,8 +443,9 @@ static int show_tasks(struct request *request)
     return EXIT_GOOD;
 }
 
-static int show(struct request *request)
+static int show(void *context)
 {
+    struct request *request = context;
     bool found = !request->name && request->ids.count == 0;
     request->count = trail_analysis_tasks(request->analysis.answers, &request->tasks);
     for (size_t i = 0; i < request->count && !found; i++)
@@ -469,15 +467,10 @@ static int show(struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = 30};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.ids.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_tasks = {

@@ -80,25 +80,23 @@ static int show_running(const struct analysis *analysis, const trail_thread *thr
     return EXIT_GOOD;
 }
 
+static int show(void *context)
+{
+    const struct analysis *analysis = context;
+    const trail_thread *threads;
+    size_t count = trail_analysis_threads(analysis->answers, &threads);
+    if (analysis->json) {
+        show_json(analysis, threads, count);
+        return EXIT_GOOD;
+    }
+    show_table(analysis, threads, count);
+    return show_running(analysis, threads, count);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
-    int code = analysis_parse(&analysis, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&analysis);
-        if (analysis.answers) {
-            const trail_thread *threads;
-            size_t count = trail_analysis_threads(analysis.answers, &threads);
-            if (analysis.json) {
-                show_json(&analysis, threads, count);
-            } else {
-                show_table(&analysis, threads, count);
-                code = worse_exit(code, show_running(&analysis, threads, count));
-            }
-        }
-    }
-    analysis_close(&analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return analysis_answer(&analysis, analysis_parse(&analysis, argc, argv), show, &analysis);
 }
 
 const struct command command_threads = {

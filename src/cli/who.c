@@ -12,10 +12,7 @@ int who_option(struct who *who, struct analysis *analysis, int id, const char *v
         who->name = value;
         return EXIT_GOOD;
     case WHO_GOROUTINE:
-        if (!parse_id_list(value, "gG", &who->goroutines))
-            return usage_error(analysis->command, "'%s' is no list of numbers like 18 or 18,22",
-                               value);
-        return EXIT_GOOD;
+        return ids_option(analysis->command, value, "gG", &who->goroutines);
     default:
         return analysis_option(analysis, id, value);
     }

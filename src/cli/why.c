@@ -585,8 +585,9 @@ static int tell_none(const struct request *request)
 
 /* MARK: Running */
 
-static int show(struct request *request)
+static int show(void *context)
 {
+    struct request *request = context;
     trail_path_of asked = request->analysis.options.path.of;
     int64_t begin = request->analysis.span.begin_ns;
     request->path = (trail_path){TRAIL_PATH_WINDOW, .goroutine = TRAIL_NONE, .begin_ns = begin,
@@ -603,16 +604,11 @@ static int show(struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = 40};
-    int code = parse_request(&request, argc, argv);
-    if (code == EXIT_GOOD) {
-        code = analysis_run(&request.analysis);
-        if (request.analysis.answers)
-            code = worse_exit(code, show(&request));
-    }
-    analysis_close(&request.analysis);
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.kept);
     free(request.region);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_why = {
