@@ -344,12 +344,26 @@ static void keep_time(struct recorder *r)
         stop(r);
 }
 
+/* Less than `pause` if something is due before: at `ns`, 0 for never. */
+static int64_t until(int64_t pause, int64_t ns, int64_t now)
+{
+    int64_t left = ns - now;
+
+    return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
+}
+
 /* Who starts programs starts further ones soon, which wait for the next area: not for much longer than since the last. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
-    int64_t pause = (now_ns() - r->claimed_ns) / 4, most = r->busy ? BUSY_STEP_NS : STEP_NS;
+    int64_t now = now_ns(), pause = (now - r->claimed_ns) / 4;
+    int64_t most = r->busy ? BUSY_STEP_NS : STEP_NS, begin = r->begin_ns + r->options.delay_ns;
 
-    return pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
+    pause = pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
+    if (!r->begun)
+        pause = until(pause, begin, now);
+    if (r->options.duration_ns && !r->stopped)
+        pause = until(pause, begin + r->options.duration_ns, now);
+    return until(pause, r->snapshot_ns, now);
 }
 
 void recorder_snapshot(struct recorder *r)
