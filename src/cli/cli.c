@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,40 +111,87 @@ int output_open(struct output *output, const char *path)
     return output->fd < 0 ? tell_output_error(path, errno) : EXIT_GOOD;
 }
 
+/* A file without a name in the folder of `path`; -1: there are none, or none that could be given one. */
+static int open_nameless(const char *path)
+{
+    char *copy = access("/proc/self/fd", X_OK) == 0 ? strdup(path) : NULL;
+    int fd = copy ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(copy);
+    return fd;
+}
+
+static int open_beside(const char *beside)
+{
+    int fd = mkostemp((char *)beside, O_CLOEXEC);
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (fd >= 0)
+        (void)fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
 int output_open_beside(struct output *output, const char *path)
 {
     struct stat there;
     if (strcmp(path, "-") == 0 || (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)))
         return output_open(output, path);
-    *output = (struct output){.fd = -1};
+    *output = (struct output){.fd = open_nameless(path), .nameless = true};
+    if (output->fd >= 0)
+        return EXIT_GOOD;
+    output->nameless = false;
     if (asprintf(&output->beside, "%s.XXXXXX", path) < 0) {
         output->beside = NULL;
         return tell_output_error(path, ENOMEM);
     }
-    output->fd = mkostemp(output->beside, O_CLOEXEC);
-    if (output->fd < 0) {
-        int reason = errno;
-        free(output->beside);
-        output->beside = NULL;
-        return tell_output_error(path, reason);
-    }
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    (void)fchmod(output->fd, 0666 & ~mask);
-    return EXIT_GOOD;
+    output->fd = open_beside(output->beside);
+    if (output->fd >= 0)
+        return EXIT_GOOD;
+    int reason = errno;
+    free(output->beside);
+    output->beside = NULL;
+    return tell_output_error(path, reason);
+}
+
+static bool link_as(const struct output *output, const char *path)
+{
+    char self[32];
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", output->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Gives a nameless file its name. A link takes nobody's place: for that it has another name for a moment. */
+static bool give_name(const struct output *output, const char *path)
+{
+    char *beside;
+    struct stat file;
+    if (link_as(output, path))
+        return true;
+    if (errno != EEXIST || fstat(output->fd, &file) != 0 ||
+        asprintf(&beside, "%s.%ju", path, (uintmax_t)file.st_ino) < 0)
+        return false;
+    bool linked = link_as(output, beside), named = linked && rename(beside, path) == 0;
+    int reason = errno;
+    if (linked && !named)
+        (void)unlink(beside);
+    free(beside);
+    errno = reason;
+    return named;
 }
 
 /* Closes a file that was written beside; it gets its name if it is whole. */
 static int close_beside(struct output *output, const char *path, bool made, int code)
 {
+    bool whole = made && !output->reason;
+    if (whole && output->nameless && !give_name(output, path))
+        output->reason = errno;
     if (close(output->fd) < 0 && !output->reason)
         output->reason = errno;
-    bool named = made && !output->reason;
-    if (named && rename(output->beside, path) < 0) {
+    whole = whole && !output->reason;
+    if (whole && output->beside && rename(output->beside, path) < 0) {
         output->reason = errno;
-        named = false;
+        whole = false;
     }
-    if (!named)
+    if (!whole && output->beside)
         (void)unlink(output->beside);
     free(output->beside);
     output->beside = NULL;
@@ -154,7 +202,7 @@ int output_close(struct output *output, const char *path, bool made, int code)
 {
     bool to_stdout = strcmp(path, "-") == 0;
     struct stat file;
-    if (output->beside)
+    if (output->nameless || output->beside)
         return close_beside(output, path, made, code);
     if (!made && !to_stdout && fstat(output->fd, &file) == 0 && S_ISREG(file.st_mode))
         (void)unlink(path);

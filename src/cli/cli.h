@@ -53,7 +53,8 @@ int tell_error(const char *word, const trail_error *err);
 struct output {
     int fd;
     int reason;   /* errno of the write that failed, 0: none did */
-    char *beside; /* the name that it has until it is complete; NULL: its own */
+    bool nameless; /* it gets its name when it is complete, */
+    char *beside;  /* ... or has this one until then; NULL: its own */
 };
 
 /* A sink that writes to `output`, which must live as long. */
@@ -65,7 +66,10 @@ bool overwrites(const char *path, const char *word);
 /* Opens `path` for writing, or stdout for "-". EXIT_GOOD, or EXIT_INOUT after telling why not. */
 int output_open(struct output *output, const char *path);
 
-/* The same; a regular file gets its name, or takes the old one's place, when it is closed. */
+/*
+ * The same; a regular file gets its name, or takes the old one's place, when it is closed. Until then it has none, where
+ * the file system knows such files, so that nothing is left of it whatever ends the command.
+ */
 int output_open_beside(struct output *output, const char *path);
 
 /*

@@ -13,9 +13,11 @@ import collections
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
@@ -288,6 +290,34 @@ def unordered():
     report(code == 0 and good == 0 and "repair" in err, "--repair converts it", code, err)
 
 
+def open_files(pid):
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            yield os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            pass
+
+
+def interrupted(path, folder):
+    """Ctrl-C while it waits for the rest of its input, with what it has made of the first part not yet complete."""
+    before = os.listdir(folder)
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+    except OSError:
+        return report(True, "Ctrl-C leaves nothing # SKIP this file system has no files without names")
+    command = [TRAIL, "convert", "-", "-o", os.path.join(folder, "z.trace")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdin.write(open(path, "rb").read()[:-1])
+        process.stdin.flush()
+        for _ in range(6000):
+            if any(target.startswith(folder) for target in open_files(process.pid)):
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    report(process.returncode == -signal.SIGINT and os.listdir(folder) == before, "Ctrl-C leaves nothing", before)
+
+
 def output():
     path = ROOT + "/examples/traces/load-go1.23.trace"
     with tempfile.TemporaryDirectory() as folder:
@@ -298,6 +328,10 @@ def output():
         report(code == 0 and os.listdir(folder) == ["x.trace"], "a file has its name and nothing is beside", err)
         code, out, err = run("convert", to, "-o", to)
         report(code == 2 and "overwrite" in err, "it does not overwrite what it reads", err)
+        code, out, err = run("convert", "--to=go1.26", to, "-o", to + "2")
+        code, out, err = run("convert", to + "2", "-o", to)
+        report(code == 0 and len(os.listdir(folder)) == 2, "a file takes the place of another", err)
+        interrupted(path, folder)
         code, out, err = run("convert", path, "-o", os.path.join(folder, "no", "x.trace"))
         report(code == 3, "a folder that is not there is told", err)
     code, out, err = run("convert", path, "-o", "/dev/full")
