@@ -96,21 +96,20 @@ trail_stack stacks_look_up(struct stacks *stacks, trail_stack_handle handle)
     return stack;
 }
 
-/* What C and C++ programs wait in. */
-static bool is_of_threads(trail_string name)
+bool stacks_is_inner(trail_string function)
 {
+    /* What C and C++ programs wait in. */
     static const char *const prefixes[] = {"pthread_",    "__pthread_",  "std::", "__gthread",
                                            "__gnu_cxx::", "___pthread_", "sem_",  "mtx_",
                                            "cnd_",        "__GI_",       NULL};
-    return name.size == 0 || has_one_of(name, prefixes);
+    return function.size == 0 || is_of_runtime(function) || has_one_of(function, prefixes);
 }
 
 size_t stacks_own(const struct stacks *stacks, trail_stack stack)
 {
     struct stack_row row = stacks_get(stacks, stack);
     for (size_t i = 0; i < row.count; i++) {
-        trail_string name = names_text(stacks->names, row.places[i].function);
-        if (!is_of_runtime(name) && !is_of_threads(name))
+        if (!stacks_is_inner(names_text(stacks->names, row.places[i].function)))
             return i;
     }
     return 0;

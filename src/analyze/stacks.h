@@ -57,6 +57,9 @@ static inline trail_name stacks_function(const struct stacks *stacks, trail_stac
     return stacks_get(stacks, stack).function;
 }
 
+/* A function below which the program is: of the runtime, of what is waited for itself; or one without a name. */
+bool stacks_is_inner(trail_string function);
+
 /* The index of the innermost frame that is the program's, in C and C++ too; 0 if none is. */
 size_t stacks_own(const struct stacks *stacks, trail_stack stack);
 

@@ -71,20 +71,6 @@ static bool has(trail_string text, const char *part)
     return memmem(text.data, text.size, part, strlen(part)) != NULL;
 }
 
-/* A frame below which the program is: of the runtime, or of what is waited for itself. */
-static bool is_inner(trail_string function)
-{
-    static const char *const prefixes[] = {"runtime.",    "sync.", "internal/", "pthread_",
-                                           "__pthread_",  "std::", "__gthread", "__gnu_cxx::",
-                                           "___pthread_", "sem_",  "mtx_",      "cnd_"};
-    if (function.size == 0)
-        return true;
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (starts_with(function, prefixes[i]))
-            return true;
-    return false;
-}
-
 /* Whether this inner frame waits for something that is not a lock that a program takes. */
 static bool tells_other(trail_string function)
 {
@@ -109,7 +95,7 @@ static trail_name place_name(struct trail_analysis *analysis, trail_stack_handle
     for (; count > 0; count--, frame++) {
         trail_string function = trail_reader_string(analysis->reader, frame->function);
         trail_string file = trail_reader_string(analysis->reader, frame->file);
-        if (is_inner(function)) {
+        if (stacks_is_inner(function)) {
             if (*kind == PLACE_LOCK && (tells_other(function) || tells_condition(function)))
                 *kind = PLACE_OTHER;
             continue;
