@@ -394,7 +394,7 @@ static void look_at_rates(struct recorder *r)
         records += collect_rates(p->collect).records;
         locks |= collect_rates(p->collect).many_locks;
     }
-    r->busy = records > BUSY_RECORDS || r->samples;
+    r->busy = records > BUSY_RECORDS || r->samples || r->options.all_holds;
     /* All holds are told with their times. */
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
