@@ -52,7 +52,7 @@ int tell_error(const char *word, const trail_error *err);
 /* Where output goes that does not pass through stdio; remembers why it failed. */
 struct output {
     int fd;
-    int reason;   /* errno of the write that failed, 0: none did */
+    int reason;    /* errno of the write that failed, 0: none did */
     bool nameless; /* it gets its name when it is complete, */
     char *beside;  /* ... or has this one until then; NULL: its own */
 };

@@ -95,10 +95,8 @@ static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size
     if (!grown)
         return false;
     scopes->list = grown;
-    scopes->list[scopes->count] =
-        (struct scope){.die = *die,
-                       .caller = caller,
-                       .depth = is_function ? 0 : scopes->list[caller].depth + 1};
+    scopes->list[scopes->count] = (struct scope){
+        .die = *die, .caller = caller, .depth = is_function ? 0 : scopes->list[caller].depth + 1};
     return spans_add_ranges(is_function ? &scopes->functions : &scopes->list[owner].inside, die,
                             scopes->count++);
 }
@@ -137,8 +135,7 @@ static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, size_t
         size_t inner = caller;
         if (!has_functions(tag))
             continue;
-        if (tag == DW_TAG_subprogram ||
-            (tag == DW_TAG_inlined_subroutine && owner != SCOPE_NONE)) {
+        if (tag == DW_TAG_subprogram || (tag == DW_TAG_inlined_subroutine && owner != SCOPE_NONE)) {
             inner = scopes->count;
             if (!scope_add(scopes, &die, tag == DW_TAG_subprogram ? SCOPE_NONE : caller, owner))
                 return false;

@@ -128,7 +128,8 @@ static __attribute__((noinline)) void tell(void)
     int64_t moved = self.slot->heap - self.heap_told;
     int old_errno = errno;
 
-    if ((moved >= LEAP || moved <= -LEAP || clock_cheap() - self.heap_told_at >= preload.half_step_ticks) &&
+    if ((moved >= LEAP || moved <= -LEAP ||
+         clock_cheap() - self.heap_told_at >= preload.half_step_ticks) &&
         is_wanted(SHM_GROUP_HEAP))
         heap_tell();
     errno = old_errno;
