@@ -84,7 +84,7 @@ static void length_text(int64_t ns, char *text, size_t size)
 
 /*
  * A hold that somebody waited for, or that was long: key "held", text "mutex stats_mu 110ms", where it was taken.
- * With "~" its begin is known to the millisecond: nobody had waited for the lock before.
+ * With "~" its begin is known to the millisecond: locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
