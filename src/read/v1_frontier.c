@@ -312,9 +312,10 @@ static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct 
     if (__builtin_expect(first == 0 || at >= merge->packed_end, 0))
         return NULL;
     const struct v1_shape *shape = &merge->format->shapes[*at & V1_TYPE_MASK];
-    unsigned prefixed = first >> 7;
+    unsigned prefixed = first >> 7, numbers = first & ~(unsigned)V1_FIRST_PREFIXED;
     struct v1_word word;
-    const uint8_t *next = v1_word_load(&word, at + 1 + prefixed, prefixed ? 3 : first);
+    /* There may be a length where the first byte could tell the count. */
+    const uint8_t *next = v1_word_load(&word, at + 1 + prefixed, numbers < 3 ? numbers : 3);
     if (__builtin_expect(!next || shape->numbers > 4, 0))
         return NULL;
     uint64_t one = v1_word_number(&word, 1), two = v1_word_number(&word, 2);
