@@ -115,7 +115,7 @@ void descriptor_new(int fd)
     }
 }
 
-static void made_one(int fd, bool is_set)
+static void made_one(int fd, bool is_alone)
 {
     unsigned index;
 
@@ -124,7 +124,7 @@ static void made_one(int fd, bool is_set)
     descriptor_new(fd);
     index = fd < DESCRIPTORS ? take_end() : 0;
     share_end(fd, index);
-    if (index && !is_set)
+    if (index && !is_alone)
         ends[index].peer = (uint16_t)index;
 }
 
@@ -147,6 +147,22 @@ static void made_two(const int fds[2])
     ends[second].peer = (uint16_t)first;
     share_end(fds[0], first);
     share_end(fds[1], second);
+}
+
+void descriptor_half(int fd)
+{
+    if (!descriptor_end(fd))
+        made_one(fd, true);
+}
+
+void descriptors_meet(int fd, int other)
+{
+    unsigned first = descriptor_end(fd), second = descriptor_end(other);
+
+    if (!first || !second)
+        return;
+    ends[first].peer = (uint16_t)second;
+    ends[second].peer = (uint16_t)first;
 }
 
 /* MARK: Who waits */

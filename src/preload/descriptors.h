@@ -72,6 +72,12 @@ bool descriptor_ready(int fd, struct call *call);
 /* After an epoll_wait that blocked: false if none of the events is of an end that is known. */
 bool descriptor_in_events(int set, const struct epoll_event *events, int count);
 
+/* MARK: Connections */
+
+/* One end of a connection, whose other end is not known yet; and the two ends of one. */
+void descriptor_half(int fd);
+void descriptors_meet(int fd, int other);
+
 /* MARK: Life */
 
 /* Nothing is known of a new descriptor; where a number was closed unseen, what was known is forgotten. */

@@ -1,7 +1,7 @@
 /* Calls on file descriptors. Whether one blocks is known only afterwards: call.h. */
 #include <stdarg.h>
 
-#include "preload/descriptors.h"
+#include "preload/connections.h"
 
 #define IO_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
 
@@ -169,6 +169,8 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, s
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
     int connection = __VA_ARGS__;                                                                  \
     descriptor_new(connection);                                                                    \
+    if (UNLIKELY(connections_own) && connection >= 0)                                              \
+        connection_made(connection, true);                                                         \
     return connection
 
 EXPORT int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
@@ -183,7 +185,14 @@ EXPORT int accept4(int fd, struct sockaddr *restrict address, socklen_t *restric
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
-    FD_CALL(SHM_CONNECT, REAL(connect)(fd, address, length));
+    struct unwind_start caller = CALLER();
+    bool own = connection_is_own(address, length);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CONNECT, 0, (uint32_t)fd + 1, 0);
+    int status = REAL(connect)(fd, address, length);
+
+    if (UNLIKELY(own) && (status == 0 || errno == EINPROGRESS))
+        connection_made(fd, false);
+    return status;
 }
 
 /* MARK: Readiness */

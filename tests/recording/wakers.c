@@ -264,18 +264,108 @@ static void make_pair(void)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
 }
 
-static void make_eventfd(void)
-{
-    make_pipe();
-    fds[0] = fds[1] = eventfd(0, EFD_CLOEXEC);
-    CHECK(fds[0] >= 0);
-}
-
 static void make_set_of(int fd, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.u64 = 0x1234567890};
     CHECK((set = epoll_create1(EPOLL_CLOEXEC)) >= 0);
     CHECK(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+static int listen_at(struct sockaddr_storage *address, socklen_t *size, int family)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+    int listener = socket(family, SOCK_STREAM, 0);
+    memset(address, 0, sizeof *address);
+    *size = family == AF_INET ? sizeof *v4 : sizeof *v6;
+    address->ss_family = (sa_family_t)family;
+    if (family == AF_INET)
+        v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else
+        v6->sin6_addr = in6addr_loopback;
+    CHECK(listener >= 0 && bind(listener, (struct sockaddr *)address, *size) == 0);
+    CHECK(listen(listener, 4) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)address, size) == 0);
+    return listener;
+}
+
+static void connect_both(int family, int kind)
+{
+    struct sockaddr_storage address;
+    socklen_t size;
+    int listener = listen_at(&address, &size, family);
+    CHECK((fds[1] = socket(family, SOCK_STREAM | kind, 0)) >= 0);
+    CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS);
+    CHECK((fds[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0);
+    CHECK(close(listener) == 0);
+}
+
+/* Who has accepted waits. */
+static void make_tcp(void)
+{
+    connect_both(AF_INET, 0);
+}
+
+/* Who has connected waits. */
+static void make_tcp_back(void)
+{
+    int accepted;
+    connect_both(AF_INET, 0);
+    accepted = fds[0];
+    fds[0] = fds[1];
+    fds[1] = accepted;
+}
+
+static void make_tcp_epoll(void)
+{
+    connect_both(AF_INET, SOCK_NONBLOCK);
+    make_set_of(fds[0], EPOLLIN);
+}
+
+/* Accepted, and waited for, before the other end is known: connect() has not returned, or was another thread's. */
+static void *connects(void *address)
+{
+    moment(20);
+    CHECK(connect(fds[1], address, sizeof(struct sockaddr_in)) == 0);
+    return NULL;
+}
+
+static void make_tcp_thread(void)
+{
+    struct sockaddr_storage address;
+    socklen_t size;
+    pthread_t thread;
+    int listener = listen_at(&address, &size, AF_INET);
+    CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+    CHECK(pthread_create(&thread, NULL, connects, &address) == 0);
+    CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
+    make_set_of(fds[0], EPOLLIN | EPOLLET);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* The process has connected to itself once; but this client is another process. */
+static void make_tcp_foreign(void)
+{
+    struct sockaddr_storage address;
+    socklen_t size;
+    int listener = listen_at(&address, &size, AF_INET);
+    CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+    CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
+    CHECK(accept(listener, NULL, NULL) >= 0);
+    if (fork() == 0) {
+        fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
+        moment(80);
+        _exit(write(fds[1], &byte, 1) == 1 ? 0 : 1);
+    }
+    CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
+}
+
+static void make_eventfd(void)
+{
+    make_pipe();
+    fds[0] = fds[1] = eventfd(0, EFD_CLOEXEC);
+    CHECK(fds[0] >= 0);
 }
 
 static void make_epoll_pipe(void)
@@ -414,6 +504,12 @@ static const struct {
     {"pair-send", make_pair, wait_recv, wake_send},
     {"pair-sendmsg", make_pair, wait_recv, wake_sendmsg},
     {"pair-shutdown", make_pair, wait_end, wake_shutdown},
+    {"tcp", make_tcp, wait_read, wake_write},
+    {"tcp-back", make_tcp_back, wait_recv, wake_send},
+    {"tcp-closed", make_tcp, wait_end, wake_close},
+    {"tcp-epoll", make_tcp_epoll, wait_epoll, wake_write},
+    {"tcp-thread", make_tcp_thread, wait_epoll, wake_write},
+    {"tcp-foreign", make_tcp_foreign, wait_read, wake_write},
     {"eventfd", make_eventfd, wait_eventfd, wake_eventfd},
     {"eventfd-write", make_eventfd, wait_read, wake_eventfd_by_write},
     {"poll", make_pipe, wait_poll, wake_write},

@@ -103,9 +103,9 @@ def tried(check):
 
 
 CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg pair-shutdown
-eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
+tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
 futex-bitset futex-op mtx cnd""".split()
-NOBODY = "foreign disarmed reused".split()
+NOBODY = "foreign tcp-foreign disarmed reused".split()
 
 
 def wakes(name):

@@ -1,0 +1,172 @@
+/* Connections of the process to itself: see connections.h. */
+#include "preload/connections.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#define LISTENED 16 /* ports; what more the process listens at is not looked at */
+#define HALVES   64
+
+bool connections_own;
+
+/* Of the network's order; 0: none. */
+static uint16_t listened[LISTENED];
+
+/*
+ * Ends whose other one has not been seen: ports, of who connects first | the descriptor's generation | its number. One
+ * that is never met is overwritten some time.
+ */
+static uint64_t halves[HALVES];
+
+/* MARK: Addresses */
+
+/* At the same place in both families; 0: of neither. */
+static uint16_t port_of(const struct sockaddr *address, socklen_t size)
+{
+    if (!address || size < sizeof(struct sockaddr_in) ||
+        (address->sa_family != AF_INET && address->sa_family != AF_INET6))
+        return 0;
+    return ((const struct sockaddr_in *)(const void *)address)->sin_port;
+}
+
+static bool address_of(int fd, bool peer, struct sockaddr_storage *address)
+{
+    socklen_t size = sizeof *address;
+    int status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
+                      : getsockname(fd, (struct sockaddr *)address, &size);
+    return status == 0 && port_of((struct sockaddr *)address, size) != 0;
+}
+
+/* Both are this machine's: the same, or any of 127.0.0.0/8. */
+static bool is_near(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+{
+    const struct sockaddr_in *v4 = (const void *)one, *other_v4 = (const void *)other;
+    const struct sockaddr_in6 *v6 = (const void *)one, *other_v6 = (const void *)other;
+
+    if (one->ss_family != other->ss_family)
+        return false;
+    if (one->ss_family == AF_INET6)
+        return memcmp(&v6->sin6_addr, &other_v6->sin6_addr, sizeof v6->sin6_addr) == 0;
+    return v4->sin_addr.s_addr == other_v4->sin_addr.s_addr ||
+           (ntohl(v4->sin_addr.s_addr) >> 24 == 127 &&
+            ntohl(other_v4->sin_addr.s_addr) >> 24 == 127);
+}
+
+/* MARK: Which are own */
+
+void connection_listens(int fd)
+{
+    struct sockaddr_storage address;
+    int old_errno = errno;
+
+    if (preload.area && address_of(fd, false, &address)) {
+        uint16_t port = port_of((struct sockaddr *)&address, sizeof address);
+        for (int i = 0; i < LISTENED; i++) {
+            uint16_t none = 0;
+            if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port ||
+                __atomic_compare_exchange_n(&listened[i], &none, port, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED))
+                break;
+        }
+    }
+    errno = old_errno;
+}
+
+bool connection_is_own(const struct sockaddr *address, socklen_t size)
+{
+    uint16_t port;
+
+    if (LIKELY(!__atomic_load_n(&listened[0], __ATOMIC_RELAXED)) || !preload.area)
+        return false;
+    port = port_of(address, size);
+    for (int i = 0; port && i < LISTENED; i++) {
+        if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port) {
+            __atomic_store_n(&connections_own, true, __ATOMIC_RELAXED);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* MARK: Meeting */
+
+static uint64_t half_of(int fd, uint16_t connector, uint16_t listener)
+{
+    uint32_t generation = __atomic_load_n(&preload.area->generations[fd], __ATOMIC_ACQUIRE);
+    return (uint64_t)connector << 48 | (uint64_t)listener << 32 |
+           (uint64_t)(uint16_t)generation << 16 | (uint64_t)(uint16_t)fd;
+}
+
+/* Takes the other half of the same connection out of the list. */
+static bool meet(uint64_t half)
+{
+    for (int i = 0; i < HALVES; i++) {
+        uint64_t other = __atomic_load_n(&halves[i], __ATOMIC_ACQUIRE);
+        int fd = (int)(uint16_t)other, own = (int)(uint16_t)half;
+        if (other >> 32 != half >> 32 || fd == own ||
+            !__atomic_compare_exchange_n(&halves[i], &other, 0, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        /* Unless it has been closed since. */
+        if (half_of(fd, (uint16_t)(other >> 48), (uint16_t)(other >> 32)) != other)
+            continue;
+        descriptors_meet(fd, own);
+        return true;
+    }
+    return false;
+}
+
+static void put(uint64_t half)
+{
+    for (int i = 0; i < HALVES; i++) {
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&halves[i], &none, half, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    __atomic_store_n(&halves[half % HALVES], half, __ATOMIC_RELEASE);
+}
+
+static void take_out(uint64_t half)
+{
+    for (int i = 0; i < HALVES; i++) {
+        uint64_t same = half;
+        (void)__atomic_compare_exchange_n(&halves[i], &same, 0, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED);
+    }
+}
+
+void connection_made(int fd, bool accepted)
+{
+    struct sockaddr_storage own, peer;
+    int old_errno = errno;
+    uint16_t own_port, peer_port;
+    uint64_t half;
+
+    /* Who is still connecting has no peer yet, and stays unknown. */
+    if (preload.area && fd >= 0 && fd < DESCRIPTORS && address_of(fd, false, &own) &&
+        address_of(fd, true, &peer) && is_near(&own, &peer)) {
+        own_port = port_of((struct sockaddr *)&own, sizeof own);
+        peer_port = port_of((struct sockaddr *)&peer, sizeof peer);
+        half = accepted ? half_of(fd, peer_port, own_port) : half_of(fd, own_port, peer_port);
+        descriptor_half(fd);
+        if (!meet(half)) {
+            put(half);
+            /* Both may have put theirs at the same time. */
+            if (meet(half))
+                take_out(half);
+        }
+    }
+    errno = old_errno;
+}
+
+/* MARK: Wrapped calls */
+
+EXPORT int listen(int fd, int backlog)
+{
+    int status = REAL(listen)(fd, backlog);
+
+    if (status == 0)
+        connection_listens(fd);
+    return status;
+}
