@@ -1,5 +1,7 @@
 /* Calls of the C library that block inside it, where no system call of theirs can be seen from outside. */
 #include <errno.h>
+#include <string.h>
+#include <sys/single_threaded.h>
 
 #include "preload/descriptors.h"
 
@@ -63,6 +65,47 @@ BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
 
+/* All of a line, or `most` bytes of it. Nobody else may read the file now: its buffer is looked into. */
+ALWAYS bool has_line(const FILE *file, int end, size_t most)
+{
+    size_t there = (size_t)(file->_IO_read_end - file->_IO_read_ptr);
+    return file->_IO_read_ptr < file->_IO_read_end &&
+           (there >= most || memchr(file->_IO_read_ptr, end, there) != NULL);
+}
+
+#define HAS_STRING (size > 0 && has_line(file, '\n', (size_t)size - 1))
+/* The others take the file's lock only when there are other threads. */
+#define IS_ALONE __libc_single_threaded
+
+BUFFERED_CALL(char *, fgets, IS_ALONE &&HAS_STRING, READ_FILE, (buffer, size, file),
+              char *restrict buffer, int size, FILE *restrict file)
+BUFFERED_CALL(char *, fgets_unlocked, HAS_STRING, READ_FILE, (buffer, size, file),
+              char *restrict buffer, int size, FILE *restrict file)
+BUFFERED_CALL(ssize_t, getline, IS_ALONE &&has_line(file, '\n', SIZE_MAX), READ_FILE,
+              (line, size, file), char **restrict line, size_t *restrict size, FILE *restrict file)
+BUFFERED_CALL(ssize_t, getdelim, IS_ALONE &&has_line(file, end, SIZE_MAX), READ_FILE,
+              (line, size, end, file), char **restrict line, size_t *restrict size, int end,
+              FILE *restrict file)
+/* The name under which <stdio.h> inlined it once. */
+BUFFERED_CALL(ssize_t, __getdelim, IS_ALONE &&has_line(file, end, SIZE_MAX), READ_FILE,
+              (line, size, end, file), char **restrict line, size_t *restrict size, int end,
+              FILE *restrict file)
+BUFFERED_CALL(int, fputs, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
+              const char *restrict text, FILE *restrict file)
+BUFFERED_CALL(int, fputs_unlocked, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
+              const char *restrict text, FILE *restrict file)
+
+NOINLINE int puts_through(const char *text)
+{
+    WRITE_FILE(stdout, REAL(puts)(text));
+}
+
+EXPORT int puts(const char *text)
+{
+    const FILE *file = stdout;
+    return LIKELY(CAN_WRITE(1, strlen(text) + 1)) ? REAL(puts)(text) : puts_through(text);
+}
+
 EXPORT int getchar(void)
 {
     FILE *file = stdin;
@@ -81,16 +124,6 @@ EXPORT size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t si
     READ_FILE(file, REAL(__fread_unlocked_chk)(buffer, room, size, count, file));
 }
 
-EXPORT char *fgets(char *restrict buffer, int size, FILE *restrict file)
-{
-    READ_FILE(file, REAL(fgets)(buffer, size, file));
-}
-
-EXPORT char *fgets_unlocked(char *restrict buffer, int size, FILE *restrict file)
-{
-    READ_FILE(file, REAL(fgets_unlocked)(buffer, size, file));
-}
-
 EXPORT char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
 {
     READ_FILE(file, REAL(__fgets_chk)(buffer, room, size, file));
@@ -99,37 +132,6 @@ EXPORT char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *res
 EXPORT char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
 {
     READ_FILE(file, REAL(__fgets_unlocked_chk)(buffer, room, size, file));
-}
-
-/* The name under which <stdio.h> inlined it once. */
-EXPORT ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file)
-{
-    READ_FILE(file, REAL(__getdelim)(line, size, end, file));
-}
-
-EXPORT ssize_t getline(char **restrict line, size_t *restrict size, FILE *restrict file)
-{
-    READ_FILE(file, REAL(getline)(line, size, file));
-}
-
-EXPORT ssize_t getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file)
-{
-    READ_FILE(file, REAL(getdelim)(line, size, end, file));
-}
-
-EXPORT int fputs(const char *restrict text, FILE *restrict file)
-{
-    WRITE_FILE(file, REAL(fputs)(text, file));
-}
-
-EXPORT int fputs_unlocked(const char *restrict text, FILE *restrict file)
-{
-    WRITE_FILE(file, REAL(fputs_unlocked)(text, file));
-}
-
-EXPORT int puts(const char *text)
-{
-    WRITE_FILE(stdout, REAL(puts)(text));
 }
 
 EXPORT int fflush(FILE *file)
