@@ -65,11 +65,12 @@ ALWAYS bool switches_happened(void)
 
 /*
  * Calls whose stack is taken before: those that nearly always block, and those at places where the last one did. So
- * a wait that lasts is shown with its stack while it lasts, and a call that does not block does not pay for it.
+ * a wait that lasts is shown with its stack while it lasts, and a call that does not block does not pay for it: event
+ * loops ask for what is ready, and find something, or do not want to wait.
  */
 #define STACK_BEFORE                                                                               \
-    (1u << SHM_SLEEP | 1u << SHM_JOIN | 1u << SHM_CHILD | 1u << SHM_SIGNAL | 1u << SHM_POLL |      \
-     1u << SHM_ACCEPT | 1u << SHM_CONNECT | 1u << SHM_LOOKUP)
+    (1u << SHM_SLEEP | 1u << SHM_JOIN | 1u << SHM_CHILD | 1u << SHM_SIGNAL | 1u << SHM_CONNECT |   \
+     1u << SHM_LOOKUP)
 
 ALWAYS uintptr_t *call_place(uintptr_t pc)
 {

@@ -5,6 +5,8 @@
  * tells in its record the number of the release that let it in; who gives a lock up that somebody waits for
  * writes a record with that number before.
  */
+#include <sys/single_threaded.h>
+
 #include "preload/call.h"
 #include "preload/known.h"
 #include "preload/objects.h"
@@ -16,6 +18,7 @@
 #define KIND_ERRORCHECK 2
 #define KIND_RECURSIVE  1
 #define KIND_OWNER_DIES 0x70 /* robust, priority inheritance, priority protection */
+#define KIND_SHARED     0x80 /* among processes */
 
 /* Trying first is the same as locking for these; errorcheck and those with an owner return other errors. */
 ALWAYS bool is_plain(const pthread_mutex_t *mutex)
@@ -83,6 +86,22 @@ ALWAYS bool is_usual(const pthread_mutex_t *mutex)
     return !(mutex->__data.__kind & (KIND_OWNER_DIES | KIND_TYPE));
 }
 
+/*
+ * While the process has one thread, glibc locks without atomic operations, but does not try so. A mutex of its own that is
+ * free is then locked without a wait.
+ */
+ALWAYS bool is_free_for_one(const pthread_mutex_t *mutex)
+{
+    return __libc_single_threaded && mutex->__data.__lock == 0 &&
+           !(mutex->__data.__kind & KIND_SHARED);
+}
+
+ALWAYS int try_usual(pthread_mutex_t *mutex)
+{
+    return is_free_for_one(mutex) ? REAL(pthread_mutex_lock)(mutex)
+                                  : REAL(pthread_mutex_trylock)(mutex);
+}
+
 NOINLINE int lock_mutex(pthread_mutex_t *mutex)
 {
     LOCK_MUTEX(true, REAL(pthread_mutex_lock)(mutex));
@@ -91,7 +110,7 @@ NOINLINE int lock_mutex(pthread_mutex_t *mutex)
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self.slot != NULL && is_usual(mutex)) &&
-        LIKELY(REAL(pthread_mutex_trylock)(mutex) == 0)) {
+        LIKELY(try_usual(mutex) == 0)) {
         object_held(mutex, (uintptr_t)__builtin_return_address(0));
         return 0;
     }
