@@ -84,10 +84,13 @@ void collect_step(struct collect *c)
 
 void collect_next_area(struct collect *c, struct shm_area *area)
 {
-    c->end_ticks = ticks_now(&c->ticks);
+    uint64_t claimed_at = __atomic_load_n(&area->header.claimed_at, __ATOMIC_ACQUIRE);
+
+    /* What the new program has done since is its own, also if this comes late. */
+    c->end_ticks = claimed_at ? claimed_at : ticks_now(&c->ticks);
     ticks_end(&c->ticks);
     feed_all(c, true);
-    oncpu_feed(c, INT64_MAX);
+    oncpu_feed(c, ticks_to_ns(&c->ticks, c->end_ticks));
     model_run(c);
     model_exec(c);
     feed_forget(c);

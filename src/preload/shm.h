@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 
 /* The environment: "pid:PID:FD", the area is /proc/PID/fd/FD; or "path:FILE". */
 #define SHM_VARIABLE "TRAIL_SHM"
@@ -228,6 +228,7 @@ struct shm_header {
         sample_ns; /* CPU time between samples that a timer of the program takes; 0: none are */
     uint64_t step_ticks;  /* how often the coarse clock is stored */
     uint32_t has_counter; /* the clock is the CPU's counter, else CLOCK_MONOTONIC in ns */
+    uint64_t claimed_at;  /* the clock, soon after; 0: not told yet. All records are later */
     /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
      * real one each time would cost the program more; else 0. */
     uint64_t coarse;

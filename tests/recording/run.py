@@ -454,7 +454,8 @@ def test_values(folder):
 
 # Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
 SURVIVE = [
-    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "daemon", "cancel", "pending-cancel",
+    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon",
+    "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "ends-late", "early", "crashes", "aborts",
     "no-threads", "allocations", "told-to-end",
@@ -522,6 +523,12 @@ def check_bare_fork(trace):
 
 def check_exec(trace, name="exec"):
     report(len(trace.in_function("executed")) > 0, f"{name}: what is executed goes on in the trace")
+
+
+def check_executes_at_once(trace):
+    waits = trace.in_function("waits_first")
+    whole = [w for w in waits if w.end and w.end - w.begin >= 95_000_000]
+    report(len(whole) == 5, "executes-at-once: each program's first wait, from its begin on", *waits)
 
 
 def check_exec_from_thread(trace):

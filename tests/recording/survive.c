@@ -232,6 +232,28 @@ static int executed(void)
     return 6;
 }
 
+/* What each program waits for begins before anybody may have noticed that it was executed. */
+static __attribute__((noinline)) void waits_first(void)
+{
+    struct timespec time = {0, 100000000};
+    MUST(nanosleep(&time, NULL) == 0);
+}
+
+static int executes_at_once(void)
+{
+    const char *rounds = getenv("ROUNDS");
+    char next[2] = {rounds ? (char)(*rounds + 1) : '1', '\0'};
+
+    if (rounds)
+        waits_first();
+    if (*next <= '5') {
+        setenv("ROUNDS", next, 1);
+        execl(program, program, "executes-at-once", (char *)NULL);
+    }
+    waits_at_last();
+    return 6;
+}
+
 static void *executes(void *none)
 {
     execl(program, program, "executed", (char *)NULL);
@@ -1003,6 +1025,7 @@ static const struct {
     {"exec", exec_scenario},
     {"exec-from-thread", exec_from_thread},
     {"executed", executed},
+    {"executes-at-once", executes_at_once},
     {"daemon", daemonizes},
     {"cancel", cancel},
     {"pending-cancel", pending_cancel},
