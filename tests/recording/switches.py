@@ -7,6 +7,7 @@ How long a thread was running, the trace says and the kernel's clock of its CPU 
 there was is known. Nothing depends on how long anything takes, or on how the machine is loaded.
 """
 
+import glob
 import json
 import os
 import pwd
@@ -213,6 +214,19 @@ def leave():
     report(not wrong_times(run), "leave: who ran did until then", wrong_times(run))
 
 
+def family():
+    """No child's switches are lost while it is not known to the recorder yet."""
+    run = Run("family", "--switches=need", "--children")
+    good(run)
+    paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
+    awake = []
+    for path in paths:
+        code, text, err = command(TRAIL, "print", path)
+        if code != 0 or "blocks: sleep" not in text:
+            awake.append((path, text[-1000:], err))
+    report(len(paths) == 30 and not awake, "family: each of 30 children sleeps", len(paths), *awake)
+
+
 def many():
     for scenario in "pingpong", "threads":
         good(Run(scenario, "--switches=need"))
@@ -305,7 +319,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel tells", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, many:
+        for test in crowd, hidden, queue, copying, leave, family, many:
             test()
         profile()
         profile("--switches=off")
