@@ -387,12 +387,23 @@ static void look_at_rates(struct recorder *r)
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
+/* Nobody tells of the end of who is not our child. */
+static void look_who_is_gone(struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next)
+        p->gone = !p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
+                  errno == ESRCH;
+}
+
 void recorder_step(struct recorder *r)
 {
-    int64_t now = now_ns();
+    int64_t now;
 
     if (r->stopped)
         return;
+    /* In front of all that is read: what they did last is among it. */
+    look_who_is_gone(r);
+    now = now_ns();
     hand_out(r);
     keep_time(r);
     /* Who claims the spare from now on is not known yet: what the kernel tells of it is left for the next step. */
@@ -407,7 +418,6 @@ void recorder_step(struct recorder *r)
             stop(r);
         if (p->gone && !p->over)
             complete(r, p);
-        p->gone = (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 && errno == ESRCH;
     }
     look_at_rates(r);
 }

@@ -44,7 +44,7 @@ struct recorded {
     struct collect *collect;
     struct trace_output out;
     char *path;
-    bool gone; /* the process has ended; its last switches come in the next step */
+    bool gone; /* the process has ended */
     bool over; /* its trace is complete */
     struct recorded *next;
 };

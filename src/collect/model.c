@@ -434,10 +434,10 @@ void model_end(struct collect *c)
     }
     if (last)
         write_heap(c, last, UINT64_MAX);
-    end = next_ns(c, c->end_ticks);
     if (last && last->proc < 0) {
+        end = next_ns(c, c->end_ticks);
         state_take_proc(c, last, end);
         state_give_proc(c, last, end);
     }
-    c->summary.wall_ns = c->begun ? end - c->begin_ns : 0;
+    c->summary.wall_ns = c->begun ? c->last_ns - c->begin_ns : 0;
 }

@@ -219,12 +219,17 @@ def family():
     run = Run("family", "--switches=need", "--children")
     good(run)
     paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
-    awake = []
+    awake, late = [], []
     for path in paths:
         code, text, err = command(TRAIL, "print", path)
         if code != 0 or "blocks: sleep" not in text:
             awake.append((path, text[-1000:], err))
+        end = float(text.splitlines()[-1].split()[0]) * 1000
+        told = re.search(re.escape(path) + r": .*, ([\d.]+) ms$", run.summary, re.M)
+        if not told or abs(float(told[1]) - end) > 1:
+            late.append((path, end, told))
     report(len(paths) == 30 and not awake, "family: each of 30 children sleeps", len(paths), *awake)
+    report(not late, "family: and has ended when it did, not when that was noticed", *late)
 
 
 def many():
