@@ -177,6 +177,11 @@ EXPORT pid_t wait(int *status)
     WAIT_CALL(SHM_CHILD, REAL(wait)(status));
 }
 
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    WAIT_CALL(SHM_CHILD, REAL(wait3)(status, options, usage));
+}
+
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     WAIT_CALL(SHM_CHILD, REAL(wait4)(pid, status, options, usage));
@@ -185,6 +190,40 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
+}
+
+/* Until the child has executed its program. */
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
+                       const posix_spawn_file_actions_t *restrict actions,
+                       const posix_spawnattr_t *restrict attributes,
+                       char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD, REAL(posix_spawn)(pid, path, actions, attributes, arguments, environment));
+}
+
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+                        const posix_spawn_file_actions_t *restrict actions,
+                        const posix_spawnattr_t *restrict attributes,
+                        char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD,
+              REAL(posix_spawnp)(pid, file, actions, attributes, arguments, environment));
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+    WAIT_CALL(SHM_CHILD, REAL(popen)(command, mode));
+}
+
+EXPORT int pclose(FILE *file)
+{
+    struct unwind_start caller = CALLER();
+    int fd = descriptor_of(file);
+
+    if (fd >= 0)
+        descriptor_closed(fd, &caller);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);
+    return REAL(pclose)(file);
 }
 
 /* MARK: System V semaphores */

@@ -454,7 +454,7 @@ def test_values(folder):
 
 # Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
 SURVIVE = [
-    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon",
+    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children",
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "ends-late", "early", "crashes", "aborts",
@@ -529,6 +529,12 @@ def check_executes_at_once(trace):
     waits = trace.in_function("waits_first")
     whole = [w for w in waits if w.end and w.end - w.begin >= 95_000_000]
     report(len(whole) == 5, "executes-at-once: each program's first wait, from its begin on", *waits)
+
+
+def check_waits_for_children(trace):
+    ways = ["waits_by_wait3", "waits_by_pclose", "waits_by_spawn"]
+    missing = [way for way in ways if not trace.in_function(way)]
+    report(not missing, "waits-for-children: in each way", missing)
 
 
 def check_exec_from_thread(trace):

@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,24 @@ static void works(const char *where)
     waits_for_change();
     printf("%s: works\n", where);
     fflush(stdout);
+}
+
+/* Whether a process sleeps, or will within ten seconds: a thread of its own, by its TID. */
+static bool sleeps_soon(pid_t id)
+{
+    char path[32], text[256], *state;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)id);
+    for (int i = 0; i < 10000; i++) {
+        int fd = open(path, O_RDONLY);
+        ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+        close(fd);
+        text[size > 0 ? size : 0] = '\0';
+        state = strrchr(text, ')');
+        if (state && state[2] == 'S')
+            return true;
+        sleep_ns(MS);
+    }
+    return false;
 }
 
 static int end_of(pid_t pid)
@@ -265,6 +284,50 @@ static int exec_from_thread(void)
     works("first");
     WAIT_FOR(start(executes, NULL));
     return 98;
+}
+
+/* A child that ends when its parent waits for it. */
+static pid_t ends_when_awaited(void)
+{
+    pid_t parent = getpid(), child = fork();
+
+    MUST(child >= 0);
+    if (child == 0)
+        _exit(sleeps_soon(parent) ? 0 : 1);
+    return child;
+}
+
+static IN_STACKS void waits_by_wait3(void)
+{
+    pid_t child = ends_when_awaited();
+    int status = 1;
+    MUST(wait3(&status, 0, NULL) == child && status == 0);
+}
+
+static IN_STACKS void waits_by_pclose(void)
+{
+    FILE *file = popen("read line && exit $line", "w");
+    MUST(file && fputs("0\n", file) >= 0);
+    MUST(pclose(file) == 0);
+}
+
+static IN_STACKS pid_t waits_by_spawn(void)
+{
+    char *arguments[] = {(char *)(uintptr_t)program, "status", "0", NULL};
+    pid_t pid;
+    MUST(posix_spawnp(&pid, program, NULL, NULL, arguments, environ) == 0);
+    return pid;
+}
+
+static int waits_for_children(void)
+{
+    for (int i = 0; i < 5; i++) {
+        waits_by_wait3();
+        waits_by_pclose();
+        MUST(end_of(waits_by_spawn()) == 0);
+    }
+    waits_at_last();
+    return 7;
 }
 
 /* The parent ends; who goes on is nobody's child. */
@@ -1026,6 +1089,7 @@ static const struct {
     {"exec-from-thread", exec_from_thread},
     {"executed", executed},
     {"executes-at-once", executes_at_once},
+    {"waits-for-children", waits_for_children},
     {"daemon", daemonizes},
     {"cancel", cancel},
     {"pending-cancel", pending_cancel},
