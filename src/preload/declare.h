@@ -18,6 +18,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,17 @@ size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, siz
                             FILE *restrict file);
 char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
 char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
+
+int __printf_chk(int flag, const char *restrict format, ...);
+int __fprintf_chk(FILE *restrict file, int flag, const char *restrict format, ...);
+int __vprintf_chk(int flag, const char *restrict format, va_list list);
+int __vfprintf_chk(FILE *restrict file, int flag, const char *restrict format, va_list list);
+int __dprintf_chk(int fd, int flag, const char *restrict format, ...);
+int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list);
+int __isoc99_scanf(const char *restrict format, ...);
+int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...);
+int __isoc99_vscanf(const char *restrict format, va_list list);
+int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
 
 ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file);
 

@@ -63,6 +63,15 @@ BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
 
+BUFFERED_CALL(int, fputc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+BUFFERED_CALL(int, putc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+
+EXPORT int putchar(int byte)
+{
+    FILE *file = stdout;
+    return LIKELY(CAN_WRITE(1, 1)) ? REAL(putchar)(byte) : putc_through(byte, file);
+}
+
 EXPORT int getchar(void)
 {
     FILE *file = stdin;
@@ -131,6 +140,134 @@ EXPORT int puts(const char *text)
 {
     WRITE_FILE(stdout, REAL(puts)(text));
 }
+
+/* MARK: Formatted */
+
+/* What is printed or read at a time is seldom more: so much in the buffer, and the call does not go to the file. */
+#define FORMATTED 256
+
+ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FILE *file)
+{
+    if (LIKELY(CAN_WRITE(1, FORMATTED)))
+        return (struct brief_call){0};
+    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1);
+}
+
+ALWAYS struct brief_call scan_begin(const struct unwind_start *caller, const FILE *file)
+{
+    if (LIKELY(CAN_READ(1, FORMATTED)))
+        return (struct brief_call){0};
+    return brief_begin(caller, SHM_GROUP_IO, SHM_READ,
+                       descriptor_reads(descriptor_of(file), caller),
+                       (uint32_t)descriptor_of(file) + 1);
+}
+
+ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int fd)
+{
+    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE, descriptor_writes(fd, caller),
+                       (uint32_t)fd + 1);
+}
+
+/* `begin` is one of the above, `where` the file or descriptor. */
+#define FORMAT_CALL(begin, where, ...)                                                             \
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF = begin(&caller, where);                                          \
+    return __VA_ARGS__
+
+/* `list` are the arguments after `last`. */
+#define LISTED_CALL(last, begin, where, ...)                                                       \
+    struct unwind_start caller = CALLER();                                                         \
+    va_list list;                                                                                  \
+    int count;                                                                                     \
+    va_start(list, last);                                                                          \
+    {                                                                                              \
+        struct brief_call call BRIEF = begin(&caller, where);                                      \
+        count = __VA_ARGS__;                                                                       \
+    }                                                                                              \
+    va_end(list);                                                                                  \
+    return count
+
+EXPORT int printf(const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, stdout, REAL(vprintf)(format, list));
+}
+
+EXPORT int __printf_chk(int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
+}
+
+EXPORT int fprintf(FILE *restrict file, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, file, REAL(vfprintf)(file, format, list));
+}
+
+EXPORT int __fprintf_chk(FILE *restrict file, int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
+}
+
+EXPORT int vprintf(const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, stdout, REAL(vprintf)(format, list));
+}
+
+EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
+}
+
+EXPORT int vfprintf(FILE *restrict file, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, file, REAL(vfprintf)(file, format, list));
+}
+
+EXPORT int __vfprintf_chk(FILE *restrict file, int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
+}
+
+EXPORT int dprintf(int fd, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_to_begin, fd, REAL(vdprintf)(fd, format, list));
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+}
+
+EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_to_begin, fd, REAL(vdprintf)(fd, format, list));
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+}
+
+EXPORT int __isoc99_scanf(const char *restrict format, ...)
+{
+    LISTED_CALL(format, scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
+}
+
+EXPORT int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...)
+{
+    LISTED_CALL(format, scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
+}
+
+EXPORT int __isoc99_vscanf(const char *restrict format, va_list list)
+{
+    FORMAT_CALL(scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
+}
+
+EXPORT int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
+}
+
+/* MARK: Flushed */
 
 EXPORT int fflush(FILE *file)
 {

@@ -454,7 +454,7 @@ def test_values(folder):
 
 # Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
 SURVIVE = [
-    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children",
+    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children", "formats",
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "ends-late", "early", "crashes", "aborts",
@@ -535,6 +535,14 @@ def check_waits_for_children(trace):
     ways = ["waits_by_wait3", "waits_by_pclose", "waits_by_spawn"]
     missing = [way for way in ways if not trace.in_function(way)]
     report(not missing, "waits-for-children: in each way", missing)
+
+
+def check_formats(trace):
+    calls = ["fprintf", "fputc", "dprintf", "fscanf"]
+    missing = [c for c in calls if not [w for w in trace.in_function("waits_in_" + c) if w.reason == "network"]]
+    report(not missing, "formats: each waits for its file", missing)
+    woken = [w for w in trace.in_function("waits_in_fscanf") if "drains" in w.waker_functions]
+    report(woken, "formats: who wrote is who let the reader go on", *trace.in_function("waits_in_fscanf"))
 
 
 def check_exec_from_thread(trace):
@@ -920,6 +928,8 @@ NOT_WRAPPED = [
     (r"__libc_\w+|__\w+_nocancel", "the C library's own, for its own files"),
     (r"__(?!.*_chk$)\w+", "a reserved name: no header declares it, the C library itself calls it"),
     (r"f?getc_unlocked|getchar_unlocked", "a byte from the buffer; that it must be filled is seldom"),
+    (r"f?putc_unlocked|putchar_unlocked", "a byte into the buffer; that it must be flushed is seldom"),
+    (r"v?f?scanf", "C89's, of programs that say so"),
     (r"pthread_tryjoin_np", "does not wait"),
     (r"sem_trywait", "does not wait, and who has a semaphore is not known"),
 ]

@@ -330,6 +330,70 @@ static int waits_for_children(void)
     return 7;
 }
 
+/* MARK: Formatted input and output */
+
+static int ends[2];
+
+static IN_STACKS void waits_in_fprintf(FILE *file)
+{
+    MUST(fprintf(file, "%d", 5) == 1);
+}
+
+static IN_STACKS void waits_in_fputc(FILE *file)
+{
+    MUST(fputc('5', file) == '5');
+}
+
+static IN_STACKS void waits_in_dprintf(FILE *file)
+{
+    MUST(dprintf(fileno(file), "%d", 5) == 1);
+}
+
+static IN_STACKS void waits_in_fscanf(FILE *file)
+{
+    int number;
+    MUST(fscanf(file, "%d", &number) == 1 && number == 5);
+}
+
+/* When the main thread sleeps: what was written, or something to read. */
+static void *drains(void *reads)
+{
+    char bytes[4096];
+    MUST(sleeps_soon(getpid()));
+    if (reads)
+        MUST(read(ends[0], bytes, sizeof bytes) == (ssize_t)sizeof bytes);
+    else
+        MUST(write(ends[1], "5 ", 2) == 2);
+    return NULL;
+}
+
+static void waits_in(void (*call)(FILE *), bool writes)
+{
+    static const char full[4096];
+    pthread_t other;
+    FILE *file;
+
+    MUST(pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, sizeof full) == (int)sizeof full);
+    file = fdopen(ends[writes], writes ? "w" : "r");
+    MUST(file && setvbuf(file, NULL, writes ? _IONBF : _IOFBF, writes ? 0 : 4096) == 0);
+    if (writes)
+        MUST(write(ends[1], full, sizeof full) == (ssize_t)sizeof full);
+    other = start(drains, writes ? &other : NULL);
+    call(file);
+    WAIT_FOR(other);
+    MUST(fclose(file) == 0 && close(ends[!writes]) == 0);
+}
+
+static int formats(void)
+{
+    waits_in(waits_in_fprintf, true);
+    waits_in(waits_in_fputc, true);
+    waits_in(waits_in_dprintf, true);
+    waits_in(waits_in_fscanf, false);
+    waits_at_last();
+    return 8;
+}
+
 /* The parent ends; who goes on is nobody's child. */
 static int daemonizes(void)
 {
@@ -1090,6 +1154,7 @@ static const struct {
     {"executed", executed},
     {"executes-at-once", executes_at_once},
     {"waits-for-children", waits_for_children},
+    {"formats", formats},
     {"daemon", daemonizes},
     {"cancel", cancel},
     {"pending-cancel", pending_cancel},
