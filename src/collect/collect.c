@@ -191,11 +191,22 @@ static void insert_worst(const struct wait_site *worst[3], const struct wait_sit
     }
 }
 
+/* Of the moments off a CPU, which nobody explains else, what calls account for. */
+static void summarize_short(const struct collect *c, struct collect_summary *summary)
+{
+    summary->short_ns = ticks_to_span(&c->ticks, c->short_ticks);
+    if (c->options.switches && summary->short_ns > c->moments_ns)
+        summary->short_ns = c->moments_ns;
+    if (c->options.switches)
+        summary->wait_ns[SHM_KERNEL] += c->moments_ns - summary->short_ns;
+}
+
 void collect_summarize(struct collect *c, struct collect_summary *summary)
 {
     const struct wait_site *worst[3] = {0};
 
     *summary = c->summary;
+    summarize_short(c, summary);
     summary->gcc_openmp = c->gcc_openmp && !c->llvm_openmp;
     summary->lost_stacks = c->area->header.lost_stacks;
     summary->lost_threads = c->area->header.lost_threads;

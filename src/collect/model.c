@@ -84,8 +84,10 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
     c->summary.running_ns -= off;
     if (thread->oncpu.preempted)
         c->summary.ready_ns += off;
+    else if (thread->in_call)
+        c->summary.wait_ns[thread->call.wait] += off;
     else
-        c->summary.wait_ns[thread->in_call ? thread->call.wait : SHM_KERNEL] += off;
+        c->moments_ns += off;
 }
 
 /* So long before its end nobody who lets somebody into a call is looked for any more. */

@@ -131,6 +131,8 @@ enum shm_thread_state {
     SHM_ENDED, /* wrote its last record: the collector frees the slot when it has read it */
 };
 
+#define SHM_SHORT 256
+
 struct shm_thread {
     /* The call that the thread is in. `time` is stored last, with release; 0: in none. */
     uint64_t open_time;
@@ -142,7 +144,10 @@ struct shm_thread {
     uint8_t
         writing; /* between a reading of the clock and the record that has it; also guards against signal
                         handlers of the same thread */
-    uint8_t unused[6];
+    uint8_t unused[2];
+    uint32_t
+        short_waits; /* how long it was in calls that blocked for too short a time to be recorded: SHM_SHORT
+                           * ticks; goes round */
     uint64_t open_sp, open_fp; /* the registers of the call's caller: see struct unwind_start */
     /* Of the slot. */
     uint32_t state; /* enum shm_thread_state; stored with release */

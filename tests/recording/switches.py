@@ -214,6 +214,15 @@ def leave():
     report(not wrong_times(run), "leave: who ran did until then", wrong_times(run))
 
 
+def short():
+    """Waits of less than --min-wait are no events, but they are explained."""
+    run = Run("pingpong", "--switches=need", "--min-wait=100s")
+    good(run)
+    share = re.search(r"unexplained (\d+) %", run.summary)
+    report(share and int(share[1]) <= 5, "short: what is in known calls is not unexplained", run.summary)
+    report(re.search(r"waiting for: .*short waits \d+ %", run.summary), "short: but short waits", run.summary)
+
+
 def family():
     """No child's switches are lost while it is not known to the recorder yet."""
     run = Run("family", "--switches=need", "--children")
@@ -324,7 +333,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel tells", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, family, many:
+        for test in crowd, hidden, queue, copying, leave, short, family, many:
             test()
         profile()
         profile("--switches=off")
