@@ -8,6 +8,7 @@
 /* And so would those that are inline in any case. */
 #undef __USE_EXTERN_INLINES
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -73,7 +74,11 @@ int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list l
 
 ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file);
 
-/* liburing's, whose types do not matter here. */
+/* Those of libaio and liburing, whose types do not matter here. */
+struct io_context;
+struct io_event;
+int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
+                 struct timespec *timeout);
 struct io_uring;
 struct io_uring_cqe;
 struct __kernel_timespec;

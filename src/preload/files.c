@@ -378,11 +378,31 @@ EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
     SEMAPHORE_CALL(REAL(semtimedop)(set, operations, count, timeout));
 }
 
-/* MARK: liburing, which makes its system calls itself */
+/* MARK: Asynchronous I/O */
 
-/* What these return where there is no liburing that we find. */
+EXPORT int aio_suspend(const struct aiocb *const list[], int count,
+                       const struct timespec *restrict timeout)
+{
+    WAIT_CALL(SHM_POLL, REAL(aio_suspend)(list, count, timeout));
+}
+
+EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
+                         const struct timespec *restrict timeout)
+{
+    WAIT_CALL(SHM_POLL, REAL(aio_suspend64)(list, count, timeout));
+}
+
+/* MARK: libaio and liburing, which make their system calls themselves */
+
+/* What these return where there is no such library that we find. */
 #define IF_THERE(name, ...)                                                                        \
     (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : -ENOSYS)
+
+EXPORT int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
+                        struct timespec *timeout)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, context, least, most, events, timeout));
+}
 
 EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
                               unsigned count, sigset_t *mask)

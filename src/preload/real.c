@@ -57,9 +57,10 @@ void real_find(void)
 
 bool real_has(void **function, const char *name)
 {
-    static const char *const files[] = {"liburing.so.2", "liburing.so.1"};
+    static const char *const files[] = {"liburing.so.2", "liburing.so.1", "libaio.so.1"};
+    const size_t count = sizeof files / sizeof files[0];
 
-    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < 2; i++) {
+    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < count; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
         void *found = library ? dlsym(library, name) : dlsym(RTLD_NEXT, name);
         __atomic_store_n(function, found, __ATOMIC_RELAXED);

@@ -24,7 +24,7 @@ extern struct real real __attribute__((visibility("hidden")));
 void real_find(void);
 
 /*
- * Whether one of liburing's functions is there. A liburing that was loaded later, for one library alone, is found
+ * Whether one of libaio's or liburing's functions is there. A library that was loaded later, for one other alone, is found
  * by its name.
  */
 bool real_has(void **function, const char *name);

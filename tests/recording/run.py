@@ -455,6 +455,7 @@ def test_values(folder):
 # Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
 SURVIVE = [
     "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children", "formats",
+    "asynchronous",
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "ends-late", "early", "crashes", "aborts",
@@ -535,6 +536,13 @@ def check_waits_for_children(trace):
     ways = ["waits_by_wait3", "waits_by_pclose", "waits_by_spawn"]
     missing = [way for way in ways if not trace.in_function(way)]
     report(not missing, "waits-for-children: in each way", missing)
+
+
+def check_asynchronous(trace):
+    report(trace.in_function("waits_in_aio"), "asynchronous: aio_suspend waits", *trace.waits)
+    # Not every kernel lets everybody have one.
+    if subprocess.run([PROGRAMS["survive"], "asynchronous"], capture_output=True).stdout.startswith(b"io_uring"):
+        report(trace.in_function("waits_in_uring"), "asynchronous: io_uring_enter waits", *trace.waits)
 
 
 def check_formats(trace):

@@ -2,9 +2,11 @@
  * Programs that do what a recorder may spoil. One scenario a run; what it prints and its exit status must be the
  * same with the recorder as without, and the trace must be good.
  */
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -328,6 +330,54 @@ static int waits_for_children(void)
     }
     waits_at_last();
     return 7;
+}
+
+/* MARK: Asynchronous input */
+
+static int inlet[2];
+
+static void *writes_late(void *none)
+{
+    MUST(sleeps_soon(getpid()) && write(inlet[1], "5", 1) == 1);
+    return none;
+}
+
+static IN_STACKS void waits_in_aio(struct aiocb *control)
+{
+    const struct aiocb *list[] = {control};
+    MUST(aio_suspend(list, 1, NULL) == 0 && aio_return(control) == 1);
+}
+
+/* By a ring that nothing is submitted to, and so until a time of its own. */
+static IN_STACKS void waits_in_uring(int ring)
+{
+    struct __kernel_timespec time = {0, 100 * MS};
+    struct io_uring_getevents_arg limit = {.ts = (uint64_t)(uintptr_t)&time};
+    long result = syscall(SYS_io_uring_enter, ring, 0, 1,
+                          IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &limit, sizeof limit);
+    MUST(result == -1 && errno == ETIME);
+}
+
+static int asynchronous(void)
+{
+    struct io_uring_params parameters = {0};
+    int ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
+    char byte = 0;
+    struct aiocb control = {.aio_buf = &byte, .aio_nbytes = 1};
+    pthread_t other;
+
+    MUST(pipe(inlet) == 0);
+    control.aio_fildes = inlet[0];
+    MUST(aio_read(&control) == 0);
+    other = start(writes_late, NULL);
+    waits_in_aio(&control);
+    WAIT_FOR(other);
+    MUST(byte == '5');
+    if (ring >= 0)
+        waits_in_uring(ring);
+    printf("%s\n", ring >= 0 ? "io_uring" : "no io_uring");
+    waits_at_last();
+    return 9;
 }
 
 /* MARK: Formatted input and output */
@@ -1155,6 +1205,7 @@ static const struct {
     {"executes-at-once", executes_at_once},
     {"waits-for-children", waits_for_children},
     {"formats", formats},
+    {"asynchronous", asynchronous},
     {"daemon", daemonizes},
     {"cancel", cancel},
     {"pending-cancel", pending_cancel},
