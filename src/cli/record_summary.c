@@ -40,14 +40,17 @@ static double share(int64_t part, int64_t total)
 /* Where the threads' time went: what they did, and what for. */
 static void print_states(const struct collect_summary *s, int64_t cpu_ns)
 {
-    int64_t running = s->running_ns, waiting = 0, unexplained = s->wait_ns[SHM_KERNEL], total;
+    int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
+    int64_t brief = s->switches ? 0 : s->short_ns;
     const char *between = "";
 
-    /* Who is said to run was not on a CPU all the time: nobody tells why. */
+    /* Who is said to run was not on a CPU all the time: but for short waits nobody tells why. */
     if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
-        unexplained += running - cpu_ns;
+        brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
+        unexplained += running - cpu_ns - brief;
         running = cpu_ns;
     }
+    waiting = brief;
     for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
         waiting += i == SHM_KERNEL ? 0 : s->wait_ns[i];
     total = running + s->ready_ns + waiting + unexplained;
@@ -63,6 +66,10 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
         if (i == SHM_KERNEL || share(s->wait_ns[i], total) < 0.5)
             continue;
         fprintf(stderr, "%s%s %.0f %%", between, wait_words[i], share(s->wait_ns[i], total));
+        between = ", ";
+    }
+    if (share(brief, total) >= 0.5) {
+        fprintf(stderr, "%sshort waits %.0f %%", between, share(brief, total));
         between = ", ";
     }
     fputs(*between ? "\n" : "nothing for long\n", stderr);

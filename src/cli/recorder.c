@@ -156,11 +156,11 @@ static void take_switch(void *recorder, const struct switch_record *record)
     }
 }
 
-/* What is read while nothing is recorded is dropped. */
-static void read_kernel(struct recorder *r)
+/* What is read while nothing is recorded is dropped, and what is of processes that are not known yet. */
+static void read_kernel(struct recorder *r, int64_t before_ns)
 {
     if (r->switches)
-        switches_read(r->switches, take_switch, r);
+        switches_read(r->switches, before_ns, take_switch, r);
     if (r->samples)
         samples_read(r->samples, take_sample, r);
 }
@@ -274,10 +274,12 @@ static void look_at_spare(struct recorder *r)
         r->root = pid;
     while (process && (process->pid != pid || process->over))
         process = process->next;
-    if (process)
+    if (process) {
+        read_kernel(r, r->claimed_ns);
         collect_next_area(process->collect, r->spare);
-    else
+    } else {
         add_process(r, pid);
+    }
     r->spare = NULL;
 }
 
@@ -323,7 +325,7 @@ static void complete(struct recorder *r, struct recorded *process)
 /* The recording is over; the program is not. */
 static void stop(struct recorder *r)
 {
-    read_kernel(r);
+    read_kernel(r, INT64_MAX);
     r->stopped = true;
     set_groups(r, 0);
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -399,13 +401,27 @@ static void look_at_rates(struct recorder *r)
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
+/* Nobody tells of the end of who is not our child. */
+static void look_who_is_gone(struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next)
+        p->gone = !p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
+                  errno == ESRCH;
+}
+
 void recorder_step(struct recorder *r)
 {
+    int64_t now;
+
     if (r->stopped)
         return;
+    /* In front of all that is read: what they did last is among it. */
+    look_who_is_gone(r);
+    now = now_ns();
     hand_out(r);
     keep_time(r);
-    read_kernel(r);
+    /* Who claims the spare from now on is not known yet: what the kernel tells of it is left for the next step. */
+    read_kernel(r, now);
     if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
         write_snapshots(r);
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -414,8 +430,7 @@ void recorder_step(struct recorder *r)
         collect_step(p->collect);
         if (r->options.max_size && collect_bytes(p->collect) >= r->options.max_size)
             stop(r);
-        if (!p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
-            errno == ESRCH)
+        if (p->gone && !p->over)
             complete(r, p);
     }
     look_at_rates(r);
@@ -426,7 +441,7 @@ int recorder_finish(struct recorder *r)
     coarse_clock_stop(&r->clock);
     if (r->spare && !r->stopped)
         look_at_spare(r);
-    read_kernel(r);
+    read_kernel(r, INT64_MAX);
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             complete(r, p);

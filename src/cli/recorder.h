@@ -44,7 +44,8 @@ struct recorded {
     struct collect *collect;
     struct trace_output out;
     char *path;
-    bool over; /* the process has ended, its trace is complete */
+    bool gone; /* the process has ended */
+    bool over; /* its trace is complete */
     struct recorded *next;
 };
 

@@ -84,10 +84,13 @@ void collect_step(struct collect *c)
 
 void collect_next_area(struct collect *c, struct shm_area *area)
 {
-    c->end_ticks = ticks_now(&c->ticks);
+    uint64_t claimed_at = __atomic_load_n(&area->header.claimed_at, __ATOMIC_ACQUIRE);
+
+    /* What the new program has done since is its own, also if this comes late. */
+    c->end_ticks = claimed_at ? claimed_at : ticks_now(&c->ticks);
     ticks_end(&c->ticks);
     feed_all(c, true);
-    oncpu_feed(c, INT64_MAX);
+    oncpu_feed(c, ticks_to_ns(&c->ticks, c->end_ticks));
     model_run(c);
     model_exec(c);
     feed_forget(c);
@@ -188,11 +191,22 @@ static void insert_worst(const struct wait_site *worst[3], const struct wait_sit
     }
 }
 
+/* Of the moments off a CPU, which nobody explains else, what calls account for. */
+static void summarize_short(const struct collect *c, struct collect_summary *summary)
+{
+    summary->short_ns = ticks_to_span(&c->ticks, c->short_ticks);
+    if (c->options.switches && summary->short_ns > c->moments_ns)
+        summary->short_ns = c->moments_ns;
+    if (c->options.switches)
+        summary->wait_ns[SHM_KERNEL] += c->moments_ns - summary->short_ns;
+}
+
 void collect_summarize(struct collect *c, struct collect_summary *summary)
 {
     const struct wait_site *worst[3] = {0};
 
     *summary = c->summary;
+    summarize_short(c, summary);
     summary->gcc_openmp = c->gcc_openmp && !c->llvm_openmp;
     summary->lost_stacks = c->area->header.lost_stacks;
     summary->lost_threads = c->area->header.lost_threads;

@@ -105,6 +105,7 @@ struct collect_summary {
     uint64_t threads, most_threads;
     int64_t running_ns, ready_ns;
     int64_t wait_ns[SHM_WAITS];
+    int64_t short_ns; /* of waits too short to be recorded; without switches of their calls */
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;

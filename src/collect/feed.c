@@ -255,6 +255,18 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     thread->open_time = open.time;
 }
 
+/* What a slot counts, since it was looked at last. */
+static void take_counts(struct collect *c, struct thread *thread, const struct shm_thread *shared)
+{
+    uint64_t holds = __atomic_load_n(&shared->holds, __ATOMIC_RELAXED);
+    uint32_t short_waits = __atomic_load_n(&shared->short_waits, __ATOMIC_RELAXED);
+
+    c->holds += holds - thread->holds;
+    c->short_ticks += (uint64_t)(short_waits - thread->short_waits) * SHM_SHORT;
+    thread->holds = holds;
+    thread->short_waits = short_waits;
+}
+
 static void thread_ended(struct collect *c, struct thread *thread)
 {
     c->summary.lost_records += c->area->threads[thread->slot].lost;
@@ -273,7 +285,6 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
     struct thread *thread = c->slots[slot];
     struct shm_record record;
-    uint64_t holds;
 
     if (state == SHM_FREE ||
         (!thread && !(thread = thread_new(c, slot, c->serial_base + shared->serial))))
@@ -283,9 +294,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
         *limit = thread->last_time;
     for (; !c->failed && area_next(c->area, slot, &thread->cursor, &record); c->records++)
         take_record(c, thread, &record);
-    holds = __atomic_load_n(&shared->holds, __ATOMIC_RELAXED);
-    c->holds += holds - thread->holds;
-    thread->holds = holds;
+    take_counts(c, thread, shared);
     heap_look(c, thread);
     if (state == SHM_ENDED)
         thread_ended(c, thread);

@@ -84,8 +84,10 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
     c->summary.running_ns -= off;
     if (thread->oncpu.preempted)
         c->summary.ready_ns += off;
+    else if (thread->in_call)
+        c->summary.wait_ns[thread->call.wait] += off;
     else
-        c->summary.wait_ns[thread->in_call ? thread->call.wait : SHM_KERNEL] += off;
+        c->moments_ns += off;
 }
 
 /* So long before its end nobody who lets somebody into a call is looked for any more. */
@@ -434,10 +436,10 @@ void model_end(struct collect *c)
     }
     if (last)
         write_heap(c, last, UINT64_MAX);
-    end = next_ns(c, c->end_ticks);
     if (last && last->proc < 0) {
+        end = next_ns(c, c->end_ticks);
         state_take_proc(c, last, end);
         state_give_proc(c, last, end);
     }
-    c->summary.wall_ns = c->begun ? end - c->begin_ns : 0;
+    c->summary.wall_ns = c->begun ? c->last_ns - c->begin_ns : 0;
 }

@@ -115,7 +115,7 @@ static void copy(const struct perf_ring *ring, uint64_t at, void *to, size_t siz
     memcpy((char *)to + first, data, size - first);
 }
 
-bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record)
+bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record)
 {
     /* Pairs with the kernel's store after the record. */
     uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
@@ -131,7 +131,20 @@ bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record)
         return false;
     }
     copy(ring, tail, record, record->size);
+    return true;
+}
+
+void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record)
+{
     /* Pairs with the kernel's load before it writes there. */
-    __atomic_store_n(&ring->page->data_tail, tail + record->size, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->page->data_tail, ring->page->data_tail + record->size,
+                     __ATOMIC_RELEASE);
+}
+
+bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record)
+{
+    if (!perf_ring_peek(ring, record))
+        return false;
+    perf_ring_skip(ring, record);
     return true;
 }

@@ -27,7 +27,11 @@ struct perf_ring {
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
-/* Copies the next record to `record`, of PERF_RING_RECORD bytes; false: there is none now. */
+/* Copies the next record to `record`, of PERF_RING_RECORD bytes; false: there is none now. It stays the next one. */
+bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record);
+/* Done with what was copied. */
+void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record);
+/* Both. */
 bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record);
 
 /* Of all CPUs that are on. */

@@ -110,6 +110,7 @@ struct thread {
     struct op call; /* that first op */
     int64_t heap;   /* what of its slot's is among the moves */
     uint64_t holds; /* of its slot, as they were last seen */
+    uint32_t short_waits;
 };
 
 struct proc {
@@ -230,6 +231,8 @@ struct collect {
     struct descriptors *descriptors; /* NULL: none was looked at */
 
     uint64_t live;
+    uint64_t short_ticks; /* that threads were in calls whose waits were too short to be recorded */
+    int64_t moments_ns;   /* off their CPUs in such calls, and in those that nobody wraps */
     struct collect_summary summary;
 };
 

@@ -135,8 +135,6 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
         record->kind = SWITCH_EXIT;
         return true;
     case PERF_RECORD_LOST:
-        if (header->size >= sizeof(struct lost_record))
-            s->lost += ((const struct lost_record *)(const void *)s->record.bytes)->lost;
         /* From the last that was written on. */
         *record = (struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST};
         return true;
@@ -145,7 +143,13 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
     }
 }
 
-void switches_read(struct switches *s,
+static uint64_t lost_now(const struct switches *s)
+{
+    const struct lost_record *lost = (const void *)s->record.bytes;
+    return lost->header.size >= sizeof *lost ? lost->lost : 0;
+}
+
+void switches_read(struct switches *s, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context)
 {
     struct switch_record record;
@@ -153,13 +157,20 @@ void switches_read(struct switches *s,
     for (size_t i = 0; i < s->rings.count; i++) {
         struct perf_ring *ring = &s->rings.rings[i];
         bool lost = false;
-        while (perf_ring_next(ring, &s->record.header)) {
-            if (!understand(s, ring, &record))
+        while (perf_ring_peek(ring, &s->record.header)) {
+            bool understood = understand(s, ring, &record);
+            /* What ends a span of lost ones is told with its begin. */
+            if (understood && !lost && record.ns >= before_ns)
+                break;
+            perf_ring_skip(ring, &s->record.header);
+            if (!understood)
                 continue;
             if (lost)
                 take(context, &(struct switch_record){.ns = record.ns, .kind = SWITCH_FOUND});
             take(context, &record);
             lost = record.kind == SWITCH_LOST;
+            if (lost)
+                s->lost += lost_now(s);
             ring->last_ns = record.ns;
         }
         if (lost)

@@ -37,8 +37,8 @@ struct switches;
 struct switches *switches_open(void);
 void switches_close(struct switches *switches);
 
-/* Calls `take` with each record that has come since. */
-void switches_read(struct switches *switches,
+/* Calls `take` with each record that has come since, and is of before `before_ns`; others are left for the next time. */
+void switches_read(struct switches *switches, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context);
 
 /* How many records the kernel had no room for. */

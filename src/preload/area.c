@@ -158,6 +158,7 @@ void preload_attach(void)
     if (!area)
         return;
     preload.has_counter = area->header.has_counter;
+    __atomic_store_n(&area->header.claimed_at, clock_now(), __ATOMIC_RELEASE);
     preload.half_step_ticks = area->header.step_ticks / 2;
     preload.hold_ticks = area->header.hold_ticks;
     preload.min_wait_ticks = area->header.min_wait_ticks;

@@ -46,6 +46,13 @@ static uint32_t stack_of_open(void)
     return caller.sp ? stack_of(&caller) : stack_of_place(caller.pc);
 }
 
+/* Nobody else writes it. */
+static void tell_short(struct shm_thread *slot, uint64_t ticks)
+{
+    uint32_t before = __atomic_load_n(&slot->short_waits, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->short_waits, before + (uint32_t)(ticks / SHM_SHORT), __ATOMIC_RELAXED);
+}
+
 void call_record(const struct call *call)
 {
     struct shm_thread *slot = self.slot;
@@ -66,7 +73,9 @@ void call_record(const struct call *call)
     /* It was said to have been left by a jump that stayed in a signal handler. */
     if (begin == 0)
         return;
-    if ((record.end - begin >= preload.min_wait_ticks || call->blocks) && record_begin()) {
+    if (record.end - begin < preload.min_wait_ticks && !call->blocks) {
+        tell_short(slot, record.end - begin);
+    } else if (record_begin()) {
         if (!record.stack)
             record.stack = stack_of_open();
         *call_place(slot->open_pc) = slot->open_pc;

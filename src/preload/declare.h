@@ -8,6 +8,7 @@
 /* And so would those that are inline in any case. */
 #undef __USE_EXTERN_INLINES
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -17,6 +18,8 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,9 +61,24 @@ size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, siz
 char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
 char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file);
 
+int __printf_chk(int flag, const char *restrict format, ...);
+int __fprintf_chk(FILE *restrict file, int flag, const char *restrict format, ...);
+int __vprintf_chk(int flag, const char *restrict format, va_list list);
+int __vfprintf_chk(FILE *restrict file, int flag, const char *restrict format, va_list list);
+int __dprintf_chk(int fd, int flag, const char *restrict format, ...);
+int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list);
+int __isoc99_scanf(const char *restrict format, ...);
+int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...);
+int __isoc99_vscanf(const char *restrict format, va_list list);
+int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
+
 ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file);
 
-/* liburing's, whose types do not matter here. */
+/* Those of libaio and liburing, whose types do not matter here. */
+struct io_context;
+struct io_event;
+int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
+                 struct timespec *timeout);
 struct io_uring;
 struct io_uring_cqe;
 struct __kernel_timespec;

@@ -75,19 +75,19 @@ ALWAYS bool has_line(const FILE *file, int end, size_t most)
 
 #define HAS_STRING (size > 0 && has_line(file, '\n', (size_t)size - 1))
 /* The others take the file's lock only when there are other threads. */
-#define IS_ALONE __libc_single_threaded
+#define ALONE(is_there) (__libc_single_threaded && (is_there))
 
-BUFFERED_CALL(char *, fgets, IS_ALONE &&HAS_STRING, READ_FILE, (buffer, size, file),
+BUFFERED_CALL(char *, fgets, ALONE(HAS_STRING), READ_FILE, (buffer, size, file),
               char *restrict buffer, int size, FILE *restrict file)
 BUFFERED_CALL(char *, fgets_unlocked, HAS_STRING, READ_FILE, (buffer, size, file),
               char *restrict buffer, int size, FILE *restrict file)
-BUFFERED_CALL(ssize_t, getline, IS_ALONE &&has_line(file, '\n', SIZE_MAX), READ_FILE,
+BUFFERED_CALL(ssize_t, getline, ALONE(has_line(file, '\n', SIZE_MAX)), READ_FILE,
               (line, size, file), char **restrict line, size_t *restrict size, FILE *restrict file)
-BUFFERED_CALL(ssize_t, getdelim, IS_ALONE &&has_line(file, end, SIZE_MAX), READ_FILE,
+BUFFERED_CALL(ssize_t, getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
 /* The name under which <stdio.h> inlined it once. */
-BUFFERED_CALL(ssize_t, __getdelim, IS_ALONE &&has_line(file, end, SIZE_MAX), READ_FILE,
+BUFFERED_CALL(ssize_t, __getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
 BUFFERED_CALL(int, fputs, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
@@ -104,6 +104,15 @@ EXPORT int puts(const char *text)
 {
     const FILE *file = stdout;
     return LIKELY(CAN_WRITE(1, strlen(text) + 1)) ? REAL(puts)(text) : puts_through(text);
+}
+
+BUFFERED_CALL(int, fputc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+BUFFERED_CALL(int, putc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+
+EXPORT int putchar(int byte)
+{
+    FILE *file = stdout;
+    return LIKELY(CAN_WRITE(1, 1)) ? REAL(putchar)(byte) : putc_through(byte, file);
 }
 
 EXPORT int getchar(void)
@@ -133,6 +142,134 @@ EXPORT char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, 
 {
     READ_FILE(file, REAL(__fgets_unlocked_chk)(buffer, room, size, file));
 }
+
+/* MARK: Formatted */
+
+/* What is printed or read at a time is seldom more: so much in the buffer, and the call does not go to the file. */
+#define FORMATTED 256
+
+ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FILE *file)
+{
+    if (LIKELY(CAN_WRITE(1, FORMATTED)))
+        return (struct brief_call){0};
+    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1);
+}
+
+ALWAYS struct brief_call scan_begin(const struct unwind_start *caller, const FILE *file)
+{
+    if (LIKELY(CAN_READ(1, FORMATTED)))
+        return (struct brief_call){0};
+    return brief_begin(caller, SHM_GROUP_IO, SHM_READ,
+                       descriptor_reads(descriptor_of(file), caller),
+                       (uint32_t)descriptor_of(file) + 1);
+}
+
+ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int fd)
+{
+    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE, descriptor_writes(fd, caller),
+                       (uint32_t)fd + 1);
+}
+
+/* `begin` is one of the above, `where` the file or descriptor. */
+#define FORMAT_CALL(begin, where, ...)                                                             \
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF = begin(&caller, where);                                          \
+    return __VA_ARGS__
+
+/* `list` are the arguments after `last`. */
+#define LISTED_CALL(last, begin, where, ...)                                                       \
+    struct unwind_start caller = CALLER();                                                         \
+    va_list list;                                                                                  \
+    int count;                                                                                     \
+    va_start(list, last);                                                                          \
+    {                                                                                              \
+        struct brief_call call BRIEF = begin(&caller, where);                                      \
+        count = __VA_ARGS__;                                                                       \
+    }                                                                                              \
+    va_end(list);                                                                                  \
+    return count
+
+EXPORT int printf(const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, stdout, REAL(vprintf)(format, list));
+}
+
+EXPORT int __printf_chk(int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
+}
+
+EXPORT int fprintf(FILE *restrict file, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, file, REAL(vfprintf)(file, format, list));
+}
+
+EXPORT int __fprintf_chk(FILE *restrict file, int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
+}
+
+EXPORT int vprintf(const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, stdout, REAL(vprintf)(format, list));
+}
+
+EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
+}
+
+EXPORT int vfprintf(FILE *restrict file, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, file, REAL(vfprintf)(file, format, list));
+}
+
+EXPORT int __vfprintf_chk(FILE *restrict file, int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
+}
+
+EXPORT int dprintf(int fd, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_to_begin, fd, REAL(vdprintf)(fd, format, list));
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *restrict format, ...)
+{
+    LISTED_CALL(format, print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+}
+
+EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_to_begin, fd, REAL(vdprintf)(fd, format, list));
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+}
+
+EXPORT int __isoc99_scanf(const char *restrict format, ...)
+{
+    LISTED_CALL(format, scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
+}
+
+EXPORT int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...)
+{
+    LISTED_CALL(format, scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
+}
+
+EXPORT int __isoc99_vscanf(const char *restrict format, va_list list)
+{
+    FORMAT_CALL(scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
+}
+
+EXPORT int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list)
+{
+    FORMAT_CALL(scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
+}
+
+/* MARK: Flushed */
 
 EXPORT int fflush(FILE *file)
 {
@@ -179,6 +316,11 @@ EXPORT pid_t wait(int *status)
     WAIT_CALL(SHM_CHILD, REAL(wait)(status));
 }
 
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    WAIT_CALL(SHM_CHILD, REAL(wait3)(status, options, usage));
+}
+
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     WAIT_CALL(SHM_CHILD, REAL(wait4)(pid, status, options, usage));
@@ -187,6 +329,40 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
+}
+
+/* Until the child has executed its program. */
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
+                       const posix_spawn_file_actions_t *restrict actions,
+                       const posix_spawnattr_t *restrict attributes,
+                       char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD, REAL(posix_spawn)(pid, path, actions, attributes, arguments, environment));
+}
+
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+                        const posix_spawn_file_actions_t *restrict actions,
+                        const posix_spawnattr_t *restrict attributes,
+                        char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD,
+              REAL(posix_spawnp)(pid, file, actions, attributes, arguments, environment));
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+    WAIT_CALL(SHM_CHILD, REAL(popen)(command, mode));
+}
+
+EXPORT int pclose(FILE *file)
+{
+    struct unwind_start caller = CALLER();
+    int fd = descriptor_of(file);
+
+    if (fd >= 0)
+        descriptor_closed(fd, &caller);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);
+    return REAL(pclose)(file);
 }
 
 /* MARK: System V semaphores */
@@ -204,11 +380,31 @@ EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
     SEMAPHORE_CALL(REAL(semtimedop)(set, operations, count, timeout));
 }
 
-/* MARK: liburing, which makes its system calls itself */
+/* MARK: Asynchronous I/O */
 
-/* What these return where there is no liburing that we find. */
+EXPORT int aio_suspend(const struct aiocb *const list[], int count,
+                       const struct timespec *restrict timeout)
+{
+    WAIT_CALL(SHM_POLL, REAL(aio_suspend)(list, count, timeout));
+}
+
+EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
+                         const struct timespec *restrict timeout)
+{
+    WAIT_CALL(SHM_POLL, REAL(aio_suspend64)(list, count, timeout));
+}
+
+/* MARK: libaio and liburing, which make their system calls themselves */
+
+/* What these return where there is no such library that we find. */
 #define IF_THERE(name, ...)                                                                        \
     (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : -ENOSYS)
+
+EXPORT int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
+                        struct timespec *timeout)
+{
+    WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, context, least, most, events, timeout));
+}
 
 EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
                               unsigned count, sigset_t *mask)

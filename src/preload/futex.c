@@ -1,9 +1,11 @@
 /*
- * syscall(2), for futexes alone: std::atomic::wait, std::latch and Rust's locks and channels wait through it.
+ * syscall(2), for futexes and io_uring alone: std::atomic::wait, std::latch and Rust's locks and channels wait through it,
+ * and who uses io_uring without liburing.
  *
  * The wrapper is a filter: it looks at the number, and jumps to the real function for all others, with the
  * stack and the registers as they were. So clone, vfork and what else returns twice, or elsewhere, pass
- * through. A futex call goes on in futex_call(), which was then called by whoever called syscall().
+ * through. A futex call goes on in preload_futex_call(), an io_uring one in preload_uring_call(), which was then called by
+ * whoever called syscall().
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -13,6 +15,7 @@
 /* The filter reads the real function at the beginning of `real`. */
 _Static_assert(offsetof(struct real, syscall) == 0, "the first row of symbols.def");
 _Static_assert(SYS_futex == 202 || SYS_futex == 98, "the number in the filter");
+_Static_assert(SYS_io_uring_enter == 426, "the other one");
 
 #if defined(__x86_64__)
 __asm__(
@@ -25,6 +28,8 @@ __asm__(
     "endbr64\n"
     "cmp $202, %rdi\n"
     "je preload_futex_call\n"
+    "cmp $426, %rdi\n"
+    "je preload_uring_call\n"
     "mov real(%rip), %rax\n" /* free: it holds the number of vector registers, which are not read */
     "test %rax, %rax\n"
     "jz 1f\n"
@@ -60,6 +65,8 @@ __asm__(".text\n"
         "hint 34\n" /* bti c; nothing where there is none */
         "cmp x0, 98\n"
         "b.eq preload_futex_call\n"
+        "cmp x0, 426\n"
+        "b.eq preload_uring_call\n"
         "adrp x16, real\n"
         "ldr x16, [x16, :lo12:real]\n"
         "cbz x16, 1f\n"
@@ -145,4 +152,17 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
     if (status == 0)
         call.flags = 0;
     return status;
+}
+
+/* In the place of syscall(SYS_io_uring_enter, ...). Whoever only submits does not wait. */
+long preload_uring_call(long number, int ring, unsigned submit, unsigned least, unsigned flags,
+                        void *argument, size_t size) __attribute__((visibility("hidden")));
+
+long preload_uring_call(long number, int ring, unsigned submit, unsigned least, unsigned flags,
+                        void *argument, size_t size)
+{
+    if (!least)
+        return REAL(syscall)(number, ring, submit, least, flags, argument, size);
+    BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, 0,
+               REAL(syscall)(number, ring, submit, least, flags, argument, size));
 }

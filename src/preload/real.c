@@ -1,4 +1,7 @@
-/* Finding the real functions: see real.h. */
+/*
+ * Finding the real functions: see real.h. It may be an allocator that calls the first wrapper, in the midst of its first
+ * allocation. So nothing is looked for that is not there: the loader would allocate the message that tells so.
+ */
 #include "preload/real.h"
 
 #include <dlfcn.h>
@@ -12,24 +15,35 @@ static const struct {
 } symbols[] = {
 #define SYMBOL(name) {#name, offsetof(struct real, name)},
 #define CALLED       SYMBOL
+#define LIBRARY(name)
 #include "preload/symbols.def"
+#undef LIBRARY
 #undef CALLED
 #undef SYMBOL
 };
 
+/* Those of conditions exist twice on x86-64, the newest one excepted. */
+static bool exists_twice(const char *name)
+{
+#if defined(__x86_64__)
+    return strncmp(name, "pthread_cond_", 13) == 0 && strcmp(name, "pthread_cond_clockwait") != 0;
+#else
+    (void)name;
+    return false;
+#endif
+}
+
 /*
- * The next definition after ours. Those of conditions exist twice on x86-64, and the older one, for another
- * layout, may be what dlsym finds. What is no version at all is another library's wrapper, a sanitizer's: it is
- * the next one.
+ * The next definition after ours. Of two the older one, for another layout, may be what dlsym finds. What is no version at
+ * all is another library's wrapper, a sanitizer's: it is the next one.
  */
 static void *find(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
-    void *newer = NULL;
 
-    if (strncmp(name, "pthread_cond_", 13) == 0 && found == dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5"))
-        newer = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-    return newer ? newer : found;
+    if (exists_twice(name) && found == dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5"))
+        return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+    return found;
 }
 
 void real_find(void)
@@ -43,9 +57,10 @@ void real_find(void)
 
 bool real_has(void **function, const char *name)
 {
-    static const char *const files[] = {"liburing.so.2", "liburing.so.1"};
+    static const char *const files[] = {"liburing.so.2", "liburing.so.1", "libaio.so.1"};
+    const size_t count = sizeof files / sizeof files[0];
 
-    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < 2; i++) {
+    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < count; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
         void *found = library ? dlsym(library, name) : dlsym(RTLD_NEXT, name);
         __atomic_store_n(function, found, __ATOMIC_RELAXED);

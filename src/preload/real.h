@@ -1,6 +1,6 @@
 /*
  * The functions behind the wrappers: what the program would have called. One pointer for each row of
- * symbols.def, found when the library is loaded, or by the first call before that.
+ * symbols.def, found when the library is loaded, or by the first call before that; those of other libraries by real_has().
  */
 #ifndef TRAIL_PRELOAD_REAL_H
 #define TRAIL_PRELOAD_REAL_H
@@ -12,7 +12,9 @@
 struct real {
 #define SYMBOL(name) __typeof__(&name) name;
 #define CALLED       SYMBOL
+#define LIBRARY      SYMBOL
 #include "preload/symbols.def"
+#undef LIBRARY
 #undef CALLED
 #undef SYMBOL
 };
@@ -22,7 +24,7 @@ extern struct real real __attribute__((visibility("hidden")));
 void real_find(void);
 
 /*
- * Whether one of liburing's functions is there. A liburing that was loaded later, for one library alone, is found
+ * Whether one of libaio's or liburing's functions is there. A library that was loaded later, for one other alone, is found
  * by its name.
  */
 bool real_has(void **function, const char *name);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 
 /* The environment: "pid:PID:FD", the area is /proc/PID/fd/FD; or "path:FILE". */
 #define SHM_VARIABLE "TRAIL_SHM"
@@ -131,6 +131,8 @@ enum shm_thread_state {
     SHM_ENDED, /* wrote its last record: the collector frees the slot when it has read it */
 };
 
+#define SHM_SHORT 256
+
 struct shm_thread {
     /* The call that the thread is in. `time` is stored last, with release; 0: in none. */
     uint64_t open_time;
@@ -142,7 +144,10 @@ struct shm_thread {
     uint8_t
         writing; /* between a reading of the clock and the record that has it; also guards against signal
                         handlers of the same thread */
-    uint8_t unused[6];
+    uint8_t unused[2];
+    uint32_t
+        short_waits; /* how long it was in calls that blocked for too short a time to be recorded: SHM_SHORT
+                           * ticks; goes round */
     uint64_t open_sp, open_fp; /* the registers of the call's caller: see struct unwind_start */
     /* Of the slot. */
     uint32_t state; /* enum shm_thread_state; stored with release */
@@ -228,6 +233,7 @@ struct shm_header {
         sample_ns; /* CPU time between samples that a timer of the program takes; 0: none are */
     uint64_t step_ticks;  /* how often the coarse clock is stored */
     uint32_t has_counter; /* the clock is the CPU's counter, else CLOCK_MONOTONIC in ns */
+    uint64_t claimed_at;  /* the clock, soon after; 0: not told yet. All records are later */
     /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
      * real one each time would cost the program more; else 0. */
     uint64_t coarse;

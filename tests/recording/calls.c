@@ -85,6 +85,8 @@ static void stdio(void)
     FILE *file = fopen("text", "w+");
     char text[32], *line = NULL;
     size_t size = 0;
+    double real;
+    int number;
     CHECK(file && fputs("one\ntwo\nthree", file) >= 0 && fflush(file) == 0);
     rewind(file);
     CHECK(fgetc(file) == 'o' && getc(file) == 'n' && fgets(text, sizeof text, file));
@@ -92,6 +94,14 @@ static void stdio(void)
     CHECK(fread_unlocked(text, 1, 5, file) == 5 && fgetc(file) == EOF && feof(file));
     CHECK(fwrite_unlocked("!", 1, 1, file) == 1 && fclose(file) == 0 && fflush(NULL) == 0);
     free(line);
+    file = fopen("formatted", "w+");
+    CHECK(file && fprintf(file, "%d %s", 5, "x") == 3 && fputc('y', file) == 'y');
+    CHECK(putc('\n', file) == '\n' && fflush(file) == 0 && dprintf(fileno(file), "%.1f", 2.5) == 3);
+    rewind(file);
+    CHECK(fscanf(file, "%d %31s", &number, text) == 2 && number == 5 && strcmp(text, "xy") == 0);
+    CHECK(fscanf(file, "%lf", &real) == 1 && real > 2.4 && real < 2.6 &&
+          fscanf(file, "%d", &number) == EOF);
+    CHECK(fclose(file) == 0);
     /* A stream without a descriptor. */
     file = fmemopen(text, sizeof text, "w+");
     CHECK(file && fputs("x", file) >= 0 && fflush(file) == 0 && fclose(file) == 0);

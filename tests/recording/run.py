@@ -454,7 +454,9 @@ def test_values(folder):
 
 # Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
 SURVIVE = [
-    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "daemon", "cancel", "pending-cancel",
+    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children", "formats",
+    "asynchronous",
+    "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "ends-late", "early", "crashes", "aborts",
     "no-threads", "allocations", "told-to-end",
@@ -522,6 +524,33 @@ def check_bare_fork(trace):
 
 def check_exec(trace, name="exec"):
     report(len(trace.in_function("executed")) > 0, f"{name}: what is executed goes on in the trace")
+
+
+def check_executes_at_once(trace):
+    waits = trace.in_function("waits_first")
+    whole = [w for w in waits if w.end and w.end - w.begin >= 95_000_000]
+    report(len(whole) == 5, "executes-at-once: each program's first wait, from its begin on", *waits)
+
+
+def check_waits_for_children(trace):
+    ways = ["waits_by_wait3", "waits_by_pclose", "waits_by_spawn"]
+    missing = [way for way in ways if not trace.in_function(way)]
+    report(not missing, "waits-for-children: in each way", missing)
+
+
+def check_asynchronous(trace):
+    report(trace.in_function("waits_in_aio"), "asynchronous: aio_suspend waits", *trace.waits)
+    # Not every kernel lets everybody have one.
+    if subprocess.run([PROGRAMS["survive"], "asynchronous"], capture_output=True).stdout.startswith(b"io_uring"):
+        report(trace.in_function("waits_in_uring"), "asynchronous: io_uring_enter waits", *trace.waits)
+
+
+def check_formats(trace):
+    calls = ["fprintf", "fputc", "dprintf", "fscanf"]
+    missing = [c for c in calls if not [w for w in trace.in_function("waits_in_" + c) if w.reason == "network"]]
+    report(not missing, "formats: each waits for its file", missing)
+    woken = [w for w in trace.in_function("waits_in_fscanf") if "drains" in w.waker_functions]
+    report(woken, "formats: who wrote is who let the reader go on", *trace.in_function("waits_in_fscanf"))
 
 
 def check_exec_from_thread(trace):
@@ -630,6 +659,61 @@ def test_preloaded(folder):
     # trail loads it as well, the program and nobody else.
     report(code == 6 and out.count("other") == 2, "LD_PRELOAD in use: stays in use", code, out, err)
     accepted("LD_PRELOAD in use", path)
+
+
+# Allocates once before the program's own constructors, and so before the recorder's.
+FIRST = """
+#include <stdlib.h>
+void *volatile first;
+__attribute__((constructor)) static void begin(void) { first = malloc(10); }
+"""
+
+# Like mimalloc, it asks the kernel something in its first allocation, and cannot be called again meanwhile.
+OWN_MALLOC = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+static _Alignas(16) char pool[1 << 20];
+static size_t used;
+static enum { NEW, BEGINS, READY } state;
+void *malloc(size_t size)
+{
+    if (state == BEGINS)
+        abort();
+    if (state == NEW) {
+        state = BEGINS;
+        close(open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC));
+        state = READY;
+    }
+    size = (size + 15) & ~(size_t)15;
+    return (used += size) <= sizeof pool ? pool + used - size : 0;
+}
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *old, size_t size)
+{
+    char *new = malloc(size), *from = old;
+    for (size_t i = 0; new && from && i < size && from + i < pool + sizeof pool; i++)
+        new[i] = from[i];
+    return new;
+}
+void free(void *memory) { (void)memory; }
+int main(void) { return write(1, "here\\n", 5) == 5 ? 7 : 1; }
+"""
+
+
+def test_own_malloc(folder):
+    """A program whose malloc is its own, and calls wrapped functions when it is called first."""
+    cc = shutil.which("cc")
+    if not cc:
+        skip("own malloc", "no compiler")
+        return
+    library, program = os.path.join(folder, "libfirst.so"), os.path.join(folder, "own-malloc")
+    for text, name in (FIRST, "first.c"), (OWN_MALLOC, "own.c"):
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+    run(cc, "-shared", "-fPIC", "-o", library, os.path.join(folder, "first.c"))
+    run(cc, "-o", program, os.path.join(folder, "own.c"), "-Wl,--no-as-needed", library)
+    survives("own malloc", folder, program, last=None)
 
 
 def compiled(folder, compiler, name, flags):
@@ -852,11 +936,11 @@ NOT_WRAPPED = [
     (r"__libc_\w+|__\w+_nocancel", "the C library's own, for its own files"),
     (r"__(?!.*_chk$)\w+", "a reserved name: no header declares it, the C library itself calls it"),
     (r"f?getc_unlocked|getchar_unlocked", "a byte from the buffer; that it must be filled is seldom"),
+    (r"f?putc_unlocked|putchar_unlocked", "a byte into the buffer; that it must be flushed is seldom"),
+    (r"v?f?scanf", "C89's, of programs that say so"),
     (r"pthread_tryjoin_np", "does not wait"),
     (r"sem_trywait", "does not wait, and who has a semaphore is not known"),
 ]
-# Names that another library has.
-ELSEWHERE = r"(__)?io_uring_\w+"
 
 
 def stem(name):
@@ -873,7 +957,7 @@ def table(kinds):
 
 def test_symbols():
     """The table of wrapped functions against the C library's own list, and the library that was built."""
-    wrapped, called = table("SYMBOL"), table("CALLED")
+    wrapped = table("SYMBOL|LIBRARY")
     code, out, err = run("ldd", PRELOAD)
     libc = re.search(r"libc\.so\S* => (\S+)", out)
     if code != 0 or not libc or not shutil.which("nm"):
@@ -882,8 +966,10 @@ def test_symbols():
     code, out, err = run("nm", "-D", "--defined-only", libc[1])
     there = {line.split()[-1].split("@")[0] for line in out.splitlines() if line.split()[-2] in "TWi"}
     report(len(there) > 1000, "symbols: the C library's are read", len(there))
-    missing = [n for n in wrapped | called if n not in there and not re.fullmatch(ELSEWHERE, n)]
+    missing = [n for n in table("SYMBOL|CALLED") if n not in there]
     report(not missing, "symbols: each row is a function of the C library", missing)
+    others = [n for n in table("LIBRARY") if n in there]
+    report(not others, "symbols: but those of other libraries", others)
     mine = exports()
     # Names of our own are for our other library.
     other = {n for n in mine ^ wrapped if not n.startswith(("trail_", "GLIBC_"))}
@@ -966,6 +1052,7 @@ def test_survival_all(folder):
     test_terminal(folder)
     test_preloaded(folder)
     test_allocators(folder)
+    test_own_malloc(folder)
     test_sanitizers(folder)
 
 

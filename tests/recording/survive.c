@@ -2,9 +2,11 @@
  * Programs that do what a recorder may spoil. One scenario a run; what it prints and its exit status must be the
  * same with the recorder as without, and the trace must be good.
  */
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,6 +15,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +104,24 @@ static void works(const char *where)
     waits_for_change();
     printf("%s: works\n", where);
     fflush(stdout);
+}
+
+/* Whether a process sleeps, or will within ten seconds: a thread of its own, by its TID. */
+static bool sleeps_soon(pid_t id)
+{
+    char path[32], text[256], *state;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)id);
+    for (int i = 0; i < 10000; i++) {
+        int fd = open(path, O_RDONLY);
+        ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+        close(fd);
+        text[size > 0 ? size : 0] = '\0';
+        state = strrchr(text, ')');
+        if (state && state[2] == 'S')
+            return true;
+        sleep_ns(MS);
+    }
+    return false;
 }
 
 static int end_of(pid_t pid)
@@ -232,6 +253,28 @@ static int executed(void)
     return 6;
 }
 
+/* What each program waits for begins before anybody may have noticed that it was executed. */
+static __attribute__((noinline)) void waits_first(void)
+{
+    struct timespec time = {0, 100000000};
+    MUST(nanosleep(&time, NULL) == 0);
+}
+
+static int executes_at_once(void)
+{
+    const char *rounds = getenv("ROUNDS");
+    char next[2] = {rounds ? (char)(*rounds + 1) : '1', '\0'};
+
+    if (rounds)
+        waits_first();
+    if (*next <= '5') {
+        setenv("ROUNDS", next, 1);
+        execl(program, program, "executes-at-once", (char *)NULL);
+    }
+    waits_at_last();
+    return 6;
+}
+
 static void *executes(void *none)
 {
     execl(program, program, "executed", (char *)NULL);
@@ -243,6 +286,162 @@ static int exec_from_thread(void)
     works("first");
     WAIT_FOR(start(executes, NULL));
     return 98;
+}
+
+/* A child that ends when its parent waits for it. */
+static pid_t ends_when_awaited(void)
+{
+    pid_t parent = getpid(), child = fork();
+
+    MUST(child >= 0);
+    if (child == 0)
+        _exit(sleeps_soon(parent) ? 0 : 1);
+    return child;
+}
+
+static IN_STACKS void waits_by_wait3(void)
+{
+    pid_t child = ends_when_awaited();
+    int status = 1;
+    MUST(wait3(&status, 0, NULL) == child && status == 0);
+}
+
+static IN_STACKS void waits_by_pclose(void)
+{
+    FILE *file = popen("read line && exit $line", "w");
+    MUST(file && fputs("0\n", file) >= 0);
+    MUST(pclose(file) == 0);
+}
+
+static IN_STACKS pid_t waits_by_spawn(void)
+{
+    char *arguments[] = {(char *)(uintptr_t)program, "status", "0", NULL};
+    pid_t pid;
+    MUST(posix_spawnp(&pid, program, NULL, NULL, arguments, environ) == 0);
+    return pid;
+}
+
+static int waits_for_children(void)
+{
+    for (int i = 0; i < 5; i++) {
+        waits_by_wait3();
+        waits_by_pclose();
+        MUST(end_of(waits_by_spawn()) == 0);
+    }
+    waits_at_last();
+    return 7;
+}
+
+/* MARK: Asynchronous input */
+
+static int inlet[2];
+
+static void *writes_late(void *none)
+{
+    MUST(sleeps_soon(getpid()) && write(inlet[1], "5", 1) == 1);
+    return none;
+}
+
+static IN_STACKS void waits_in_aio(struct aiocb *control)
+{
+    const struct aiocb *list[] = {control};
+    MUST(aio_suspend(list, 1, NULL) == 0 && aio_return(control) == 1);
+}
+
+/* By a ring that nothing is submitted to, and so until a time of its own. */
+static IN_STACKS void waits_in_uring(int ring)
+{
+    struct __kernel_timespec time = {0, 100 * MS};
+    struct io_uring_getevents_arg limit = {.ts = (uint64_t)(uintptr_t)&time};
+    long result = syscall(SYS_io_uring_enter, ring, 0, 1,
+                          IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &limit, sizeof limit);
+    MUST(result == -1 && errno == ETIME);
+}
+
+static int asynchronous(void)
+{
+    struct io_uring_params parameters = {0};
+    int ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
+    char byte = 0;
+    struct aiocb control = {.aio_buf = &byte, .aio_nbytes = 1};
+    pthread_t other;
+
+    MUST(pipe(inlet) == 0);
+    control.aio_fildes = inlet[0];
+    MUST(aio_read(&control) == 0);
+    other = start(writes_late, NULL);
+    waits_in_aio(&control);
+    WAIT_FOR(other);
+    MUST(byte == '5');
+    if (ring >= 0)
+        waits_in_uring(ring);
+    printf("%s\n", ring >= 0 ? "io_uring" : "no io_uring");
+    waits_at_last();
+    return 9;
+}
+
+/* MARK: Formatted input and output */
+
+static int ends[2];
+
+static IN_STACKS void waits_in_fprintf(FILE *file)
+{
+    MUST(fprintf(file, "%d", 5) == 1);
+}
+
+static IN_STACKS void waits_in_fputc(FILE *file)
+{
+    MUST(fputc('5', file) == '5');
+}
+
+static IN_STACKS void waits_in_dprintf(FILE *file)
+{
+    MUST(dprintf(fileno(file), "%d", 5) == 1);
+}
+
+static IN_STACKS void waits_in_fscanf(FILE *file)
+{
+    int number;
+    MUST(fscanf(file, "%d", &number) == 1 && number == 5);
+}
+
+/* When the main thread sleeps: what was written, or something to read. */
+static void *drains(void *reads)
+{
+    char bytes[4096];
+    MUST(sleeps_soon(getpid()));
+    if (reads)
+        MUST(read(ends[0], bytes, sizeof bytes) == (ssize_t)sizeof bytes);
+    else
+        MUST(write(ends[1], "5 ", 2) == 2);
+    return NULL;
+}
+
+static void waits_in(void (*call)(FILE *), bool writes)
+{
+    static const char full[4096];
+    pthread_t other;
+    FILE *file;
+
+    MUST(pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, sizeof full) == (int)sizeof full);
+    file = fdopen(ends[writes], writes ? "w" : "r");
+    MUST(file && setvbuf(file, NULL, writes ? _IONBF : _IOFBF, writes ? 0 : 4096) == 0);
+    if (writes)
+        MUST(write(ends[1], full, sizeof full) == (ssize_t)sizeof full);
+    other = start(drains, writes ? &other : NULL);
+    call(file);
+    WAIT_FOR(other);
+    MUST(fclose(file) == 0 && close(ends[!writes]) == 0);
+}
+
+static int formats(void)
+{
+    waits_in(waits_in_fprintf, true);
+    waits_in(waits_in_fputc, true);
+    waits_in(waits_in_dprintf, true);
+    waits_in(waits_in_fscanf, false);
+    waits_at_last();
+    return 8;
 }
 
 /* The parent ends; who goes on is nobody's child. */
@@ -1003,6 +1202,10 @@ static const struct {
     {"exec", exec_scenario},
     {"exec-from-thread", exec_from_thread},
     {"executed", executed},
+    {"executes-at-once", executes_at_once},
+    {"waits-for-children", waits_for_children},
+    {"formats", formats},
+    {"asynchronous", asynchronous},
     {"daemon", daemonizes},
     {"cancel", cancel},
     {"pending-cancel", pending_cancel},

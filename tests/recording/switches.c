@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -274,6 +275,23 @@ static void threads(void)
     }
 }
 
+/* MARK: Many processes */
+
+/* Children that come faster than anybody can look at them, each of which sleeps for most of its life. */
+static void family(void)
+{
+    enum { CHILDREN = 30 };
+
+    for (int i = 0; i < CHILDREN; i++) {
+        if (fork() == 0) {
+            usleep(200000);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < CHILDREN; i++)
+        wait(NULL);
+}
+
 /* MARK: Killed while they run and wait */
 
 static void *forever(void *argument)
@@ -308,7 +326,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
-                    {"leave", leave},     {"profile", profile}};
+                    {"leave", leave},     {"profile", profile},   {"family", family}};
 
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);

@@ -7,6 +7,7 @@ How long a thread was running, the trace says and the kernel's clock of its CPU 
 there was is known. Nothing depends on how long anything takes, or on how the machine is loaded.
 """
 
+import glob
 import json
 import os
 import pwd
@@ -213,6 +214,33 @@ def leave():
     report(not wrong_times(run), "leave: who ran did until then", wrong_times(run))
 
 
+def short():
+    """Waits of less than --min-wait are no events, but they are explained."""
+    run = Run("pingpong", "--switches=need", "--min-wait=100s")
+    good(run)
+    share = re.search(r"unexplained (\d+) %", run.summary)
+    report(share and int(share[1]) <= 5, "short: what is in known calls is not unexplained", run.summary)
+    report(re.search(r"waiting for: .*short waits \d+ %", run.summary), "short: but short waits", run.summary)
+
+
+def family():
+    """No child's switches are lost while it is not known to the recorder yet."""
+    run = Run("family", "--switches=need", "--children")
+    good(run)
+    paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
+    awake, late = [], []
+    for path in paths:
+        code, text, err = command(TRAIL, "print", path)
+        if code != 0 or "blocks: sleep" not in text:
+            awake.append((path, text[-1000:], err))
+        end = float(text.splitlines()[-1].split()[0]) * 1000
+        told = re.search(re.escape(path) + r": .*, ([\d.]+) ms$", run.summary, re.M)
+        if not told or abs(float(told[1]) - end) > 1:
+            late.append((path, end, told))
+    report(len(paths) == 30 and not awake, "family: each of 30 children sleeps", len(paths), *awake)
+    report(not late, "family: and has ended when it did, not when that was noticed", *late)
+
+
 def many():
     for scenario in "pingpong", "threads":
         good(Run(scenario, "--switches=need"))
@@ -305,7 +333,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel tells", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, many:
+        for test in crowd, hidden, queue, copying, leave, short, family, many:
             test()
         profile()
         profile("--switches=off")
