@@ -326,6 +326,9 @@ static void stop(struct recorder *r)
     read_kernel(r);
     r->stopped = true;
     set_groups(r, 0);
+    /* Nobody hands out the next one: who comes now is not to wait for it. */
+    if (r->spare)
+        __atomic_store_n(&r->spare->header.magic, 0, __ATOMIC_RELAXED);
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             complete(r, p);

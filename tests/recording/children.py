@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""`trail record --children` of programs that go on as several processes, and as other users. Prints TAP.
+
+usage: children.py TRAIL CHILDREN; the program is that of children.c
+"""
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "analyze"))
+from tap import main, test
+from trace import Trace
+
+TRAIL, CHILDREN = (os.path.abspath(a) for a in sys.argv[1:3])
+ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
+LIMIT = 120  # s, for what hangs
+# What children.c returns when all went well; when it may not do what it is asked for.
+STATUS, NO_RIGHT = 5, 77
+
+
+class Recording:
+    """`trail record --children` in a folder of its own, for the length of a `with`."""
+
+    def __init__(self, *program, options=()):
+        self.folder = tempfile.mkdtemp(prefix="trail-children-")
+        self.process = subprocess.Popen(
+            [TRAIL, "record", "--children", *options, "-o", os.path.join(self.folder, "t.trace"), "--", CHILDREN]
+            + list(program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENV,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        shutil.rmtree(self.folder)
+
+    def end(self, told=None):
+        out, err = self.process.communicate(told, timeout=LIMIT)
+        self.out, self.err = out.decode(), err.decode()
+        return self.process.returncode
+
+    def waits(self):
+        """How often the processes waited in wait_here; all traces are good."""
+        count = 0
+        for path in glob.glob(os.path.join(self.folder, "*.trace")):
+            check = subprocess.run([TRAIL, "check", path], capture_output=True, timeout=LIMIT, env=ENV)
+            assert check.returncode == 0, (path, check.stdout, check.stderr, self.err)
+            count += len(Trace(TRAIL, path, ENV).in_function("wait_here"))
+        return count
+
+
+@test
+def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
+    # Each waited for half a second to be recorded.
+    count = 60
+    with Recording("forks", str(count), options=["--duration=1ms"]) as recording:
+        time.sleep(0.5)
+        begin = time.monotonic()
+        assert recording.end(b"\n") == STATUS, recording.err
+        assert time.monotonic() - begin < count / 4, time.monotonic() - begin
+
+
+if __name__ == "__main__":
+    sys.exit(main())
