@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,9 @@
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
+
+/* So long a child that was forked is waited for after its parent's end. Without a limit: one whose fork has failed. */
+#define FORK_NS 1000000000
 
 static void tick(void *recorder, bool going);
 
@@ -232,6 +237,8 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
 static void process_free(struct recorded *process)
 {
     collect_close(process->collect);
+    if (process->pidfd >= 0)
+        close(process->pidfd);
     free(process->path);
     free(process);
 }
@@ -243,6 +250,7 @@ static void add_process(struct recorder *r, pid_t pid)
 
     if (process) {
         process->pid = pid;
+        process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         process->path = path_of(r, pid);
     }
     if (!process || !process->path ||
@@ -307,6 +315,19 @@ static void tick(void *recorder, bool going)
     }
 }
 
+/* One that nobody has waited for yet has ended, too: it may stay like that for long. */
+static bool has_ended(const struct recorder *r, const struct recorded *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+
+    /* The program's end is told to us, as long as it is looked at. */
+    if (process->pid == r->root && !r->options.shm && !r->ended)
+        return false;
+    if (process->pidfd >= 0)
+        return poll(&end, 1, 0) > 0;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
 static void complete(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
@@ -314,6 +335,7 @@ static void complete(struct recorder *r, struct recorded *process)
 
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
+    process->over_ns = now_ns();
     pthread_mutex_unlock(&r->clock.lock);
     if (!collect_finish(process->collect, &err) && !process->out.out.reason)
         code = tell_error(process->path, &err);
@@ -392,6 +414,9 @@ void recorder_step(struct recorder *r)
 {
     if (r->stopped)
         return;
+    /* Before the spare is looked at: it may be the last that it has claimed. */
+    for (struct recorded *p = r->processes; p; p = p->next)
+        p->ended = !p->over && has_ended(r, p);
     hand_out(r);
     keep_time(r);
     read_kernel(r);
@@ -403,11 +428,28 @@ void recorder_step(struct recorder *r)
         collect_step(p->collect);
         if (r->options.max_size && collect_bytes(p->collect) >= r->options.max_size)
             stop(r);
-        if (!p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
-            errno == ESRCH)
+        if (!p->over && p->ended)
             complete(r, p);
     }
     look_at_rates(r);
+}
+
+void recorder_program_ended(struct recorder *r)
+{
+    r->ended = true;
+    recorder_step(r);
+}
+
+bool recorder_goes_on(const struct recorder *r)
+{
+    if (r->stopped)
+        return false;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || (collect_forking(p->collect) && now_ns() < p->over_ns + FORK_NS))
+            return true;
+    }
+    /* A child that has just said that it is. */
+    return r->spare && __atomic_load_n(&r->spare->header.claimed, __ATOMIC_RELAXED) != 0;
 }
 
 int recorder_finish(struct recorder *r)
@@ -416,6 +458,7 @@ int recorder_finish(struct recorder *r)
     if (r->spare && !r->stopped)
         look_at_spare(r);
     read_kernel(r);
+    set_groups(r, 0);
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             complete(r, p);

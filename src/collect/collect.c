@@ -112,6 +112,11 @@ void collect_set_groups(struct collect *c, uint32_t groups)
     __atomic_store_n(&c->area->header.groups, groups, __ATOMIC_RELAXED);
 }
 
+bool collect_forking(const struct collect *c)
+{
+    return __atomic_load_n(&c->area->header.forking, __ATOMIC_ACQUIRE) != 0;
+}
+
 uint64_t collect_bytes(const struct collect *c)
 {
     return c->writer ? v2_writer_bytes(c->writer) : 0;

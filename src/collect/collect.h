@@ -84,6 +84,9 @@ void collect_cut(struct collect *c);
 /* Which calls the program records from now on. */
 void collect_set_groups(struct collect *c, uint32_t groups);
 
+/* Whether a child that it has forked has not said yet whether it is recorded, too. */
+bool collect_forking(const struct collect *c);
+
 /* The trace's size so far. */
 uint64_t collect_bytes(const struct collect *c);
 

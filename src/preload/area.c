@@ -105,7 +105,7 @@ static bool try_rseq(void)
 /* MARK: The process's life */
 
 /* The kernel clears `preload` in a child; this one it leaves. */
-static const struct shm_area *mapped;
+static struct shm_area *mapped;
 
 /* Of threads that ask for none, as glibc chooses it; the first thread's can be no larger. */
 static uint64_t usual_stack_size(void)
@@ -120,17 +120,12 @@ static uint64_t usual_stack_size(void)
 int64_t preload_heap_early;
 
 /* The child of a fork begins with what its parent has. */
-static void before_fork(void)
+static void sum_heap(const struct shm_area *area)
 {
-    const struct shm_area *area = preload.area;
-    uint32_t threads;
-    int64_t sum;
+    uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
+    int64_t sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
+                  __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
 
-    if (!area || !area->header.heap || !area->header.children)
-        return;
-    threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
-    sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
-          __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
     for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
         if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) != SHM_FREE)
             sum += __atomic_load_n(&area->threads[i].heap, __ATOMIC_RELAXED);
@@ -138,16 +133,32 @@ static void before_fork(void)
     preload_heap_early = sum;
 }
 
+static void before_fork(void)
+{
+    struct shm_area *area = preload.area;
+
+    if (!area || !area->header.children)
+        return;
+    /* Who forks may end at once, before its child has told of itself: the recorder is not to end then. */
+    (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
+    if (area->header.heap)
+        sum_heap(area);
+}
+
 static void after_fork(void)
 {
-    bool children = mapped && mapped->header.children;
+    struct shm_area *parents = mapped;
+    bool children = parents && parents->header.children;
 
     /* The mapping stays: a signal handler may have forked in the midst of a call. */
     preload.area = NULL;
     mapped = NULL;
     self = (struct self){.over = !children};
-    if (children)
-        preload_attach();
+    if (!children)
+        return;
+    preload_attach();
+    /* Pairs with collect_forking. */
+    (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 
 void preload_attach(void)

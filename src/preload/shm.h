@@ -221,7 +221,9 @@ struct shm_header {
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim, too */
-    uint32_t heap;     /* a forked child is to know what its parent had allocated */
+    uint32_t
+        forking;   /* how many of its forks' children have not said yet whether they are recorded */
+    uint32_t heap; /* a forked child is to know what its parent had allocated */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
     uint64_t

@@ -62,6 +62,16 @@ class Recording:
         return count
 
 
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
+def command_line(pid):
+    with open(f"/proc/{pid}/cmdline") as f:
+        return f.read()
+
+
 @test
 def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
     # Each waited for half a second to be recorded.
@@ -71,6 +81,32 @@ def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
         begin = time.monotonic()
         assert recording.end(b"\n") == STATUS, recording.err
         assert time.monotonic() - begin < count / 4, time.monotonic() - begin
+
+
+@test
+def a_program_that_becomes_a_daemon_is_recorded_until_it_ends():
+    with Recording("daemon") as recording:
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 1, recording.err
+
+
+@test
+def a_signal_ends_the_recording_of_a_daemon_and_not_the_daemon():
+    with Recording("stays") as recording:
+        pid = int(recording.process.stdout.readline())
+        try:
+            # The program has ended when its child has another parent; the recorder then sees it soon.
+            while os.path.basename(CHILDREN) in command_line(parent(pid)):
+                time.sleep(0.01)
+            while recording.process.poll() is None:
+                recording.process.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            assert os.path.basename(CHILDREN) in command_line(pid), "it was ended, too"
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 0, recording.err
+
 
 
 if __name__ == "__main__":
