@@ -359,7 +359,7 @@ static void before_program(void *context)
 
 static bool start_program(struct recording *r)
 {
-    char preload[4 * PATH_MAX], tools[2 * PATH_MAX], shm[64];
+    char preload[4 * PATH_MAX], tools[2 * PATH_MAX], shm[96];
     const char *others = getenv("LD_PRELOAD"), *other_tools = getenv("OMP_TOOL_LIBRARIES");
     struct child_variable variables[] = {
         {"LD_PRELOAD", preload}, {SHM_VARIABLE, shm}, {"OMP_TOOL_LIBRARIES", tools}, {NULL, NULL}};

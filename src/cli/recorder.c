@@ -182,7 +182,7 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 
 bool recorder_open(struct recorder *r, const struct recorder_options *options)
 {
-    *r = (struct recorder){.options = *options, .fd = -1};
+    *r = (struct recorder){.options = *options, .fd = -1, .handover.fd = -1};
     ticks_init(&r->ticks);
     r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
@@ -191,12 +191,16 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options)
     if (!open_switches(r) || !open_samples(r) || !r->modules)
         return false;
     ticks_settle(&r->ticks);
-    return make_spare(r);
+    if (!make_spare(r))
+        return false;
+    if (!r->options.shm)
+        handover_open(&r->handover, r->fd);
+    return true;
 }
 
 void recorder_variable(const struct recorder *r, char *text, size_t size)
 {
-    (void)snprintf(text, size, "pid:%d:%d", (int)getpid(), r->fd);
+    (void)snprintf(text, size, "pid:%d:%d:%s", (int)getpid(), r->fd, r->handover.word);
 }
 
 void recorder_announce(void *recorder)
@@ -300,6 +304,8 @@ static void hand_out(struct recorder *r)
     if (!r->spare && r->code == EXIT_GOOD)
         (void)make_spare(r);
     pthread_mutex_unlock(&r->clock.lock);
+    if (r->spare)
+        handover_serve(&r->handover, r->fd);
 }
 
 static void tick(void *recorder, bool going)
@@ -348,6 +354,7 @@ static void stop(struct recorder *r)
     read_kernel(r);
     r->stopped = true;
     set_groups(r, 0);
+    handover_close(&r->handover);
     /* Nobody hands out the next one: who comes now is not to wait for it. */
     if (r->spare)
         __atomic_store_n(&r->spare->header.magic, 0, __ATOMIC_RELAXED);
@@ -477,6 +484,7 @@ void recorder_close(struct recorder *r)
     switches_close(r->switches);
     modules_close(r->modules);
     area_unmap(r->spare);
+    handover_close(&r->handover);
     if (r->fd >= 0)
         close(r->fd);
     if (r->options.shm)

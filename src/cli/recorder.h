@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/coarse_clock.h"
+#include "cli/handover.h"
 #include "cli/modules.h"
 #include "cli/trace_output.h"
 #include "collect/collect.h"
@@ -60,6 +61,7 @@ struct recorder {
     struct coarse_clock clock;
     struct shm_area *spare;
     int fd; /* the spare's */
+    struct handover handover;
     struct recorded *processes;
     struct recorded *program;  /* the first; NULL: it has not claimed an area yet */
     struct samples *samples;   /* NULL: none asked for */

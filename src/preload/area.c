@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
+#include "preload/handover.h"
 
 /* An area that is taken is waited for, as long as there is a collector, half a second at most. */
 #define MAX_TRIES 2500
@@ -23,16 +24,17 @@
 /* Opens what the environment's word names. */
 static int open_area(const char *word)
 {
-    char path[64];
-    int pid, fd;
+    char path[64], asked[SHM_WORD_SIZE + 1];
+    int pid, owned, fd;
     char more;
 
     if (strncmp(word, "path:", 5) == 0)
         return open(word + 5, O_RDWR | O_CLOEXEC);
-    if (sscanf(word, "pid:%d:%d%c", &pid, &fd, &more) != 2)
+    if (sscanf(word, "pid:%d:%d:%32[0-9a-f]%c", &pid, &owned, asked, &more) != 3)
         return -1;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    return open(path, O_RDWR | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, owned);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd >= 0 ? fd : handover_ask(pid, owned, asked);
 }
 
 static struct shm_area *map_area(int fd)

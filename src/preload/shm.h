@@ -29,8 +29,9 @@
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
 #define SHM_VERSION 1
 
-/* The environment: "pid:PID:FD", the area is /proc/PID/fd/FD; or "path:FILE". */
-#define SHM_VARIABLE "TRAIL_SHM"
+/* The environment: "pid:PID:FD:WORD", the area is /proc/PID/fd/FD, or is asked for by the word; or "path:FILE". */
+#define SHM_VARIABLE  "TRAIL_SHM"
+#define SHM_WORD_SIZE 32
 
 #define SHM_THREADS      16384 /* at once; slot 0 is nobody's */
 #define SHM_OBJECTS      4096

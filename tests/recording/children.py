@@ -109,5 +109,34 @@ def a_signal_ends_the_recording_of_a_daemon_and_not_the_daemon():
 
 
 
+def is_recorded(word):
+    """What may not open what the recorder shares with it."""
+    with Recording(word) as recording:
+        code = recording.end()
+        here = recording.out.strip()
+        if here:
+            os.rmdir(here)
+        if code == NO_RIGHT:
+            print(f"# {word}: skipped, for it needs a right")
+            return
+        assert code == STATUS, recording.err
+        assert recording.waits() == 1, recording.err
+
+
+@test
+def a_child_of_what_sees_no_proc_is_recorded():
+    is_recorded("root-forks")
+
+
+@test
+def a_child_of_what_has_become_another_user_is_recorded():
+    is_recorded("user-forks")
+
+
+@test
+def what_is_executed_as_another_user_is_recorded():
+    is_recorded("user-executes")
+
+
 if __name__ == "__main__":
     sys.exit(main())
