@@ -111,6 +111,7 @@ struct collect_summary {
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
+    bool left; /* the process has executed another program, which has claimed no area (yet) */
     uint64_t refused_stacks; /* of calls that lasted, by the kernel */
     bool heap_wanted;        /* the recorder's */
     bool has_heap;           /* something was allocated that could be seen */

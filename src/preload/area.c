@@ -178,6 +178,7 @@ void preload_attach(void)
     preload.has_rseq = try_rseq();
     preload.stack_size = usual_stack_size();
     preload.area = area;
+    __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);
     (void)__atomic_add_fetch(&area->header.heap_rest,
                              __atomic_exchange_n(&preload_heap_early, 0, __ATOMIC_RELAXED),
                              __ATOMIC_RELAXED);

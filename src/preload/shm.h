@@ -234,6 +234,7 @@ struct shm_header {
     /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
      * real one each time would cost the program more; else 0. */
     uint64_t coarse;
+    uint64_t mapped_at; /* where the process has the area; 0: that is to come */
     /* Free lists of indices: a tag in the upper half, against a head that comes back. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;

@@ -7,6 +7,7 @@
  *   root-forks   sees no /proc any more, and then has a child
  *   user-forks   is another user, and then has a child
  *   user-executes  is another user, and executes "waits"
+ *   executes     waits in wait_here, and executes cat without an environment
  *   waits        waits in wait_here
  *
  * Every child waits in wait_here, in which nothing but one pipe is waited for.
@@ -91,8 +92,9 @@ static int stays(void)
     become_daemon();
     printf("%d\n", (int)getpid());
     fflush(stdout);
-    for (;;)
-        pause();
+    while (pause() != 0)
+        ;
+    return 1;
 }
 
 /* Who is not root may do it where he is root of a namespace of his own. */
@@ -120,11 +122,15 @@ static bool become_nobody(void)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
+    char *no_environment[] = {NULL};
 
     if (strcmp(word, "forks") == 0 && argc > 2)
         return forks(atoi(argv[2]));
     if (strcmp(word, "daemon") == 0)
         become_daemon();
+    if (strcmp(word, "executes") == 0 && waits() == STATUS && puts(word) >= 0 &&
+        fflush(stdout) == 0)
+        execle("/bin/cat", "cat", (char *)NULL, no_environment);
     if (strcmp(word, "daemon") == 0 || strcmp(word, "waits") == 0)
         return waits();
     if (strcmp(word, "stays") == 0)

@@ -138,5 +138,20 @@ def what_is_executed_as_another_user_is_recorded():
     is_recorded("user-executes")
 
 
+@test
+def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
+    # How long the recorder needs to see it depends on who else is there.
+    for hold in (0.2, 2, 20):
+        with Recording("executes") as recording:
+            assert recording.process.stdout.readline() == b"executes\n"
+            time.sleep(hold)
+            assert recording.end(b"more\n") == 0, recording.err
+            assert recording.out == "more\n"
+            assert recording.waits() == 1, recording.err
+            if "not recorded: what was executed" in recording.err:
+                return
+    raise AssertionError(recording.err)
+
+
 if __name__ == "__main__":
     sys.exit(main())
