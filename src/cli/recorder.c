@@ -173,7 +173,10 @@ static void read_kernel(struct recorder *r)
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary)
 {
-    collect_summarize(process->collect, summary);
+    if (process->collect)
+        collect_summarize(process->collect, summary);
+    else
+        *summary = process->summary;
     summary->switches = *r->why_not ? r->why_not : NULL;
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
@@ -238,11 +241,17 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
     return collect;
 }
 
+static void close_pidfd(struct recorded *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = -1;
+}
+
 static void process_free(struct recorded *process)
 {
     collect_close(process->collect);
-    if (process->pidfd >= 0)
-        close(process->pidfd);
+    close_pidfd(process);
     free(process->path);
     free(process);
 }
@@ -343,6 +352,7 @@ static void complete(struct recorder *r, struct recorded *process)
     process->over = true;
     process->over_ns = now_ns();
     pthread_mutex_unlock(&r->clock.lock);
+    close_pidfd(process);
     if (!collect_finish(process->collect, &err) && !process->out.out.reason)
         code = tell_error(process->path, &err);
     r->code = worse_exit(r->code, trace_output_close(&process->out, true, code));
@@ -417,6 +427,25 @@ static void look_at_rates(struct recorder *r)
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
+/* Whether it has forked a child that has not told of itself; one that takes long never will. */
+static bool is_forking(const struct recorded *process)
+{
+    return process->collect && collect_forking(process->collect) &&
+           now_ns() < process->over_ns + FORK_NS;
+}
+
+/* Of those that have ended only the summary is kept: a server may have many children. */
+static void release_ended(const struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || !p->collect || is_forking(p))
+            continue;
+        collect_summarize(p->collect, &p->summary);
+        collect_close(p->collect);
+        p->collect = NULL;
+    }
+}
+
 void recorder_step(struct recorder *r)
 {
     if (r->stopped)
@@ -438,6 +467,7 @@ void recorder_step(struct recorder *r)
         if (!p->over && p->ended)
             complete(r, p);
     }
+    release_ended(r);
     look_at_rates(r);
 }
 
@@ -452,7 +482,7 @@ bool recorder_goes_on(const struct recorder *r)
     if (r->stopped)
         return false;
     for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over || (collect_forking(p->collect) && now_ns() < p->over_ns + FORK_NS))
+        if (!p->over || is_forking(p))
             return true;
     }
     /* A child that has just said that it is. */

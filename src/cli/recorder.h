@@ -42,8 +42,9 @@ struct recorder_options {
 /* A process with its trace. */
 struct recorded {
     pid_t pid;
-    int pidfd; /* -1: the kernel has none, or it had ended already */
-    struct collect *collect;
+    int pidfd;               /* -1: the kernel has none, or it had ended already */
+    struct collect *collect; /* NULL: it is over, and there is the summary */
+    struct collect_summary summary;
     struct trace_output out;
     char *path;
     bool ended;      /* the process has; what it told last is to be read */

@@ -6,6 +6,7 @@ usage: children.py TRAIL CHILDREN; the program is that of children.c
 
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,33 @@ def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
         begin = time.monotonic()
         assert recording.end(b"\n") == STATUS, recording.err
         assert time.monotonic() - begin < count / 4, time.monotonic() - begin
+
+
+def peak(pid):
+    """The most memory that a process had so far, in kB."""
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"VmHWM:\s*(\d+)", f.read())[1])
+
+
+@test
+def of_a_child_that_has_ended_the_recorder_keeps_little():
+    count = 300
+    with Recording("forks", str(count), options=["-q"]) as recording:
+        end, few, most = 0, 0, 0
+        recording.process.stdin.write(b"\n")
+        recording.process.stdin.flush()
+        while recording.process.poll() is None:
+            try:
+                most = peak(recording.process.pid)
+            except (OSError, TypeError):
+                break  # it has just ended
+            end = len(os.listdir(recording.folder))
+            few = most if end < count / 6 else few
+            time.sleep(0.001)
+        assert recording.end() == STATUS, recording.err
+        assert end > count / 2, end
+        # Each had 140 kB.
+        assert most - few < 20 * (end - count / 6), (few, most, end)
 
 
 @test
