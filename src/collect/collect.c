@@ -86,16 +86,19 @@ static void end_program(struct collect *c)
  * Whether the process has executed another program: that does not have the area where the former had. Where we may not
  * look, as when it has other rights, it has not.
  */
-static bool has_executed(const struct collect *c)
+static bool has_executed(struct collect *c)
 {
     uint64_t at = __atomic_load_n(&c->area->header.mapped_at, __ATOMIC_RELAXED), magic = 0;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
     struct iovec here = {&magic, sizeof magic}, there = {(void *)(uintptr_t)at, sizeof magic};
 
-    if (!at)
+    if (!at || c->refused)
         return false;
-    if (process_vm_readv(c->options.pid, &here, 1, &there, 1, 0) < 0)
+    if (process_vm_readv(c->options.pid, &here, 1, &there, 1, 0) < 0) {
+        /* A security module may write a line for each try. */
+        c->refused = errno == EPERM;
         return errno == EFAULT;
+    }
     return magic != SHM_MAGIC;
 }
 
@@ -128,7 +131,7 @@ void collect_next_area(struct collect *c, struct shm_area *area)
 {
     if (!c->summary.left)
         leave_program(c);
-    c->summary.left = false;
+    c->summary.left = c->refused = false;
     feed_forget(c);
     descriptors_forget(c);
     names_forget(c);
