@@ -2,6 +2,7 @@
  * Programs of several processes, as servers are:
  *
  *   forks N      for a line on stdin N children, one after the other
+ *   kills N      N children, each a little later after its beginning than the one before
  *   daemon       its child goes on, waits, and ends when it is done
  *   stays        its child goes on until it is killed; its PID is printed
  *   root-forks   sees no /proc any more, and then has a child
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +79,19 @@ static int forks(int count)
     return STATUS;
 }
 
+static int kills(int count)
+{
+    for (int i = 0; i < count; i++) {
+        pid_t pid = fork();
+        while (pid == 0)
+            pause();
+        usleep((useconds_t)i * 5);
+        if (pid < 0 || kill(pid, SIGKILL) != 0 || waitpid(pid, NULL, 0) != pid)
+            return 1;
+    }
+    return STATUS;
+}
+
 /* In the child it goes on. */
 static void become_daemon(void)
 {
@@ -128,6 +143,8 @@ int main(int argc, char **argv)
         return forks(atoi(argv[2]));
     if (strcmp(word, "daemon") == 0)
         become_daemon();
+    if (strcmp(word, "kills") == 0 && argc > 2)
+        return kills(atoi(argv[2]));
     if (strcmp(word, "executes") == 0 && waits() == STATUS && puts(word) >= 0 &&
         fflush(stdout) == 0)
         execle("/bin/cat", "cat", (char *)NULL, no_environment);

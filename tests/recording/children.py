@@ -112,6 +112,13 @@ def of_a_child_that_has_ended_the_recorder_keeps_little():
 
 
 @test
+def what_is_killed_at_its_beginning_has_a_good_trace():
+    with Recording("kills", "150", options=["-q"]) as recording:
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 0
+
+
+@test
 def a_program_that_becomes_a_daemon_is_recorded_until_it_ends():
     with Recording("daemon") as recording:
         assert recording.end() == STATUS, recording.err
