@@ -39,6 +39,12 @@ void child_none(struct child *child)
     sigprocmask(SIG_BLOCK, &child->waited, &child->old);
 }
 
+void child_let_go(struct child *child)
+{
+    child->pid = 0;
+    child->ended = false;
+}
+
 bool child_start(struct child *child, char *const *argv, const struct child_variable *variables,
                  void (*before)(void *context), void *context)
 {

@@ -32,6 +32,9 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
 /* There is no program: SIGINT, SIGTERM and SIGHUP set `ended`. */
 void child_none(struct child *child);
 
+/* The program has ended, what it started goes on: from now on as if there were none. */
+void child_let_go(struct child *child);
+
 /*
  * Waits for a signal, `ns` at most, and passes it on, but for `ours` (0: none), which is returned. child->ended
  * when the program is gone.

@@ -104,6 +104,9 @@ static const struct option rows[] = {
 /* Between lines of progress. */
 #define PROGRESS_NS 500000000
 
+/* What the program has started may be about to end with it. */
+#define TELL_NS 500000000
+
 struct recording {
     struct recorder_options options;
     char default_output[4096];
@@ -356,7 +359,7 @@ static void before_program(void *context)
 
 static bool start_program(struct recording *r)
 {
-    char preload[4 * PATH_MAX], tools[2 * PATH_MAX], shm[64];
+    char preload[4 * PATH_MAX], tools[2 * PATH_MAX], shm[96];
     const char *others = getenv("LD_PRELOAD"), *other_tools = getenv("OMP_TOOL_LIBRARIES");
     struct child_variable variables[] = {
         {"LD_PRELOAD", preload}, {SHM_VARIABLE, shm}, {"OMP_TOOL_LIBRARIES", tools}, {NULL, NULL}};
@@ -412,19 +415,46 @@ static void start_viewer(struct recording *r)
     r->view = false;
 }
 
+/* Until the next step; and that. */
+static void wait_and_step(struct recording *r)
+{
+    if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
+                   r->options.limits.flight_ns ? r->flight_signal : 0))
+        recorder_snapshot(&r->recorder);
+    recorder_step(&r->recorder);
+}
+
+/* A program that becomes a daemon ends at once: what it has started goes on. */
+static void follow_children(struct recording *r)
+{
+    int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    bool told = r->quiet;
+
+    child_let_go(&r->child);
+    recorder_program_ended(&r->recorder);
+    while (!r->child.ended && recorder_goes_on(&r->recorder)) {
+        wait_and_step(r);
+        if (!told && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > TELL_NS) {
+            fprintf(stderr,
+                    "trail: %s has ended; what it has started is recorded until it ends, too, or "
+                    "Ctrl-C\n",
+                    r->argv[0]);
+            told = true;
+        }
+    }
+}
+
 static void run_program(struct recording *r)
 {
     while (!r->child.ended) {
-        int number = child_wait(&r->child, recorder_pause_ns(&r->recorder),
-                                r->options.limits.flight_ns ? r->flight_signal : 0);
-        if (number)
-            recorder_snapshot(&r->recorder);
-        recorder_step(&r->recorder);
+        wait_and_step(r);
         if (r->view)
             start_viewer(r);
         show_progress(r);
     }
     end_progress(r);
+    if (r->options.children)
+        follow_children(r);
 }
 
 /* Until a signal ends it, or the recording is over. */
@@ -432,12 +462,8 @@ static int record_others(struct recording *r)
 {
     fprintf(stderr, "trail: waiting at %s; Ctrl-C ends the recording\n", r->options.shm);
     child_none(&r->child);
-    while (!r->child.ended && !r->recorder.stopped) {
-        if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
-                       r->options.limits.flight_ns ? r->flight_signal : 0))
-            recorder_snapshot(&r->recorder);
-        recorder_step(&r->recorder);
-    }
+    while (!r->child.ended && !r->recorder.stopped)
+        wait_and_step(r);
     return recorder_finish(&r->recorder);
 }
 

@@ -158,6 +158,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
                 "; the kernel refuses to let us read "
                 "the program's memory\n",
                 s->refused_stacks);
+    if (s->left)
+        fputs("  not recorded: what was executed in its place, for it did not load the recorder\n",
+              stderr);
     print_heap(s);
     print_recorder(s);
     fprintf(stderr, "  next: trail summary %s, or go tool trace %s\n", path, path);

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,9 @@
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
+
+/* So long a child that was forked is waited for after its parent's end. Without a limit: one whose fork has failed. */
+#define FORK_NS 1000000000
 
 static void tick(void *recorder, bool going);
 
@@ -168,7 +173,10 @@ static void read_kernel(struct recorder *r, int64_t before_ns)
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary)
 {
-    collect_summarize(process->collect, summary);
+    if (process->collect)
+        collect_summarize(process->collect, summary);
+    else
+        *summary = process->summary;
     summary->switches = *r->why_not ? r->why_not : NULL;
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
@@ -177,7 +185,7 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 
 bool recorder_open(struct recorder *r, const struct recorder_options *options)
 {
-    *r = (struct recorder){.options = *options, .fd = -1};
+    *r = (struct recorder){.options = *options, .fd = -1, .handover.fd = -1};
     ticks_init(&r->ticks);
     r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
@@ -186,12 +194,16 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options)
     if (!open_switches(r) || !open_samples(r) || !r->modules)
         return false;
     ticks_settle(&r->ticks);
-    return make_spare(r);
+    if (!make_spare(r))
+        return false;
+    if (!r->options.shm)
+        handover_open(&r->handover, r->fd);
+    return true;
 }
 
 void recorder_variable(const struct recorder *r, char *text, size_t size)
 {
-    (void)snprintf(text, size, "pid:%d:%d", (int)getpid(), r->fd);
+    (void)snprintf(text, size, "pid:%d:%d:%s", (int)getpid(), r->fd, r->handover.word);
 }
 
 void recorder_announce(void *recorder)
@@ -229,9 +241,17 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
     return collect;
 }
 
+static void close_pidfd(struct recorded *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = -1;
+}
+
 static void process_free(struct recorded *process)
 {
     collect_close(process->collect);
+    close_pidfd(process);
     free(process->path);
     free(process);
 }
@@ -243,6 +263,7 @@ static void add_process(struct recorder *r, pid_t pid)
 
     if (process) {
         process->pid = pid;
+        process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         process->path = path_of(r, pid);
     }
     if (!process || !process->path ||
@@ -294,6 +315,8 @@ static void hand_out(struct recorder *r)
     if (!r->spare && r->code == EXIT_GOOD)
         (void)make_spare(r);
     pthread_mutex_unlock(&r->clock.lock);
+    if (r->spare)
+        handover_serve(&r->handover, r->fd);
 }
 
 static void tick(void *recorder, bool going)
@@ -309,6 +332,19 @@ static void tick(void *recorder, bool going)
     }
 }
 
+/* One that nobody has waited for yet has ended, too: it may stay like that for long. */
+static bool has_ended(const struct recorder *r, const struct recorded *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+
+    /* The program's end is told to us, as long as it is looked at. */
+    if (process->pid == r->root && !r->options.shm && !r->ended)
+        return false;
+    if (process->pidfd >= 0)
+        return poll(&end, 1, 0) > 0;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
 static void complete(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
@@ -316,7 +352,9 @@ static void complete(struct recorder *r, struct recorded *process)
 
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
+    process->over_ns = now_ns();
     pthread_mutex_unlock(&r->clock.lock);
+    close_pidfd(process);
     if (!collect_finish(process->collect, &err) && !process->out.out.reason)
         code = tell_error(process->path, &err);
     r->code = worse_exit(r->code, trace_output_close(&process->out, true, code));
@@ -328,6 +366,10 @@ static void stop(struct recorder *r)
     read_kernel(r, INT64_MAX);
     r->stopped = true;
     set_groups(r, 0);
+    handover_close(&r->handover);
+    /* Nobody hands out the next one: who comes now is not to wait for it. */
+    if (r->spare)
+        __atomic_store_n(&r->spare->header.magic, 0, __ATOMIC_RELAXED);
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             complete(r, p);
@@ -401,12 +443,23 @@ static void look_at_rates(struct recorder *r)
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
-/* Nobody tells of the end of who is not our child. */
-static void look_who_is_gone(struct recorder *r)
+/* Whether it has forked a child that has not told of itself; one that takes long never will. */
+static bool is_forking(const struct recorded *process)
 {
-    for (struct recorded *p = r->processes; p; p = p->next)
-        p->gone = !p->over && (p->pid != r->root || r->options.shm) && kill(p->pid, 0) != 0 &&
-                  errno == ESRCH;
+    return process->collect && collect_forking(process->collect) &&
+           now_ns() < process->over_ns + FORK_NS;
+}
+
+/* Of those that have ended only the summary is kept: a server may have many children. */
+static void release_ended(const struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || !p->collect || is_forking(p))
+            continue;
+        collect_summarize(p->collect, &p->summary);
+        collect_close(p->collect);
+        p->collect = NULL;
+    }
 }
 
 void recorder_step(struct recorder *r)
@@ -415,8 +468,9 @@ void recorder_step(struct recorder *r)
 
     if (r->stopped)
         return;
-    /* In front of all that is read: what they did last is among it. */
-    look_who_is_gone(r);
+    /* In front of all that is read, and of the spare: what they did last, and claimed last, is among it. */
+    for (struct recorded *p = r->processes; p; p = p->next)
+        p->ended = !p->over && has_ended(r, p);
     now = now_ns();
     hand_out(r);
     keep_time(r);
@@ -430,10 +484,29 @@ void recorder_step(struct recorder *r)
         collect_step(p->collect);
         if (r->options.max_size && collect_bytes(p->collect) >= r->options.max_size)
             stop(r);
-        if (p->gone && !p->over)
+        if (!p->over && p->ended)
             complete(r, p);
     }
+    release_ended(r);
     look_at_rates(r);
+}
+
+void recorder_program_ended(struct recorder *r)
+{
+    r->ended = true;
+    recorder_step(r);
+}
+
+bool recorder_goes_on(const struct recorder *r)
+{
+    if (r->stopped)
+        return false;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || is_forking(p))
+            return true;
+    }
+    /* A child that has just said that it is. */
+    return r->spare && __atomic_load_n(&r->spare->header.claimed, __ATOMIC_RELAXED) != 0;
 }
 
 int recorder_finish(struct recorder *r)
@@ -442,6 +515,7 @@ int recorder_finish(struct recorder *r)
     if (r->spare && !r->stopped)
         look_at_spare(r);
     read_kernel(r, INT64_MAX);
+    set_groups(r, 0);
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             complete(r, p);
@@ -460,6 +534,7 @@ void recorder_close(struct recorder *r)
     switches_close(r->switches);
     modules_close(r->modules);
     area_unmap(r->spare);
+    handover_close(&r->handover);
     if (r->fd >= 0)
         close(r->fd);
     if (r->options.shm)

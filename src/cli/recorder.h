@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/coarse_clock.h"
+#include "cli/handover.h"
 #include "cli/modules.h"
 #include "cli/trace_output.h"
 #include "collect/collect.h"
@@ -41,11 +42,14 @@ struct recorder_options {
 /* A process with its trace. */
 struct recorded {
     pid_t pid;
-    struct collect *collect;
+    int pidfd;               /* -1: the kernel has none, or it had ended already */
+    struct collect *collect; /* NULL: it is over, and there is the summary */
+    struct collect_summary summary;
     struct trace_output out;
     char *path;
-    bool gone; /* the process has ended */
-    bool over; /* its trace is complete */
+    bool ended;      /* the process has; what it told last is to be read */
+    bool over;       /* its trace is complete */
+    int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
     struct recorded *next;
 };
 
@@ -58,6 +62,7 @@ struct recorder {
     struct coarse_clock clock;
     struct shm_area *spare;
     int fd; /* the spare's */
+    struct handover handover;
     struct recorded *processes;
     struct recorded *program;  /* the first; NULL: it has not claimed an area yet */
     struct samples *samples;   /* NULL: none asked for */
@@ -66,6 +71,7 @@ struct recorder {
     int64_t begin_ns;          /* CLOCK_MONOTONIC */
     int64_t claimed_ns;        /* when an area was claimed last */
     int64_t snapshot_ns;       /* when the snapshot that was asked for is due; 0: none was */
+    bool ended;                /* the program has */
     bool begun;                /* recording is on, and was not yet */
     bool stopped;              /* ... not any more */
     bool busy;                 /* much was recorded before the last step */
@@ -90,6 +96,12 @@ void recorder_step(struct recorder *r);
 
 /* For how long there will be nothing to do for recorder_step. */
 int64_t recorder_pause_ns(const struct recorder *r);
+
+/* The program has ended, what it has started may go on. */
+void recorder_program_ended(struct recorder *r);
+
+/* Whether a process is recorded still, or is about to be. */
+bool recorder_goes_on(const struct recorder *r);
 
 /* Flight: a snapshot is written soon, when all up to now is there. */
 void recorder_snapshot(struct recorder *r);

@@ -1,8 +1,10 @@
 /* Opening, stepping and closing the collector: see collect.h. */
 #include "collect/collect.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/error.h"
 #include "collect/state.h"
@@ -70,10 +72,56 @@ struct collect_rates collect_rates(const struct collect *c)
     return c->rates;
 }
 
+/*
+ * Reads what the program that claimed the area told last: it has ended, or executed another one, which began at `next`
+ * ticks; 0: when is not known. What the kernel tells of since then is that one's own, also if this comes late.
+ */
+static void end_program(struct collect *c, uint64_t next)
+{
+    c->end_ticks = next ? next : ticks_now(&c->ticks);
+    ticks_end(&c->ticks);
+    feed_all(c, true);
+    oncpu_feed(c, next ? ticks_to_ns(&c->ticks, next) : INT64_MAX);
+    model_run(c);
+}
+
+/*
+ * Whether the process has executed another program: that does not have the area where the former had. Where we may not
+ * look, as when it has other rights, it has not.
+ */
+static bool has_executed(struct collect *c)
+{
+    uint64_t at = __atomic_load_n(&c->area->header.mapped_at, __ATOMIC_RELAXED), magic = 0;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+    struct iovec here = {&magic, sizeof magic}, there = {(void *)(uintptr_t)at, sizeof magic};
+
+    if (!at || c->refused)
+        return false;
+    if (process_vm_readv(c->options.pid, &here, 1, &there, 1, 0) < 0) {
+        /* A security module may write a line for each try. */
+        c->refused = errno == EPERM;
+        return errno == EFAULT;
+    }
+    return magic != SHM_MAGIC;
+}
+
+/* The program that it has executed may claim an area soon. If not, nothing is known of it. */
+static void leave_program(struct collect *c, uint64_t next)
+{
+    end_program(c, next);
+    model_exec(c);
+    c->rates = (struct collect_rates){0};
+    c->summary.left = true;
+}
+
 void collect_step(struct collect *c)
 {
     uint64_t holds = c->holds, records = c->records;
 
+    if (!c->summary.left && has_executed(c))
+        leave_program(c, 0);
+    if (c->summary.left)
+        return;
     ticks_step(&c->ticks);
     descriptors_step(c);
     feed_all(c, false);
@@ -84,15 +132,9 @@ void collect_step(struct collect *c)
 
 void collect_next_area(struct collect *c, struct shm_area *area)
 {
-    uint64_t claimed_at = __atomic_load_n(&area->header.claimed_at, __ATOMIC_ACQUIRE);
-
-    /* What the new program has done since is its own, also if this comes late. */
-    c->end_ticks = claimed_at ? claimed_at : ticks_now(&c->ticks);
-    ticks_end(&c->ticks);
-    feed_all(c, true);
-    oncpu_feed(c, ticks_to_ns(&c->ticks, c->end_ticks));
-    model_run(c);
-    model_exec(c);
+    if (!c->summary.left)
+        leave_program(c, __atomic_load_n(&area->header.claimed_at, __ATOMIC_ACQUIRE));
+    c->summary.left = c->refused = false;
     feed_forget(c);
     descriptors_forget(c);
     names_forget(c);
@@ -115,6 +157,11 @@ void collect_set_groups(struct collect *c, uint32_t groups)
     __atomic_store_n(&c->area->header.groups, groups, __ATOMIC_RELAXED);
 }
 
+bool collect_forking(const struct collect *c)
+{
+    return __atomic_load_n(&c->area->header.forking, __ATOMIC_ACQUIRE) != 0;
+}
+
 uint64_t collect_bytes(const struct collect *c)
 {
     return c->writer ? v2_writer_bytes(c->writer) : 0;
@@ -124,11 +171,8 @@ bool collect_finish(struct collect *c, trail_error *err)
 {
     bool good;
 
-    c->end_ticks = ticks_now(&c->ticks);
-    ticks_end(&c->ticks);
-    feed_all(c, true);
-    oncpu_feed(c, INT64_MAX);
-    model_run(c);
+    if (!c->summary.left)
+        end_program(c, 0);
     model_end(c);
     good = v2_writer_close(c->writer, err);
     c->writer = NULL;

@@ -84,6 +84,9 @@ void collect_cut(struct collect *c);
 /* Which calls the program records from now on. */
 void collect_set_groups(struct collect *c, uint32_t groups);
 
+/* Whether a child that it has forked has not said yet whether it is recorded, too. */
+bool collect_forking(const struct collect *c);
+
 /* The trace's size so far. */
 uint64_t collect_bytes(const struct collect *c);
 
@@ -109,6 +112,7 @@ struct collect_summary {
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
+    bool left; /* the process has executed another program, which has claimed no area (yet) */
     uint64_t refused_stacks; /* of calls that lasted, by the kernel */
     bool heap_wanted;        /* the recorder's */
     bool has_heap;           /* something was allocated that could be seen */

@@ -416,12 +416,23 @@ void model_exec(struct collect *c)
     c->new_generation = true;
 }
 
+/* Of a process that was killed before it told of its first thread: a trace in which there is an idle P. */
+static void tell_nothing(struct collect *c)
+{
+    int64_t ns = next_ns(c, c->end_ticks);
+
+    next_generation(c, NULL, ns);
+    (void)v2_writer_event2(c->writer, (uint64_t)c->options.pid, ns, V2_ProcStatus, 0, V2_PROC_IDLE);
+}
+
 /* What lives at the end has spent its time as well. The trace ends when the program did. */
 void model_end(struct collect *c)
 {
     struct thread *last = NULL;
     int64_t end;
 
+    if (!c->begun)
+        tell_nothing(c);
     for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
         struct thread *thread = c->threads.slots[i].value;
         if (!thread || thread->state == G_NONE || thread->state == G_DEAD)

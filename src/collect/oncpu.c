@@ -11,6 +11,8 @@ void collect_switch(struct collect *c, const struct switch_record *record)
 {
     struct switch_list *list = &c->switches;
 
+    if (c->summary.left)
+        return;
     if (!GROW(list->at, list->room, list->count + 1)) {
         collect_no_memory(c);
         return;

@@ -43,8 +43,11 @@ static void add(struct collect *c, int64_t ns, uint64_t tid, const uint64_t *pcs
 void collect_sample(struct collect *c, const struct cpu_sample *sample)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count = stack_copy_walk(&c->unwind_files, sample, find_module, c, pcs, SHM_STACK_FRAMES);
+    size_t count;
 
+    if (c->summary.left)
+        return;
+    count = stack_copy_walk(&c->unwind_files, sample, find_module, c, pcs, SHM_STACK_FRAMES);
     add(c, sample->ns, sample->tid, pcs, count);
 }
 

@@ -215,6 +215,7 @@ struct collect {
     /* What the process has executed: each has an area, and stacks and serials of its own. */
     uint32_t image;
     uint64_t serial_base;
+    bool refused;        /* the kernel does not let us read its memory */
     bool new_generation; /* before the next op */
 
     struct idmap stacks; /* stack_key to struct named_stack */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
+#include "preload/handover.h"
 
 /* An area that is taken is waited for, as long as there is a collector, half a second at most. */
 #define MAX_TRIES 2500
@@ -23,16 +24,17 @@
 /* Opens what the environment's word names. */
 static int open_area(const char *word)
 {
-    char path[64];
-    int pid, fd;
+    char path[64], asked[SHM_WORD_SIZE + 1];
+    int pid, owned, fd;
     char more;
 
     if (strncmp(word, "path:", 5) == 0)
         return open(word + 5, O_RDWR | O_CLOEXEC);
-    if (sscanf(word, "pid:%d:%d%c", &pid, &fd, &more) != 2)
+    if (sscanf(word, "pid:%d:%d:%32[0-9a-f]%c", &pid, &owned, asked, &more) != 3)
         return -1;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    return open(path, O_RDWR | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, owned);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd >= 0 ? fd : handover_ask(pid, owned, asked);
 }
 
 static struct shm_area *map_area(int fd)
@@ -105,7 +107,7 @@ static bool try_rseq(void)
 /* MARK: The process's life */
 
 /* The kernel clears `preload` in a child; this one it leaves. */
-static const struct shm_area *mapped;
+static struct shm_area *mapped;
 
 /* Of threads that ask for none, as glibc chooses it; the first thread's can be no larger. */
 static uint64_t usual_stack_size(void)
@@ -120,17 +122,12 @@ static uint64_t usual_stack_size(void)
 int64_t preload_heap_early;
 
 /* The child of a fork begins with what its parent has. */
-static void before_fork(void)
+static void sum_heap(const struct shm_area *area)
 {
-    const struct shm_area *area = preload.area;
-    uint32_t threads;
-    int64_t sum;
+    uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
+    int64_t sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
+                  __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
 
-    if (!area || !area->header.heap || !area->header.children)
-        return;
-    threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
-    sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
-          __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
     for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
         if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) != SHM_FREE)
             sum += __atomic_load_n(&area->threads[i].heap, __ATOMIC_RELAXED);
@@ -138,16 +135,32 @@ static void before_fork(void)
     preload_heap_early = sum;
 }
 
+static void before_fork(void)
+{
+    struct shm_area *area = preload.area;
+
+    if (!area || !area->header.children)
+        return;
+    /* Who forks may end at once, before its child has told of itself: the recorder is not to end then. */
+    (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
+    if (area->header.heap)
+        sum_heap(area);
+}
+
 static void after_fork(void)
 {
-    bool children = mapped && mapped->header.children;
+    struct shm_area *parents = mapped;
+    bool children = parents && parents->header.children;
 
     /* The mapping stays: a signal handler may have forked in the midst of a call. */
     preload.area = NULL;
     mapped = NULL;
     self = (struct self){.over = !children};
-    if (children)
-        preload_attach();
+    if (!children)
+        return;
+    preload_attach();
+    /* Pairs with collect_forking. */
+    (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 
 void preload_attach(void)
@@ -166,6 +179,7 @@ void preload_attach(void)
     preload.has_rseq = try_rseq();
     preload.stack_size = usual_stack_size();
     preload.area = area;
+    __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);
     (void)__atomic_add_fetch(&area->header.heap_rest,
                              __atomic_exchange_n(&preload_heap_early, 0, __ATOMIC_RELAXED),
                              __ATOMIC_RELAXED);

@@ -29,8 +29,9 @@
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
 #define SHM_VERSION 2
 
-/* The environment: "pid:PID:FD", the area is /proc/PID/fd/FD; or "path:FILE". */
-#define SHM_VARIABLE "TRAIL_SHM"
+/* The environment: "pid:PID:FD:WORD", the area is /proc/PID/fd/FD, or is asked for by the word; or "path:FILE". */
+#define SHM_VARIABLE  "TRAIL_SHM"
+#define SHM_WORD_SIZE 32
 
 #define SHM_THREADS      16384 /* at once; slot 0 is nobody's */
 #define SHM_OBJECTS      4096
@@ -226,7 +227,9 @@ struct shm_header {
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim, too */
-    uint32_t heap;     /* a forked child is to know what its parent had allocated */
+    uint32_t
+        forking;   /* how many of its forks' children have not said yet whether they are recorded */
+    uint32_t heap; /* a forked child is to know what its parent had allocated */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
     uint64_t
@@ -237,6 +240,7 @@ struct shm_header {
     /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
      * real one each time would cost the program more; else 0. */
     uint64_t coarse;
+    uint64_t mapped_at; /* where the process has the area; 0: that is to come */
     /* Free lists of indices: a tag in the upper half, against a head that comes back. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;

@@ -1,5 +1,6 @@
-/* Threads: their creation, start, names, end, and waiting for it. */
+/* Threads: their creation, start, names, end, and waiting for it; and when they lose their clock. */
 #include <dlfcn.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -162,4 +163,35 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
         record_now(&record);
     }
     return REAL(pthread_setname_np)(thread, name);
+}
+
+/* MARK: Clocks that are taken away */
+
+/* Who may not read the CPU's counter any more gets a signal for it. */
+static bool takes_clock(int option, unsigned long what)
+{
+    return (option == PR_SET_SECCOMP && what == SECCOMP_MODE_STRICT) ||
+           (option == PR_SET_TSC && what == PR_TSC_SIGSEGV);
+}
+
+EXPORT int prctl(int option, ...)
+{
+    unsigned long arguments[4];
+    bool ends;
+    va_list list;
+    int status;
+
+    /* As the C library does it: there are four, whatever the caller has. */
+    va_start(list, option);
+    for (size_t i = 0; i < 4; i++)
+        arguments[i] = va_arg(list, unsigned long);
+    va_end(list);
+    ends = self.slot && takes_clock(option, arguments[0]);
+    if (ends)
+        self_end();
+    status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    /* It goes on as another one. */
+    if (ends && status != 0)
+        self.over = false;
+    return status;
 }

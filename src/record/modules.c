@@ -61,18 +61,30 @@ static const char *build_id(const struct dl_phdr_info *info, char *hex)
     return "-";
 }
 
+/*
+ * Looked up once: where the root is another one, there is no /proc any more. The loader's lock is held by who visits
+ * modules.
+ */
+static const char *own_path(void)
+{
+    static char path[V2_MAX_STRING];
+    ssize_t n = *path ? 0 : readlink("/proc/self/exe", path, sizeof path - 1);
+
+    if (n > 0)
+        path[n] = '\0';
+    return path;
+}
+
 static int visit_module(struct dl_phdr_info *info, size_t size, void *context)
 {
-    char hex[2 * BUILD_ID_MAX + 1], own_path[V2_MAX_STRING], line[V2_MAX_STRING + 1];
+    char hex[2 * BUILD_ID_MAX + 1], line[V2_MAX_STRING + 1];
     struct visit *visit = context;
     const char *path = info->dlpi_name;
 
     (void)size;
     if (visit->first) {
         /* The program itself comes first, without a name. */
-        ssize_t n = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
-        own_path[n > 0 ? n : 0] = '\0';
-        path = own_path;
+        path = own_path();
         visit->first = false;
     }
     if (!path || !*path)

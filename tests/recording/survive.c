@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -1038,6 +1040,20 @@ static int drops_privileges(void)
     return 0;
 }
 
+/* The kernel takes the clock away, and all calls but read, write and the end. */
+static int strict(void)
+{
+    const char text[] = "strict\n";
+
+    waits_at_last();
+    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0);
+    pthread_mutex_lock(&lock);
+    MUST(write(STDOUT_FILENO, text, strlen(text)) > 0);
+    pthread_mutex_unlock(&lock);
+    syscall(SYS_exit, 5);
+    return 0;
+}
+
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void at_exit(void)
@@ -1219,6 +1235,7 @@ static const struct {
     {"libraries", libraries},
     {"closes-all", closes_all},
     {"drops-privileges", drops_privileges},
+    {"strict", strict},
     {"ends-late", ends_late},
     {"early", works_early},
     {"crashes", crashes},

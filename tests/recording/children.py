@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""`trail record --children` of programs that go on as several processes, and as other users. Prints TAP.
+
+usage: children.py TRAIL CHILDREN; the program is that of children.c
+"""
+
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "analyze"))
+from tap import main, test
+from trace import Trace
+
+TRAIL, CHILDREN = (os.path.abspath(a) for a in sys.argv[1:3])
+ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
+LIMIT = 120  # s, for what hangs
+# What children.c returns when all went well; when it may not do what it is asked for.
+STATUS, NO_RIGHT = 5, 77
+
+
+class Recording:
+    """`trail record --children` in a folder of its own, for the length of a `with`."""
+
+    def __init__(self, *program, options=()):
+        self.folder = tempfile.mkdtemp(prefix="trail-children-")
+        self.process = subprocess.Popen(
+            [TRAIL, "record", "--children", *options, "-o", os.path.join(self.folder, "t.trace"), "--", CHILDREN]
+            + list(program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENV,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        shutil.rmtree(self.folder)
+
+    def end(self, told=None):
+        out, err = self.process.communicate(told, timeout=LIMIT)
+        self.out, self.err = out.decode(), err.decode()
+        return self.process.returncode
+
+    def waits(self):
+        """How often the processes waited in wait_here; all traces are good."""
+        count = 0
+        for path in glob.glob(os.path.join(self.folder, "*.trace")):
+            check = subprocess.run([TRAIL, "check", path], capture_output=True, timeout=LIMIT, env=ENV)
+            assert check.returncode == 0, (path, check.stdout, check.stderr, self.err)
+            count += len(Trace(TRAIL, path, ENV).in_function("wait_here"))
+        return count
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
+def command_line(pid):
+    with open(f"/proc/{pid}/cmdline") as f:
+        return f.read()
+
+
+@test
+def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
+    # Each waited for half a second to be recorded.
+    count = 60
+    with Recording("forks", str(count), options=["--duration=1ms"]) as recording:
+        time.sleep(0.5)
+        begin = time.monotonic()
+        assert recording.end(b"\n") == STATUS, recording.err
+        assert time.monotonic() - begin < count / 4, time.monotonic() - begin
+
+
+def peak(pid):
+    """The most memory that a process had so far, in kB."""
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"VmHWM:\s*(\d+)", f.read())[1])
+
+
+@test
+def of_a_child_that_has_ended_the_recorder_keeps_little():
+    count = 300
+    with Recording("forks", str(count), options=["-q"]) as recording:
+        end, few, most = 0, 0, 0
+        recording.process.stdin.write(b"\n")
+        recording.process.stdin.flush()
+        while recording.process.poll() is None:
+            try:
+                most = peak(recording.process.pid)
+            except (OSError, TypeError):
+                break  # it has just ended
+            end = len(os.listdir(recording.folder))
+            few = most if end < count / 6 else few
+            time.sleep(0.001)
+        assert recording.end() == STATUS, recording.err
+        assert end > count / 2, end
+        # Each had 140 kB.
+        assert most - few < 20 * (end - count / 6), (few, most, end)
+
+
+@test
+def what_is_killed_at_its_beginning_has_a_good_trace():
+    with Recording("kills", "150", options=["-q"]) as recording:
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 0
+
+
+@test
+def a_program_that_becomes_a_daemon_is_recorded_until_it_ends():
+    with Recording("daemon") as recording:
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 1, recording.err
+
+
+@test
+def a_signal_ends_the_recording_of_a_daemon_and_not_the_daemon():
+    with Recording("stays") as recording:
+        pid = int(recording.process.stdout.readline())
+        try:
+            # The program has ended when its child has another parent; the recorder then sees it soon.
+            while os.path.basename(CHILDREN) in command_line(parent(pid)):
+                time.sleep(0.01)
+            while recording.process.poll() is None:
+                recording.process.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            assert os.path.basename(CHILDREN) in command_line(pid), "it was ended, too"
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        assert recording.end() == STATUS, recording.err
+        assert recording.waits() == 0, recording.err
+
+
+
+def is_recorded(word):
+    """What may not open what the recorder shares with it."""
+    with Recording(word) as recording:
+        code = recording.end()
+        here = recording.out.strip()
+        if here:
+            os.rmdir(here)
+        if code == NO_RIGHT:
+            print(f"# {word}: skipped, for it needs a right")
+            return
+        assert code == STATUS, recording.err
+        assert recording.waits() == 1, recording.err
+
+
+@test
+def a_child_of_what_sees_no_proc_is_recorded():
+    is_recorded("root-forks")
+
+
+@test
+def a_child_of_what_has_become_another_user_is_recorded():
+    is_recorded("user-forks")
+
+
+@test
+def what_is_executed_as_another_user_is_recorded():
+    is_recorded("user-executes")
+
+
+@test
+def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
+    # How long the recorder needs to see it depends on who else is there.
+    for hold in (0.2, 2, 20):
+        with Recording("executes") as recording:
+            assert recording.process.stdout.readline() == b"executes\n"
+            time.sleep(hold)
+            assert recording.end(b"more\n") == 0, recording.err
+            assert recording.out == "more\n"
+            assert recording.waits() == 1, recording.err
+            if "not recorded: what was executed" in recording.err:
+                return
+    raise AssertionError(recording.err)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
