@@ -296,7 +296,9 @@ static void look_at_spare(struct recorder *r)
     while (process && (process->pid != pid || process->over))
         process = process->next;
     if (process) {
-        read_kernel(r, r->claimed_ns);
+        /* The last of the former program; of one that is gone already nothing is taken, it would be the new one's. */
+        if (!collect_has_left(process->collect))
+            read_kernel(r, r->claimed_ns);
         collect_next_area(process->collect, r->spare);
     } else {
         add_process(r, pid);

@@ -157,6 +157,11 @@ void collect_set_groups(struct collect *c, uint32_t groups)
     __atomic_store_n(&c->area->header.groups, groups, __ATOMIC_RELAXED);
 }
 
+bool collect_has_left(const struct collect *c)
+{
+    return c->summary.left;
+}
+
 bool collect_forking(const struct collect *c)
 {
     return __atomic_load_n(&c->area->header.forking, __ATOMIC_ACQUIRE) != 0;

@@ -84,6 +84,9 @@ void collect_cut(struct collect *c);
 /* Which calls the program records from now on. */
 void collect_set_groups(struct collect *c, uint32_t groups);
 
+/* Whether the process has executed another program, which has claimed no area (yet). */
+bool collect_has_left(const struct collect *c);
+
 /* Whether a child that it has forked has not said yet whether it is recorded, too. */
 bool collect_forking(const struct collect *c);
 
