@@ -171,7 +171,7 @@ static bool enter(struct scopes *scopes, size_t function)
 bool scopes_complete(struct scopes *scopes)
 {
     bool complete = true;
-    for (size_t i = 0; i < scopes->count; i++)
+    for (size_t i = 0; scopes->list && i < scopes->count; i++)
         if (scopes->list[i].caller == SCOPE_NONE)
             complete &= enter(scopes, i);
     scopes->complete = true;

@@ -32,8 +32,11 @@ static uint16_t port_of(const struct sockaddr *address, socklen_t size)
 static bool address_of(int fd, bool peer, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
-    int status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
-                      : getsockname(fd, (struct sockaddr *)address, &size);
+    int status;
+
+    *address = (struct sockaddr_storage){0};
+    status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
+                  : getsockname(fd, (struct sockaddr *)address, &size);
     return status == 0 && port_of((struct sockaddr *)address, size) != 0;
 }
 
