@@ -45,8 +45,9 @@ static void sleep_ms(int ms)
 }
 
 /*
- * Until another thread has said so; threads that wait so are seen to sleep. A thread of LLVM's library that goes to sleep at
- * a barrier in the moment in which a task is made is not woken for it: then the program is to be started anew.
+ * Until another thread has said so; threads that wait so are seen to sleep. On a busy machine it happens, a few times in a
+ * thousand, that LLVM's library does not wake the thread that sleeps at the barrier for the task that was made: by all that
+ * is known because it goes to sleep in that moment. Then the program is to be started anew.
  */
 #define START_ANEW 75
 
