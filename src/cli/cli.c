@@ -120,9 +120,9 @@ static int open_nameless(const char *path)
     return fd;
 }
 
-static int open_beside(const char *beside)
+static int open_beside(char *beside)
 {
-    int fd = mkostemp((char *)beside, O_CLOEXEC);
+    int fd = mkostemp(beside, O_CLOEXEC);
     mode_t mask = umask(0);
     (void)umask(mask);
     if (fd >= 0)

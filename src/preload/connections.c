@@ -29,7 +29,8 @@ static uint16_t port_of(const struct sockaddr *address, socklen_t size)
     return ((const struct sockaddr_in *)(const void *)address)->sin_port;
 }
 
-static bool address_of(int fd, bool peer, struct sockaddr_storage *address)
+/* Also its port; 0: it has none. */
+static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
     int status;
@@ -37,7 +38,7 @@ static bool address_of(int fd, bool peer, struct sockaddr_storage *address)
     *address = (struct sockaddr_storage){0};
     status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
                   : getsockname(fd, (struct sockaddr *)address, &size);
-    return status == 0 && port_of((struct sockaddr *)address, size) != 0;
+    return status == 0 ? port_of((struct sockaddr *)address, size) : 0;
 }
 
 /* Both are this machine's: the same, or any of 127.0.0.0/8. */
@@ -57,20 +58,18 @@ static bool is_near(const struct sockaddr_storage *one, const struct sockaddr_st
 
 /* MARK: Which are own */
 
-void connection_listens(int fd)
+static void note_listener(int fd)
 {
     struct sockaddr_storage address;
     int old_errno = errno;
+    uint16_t port = preload.area ? address_of(fd, false, &address) : 0;
 
-    if (preload.area && address_of(fd, false, &address)) {
-        uint16_t port = port_of((struct sockaddr *)&address, sizeof address);
-        for (int i = 0; i < LISTENED; i++) {
-            uint16_t none = 0;
-            if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port ||
-                __atomic_compare_exchange_n(&listened[i], &none, port, false, __ATOMIC_RELAXED,
-                                            __ATOMIC_RELAXED))
-                break;
-        }
+    for (int i = 0; port && i < LISTENED; i++) {
+        uint16_t none = 0;
+        if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port ||
+            __atomic_compare_exchange_n(&listened[i], &none, port, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            break;
     }
     errno = old_errno;
 }
@@ -147,10 +146,9 @@ void connection_made(int fd, bool accepted)
     uint64_t half;
 
     /* Who is still connecting has no peer yet, and stays unknown. */
-    if (preload.area && fd >= 0 && fd < DESCRIPTORS && address_of(fd, false, &own) &&
-        address_of(fd, true, &peer) && is_near(&own, &peer)) {
-        own_port = port_of((struct sockaddr *)&own, sizeof own);
-        peer_port = port_of((struct sockaddr *)&peer, sizeof peer);
+    if (preload.area && fd >= 0 && fd < DESCRIPTORS &&
+        (own_port = address_of(fd, false, &own)) != 0 &&
+        (peer_port = address_of(fd, true, &peer)) != 0 && is_near(&own, &peer)) {
         half = accepted ? half_of(fd, peer_port, own_port) : half_of(fd, own_port, peer_port);
         descriptor_half(fd);
         if (!meet(half)) {
@@ -170,6 +168,6 @@ EXPORT int listen(int fd, int backlog)
     int status = REAL(listen)(fd, backlog);
 
     if (status == 0)
-        connection_listens(fd);
+        note_listener(fd);
     return status;
 }

@@ -10,9 +10,6 @@
 
 #include "preload/descriptors.h"
 
-/* After listen(): what the descriptor's port is. */
-void connection_listens(int fd);
-
 /* Before connect(): whether it is to a port where this process listens. */
 bool connection_is_own(const struct sockaddr *address, socklen_t size);
 

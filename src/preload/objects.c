@@ -5,12 +5,7 @@
 
 void object_held_exactly(const volatile void *object, uintptr_t pc)
 {
-    struct shm_object *slot = object_slot(object);
-
-    self.slot->holds++;
-    slot->held_since = clock_now() | SHM_EXACT;
-    slot->held_pc = pc;
-    slot->held = (uint64_t)(uintptr_t)object;
+    object_held_since(object, pc, clock_now() | SHM_EXACT);
 }
 
 void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,

@@ -12,23 +12,29 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
     return &preload.area->objects[shm_object_slot((uint64_t)(uintptr_t)object)];
 }
 
+/* `since` is as in struct shm_object. */
+ALWAYS void object_held_since(const volatile void *object, uintptr_t pc, uint64_t since)
+{
+    struct shm_object *slot = object_slot(object);
+
+    self.slot->holds++;
+    slot->held_since = since;
+    slot->held_pc = pc;
+    slot->held = (uint64_t)(uintptr_t)object;
+}
+
 /* object_held by the clock itself: where somebody has waited before, and while there is no coarse clock. */
 void object_held_exactly(const volatile void *object, uintptr_t pc);
 
 /* This thread has it now. Races of locks that share a slot cost the length of a hold, nothing else. */
 ALWAYS void object_held(const volatile void *object, uintptr_t pc)
 {
-    struct shm_object *slot = object_slot(object);
     uint64_t coarse = clock_coarse();
 
-    if (UNLIKELY(!coarse || slot->hot)) {
+    if (UNLIKELY(!coarse || object_slot(object)->hot))
         object_held_exactly(object, pc);
-        return;
-    }
-    self.slot->holds++;
-    slot->held_since = coarse;
-    slot->held_pc = pc;
-    slot->held = (uint64_t)(uintptr_t)object;
+    else
+        object_held_since(object, pc, coarse);
 }
 
 /* Somebody waits for it, by our own count. */
