@@ -560,9 +560,9 @@ static void let_in(void)
 
 static int names(char **paths)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address;
     socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), first = 0;
+    int first = 0;
     wait_by = wait_read;
     wake_by = wake_write;
     for (int i = 0; i < 2; i++) {
@@ -572,11 +572,7 @@ static int names(char **paths)
         let_in();
         CHECK(close(fds[0]) == 0);
     }
-    CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
-    CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
-    CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
-    CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
+    make_tcp();
     CHECK(getsockname(fds[1], (struct sockaddr *)&address, &size) == 0);
     printf("%d\n", ntohs(address.sin_port));
     let_in();
