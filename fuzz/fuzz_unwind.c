@@ -4,7 +4,7 @@
  * is, and the PC, both from the start of the bytes that follow.
  */
 #include "fuzz.h"
-#include "preload/unwind_cfi.h"
+#include "shm/unwind_cfi.h"
 
 #define PREFIX 8
 

@@ -1,4 +1,4 @@
-# Which packages of Debian 12 are needed for what, and the one function that installs them. Sourced by
+# Which packages of Debian 12 and 13 are needed for what, and the one function that installs them. Sourced by
 # ./try, ./test and .ci/run.
 
 packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev libdw-dev libelf-dev libiberty-dev libmicrohttpd-dev xz-utils"
@@ -8,9 +8,10 @@ packages_web="chromium nodejs" # a browser, for the page of the viewer
 packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm
 packages_lint="clang clang-tidy clang-format cppcheck"
 packages_models="spin gcc libc6-dev"
+packages_fresh="debootstrap" # Debian in a folder
 packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only
 packages_s390x="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user"
-packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user qemu-user-static"
 
 say() {
     printf '\n== %s\n' "$*"
@@ -40,7 +41,7 @@ packages_install() {
     missing=$(packages_missing "$@")
     [ -n "$missing" ] || return 0
     if ! command -v apt-get >/dev/null; then
-        echo "Please install what these packages of Debian 12 contain: $missing" >&2
+        echo "Please install what these packages of Debian contain: $missing" >&2
         return 1
     fi
     say "Installing $missing"
@@ -50,16 +51,16 @@ packages_install() {
         apt-get install -q -y --no-install-recommends $missing </dev/null
 }
 
-# Gets what npm has for tests/sql into a folder, and tells the tests where; they are skipped without.
+# Gets what npm has for the tests of Parquet into a folder, and tells the tests where; they are skipped without.
 packages_npm() {
     if ! command -v npm >/dev/null; then
         say "No npm: trail sql is not tried"
         return 0
     fi
     mkdir -p "$1"
-    if ! cmp -s tests/sql/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
+    if ! cmp -s tests/commands/parquet/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
         say "Installing DuckDB's library, and a reader of Parquet"
-        cp tests/sql/package.json tests/sql/package-lock.json "$1"
+        cp tests/commands/parquet/package.json tests/commands/parquet/package-lock.json "$1"
         (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund </dev/null) || return 0
     fi
     TRAIL_DUCKDB=$(cd "$1" && pwd)

@@ -7,7 +7,7 @@
  * is folded into a row, or, if only groups are asked for, into the row of its group.
  *
  *     trail_analysis *analysis = trail_analysis_open(reader, &options, &err);
- *     if (analysis && trail_analysis_run(analysis, &err) == 0) {
+ *     if (analysis && trail_analysis_run(analysis, reader, &err) == 0) {
  *         const trail_goroutine *rows;
  *         size_t count = trail_analysis_goroutines(analysis, &rows);
  *         ...
@@ -217,20 +217,33 @@ TRAIL_API size_t trail_analysis_stack_own(const trail_analysis *analysis, trail_
 
 /*
  * Counts durations in buckets of 1/8 of a power of two, and keeps the exact sum, least and greatest.
+ * Its memory grows with the number of different buckets.
  */
 typedef struct trail_histogram {
     uint64_t count;
     int64_t sum_ns, min_ns, max_ns;
-    uint64_t *buckets;
-    size_t bucket_count; /* buckets that exist: all others are 0 */
+    uint64_t *bins; /* the library's own: see trail_histogram_next */
+    size_t bin_count;
 } trail_histogram;
 
 /* For one's own; zero-initialised is empty. Negative counts as 0. False when memory is out. */
 TRAIL_API bool trail_histogram_add(trail_histogram *histogram, int64_t ns);
+
+/* Adds what `more` has counted. False when memory is out; `histogram` is then good for freeing only. */
+TRAIL_API bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more);
 TRAIL_API void trail_histogram_free(trail_histogram *histogram);
 
 /* The value that a share `q` (0 to 1) of all is at most; within 1/8, and never outside min and max. */
 TRAIL_API int64_t trail_histogram_quantile(const trail_histogram *histogram, double q);
+
+/*
+ * The buckets that are not empty, in order: starts with *at = 0, sets *bucket and *count, moves *at
+ * on. Returns false when there are no more.
+ *
+ *     for (size_t at = 0, bucket; trail_histogram_next(histogram, &at, &bucket, &count);)
+ */
+TRAIL_API bool trail_histogram_next(const trail_histogram *histogram, size_t *at, size_t *bucket,
+                                    uint64_t *count);
 
 /* The bucket i holds durations of [from, to). */
 TRAIL_API void trail_histogram_bucket(size_t i, int64_t *from_ns, int64_t *to_ns);

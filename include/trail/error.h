@@ -32,6 +32,7 @@ typedef enum trail_code {
     TRAIL_IO,           /* reading or writing failed; the message has the system's reason */
     TRAIL_NO_MEMORY,
     TRAIL_USAGE, /* an argument of the call is wrong */
+    TRAIL_LIMIT, /* the input would take more than it is allowed to: see trail_source_limit_inflated */
 } trail_code;
 
 /* A position that is not known, or does not apply, is TRAIL_NOWHERE. */

@@ -40,10 +40,9 @@ typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
  * Open a source. gzip and zstd are recognised by their first bytes and decompressed. On failure
  * NULL, and *err says why. trail_source_close accepts NULL.
  *
- * _path     regular files are mapped where that helps; a file that is cut short while it is being
- *           read may end the process with SIGBUS, as with any mapping
- * _fd       reads from the descriptor's position on (regular files are mapped as well); the
- *           descriptor stays the caller's and must stay open as long as the source
+ * _path     a file that is cut short while it is being read is an error, TRAIL_IO
+ * _fd       reads from the descriptor's position on; the descriptor stays the caller's and must
+ *           stay open as long as the source
  * _memory   `data` must stay readable and unchanged as long as the source
  * _callback `context` is passed through
  */
@@ -53,6 +52,17 @@ TRAIL_API trail_source *trail_source_open_memory(const void *data, size_t size, 
 TRAIL_API trail_source *trail_source_open_callback(trail_read_fn read, void *context,
                                                    trail_error *err);
 TRAIL_API void trail_source_close(trail_source *source);
+
+/*
+ * How much may come out of a compressed source: `max_bytes` in all, and `max_ratio` times the compressed
+ * bytes taken so far, the first 64 MiB excepted; 0: as it is, UINT64_MAX: any. What would give more is
+ * an error, TRAIL_LIMIT. A trace of Go 1.21 and before is held in memory whole when it is compressed;
+ * real ones are 3 to 30 times as large as their compressed form.
+ */
+#define TRAIL_INFLATED_MAX   (UINT64_C(16) << 30)
+#define TRAIL_INFLATED_RATIO UINT64_C(250)
+TRAIL_API void trail_source_limit_inflated(trail_source *source, uint64_t max_bytes,
+                                           uint64_t max_ratio);
 
 /* Size in bytes of what is underneath (compressed if it is), -1 when unknown (pipes, callbacks). */
 TRAIL_API int64_t trail_source_size(const trail_source *source);
@@ -397,6 +407,8 @@ typedef struct trail_reader_options {
     bool ahead;
     trail_symbolize_fn symbolize; /* NULL: PCs stay PCs */
     void *symbolize_context;
+    /* As trail_source_limit_inflated; 0: what the source has. */
+    uint64_t inflated_max, inflated_ratio;
 } trail_reader_options;
 
 typedef struct trail_reader trail_reader;

@@ -93,6 +93,11 @@ typedef struct trail_tables_options {
     int64_t from_ns, to_ns;
     void (*progress)(void *context); /* called now and then, if not NULL */
     void *progress_context;
+    /*
+     * CSV: an apostrophe in front of text that a spreadsheet would compute, because it begins, after
+     * spaces, with = + - @, a tab or a line end and is no number.
+     */
+    bool csv_safe;
 } trail_tables_options;
 
 /* The values of one column. Values of a NULL are zero, those of a text empty. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* A stretch that is shorter is what waking somebody costs. */
@@ -17,7 +17,6 @@ struct open_task {
     int64_t begin_ns;
     trail_task_kind *kind;
 };
-_Static_assert(sizeof(struct open_task) <= ACTIVITY_TASK_SIZE, "the slab's objects are too small");
 
 /* MARK: Time passes */
 
@@ -135,10 +134,9 @@ static inline void change(int64_t *count, bool more, bool less)
         *count = 0;
 }
 
-void activity_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                         const trail_event *event)
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
-    struct activity *a = analysis->activity;
+    struct activity *a = part;
     unsigned from = g->state, to = event->transition.to;
     uint64_t lone = a->lone;
     advance(a, event->time_ns);
@@ -153,19 +151,21 @@ void activity_transition(struct trail_analysis *analysis, const struct goroutine
         a->stop_left_by = g->id;
     }
     stretch_check(a, event->time_ns, lone);
+    return true;
 }
 
-void activity_proc(struct trail_analysis *analysis, const trail_event *event)
+static bool take_proc(void *part, const trail_event *event)
 {
-    struct activity *a = analysis->activity;
+    struct activity *a = part;
     if (event->transition.from == event->transition.to)
-        return;
+        return true;
     advance(a, event->time_ns);
     change(&a->procs_running, event->transition.to == TRAIL_PROC_RUNNING,
            event->transition.from == TRAIL_PROC_RUNNING);
     if (a->procs_running > a->most_running)
         a->most_running = a->procs_running;
     stretch_check(a, event->time_ns, a->lone);
+    return true;
 }
 
 /* MARK: Stops of the world */
@@ -231,11 +231,10 @@ static trail_task_kind *kind_get(struct activity *a, trail_name name)
     return idmap_put(&a->kind_by_name, name, kind) ? kind : NULL;
 }
 
-static bool task_begins(struct trail_analysis *analysis, const trail_event *event)
+static bool task_begins(struct activity *a, const trail_event *event)
 {
-    struct activity *a = analysis->activity;
     struct open_task *task = idmap_find(&a->open_tasks, event->task.id);
-    trail_task_kind *kind = kind_get(a, names_of(&analysis->names, event->task.type));
+    trail_task_kind *kind = kind_get(a, names_of(&a->analysis->names, event->task.type));
     if (!kind)
         return false;
     kind->begun++;
@@ -248,12 +247,11 @@ static bool task_begins(struct trail_analysis *analysis, const trail_event *even
     return true;
 }
 
-static bool task_ends(struct trail_analysis *analysis, const trail_event *event)
+static bool task_ends(struct activity *a, const trail_event *event)
 {
-    struct activity *a = analysis->activity;
     struct open_task *task = idmap_remove(&a->open_tasks, event->task.id);
     trail_task_kind *kind =
-        task ? task->kind : kind_get(a, names_of(&analysis->names, event->task.type));
+        task ? task->kind : kind_get(a, names_of(&a->analysis->names, event->task.type));
     if (!kind)
         return false;
     kind->ended++;
@@ -265,26 +263,27 @@ static bool task_ends(struct trail_analysis *analysis, const trail_event *event)
     return trail_histogram_add(&kind->spread, ns);
 }
 
-bool activity_event(struct trail_analysis *analysis, const trail_event *event)
+static bool take_event(void *part, const trail_event *event)
 {
+    struct activity *a = part;
     switch (event->kind) {
     case TRAIL_METRIC:
-        metric(analysis->activity, event);
+        metric(a, event);
         return true;
     case TRAIL_TASK_BEGIN:
-        return task_begins(analysis, event);
+        return task_begins(a, event);
     case TRAIL_TASK_END:
-        return task_ends(analysis, event);
+        return task_ends(a, event);
     default:
         if (event->range.range == TRAIL_RANGE_STW)
-            stop_event(analysis->activity, event);
+            stop_event(a, event);
         return true;
     }
 }
 
 /* MARK: Window and end */
 
-void activity_count_from(struct activity *a, int64_t ns)
+static void count_from(struct activity *a, int64_t ns)
 {
     a->sums = (trail_activity){
         .procs = (uint64_t)a->max_procs,
@@ -308,8 +307,24 @@ void activity_count_from(struct activity *a, int64_t ns)
     }
 }
 
-void activity_finish(struct activity *a, int64_t ns)
+static void trace_begins(void *part, int64_t origin_ns)
 {
+    count_from(part, origin_ns);
+}
+
+static bool window_begins(void *part, int64_t ns)
+{
+    count_from(part, ns);
+    return true;
+}
+
+static bool window_ends(void *part, int64_t ns)
+{
+    struct activity *a = part;
+    if (!a->analysis->counting)
+        count_from(a, ns); /* an empty window */
+    if (!a->analysis->started)
+        return true;
     advance(a, ns);
     stretch_end(a, ns, a->lone);
     if (a->sums.procs == 0)
@@ -321,10 +336,23 @@ void activity_finish(struct activity *a, int64_t ns)
         ns_add(&a->sums.runnable_ns, a->slices[i].runnable_ns);
         ns_add(&a->sums.procs_ns, a->slices[i].procs_ns);
     }
+    return true;
 }
 
-void activity_free(struct activity *a)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct activity *a = part;
+    (void)needed;
+    a->analysis = analysis;
+    a->task_slab.object_size = sizeof(struct open_task);
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct activity *a = part;
     for (size_t i = 0; i < a->kind_count; i++) {
         trail_histogram_free(&a->kinds[i]->spread);
         free(a->kinds[i]);
@@ -335,14 +363,31 @@ void activity_free(struct activity *a)
     slab_free(&a->task_slab);
 }
 
+const struct analysis_part activity_part = {
+    .what = TRAIL_ANALYZE_ACTIVITY,
+    .size = sizeof(struct activity),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .trace_begins = trace_begins,
+    .window_begins = window_begins,
+    .window_ends = window_ends,
+    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC),
+    .event = take_event,
+    .proc = take_proc,
+    .leaves = take_transition,
+};
+
 void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity)
 {
-    *activity = analysis->activity ? analysis->activity->sums : (trail_activity){0};
+    const struct activity *a = analysis_object(analysis, &activity_part);
+    *activity = a ? a->sums : (trail_activity){0};
 }
 
 size_t trail_analysis_task_kinds(const trail_analysis *analysis,
                                  const trail_task_kind *const **rows)
 {
-    *rows = analysis->activity ? (const trail_task_kind *const *)analysis->activity->kinds : NULL;
-    return analysis->activity ? analysis->activity->kind_count : 0;
+    const struct activity *a = analysis_object(analysis, &activity_part);
+    *rows = a ? (const trail_task_kind *const *)a->kinds : NULL;
+    return a ? a->kind_count : 0;
 }

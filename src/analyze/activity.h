@@ -17,7 +17,7 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
-struct goroutine;
+struct analysis_part;
 struct trail_analysis;
 
 enum { ACTIVITY_SLICES = 128, ACTIVITY_PROCS = 1024 };
@@ -39,8 +39,8 @@ struct late_stop {
     int64_t pause_ns;      /* the whole of that pause */
 };
 
-/* Zero-initialised is ready, but for the size in the slab. */
 struct activity {
+    struct trail_analysis *analysis;
     trail_activity sums; /* but for what the end makes */
     trail_activity_slice slices[ACTIVITY_SLICES];
     size_t slice; /* the present one */
@@ -67,26 +67,6 @@ struct activity {
     struct idmap kind_by_name;
 };
 
-#define ACTIVITY_TASK_SIZE (2 * sizeof(int64_t))
-
-/* Before the goroutine takes the transition. */
-void activity_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                         const trail_event *event);
-void activity_proc(struct trail_analysis *analysis, const trail_event *event);
-
-/* Metrics, ranges and tasks. False when memory is out. */
-bool activity_event(struct trail_analysis *analysis, const trail_event *event);
-
-void activity_count_from(struct activity *activity, int64_t ns);
-void activity_finish(struct activity *activity, int64_t ns);
-void activity_free(struct activity *activity);
-
-/* Notes something of this length if it is the longest. */
-static inline void longest_note(trail_longest *longest, int64_t ns, int64_t begin_ns,
-                                int64_t goroutine)
-{
-    if (ns > longest->ns)
-        *longest = (trail_longest){.ns = ns, .begin_ns = begin_ns, .goroutine = goroutine};
-}
+extern const struct analysis_part activity_part;
 
 #endif

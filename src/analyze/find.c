@@ -3,19 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
-
-bool find_init(struct find *find, const trail_find_options *options)
-{
-    size_t steps = options->pattern->step_count;
-    find->options = options;
-    find->partial_size = sizeof(struct partial) + steps * sizeof(trail_hit_step);
-    find->seeker_slab.object_size = sizeof(struct seeker);
-    find->partial_slab.object_size = 2 * steps * find->partial_size;
-    find->hit = calloc(steps, sizeof *find->hit);
-    return find->hit != NULL;
-}
 
 /* Something that a goroutine did, or was: what a step can be. */
 struct item {
@@ -33,20 +22,18 @@ static bool is_sought(const struct find *find, enum thing thing)
 /* MARK: Whether an item is what a step asks for */
 
 /* A frame of this stack has such a function. */
-static bool is_in(const struct trail_analysis *analysis, trail_stack stack, trail_string function)
+static bool is_in(const struct find *find, trail_stack stack, trail_string function)
 {
-    struct stack_row row = stacks_get(&analysis->stacks, stack);
+    struct stack_row row = stacks_get(&find->analysis->stacks, stack);
     for (size_t i = 0; i < row.count; i++)
-        if (pattern_glob(function, names_text(&analysis->names, row.places[i].function)))
+        if (pattern_glob(function, names_text(&find->analysis->names, row.places[i].function)))
             return true;
     return false;
 }
 
 /* The same, once for each stack. `which` is the choice's number, doubled; + 1 for its waker. */
-static bool passes(struct trail_analysis *analysis, trail_stack stack, trail_string function,
-                   size_t which)
+static bool passes(struct find *find, trail_stack stack, trail_string function, size_t which)
 {
-    struct find *find = analysis->find;
     size_t width = 2 * (size_t)find->options->pattern->choice_count;
     size_t known = find->verdict_count, wanted = ((size_t)stack + 1) * width;
     if (function.size == 0)
@@ -55,19 +42,19 @@ static bool passes(struct trail_analysis *analysis, trail_stack stack, trail_str
         return false;
     if (wanted > known) {
         if (!GROW(find->verdicts, find->verdict_capacity, wanted))
-            return is_in(analysis, stack, function);
+            return is_in(find, stack, function);
         memset(find->verdicts + known, 0, wanted - known);
         find->verdict_count = wanted;
     }
     uint8_t *verdict = &find->verdicts[(size_t)stack * width + which];
     if (*verdict == 0)
-        *verdict = is_in(analysis, stack, function) ? 2 : 1;
+        *verdict = is_in(find, stack, function) ? 2 : 1;
     return *verdict == 2;
 }
 
-static bool is_choice(struct trail_analysis *analysis, size_t number, const struct item *item)
+static bool is_choice(struct find *find, size_t number, const struct item *item)
 {
-    const trail_pattern *pattern = analysis->find->options->pattern;
+    const trail_pattern *pattern = find->options->pattern;
     const struct pattern_choice *choice = &pattern->choices[number];
     const trail_hit_step *step = &item->step;
     int64_t ns = ns_between(step->begin_ns, step->end_ns);
@@ -75,16 +62,16 @@ static bool is_choice(struct trail_analysis *analysis, size_t number, const stru
         (step->open && choice->most_ns < INT64_MAX))
         return false;
     return (choice->text_count == 0 ||
-            pattern_text(pattern, choice, names_text(&analysis->names, step->reason))) &&
-           passes(analysis, step->stack, choice->in, 2 * number) &&
-           passes(analysis, step->waker_stack, choice->by, 2 * number + 1);
+            pattern_text(pattern, choice, names_text(&find->analysis->names, step->reason))) &&
+           passes(find, step->stack, choice->in, 2 * number) &&
+           passes(find, step->waker_stack, choice->by, 2 * number + 1);
 }
 
 /* Whether an item can follow `last` as this step; NULL: as the first one. */
-static bool is_step(struct trail_analysis *analysis, const struct pattern_step *step,
-                    const struct partial *last, const struct item *item)
+static bool is_step(struct find *find, const struct pattern_step *step, const struct partial *last,
+                    const struct item *item)
 {
-    const trail_pattern *pattern = analysis->find->options->pattern;
+    const trail_pattern *pattern = find->options->pattern;
     if (last && (item->step.begin_ns < last->after_ns ||
                  (step->directly && item->place > last->place + 2) ||
                  ns_between(last->after_ns, item->step.begin_ns) > step->within_ns))
@@ -93,7 +80,7 @@ static bool is_step(struct trail_analysis *analysis, const struct pattern_step *
     if (ns_between(begin, item->step.end_ns) > pattern->within_ns)
         return false;
     for (unsigned i = 0; i < step->count; i++)
-        if (is_choice(analysis, step->first + i, item))
+        if (is_choice(find, step->first + i, item))
             return true;
     return false;
 }
@@ -115,10 +102,9 @@ static void forget(struct find *find, struct seeker *seeker)
 }
 
 /* The last step of the pattern is found. */
-static void found(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
-                  const struct partial *last, const struct item *item)
+static void found(struct find *find, struct seeker *seeker, int64_t id, const struct partial *last,
+                  const struct item *item)
 {
-    struct find *find = analysis->find;
     size_t steps = find->options->pattern->step_count;
     if (last)
         memcpy(find->hit, last->steps, (steps - 1) * sizeof *find->hit);
@@ -133,7 +119,7 @@ static void found(struct trail_analysis *analysis, struct seeker *seeker, int64_
     };
     seeker->free_from_ns = hit.end_ns;
     forget(find, seeker);
-    if (analysis_asks_for(analysis, &find->options->who, id, seeker->name))
+    if (analysis_asks_for(find->analysis, &find->options->who, id, seeker->name))
         find->stopped = !find->options->visit(find->options->context, &hit);
 }
 
@@ -160,20 +146,18 @@ static bool go_on(struct find *find, struct seeker *seeker, size_t level,
  * Offers an item to all that wait for one, the farthest first, so that none is taken twice. Returns
  * false when memory is out.
  */
-static bool offer(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
-                  const struct item *item)
+static bool offer(struct find *find, struct seeker *seeker, int64_t id, const struct item *item)
 {
-    struct find *find = analysis->find;
     const trail_pattern *pattern = find->options->pattern;
     if (find->stopped)
         return true;
     for (size_t level = pattern->step_count - 1; seeker->partials && level > 0; level--) {
         for (unsigned slot = 2; slot-- > 0;) {
             const struct partial *last = partial_at(find, seeker, level - 1, slot);
-            if (!last->set || !is_step(analysis, &pattern->steps[level], last, item))
+            if (!last->set || !is_step(find, &pattern->steps[level], last, item))
                 continue;
             if (level == pattern->step_count - 1) {
-                found(analysis, seeker, id, last, item);
+                found(find, seeker, id, last, item);
                 return true;
             }
             if (!go_on(find, seeker, level, last, item))
@@ -182,11 +166,11 @@ static bool offer(struct trail_analysis *analysis, struct seeker *seeker, int64_
         }
     }
     if (item->step.begin_ns < seeker->free_from_ns ||
-        !is_step(analysis, &pattern->steps[0], NULL, item))
+        !is_step(find, &pattern->steps[0], NULL, item))
         return true;
     if (pattern->step_count > 1)
         return go_on(find, seeker, 0, NULL, item);
-    found(analysis, seeker, id, NULL, item);
+    found(find, seeker, id, NULL, item);
     return true;
 }
 
@@ -238,11 +222,11 @@ static enum thing thing_of_state(unsigned state)
 }
 
 /* The state that is on is over, by the event, or the trace is (NULL). */
-static bool offer_state(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
+static bool offer_state(struct find *find, struct seeker *seeker, int64_t id,
                         const trail_event *event, int64_t now)
 {
     enum thing thing = thing_of_state(seeker->state);
-    if (!seeker->known || thing == THINGS || !is_sought(analysis->find, thing))
+    if (!seeker->known || thing == THINGS || !is_sought(find, thing))
         return true;
     struct item item = {
         .thing = thing,
@@ -257,21 +241,21 @@ static bool offer_state(struct trail_analysis *analysis, struct seeker *seeker, 
                  .waker = TRAIL_NONE},
     };
     if (thing == THING_RUN)
-        item.step.stack = event ? stacks_of(&analysis->stacks, event->transition.stack) : 0;
+        item.step.stack = event ? stacks_of(&find->analysis->stacks, event->transition.stack) : 0;
     if (thing == THING_BLOCK && event && event->transition.to == TRAIL_GO_RUNNABLE &&
         event->goroutine >= 0 && event->goroutine != id) {
         item.step.waker = event->goroutine;
-        item.step.waker_stack = stacks_of(&analysis->stacks, event->stack);
+        item.step.waker_stack = stacks_of(&find->analysis->stacks, event->stack);
     }
-    return offer(analysis, seeker, id, &item) && !analysis->stacks.failed;
+    return offer(find, seeker, id, &item) && !find->analysis->stacks.failed;
 }
 
 /* Something of a moment happened to, or was done by, the goroutine. */
-static bool offer_moment(struct trail_analysis *analysis, struct seeker *seeker, int64_t id,
-                         enum thing thing, const trail_event *event, trail_name reason)
+static bool offer_moment(struct find *find, struct seeker *seeker, int64_t id, enum thing thing,
+                         const trail_event *event, trail_name reason)
 {
     bool moves = thing <= THING_END;
-    if (!analysis->counting || !is_sought(analysis->find, thing))
+    if (!find->analysis->counting || !is_sought(find, thing))
         return true;
     struct item item = {
         .thing = thing,
@@ -281,18 +265,18 @@ static bool offer_moment(struct trail_analysis *analysis, struct seeker *seeker,
                  .begin_ns = event->time_ns,
                  .end_ns = event->time_ns,
                  .reason = reason,
-                 .stack = stacks_of(&analysis->stacks, event->stack),
+                 .stack = stacks_of(&find->analysis->stacks, event->stack),
                  .waker = TRAIL_NONE},
     };
     if ((thing == THING_WAKE || thing == THING_CREATE) && event->goroutine >= 0 &&
         event->goroutine != id) {
         item.step.waker = event->goroutine;
         item.step.waker_stack = item.step.stack;
-        item.step.stack = stacks_of(&analysis->stacks, event->transition.stack);
+        item.step.stack = stacks_of(&find->analysis->stacks, event->transition.stack);
     }
     if (thing == THING_WAKE)
         item.step.stack = seeker->stack;
-    return offer(analysis, seeker, id, &item) && !analysis->stacks.failed;
+    return offer(find, seeker, id, &item) && !find->analysis->stacks.failed;
 }
 
 /* The moment between two states of a goroutine. THINGS: none with a word. */
@@ -312,41 +296,38 @@ static enum thing thing_between(unsigned from, unsigned to)
 }
 
 /* What the one in whose context this happened did by it. */
-static bool offer_deed(struct trail_analysis *analysis, const struct goroutine *g,
-                       const trail_event *event, enum thing between)
+static bool offer_deed(struct find *find, const struct goroutine *g, const trail_event *event,
+                       enum thing between)
 {
     enum thing deed = between == THING_CREATE ? THING_CREATES
                       : between == THING_WAKE ? THING_WAKES
                                               : THINGS;
     if (deed == THINGS || event->goroutine < 0 || event->goroutine == g->id ||
-        !is_sought(analysis->find, deed))
+        !is_sought(find, deed))
         return true;
-    struct seeker *actor = seeker_get(analysis->find, event->goroutine);
-    return actor && offer_moment(analysis, actor, event->goroutine, deed, event, 0);
+    struct seeker *actor = seeker_get(find, event->goroutine);
+    return actor && offer_moment(find, actor, event->goroutine, deed, event, 0);
 }
 
 /* The new state is on from here. */
-static bool state_begins(struct trail_analysis *analysis, struct seeker *seeker,
-                         const trail_event *event)
+static bool state_begins(struct find *find, struct seeker *seeker, const trail_event *event)
 {
     enum thing thing = thing_of_state(event->transition.to);
     bool blocks = thing == THING_BLOCK;
     seeker->place += 2;
     seeker->state = event->transition.to;
     seeker->begin_ns = event->time_ns;
-    seeker->known = analysis->counting && event->transition.from != TRAIL_GO_UNDETERMINED;
-    if (thing == THINGS ||
-        !(is_sought(analysis->find, thing) || (blocks && is_sought(analysis->find, THING_WAKE))))
+    seeker->known = find->analysis->counting && event->transition.from != TRAIL_GO_UNDETERMINED;
+    if (thing == THINGS || !(is_sought(find, thing) || (blocks && is_sought(find, THING_WAKE))))
         return true;
-    seeker->reason = blocks ? names_of(&analysis->names, event->transition.reason) : 0;
-    seeker->stack = stacks_of(&analysis->stacks, event->transition.stack);
-    return !analysis->stacks.failed;
+    seeker->reason = blocks ? names_of(&find->analysis->names, event->transition.reason) : 0;
+    seeker->stack = stacks_of(&find->analysis->stacks, event->transition.stack);
+    return !find->analysis->stacks.failed;
 }
 
-bool find_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                     const trail_event *event)
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
-    struct find *find = analysis->find;
+    struct find *find = part;
     unsigned from = event->transition.from, to = event->transition.to;
     enum thing between = thing_between(from, to);
     if (find->stopped)
@@ -357,26 +338,27 @@ bool find_transition(struct trail_analysis *analysis, const struct goroutine *g,
     if (!seeker)
         return false;
     seeker->name = g->name;
-    if (!offer_state(analysis, seeker, g->id, event, event->time_ns))
+    if (!offer_state(find, seeker, g->id, event, event->time_ns))
         return false;
     state_over(find, seeker);
     trail_name reason = between == THING_WAKE ? seeker->reason
                         : between == THING_STOP
-                            ? names_of(&analysis->names, event->transition.reason)
+                            ? names_of(&find->analysis->names, event->transition.reason)
                             : 0;
-    if (between != THINGS && !offer_moment(analysis, seeker, g->id, between, event, reason))
+    if (between != THINGS && !offer_moment(find, seeker, g->id, between, event, reason))
         return false;
-    if (!offer_deed(analysis, g, event, between))
+    if (!offer_deed(find, g, event, between))
         return false;
     if (to == TRAIL_GO_NOT_EXIST) {
         seeker_drop(find, g->id);
         return true;
     }
-    return state_begins(analysis, seeker, event);
+    return state_begins(find, seeker, event);
 }
 
-bool find_event(struct trail_analysis *analysis, const trail_event *event)
+static bool take_event(void *part, const trail_event *event)
 {
+    struct find *find = part;
     enum thing thing;
     trail_string_handle text = 0;
     switch (event->kind) {
@@ -400,11 +382,11 @@ bool find_event(struct trail_analysis *analysis, const trail_event *event)
     default:
         return true;
     }
-    if (analysis->find->stopped || event->goroutine < 0 || !is_sought(analysis->find, thing))
+    if (find->stopped || event->goroutine < 0 || !is_sought(find, thing))
         return true;
-    struct seeker *seeker = seeker_get(analysis->find, event->goroutine);
-    return seeker && offer_moment(analysis, seeker, event->goroutine, thing, event,
-                                  names_of(&analysis->names, text));
+    struct seeker *seeker = seeker_get(find, event->goroutine);
+    return seeker && offer_moment(find, seeker, event->goroutine, thing, event,
+                                  names_of(&find->analysis->names, text));
 }
 
 /* MARK: The end */
@@ -415,9 +397,10 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-bool find_finish(struct trail_analysis *analysis, int64_t now)
+/* Takes states that are not over. */
+static bool window_ends(void *part, int64_t now)
 {
-    struct find *find = analysis->find;
+    struct find *find = part;
     size_t count = 0;
     bool good = true;
     if (find->seekers.count == 0 || find->stopped)
@@ -430,17 +413,53 @@ bool find_finish(struct trail_analysis *analysis, int64_t now)
             ids[count++] = (int64_t)find->seekers.slots[i].id;
     qsort(ids, count, sizeof *ids, by_id);
     for (size_t i = 0; good && i < count; i++)
-        good =
-            offer_state(analysis, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);
+        good = offer_state(find, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);
     free(ids);
     return good;
 }
 
-void find_free(struct find *find)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct find *find = part;
+    (void)needed;
+    find->analysis = analysis;
+    find->options = &analysis->options.find;
+    size_t steps = find->options->pattern->step_count;
+    find->partial_size = sizeof(struct partial) + steps * sizeof(trail_hit_step);
+    find->seeker_slab.object_size = sizeof(struct seeker);
+    find->partial_slab.object_size = 2 * steps * find->partial_size;
+    find->hit = calloc(steps, sizeof *find->hit);
+    return find->hit != NULL;
+}
+
+static bool is_done(const void *part)
+{
+    const struct find *find = part;
+    return find->stopped;
+}
+
+static void drop(void *part)
+{
+    struct find *find = part;
     idmap_free(&find->seekers);
     slab_free(&find->seeker_slab);
     slab_free(&find->partial_slab);
     free(find->verdicts);
     free(find->hit);
 }
+
+const struct analysis_part find_part = {
+    .what = TRAIL_ANALYZE_FIND,
+    .size = sizeof(struct find),
+    .uses_goroutines = true,
+    .uses_stacks = true,
+    .init = init,
+    .free = drop,
+    .window_ends = window_ends,
+    .is_done = is_done,
+    .kinds = PART_TASKS | PART_REGIONS | PART_KIND(LOG) | PART_KIND(STACK_SAMPLE),
+    .event = take_event,
+    .leaves = take_transition,
+};

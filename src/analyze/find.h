@@ -13,7 +13,7 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
-struct goroutine;
+struct analysis_part;
 struct trail_analysis;
 
 /* Some steps of a pattern, found. Followed by so many trail_hit_step as the pattern has steps. */
@@ -40,8 +40,8 @@ struct seeker {
     char *partials; /* two for each step but the last; NULL: none is set */
 };
 
-/* Set the sizes and what is asked for, and leave the rest zero. Owned by its analysis. */
 struct find {
+    struct trail_analysis *analysis;
     const trail_find_options *options;
     struct idmap seekers; /* goroutine -> struct seeker */
     struct slab seeker_slab, partial_slab;
@@ -52,18 +52,6 @@ struct find {
     bool stopped; /* no more hits are wanted */
 };
 
-/* False when memory is out. */
-bool find_init(struct find *find, const trail_find_options *options);
-
-/* Before the goroutine takes the transition. False when memory is out. */
-bool find_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                     const trail_event *event);
-
-/* Logs, regions, tasks, samples. False when memory is out. */
-bool find_event(struct trail_analysis *analysis, const trail_event *event);
-
-/* States that are not over. False when memory is out. */
-bool find_finish(struct trail_analysis *analysis, int64_t now);
-void find_free(struct find *find);
+extern const struct analysis_part find_part;
 
 #endif

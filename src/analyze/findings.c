@@ -1,13 +1,21 @@
-#include "analyze/findings.h"
-
+/*
+ * Findings: what looks wrong in a trace, in plain words, with numbers and the place. One function a
+ * finding; each has a threshold below which it says nothing, because a list of what is normal is
+ * read once.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/gc.h"
+#include "analyze/part.h"
+#include "analyze/utilisation.h"
+#include "analyze/waits.h"
+#include "base/duration.h"
 #include "base/grow.h"
+#include "base/share.h"
 
 /* Shares of the time from which on something is worth a line. */
 #define LOCK_SHARE   0.2
@@ -21,51 +29,49 @@
 #define FUTILE_LEAST 100
 #define LEAK_LEAST   20
 
+/* The answers that it looks at, which are not its own; NULL: not asked for. */
+struct findings {
+    struct trail_analysis *analysis;
+    const struct activity *activity;
+    const struct waits *waits; /* with activity */
+    const struct gc *gc;
+    const struct utilisations *utilisation;
+    trail_finding *rows;
+    size_t count, capacity;
+    struct arena texts;
+    bool failed; /* memory was out */
+};
+
 /* MARK: Words */
 
 struct words {
-    char text[32];
+    char text[DURATION_SIZE];
 };
 
-/* With about three digits. */
 static struct words duration(int64_t ns)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    struct words words;
-    double value = (double)ns;
-    size_t unit = 0;
-    for (; value >= 1000 && unit < 3; unit++)
-        value /= 1000;
-    int digits = unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-    (void)snprintf(words.text, sizeof words.text, "%.*f %s", digits, value, units[unit]);
+    struct words words = {0};
+    (void)duration_text(words.text, ns, DURATION_WORDS);
     return words;
 }
 
-static trail_string text_of(const struct trail_analysis *analysis, trail_name name)
+static trail_string text_of(const struct findings *findings, trail_name name)
 {
     static const trail_string unknown = {"(unknown)", 9};
-    trail_string text = names_text(&analysis->names, name);
+    trail_string text = names_text(&findings->analysis->names, name);
     return text.size > 0 ? text : unknown;
 }
 
-static int64_t length_of(const struct trail_analysis *analysis)
+static int64_t length_of(const struct findings *findings)
 {
-    return ns_between(analysis->span.begin_ns, analysis->span.end_ns);
-}
-
-static double share_of(const struct trail_analysis *analysis, int64_t ns)
-{
-    int64_t length = length_of(analysis);
-    return length > 0 ? (double)ns / (double)length : 0;
+    return ns_between(findings->analysis->span.begin_ns, findings->analysis->span.end_ns);
 }
 
 /* A finding at `moment`, which may be NULL: it has none. */
-__attribute__((format(printf, 5, 6))) static void say(struct trail_analysis *analysis,
-                                                      const char *kind, double weight,
-                                                      const trail_longest *moment,
+__attribute__((format(printf, 5, 6))) static void say(struct findings *findings, const char *kind,
+                                                      double weight, const trail_longest *moment,
                                                       const char *format, ...)
 {
-    struct findings *findings = analysis->findings;
     char text[1024];
     va_list args;
     va_start(args, format);
@@ -115,19 +121,19 @@ static void worst_locks(const struct waits *waits, struct place **worst)
 }
 
 /* Somebody waited for the lock, and meanwhile at most one worked. */
-static void lock_serialises(struct trail_analysis *analysis)
+static void lock_serialises(struct findings *findings)
 {
-    const struct waits *waits = analysis->waits;
+    const struct waits *waits = findings->waits;
     struct place *worst[MOST_LOCKS] = {0};
     worst_locks(waits, worst);
     for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
         const struct place *place = worst[i];
-        double share = share_of(analysis, place->serial_ns);
+        double share = share_of(place->serial_ns, length_of(findings));
         if (place->waits < LOCK_WAITS || share < LOCK_SHARE)
             continue;
-        trail_string at = text_of(analysis, place->name);
-        trail_string by = text_of(analysis, most_frequent(place)->name);
-        say(analysis, "lock-serialises", share, &place->longest,
+        trail_string at = text_of(findings, place->name);
+        trail_string by = text_of(findings, most_frequent(place)->name);
+        say(findings, "lock-serialises", share, &place->longest,
             "a lock serialises the program: during %.0f %% of the time somebody waited for it at "
             "%.*s while at most one goroutine worked; %" PRIu64
             " waits, %s in all, the longest %s; released mostly at %.*s",
@@ -137,16 +143,16 @@ static void lock_serialises(struct trail_analysis *analysis)
 }
 
 /* Woken, nothing done, waiting again at the same place. */
-static void futile_wakeups(struct trail_analysis *analysis)
+static void futile_wakeups(struct findings *findings)
 {
-    const struct waits *waits = analysis->waits;
+    const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
             place->futile < place->waits / 2)
             continue;
-        trail_string at = text_of(analysis, place->name);
-        say(analysis, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
+        trail_string at = text_of(findings, place->name);
+        say(findings, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
             NULL,
             "wake-ups in vain: %" PRIu64 " of %" PRIu64
             " times a goroutine that was woken at %.*s woke nobody and waited there again within "
@@ -157,13 +163,13 @@ static void futile_wakeups(struct trail_analysis *analysis)
 
 /* MARK: Ps */
 
-static void one_runs_alone(struct trail_analysis *analysis)
+static void one_runs_alone(struct findings *findings)
 {
-    const struct stretch_sum *sum = &analysis->activity->stretches[STRETCH_LONE];
-    double share = share_of(analysis, sum->ns);
+    const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_LONE];
+    double share = share_of(sum->ns, length_of(findings));
     if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
         return;
-    say(analysis, "one-runs-alone", share, &sum->longest,
+    say(findings, "one-runs-alone", share, &sum->longest,
         "one goroutine ran alone although others were ready and Ps idle: %" PRIu64
         " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of goroutine "
         "%" PRId64,
@@ -171,30 +177,31 @@ static void one_runs_alone(struct trail_analysis *analysis)
         sum->longest.goroutine);
 }
 
-static void ready_while_idle(struct trail_analysis *analysis)
+static void ready_while_idle(struct findings *findings)
 {
-    const struct stretch_sum *sum = &analysis->activity->stretches[STRETCH_QUEUE];
-    double share = share_of(analysis, sum->ns);
+    const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_QUEUE];
+    double share = share_of(sum->ns, length_of(findings));
     trail_longest moment = sum->longest;
     if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
         return;
     moment.goroutine = TRAIL_NONE;
-    say(analysis, "ready-while-idle", share, &moment,
+    say(findings, "ready-while-idle", share, &moment,
         "goroutines were ready while Ps were idle: %" PRIu64
         " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
         "had no CPU for the program's threads, or nobody woke a P",
         sum->count, duration(sum->ns).text, 100 * share, duration(sum->longest.ns).text);
 }
 
-static void keeps_p(struct trail_analysis *analysis)
+static void keeps_p(struct findings *findings)
 {
-    const struct waits *waits = analysis->waits;
+    const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         if (group->held == 0)
             continue;
-        trail_string name = text_of(analysis, group->row.name);
-        say(analysis, "keeps-p", share_of(analysis, group->held_longest.ns), &group->held_longest,
+        trail_string name = text_of(findings, group->row.name);
+        say(findings, "keeps-p", share_of(group->held_longest.ns, length_of(findings)),
+            &group->held_longest,
             "goroutines of %.*s kept their P for 20 ms or more while others were ready and no P "
             "was idle: %" PRIu64 " times, the longest %s",
             (int)name.size, name.data, group->held, duration(group->held_longest.ns).text);
@@ -203,12 +210,12 @@ static void keeps_p(struct trail_analysis *analysis)
 
 /* MARK: Stops of the world and garbage collection */
 
-static void late_for_stop(struct trail_analysis *analysis)
+static void late_for_stop(struct findings *findings)
 {
-    const struct late_stop *late = &analysis->activity->late;
+    const struct late_stop *late = &findings->activity->late;
     if (late->count == 0)
         return;
-    say(analysis, "delays-stop", share_of(analysis, late->longest.ns), &late->longest,
+    say(findings, "delays-stop", share_of(late->longest.ns, length_of(findings)), &late->longest,
         "the world could not be stopped at once: %" PRIu64
         " times somebody ran on for 1 ms or more; the longest was goroutine %" PRId64
         ", for %s of a pause of %s",
@@ -221,14 +228,17 @@ static int64_t pause_ns(const trail_gc_pause *pause)
     return ns_between(pause->begin_ns, pause->end_ns);
 }
 
-static void long_pause(struct trail_analysis *analysis)
+static void long_pause(struct findings *findings)
 {
-    const struct gc *gc = &analysis->gc;
-    const trail_gc_pause *longest = gc->pauses;
+    const struct gc *gc = findings->gc;
+    if (!gc)
+        return;
+    /* The room for pauses stays when none of them is in the window. */
+    const trail_gc_pause *longest = gc->pause_count > 0 ? gc->pauses : NULL;
     trail_histogram spread = {0};
     for (size_t i = 0; i < gc->pause_count; i++) {
         if (!trail_histogram_add(&spread, pause_ns(&gc->pauses[i])))
-            analysis->findings->failed = true;
+            findings->failed = true;
         if (pause_ns(&gc->pauses[i]) > pause_ns(longest))
             longest = &gc->pauses[i];
     }
@@ -237,44 +247,45 @@ static void long_pause(struct trail_analysis *analysis)
     trail_histogram_free(&spread);
     if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE))
         return;
-    trail_string name = text_of(analysis, longest->name);
+    trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
-    say(analysis, "long-pause", share_of(analysis, moment.ns), &moment,
+    say(findings, "long-pause", share_of(moment.ns, length_of(findings)), &moment,
         "the world was stopped for %s at once: %.*s; the median of %zu pauses is %s",
         duration(moment.ns).text, (int)name.size, name.data, gc->pause_count,
         duration(median).text);
 }
 
-static void gc_takes_much(struct trail_analysis *analysis)
+static void gc_takes_much(struct findings *findings)
 {
-    if (!analysis->utilisation[0].flags || analysis->gc.cycle_count == 0 ||
-        length_of(analysis) <= 0)
+    const struct gc *gc = findings->gc;
+    if (!findings->utilisation || !findings->utilisation->curves[0].flags || !gc ||
+        gc->cycle_count == 0 || length_of(findings) <= 0)
         return;
-    double share = 1 - utilisation_least(&analysis->utilisation[0], length_of(analysis));
+    double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
     if (share < GC_SHARE)
         return;
-    say(analysis, "gc-share", share, NULL,
+    say(findings, "gc-share", share, NULL,
         "garbage collection took %.0f %% of the Ps' time, in %zu cycles, one every %s: allocate "
         "less, or let the heap grow (GOGC, GOMEMLIMIT)",
-        100 * share, analysis->gc.cycle_count,
-        duration(length_of(analysis) / (int64_t)analysis->gc.cycle_count).text);
+        100 * share, gc->cycle_count,
+        duration(length_of(findings) / (int64_t)gc->cycle_count).text);
 }
 
 /* MARK: Leaks */
 
 /* Created all along, hardly one ended, and most are blocked for long. */
-static void leaks(struct trail_analysis *analysis)
+static void leaks(struct findings *findings)
 {
-    const struct waits *waits = analysis->waits;
+    const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t late = group->stuck - group->stuck_early;
         if (group->stuck < LEAK_LEAST || group->row.ended * 10 > group->row.created ||
             group->stuck_early * 4 < group->stuck || late * 8 < group->stuck)
             continue;
-        trail_string name = text_of(analysis, group->row.name);
+        trail_string name = text_of(findings, group->row.name);
         trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
-        say(analysis, "leak", 0.5, &moment,
+        say(findings, "leak", 0.5, &moment,
             "goroutines of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
             " ended, %" PRIu64 " are blocked since a tenth of the time or longer; the first is "
             "goroutine %" PRId64,
@@ -285,7 +296,7 @@ static void leaks(struct trail_analysis *analysis)
 
 /* MARK: All */
 
-static void (*const all[])(struct trail_analysis *) = {
+static void (*const all[])(struct findings *) = {
     lock_serialises, futile_wakeups, one_runs_alone, ready_while_idle, keeps_p, late_for_stop,
     long_pause,      gc_takes_much,  leaks,
 };
@@ -298,24 +309,47 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-bool findings_finish(struct trail_analysis *analysis)
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    struct findings *findings = analysis->findings;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        all[i](analysis);
+    struct findings *findings = part;
+    findings->analysis = analysis;
+    findings->activity = needed[0];
+    findings->waits = needed[1];
+    findings->gc = needed[2];
+    findings->utilisation = needed[3];
+    return true;
+}
+
+static bool finish(void *part, int64_t ns)
+{
+    struct findings *findings = part;
+    (void)ns;
+    for (size_t i = 0; findings->activity && i < sizeof all / sizeof *all; i++)
+        all[i](findings);
     if (findings->count > 0)
         qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
     return !findings->failed;
 }
 
-void findings_free(struct findings *findings)
+static void drop(void *part)
 {
+    struct findings *findings = part;
     free(findings->rows);
     arena_free(&findings->texts);
 }
 
+const struct analysis_part findings_part = {
+    .what = TRAIL_ANALYZE_FINDINGS,
+    .size = sizeof(struct findings),
+    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part},
+    .init = init,
+    .free = drop,
+    .finish = finish,
+};
+
 size_t trail_analysis_findings(const trail_analysis *analysis, const trail_finding **rows)
 {
-    *rows = analysis->findings ? analysis->findings->rows : NULL;
-    return analysis->findings ? analysis->findings->count : 0;
+    const struct findings *findings = analysis_object(analysis, &findings_part);
+    *rows = findings ? findings->rows : NULL;
+    return findings ? findings->count : 0;
 }

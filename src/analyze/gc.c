@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* A range that is on. */
@@ -11,7 +11,6 @@ struct gc_open {
     int64_t since_ns;
     trail_name name;
 };
-_Static_assert(sizeof(struct gc_open) <= GC_OPEN_SIZE, "the slab's objects are too small");
 
 /* MARK: Cycles */
 
@@ -123,9 +122,9 @@ static bool close_range(struct gc *gc, struct idmap *map, const trail_event *eve
     return good;
 }
 
-bool gc_event(struct trail_analysis *analysis, const trail_event *event)
+static bool take_event(void *part, const trail_event *event)
 {
-    struct gc *gc = &analysis->gc;
+    struct gc *gc = part;
     if (event->kind == TRAIL_METRIC) {
         if (event->metric.metric == TRAIL_METRIC_HEAP_LIVE)
             gc->heap = event->metric.value;
@@ -142,7 +141,7 @@ bool gc_event(struct trail_analysis *analysis, const trail_event *event)
     if (end)
         return close_range(gc, map, event);
     return open_range(gc, map, event->range.scope_id, event->time_ns,
-                      names_of(&analysis->names, event->range.name));
+                      names_of(&gc->analysis->names, event->range.name));
 }
 
 /* MARK: Window and end */
@@ -154,8 +153,10 @@ static void clip(struct idmap *map, int64_t ns)
             ((struct gc_open *)map->slots[i].value)->since_ns = ns;
 }
 
-void gc_count_from(struct gc *gc, int64_t ns)
+/* Only what is on then stays. */
+static bool window_begins(void *part, int64_t ns)
 {
+    struct gc *gc = part;
     gc->pause_count = 0;
     clip(&gc->assists, ns);
     clip(&gc->sweeps, ns);
@@ -170,11 +171,13 @@ void gc_count_from(struct gc *gc, int64_t ns)
     } else {
         gc->cycle_count = 0;
     }
+    return true;
 }
 
-bool gc_finish(struct trail_analysis *analysis, int64_t ns)
+/* What is on ends here. */
+static bool finish(void *part, int64_t ns)
 {
-    struct gc *gc = &analysis->gc;
+    struct gc *gc = part;
     bool good = true;
     for (size_t i = 0; gc->assists.slots && good && i <= gc->assists.mask; i++)
         if (gc->assists.slots[i].value)
@@ -190,12 +193,49 @@ bool gc_finish(struct trail_analysis *analysis, int64_t ns)
     return good;
 }
 
-void gc_free(struct gc *gc)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct gc *gc = part;
+    (void)needed;
+    gc->analysis = analysis;
+    gc->slab.object_size = sizeof(struct gc_open);
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct gc *gc = part;
     free(gc->cycles);
     free(gc->pauses);
     idmap_free(&gc->assists);
     idmap_free(&gc->sweeps);
     idmap_free(&gc->stops);
     slab_free(&gc->slab);
+}
+
+const struct analysis_part gc_part = {
+    .what = TRAIL_ANALYZE_GC,
+    .size = sizeof(struct gc),
+    .init = init,
+    .free = drop,
+    .window_begins = window_begins,
+    .finish = finish,
+    .kinds = PART_RANGES | PART_KIND(METRIC),
+    .event = take_event,
+};
+
+size_t trail_analysis_gc_cycles(const trail_analysis *analysis, const trail_gc_cycle **rows)
+{
+    const struct gc *gc = analysis_object(analysis, &gc_part);
+    *rows = gc ? gc->cycles : NULL;
+    return gc && analysis->counting ? gc->cycle_count : 0;
+}
+
+size_t trail_analysis_gc_pauses(const trail_analysis *analysis, const trail_gc_pause **rows)
+{
+    const struct gc *gc = analysis_object(analysis, &gc_part);
+    *rows = gc ? gc->pauses : NULL;
+    return gc && analysis->counting ? gc->pause_count : 0;
 }

@@ -10,11 +10,11 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
-struct gc_open;
+struct analysis_part;
 struct trail_analysis;
 
-/* Set the object size of the slab and leave the rest zero. */
 struct gc {
+    struct trail_analysis *analysis;
     trail_gc_cycle *cycles; /* the last may be under way */
     size_t cycle_count, cycle_capacity;
     trail_gc_pause *pauses;
@@ -25,16 +25,6 @@ struct gc {
     uint64_t heap, goal;
 };
 
-#define GC_OPEN_SIZE (3 * sizeof(int64_t))
-
-/* Ranges and metrics. False when memory is out. */
-bool gc_event(struct trail_analysis *analysis, const trail_event *event);
-
-/* The window begins: only what is on then stays. */
-void gc_count_from(struct gc *gc, int64_t ns);
-
-/* What is on ends here. False when memory is out. */
-bool gc_finish(struct trail_analysis *analysis, int64_t ns);
-void gc_free(struct gc *gc);
+extern const struct analysis_part gc_part;
 
 #endif

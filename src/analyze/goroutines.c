@@ -3,29 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
-
-/* MARK: Ps */
-
-static struct proc *proc_make(struct goroutines *goroutines, int64_t id)
-{
-    struct proc *proc = slab_get(&goroutines->proc_slab);
-    if (!proc)
-        return NULL;
-    proc->id = id;
-    if (id >= 0 && id < 256)
-        goroutines->near[id] = proc;
-    else if (!idmap_put(&goroutines->procs, (uint64_t)id, proc))
-        return NULL;
-    return proc;
-}
+#include "analyze/part.h"
 
 /* The P, which is known from now on. NULL when memory is out. */
 static struct proc *proc_get(struct goroutines *goroutines, int64_t id)
 {
-    struct proc *proc =
-        id >= 0 && id < 256 ? goroutines->near[id] : idmap_find(&goroutines->procs, (uint64_t)id);
-    return proc ? proc : proc_make(goroutines, id);
+    struct proc *proc = idmap_find(&goroutines->procs, (uint64_t)id);
+    if (proc)
+        return proc;
+    proc = slab_get(&goroutines->proc_slab);
+    return proc && idmap_put(&goroutines->procs, (uint64_t)id, proc) ? proc : NULL;
 }
 
 /* MARK: Beginning and end */
@@ -45,73 +32,60 @@ static struct goroutine *goroutine_make(struct goroutines *goroutines)
 }
 
 /* With the lists of one that is over, if there is one. */
-static struct goroutine *goroutine_new(struct goroutines *goroutines)
+static struct followed *make(void *context)
 {
+    struct trail_analysis *analysis = context;
+    struct goroutines *all = &analysis->goroutines;
     struct range_time *range = NULL;
     uint32_t range_capacity = 0;
-    struct goroutine *g = goroutines->free_list;
+    struct goroutine *g = all->free_list;
     if (g) {
-        goroutines->free_list = g->next_free;
+        all->free_list = g->next_free;
         range = g->range;
         range_capacity = g->range_capacity;
         if (g->block != g->few)
             free(g->block);
     } else {
-        g = goroutine_make(goroutines);
+        g = goroutine_make(all);
     }
     if (!g)
         return NULL;
     *g = (struct goroutine){
-        .range = range, .range_capacity = range_capacity, .block = g->few, .block_capacity = 2};
-    return g;
+        .credit = &all->nothing,
+        .waker = TRAIL_NONE,
+        .range = range,
+        .range_capacity = range_capacity,
+        .block = g->few,
+        .block_capacity = 2,
+    };
+    return &g->followed;
 }
 
-/* The goroutine is seen first in this event. NULL when memory is out. */
-static struct goroutine *goroutine_begin(struct trail_analysis *analysis, const trail_event *event)
+static bool named(void *context, struct followed *followed, const trail_frame *start)
 {
-    struct goroutines *all = &analysis->goroutines;
-    struct goroutine *g = goroutine_new(all);
-    if (!g)
-        return NULL;
-    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
-    g->id = event->transition.id;
-    g->creation_ns = created ? event->time_ns : all->sync_ns;
-    g->since_ns = g->creation_ns > all->counted_from_ns ? g->creation_ns : all->counted_from_ns;
-    g->credit = &all->nothing;
-    g->in_syscall = &all->nobody;
-    g->waker = TRAIL_NONE;
-    if (!idmap_put(&all->alive, (uint64_t)g->id, g))
-        return NULL;
-    all->seen++;
-    if (created && !regions_inherit(analysis, g, event))
-        return NULL;
-    return g;
+    (void)context;
+    goroutine_of(followed)->pc = start->pc;
+    return true;
 }
 
-static bool goroutine_end(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
-                          int64_t end_ns)
+/* The part of [since_ns, ...) that counts begins here. */
+static int64_t counted_since(const struct goroutines *all, int64_t since_ns)
 {
+    return since_ns > all->counted_from_ns ? since_ns : all->counted_from_ns;
+}
+
+static bool ends(void *context, struct followed *followed, const trail_event *event)
+{
+    struct trail_analysis *analysis = context;
     struct goroutines *all = &analysis->goroutines;
-    bool good = analysis_goroutine_ends(analysis, g, now, end_ns);
-    if (*g->in_syscall == g)
-        *g->in_syscall = NULL;
-    (void)idmap_remove(&all->alive, (uint64_t)g->id);
+    struct goroutine *g = goroutine_of(followed);
+    if (g->state == TRAIL_GO_NOT_EXIST)
+        g->credit = &all->nothing;
+    bool good = analysis_goroutine_ends(analysis, g, event->time_ns, event->time_ns);
     g->id = TRAIL_NONE;
     g->next_free = all->free_list;
     all->free_list = g;
     return good;
-}
-
-/* The start function is the outermost frame of the first stack that is known. */
-static void goroutine_name(struct trail_analysis *analysis, struct goroutine *g,
-                           trail_stack_handle stack)
-{
-    size_t count;
-    const trail_frame *frames = trail_reader_stack(analysis->reader, stack, &count);
-    if (count == 0)
-        return;
-    g->pc = frames[count - 1].pc;
-    g->name = names_of(&analysis->names, frames[count - 1].function);
 }
 
 /* MARK: Transitions */
@@ -155,185 +129,123 @@ static inline int64_t *block_counter(struct goroutine *g, trail_name reason)
     return block_counter_make(g, reason);
 }
 
-/* Into a system call, on the P of the event if it has one. False when memory is out. */
-static inline bool enter_syscall(struct goroutines *all, struct goroutine *g, int64_t id)
+static bool begins(void *context, struct followed *followed, const trail_event *event,
+                   int64_t since_ns)
 {
-    g->credit = &g->syscall_ns;
-    if (__builtin_expect(id < 0, 0))
-        return true;
-    struct proc *proc = id < 256 ? all->near[id] : NULL;
-    if (__builtin_expect(!proc, 0))
-        proc = proc_get(all, id);
-    if (__builtin_expect(!proc, 0))
-        return false;
-    g->in_syscall = &proc->syscalling;
-    proc->syscalling = g;
-    return true;
-}
-
-enum entered { ENTERED, ENTERED_END, ENTERED_NO_MEMORY };
-
-/* Sets `credit` for the new state, and what else belongs to it; or finds that it is the end. */
-static inline enum entered enter(struct trail_analysis *analysis, struct goroutine *g,
-                                 const trail_event *event)
-{
-    unsigned to = event->transition.to;
-    if (to == TRAIL_GO_RUNNABLE || to == TRAIL_GO_RUNNING) {
-        bool runs = to == TRAIL_GO_RUNNING;
-        int64_t *const counters[2] = {&g->sched_wait_ns, &g->exec_ns};
-        g->credit = counters[runs];
-        if (__builtin_expect(runs > g->ran, 0)) {
-            g->ran = true;
-            g->start_ns = event->time_ns;
-        }
-    } else if (to == TRAIL_GO_WAITING) {
-        g->reason = names_of(&analysis->names, event->transition.reason);
-        if (__builtin_expect(g->reason == analysis->forever, 0))
-            return ENTERED_END;
-        g->credit = block_counter(g, g->reason);
-        if (__builtin_expect(!g->credit, 0))
-            return ENTERED_NO_MEMORY;
-    } else if (to == TRAIL_GO_SYSCALL) {
-        if (__builtin_expect(!enter_syscall(&analysis->goroutines, g, event->proc), 0))
-            return ENTERED_NO_MEMORY;
-    } else {
-        return ENTERED_END;
-    }
-    return ENTERED;
+    struct trail_analysis *analysis = context;
+    struct goroutine *g = goroutine_of(followed);
+    g->creation_ns = since_ns;
+    g->since_ns = counted_since(&analysis->goroutines, since_ns);
+    analysis->goroutines.seen++;
+    return part_calls_transition(&analysis->begins, g, event) &&
+           part_calls_transition(&analysis->leaves, g, event);
 }
 
 /*
  * Counts the time in the state that is left. What was spent in a system call without a P is blocked
  * time.
  */
-static inline void leave(struct goroutines *all, struct goroutine *g, int64_t now)
+FOLLOW_INLINE void count_state(struct goroutine *g, int64_t now)
 {
     int64_t until = now;
     if (__builtin_expect(g->bare, 0)) {
         ns_add(&g->syscall_block_ns, ns_between(g->bare_ns, now));
         until = g->bare_ns;
-        g->bare = false;
     }
     ns_add(g->credit, ns_between(g->since_ns, until));
-    *g->in_syscall = NULL;
-    g->in_syscall = &all->nobody;
 }
 
-/* The state was not known: it was the same since the last Sync. */
-static void credit_undetermined(struct goroutine *g, const trail_event *event)
+FOLLOW_INLINE bool leaves(void *context, struct followed *followed, const trail_event *event)
 {
-    bool bare = event->transition.to == TRAIL_GO_SYSCALL && event->proc < 0;
-    ns_add(bare ? &g->syscall_block_ns : g->credit, ns_between(g->since_ns, event->time_ns));
+    struct trail_analysis *analysis = context;
+    struct goroutine *g = goroutine_of(followed);
+    if (!part_calls_transition(&analysis->leaves, g, event))
+        return false;
+    count_state(g, event->time_ns);
+    g->waker = event->transition.from == TRAIL_GO_WAITING ? event->goroutine : g->waker;
+    return true;
 }
 
-__attribute__((noinline)) static bool take_entered(struct trail_analysis *analysis,
-                                                   struct goroutine *g, enum entered entered,
-                                                   int64_t now)
+/* Sets `credit` for the new state, and what else belongs to it. False when memory is out. */
+FOLLOW_INLINE bool set_credit(struct goroutine *g, const trail_event *event, trail_name reason)
 {
-    if (entered == ENTERED)
+    if (g->state == TRAIL_GO_WAITING) {
+        g->reason = reason;
+        g->credit = block_counter(g, reason);
+        return g->credit != NULL;
+    }
+    if (g->state == TRAIL_GO_SYSCALL) {
+        g->credit = &g->syscall_ns;
         return true;
-    if (entered == ENTERED_NO_MEMORY)
-        return false;
-    g->credit = &analysis->goroutines.nothing;
-    return goroutine_end(analysis, g, now, now);
+    }
+    bool runs = g->state == TRAIL_GO_RUNNING;
+    int64_t *const counters[2] = {&g->sched_wait_ns, &g->exec_ns};
+    g->credit = counters[runs];
+    if (__builtin_expect(runs > g->ran, 0)) {
+        g->ran = true;
+        g->start_ns = event->time_ns;
+    }
+    return true;
 }
 
-/* Tells those who look at each transition, before it is taken. False when memory is out. */
-__attribute__((noinline)) static bool tell(struct trail_analysis *analysis, struct goroutine *g,
-                                           const trail_event *event)
+FOLLOW_INLINE bool enters(void *context, struct followed *followed, const trail_event *event,
+                          trail_name reason)
 {
-    if (analysis->locks && !locks_transition(analysis, g, event))
+    struct trail_analysis *analysis = context;
+    struct goroutine *g = goroutine_of(followed);
+    if (__builtin_expect(!set_credit(g, event, reason), 0))
         return false;
-    if (analysis->find && !find_transition(analysis, g, event))
+    return part_calls_transition(&analysis->enters, g, event);
+}
+
+/* What it was in before its first transition counts as the state that it is in now. */
+static bool found(void *context, struct followed *followed, const trail_event *event,
+                  trail_name reason, int64_t since_ns)
+{
+    struct trail_analysis *analysis = context;
+    struct goroutine *g = goroutine_of(followed);
+    int64_t since = counted_since(&analysis->goroutines, since_ns);
+    bool bare = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
+    if (!set_credit(g, event, reason))
         return false;
-    if (!analysis->activity)
+    ns_add(bare ? &g->syscall_block_ns : g->credit, ns_between(since, event->time_ns));
+    return part_calls_transition(&analysis->enters, g, event);
+}
+
+static bool loses_proc(void *context, struct followed *followed, const trail_event *event)
+{
+    (void)context;
+    goroutine_of(followed)->bare_ns = event->time_ns;
+    return true;
+}
+
+static const struct follow_ops ops = {
+    .make = make,
+    .named = named,
+    .begins = begins,
+    .leaves = leaves,
+    .enters = enters,
+    .found = found,
+    .loses_proc = loses_proc,
+    .ends = ends,
+};
+
+static inline bool other_transition(struct trail_analysis *analysis, const trail_event *event)
+{
+    if (event->transition.resource != TRAIL_RESOURCE_PROC)
         return true;
-    activity_transition(analysis, g, event);
-    return waits_transition(analysis, g, event);
-}
-
-/* The first transition of a goroutine. */
-__attribute__((noinline)) static bool first_transition(struct trail_analysis *analysis,
-                                                       const trail_event *event)
-{
-    struct goroutine *old = goroutines_find(&analysis->goroutines, event->transition.id);
-    if (old && !goroutine_end(analysis, old, event->time_ns, event->time_ns))
-        return false; /* somebody else with the same number */
-    struct goroutine *g = goroutine_begin(analysis, event);
-    if (!g)
-        return false;
-    if (event->transition.stack != 0)
-        goroutine_name(analysis, g, event->transition.stack);
-    if (analysis->tells && !tell(analysis, g, event))
-        return false;
-    enum entered entered = enter(analysis, g, event);
-    if (event->transition.from == TRAIL_GO_UNDETERMINED && entered == ENTERED)
-        credit_undetermined(g, event);
-    g->state = event->transition.to;
-    bool profiled = wants(analysis, TRAIL_ANALYZE_PROFILES) && entered == ENTERED;
-    int64_t since = event->transition.from == TRAIL_GO_UNDETERMINED ? g->since_ns : event->time_ns;
-    g->since_ns = event->time_ns;
-    if (profiled && !profile_begins(analysis, g, event, since))
-        return false;
-    return take_entered(analysis, g, entered, event->time_ns);
-}
-
-static inline bool transition(struct trail_analysis *analysis, const trail_event *event)
-{
-    unsigned from = event->transition.from;
-    if (from == event->transition.to)
-        return true;
-    if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
-        return first_transition(analysis, event);
-    struct goroutine *g = goroutines_find(&analysis->goroutines, event->transition.id);
-    if (__builtin_expect(!g, 0))
-        return true; /* is over already */
-    if (__builtin_expect(g->name == 0 && event->transition.stack != 0, 0))
-        goroutine_name(analysis, g, event->transition.stack);
-    int64_t now = event->time_ns;
-    bool woken = from == TRAIL_GO_WAITING, profiled = wants(analysis, TRAIL_ANALYZE_PROFILES);
-    if (__builtin_expect(profiled, 0) && !profile_leaves(analysis, g, event))
-        return false;
-    if (__builtin_expect(analysis->tells, 0) && !tell(analysis, g, event))
-        return false;
-    leave(&analysis->goroutines, g, now);
-    g->waker = woken ? event->goroutine : g->waker;
-    enum entered entered = enter(analysis, g, event);
-    g->since_ns = now;
-    g->state = event->transition.to;
-    if (__builtin_expect(profiled, 0) && entered == ENTERED && !profile_enters(analysis, g, event))
-        return false;
-    return __builtin_expect(entered == ENTERED, 1) || take_entered(analysis, g, entered, now);
-}
-
-static inline void proc_transition(struct goroutines *goroutines, const trail_event *event)
-{
-    if (event->transition.from == event->transition.to || event->transition.to != TRAIL_PROC_IDLE)
-        return;
-    int64_t id = event->transition.id;
-    struct proc *proc =
-        id >= 0 && id < 256 ? goroutines->near[id] : idmap_find(&goroutines->procs, (uint64_t)id);
-    if (!proc || !proc->syscalling)
-        return;
-    proc->syscalling->bare = true;
-    proc->syscalling->bare_ns = event->time_ns;
-    proc->syscalling = NULL;
-}
-
-static inline void other_transition(struct trail_analysis *analysis, const trail_event *event)
-{
-    proc_transition(&analysis->goroutines, event);
-    if (analysis->activity && event->transition.resource == TRAIL_RESOURCE_PROC)
-        activity_proc(analysis, event);
+    return follow_proc(&analysis->goroutines.follow, &ops, analysis, event) &&
+           part_calls_event(&analysis->procs, event);
 }
 
 const trail_event *goroutines_transitions(struct trail_analysis *analysis, const trail_event *event,
                                           const trail_event *end)
 {
+    struct follow *follow = &analysis->goroutines.follow;
     for (; event < end && event->kind == TRAIL_STATE_TRANSITION; event++) {
-        if (__builtin_expect(event->transition.resource != TRAIL_RESOURCE_GOROUTINE, 0))
-            other_transition(analysis, event);
-        else if (!transition(analysis, event))
+        bool is_other = event->transition.resource != TRAIL_RESOURCE_GOROUTINE;
+        if (__builtin_expect(is_other, 0) ? !other_transition(analysis, event)
+                                          : !follow_goroutine(follow, &ops, analysis, event))
             return NULL;
     }
     return event;
@@ -372,7 +284,7 @@ static bool range_begin(const struct goroutines *all, struct goroutine *g, const
     }
     int64_t since = event->time_ns;
     if (event->kind == TRAIL_RANGE_ACTIVE) {
-        since = all->sync_ns > all->counted_from_ns ? all->sync_ns : all->counted_from_ns;
+        since = counted_since(all, all->follow.sync_ns);
         if (range->on)
             ns_add(&range->ns, ns_between(range->since_ns, since));
     }
@@ -470,8 +382,7 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
     if (!less)
         less = &none;
     int64_t open = ns_between(g->since_ns, now);
-    int64_t born =
-        g->creation_ns > goroutines->counted_from_ns ? g->creation_ns : goroutines->counted_from_ns;
+    int64_t born = counted_since(goroutines, g->creation_ns);
     *times = (trail_times){
         .exec_ns = g->exec_ns,
         .sched_wait_ns = g->sched_wait_ns,
@@ -527,21 +438,21 @@ static void goroutine_count_from(struct goroutine *g, int64_t ns)
     g->range_count = (uint32_t)ranges;
     g->since_ns = ns;
     g->bare_ns = ns;
-    regions_count_from(g);
 }
 
 void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
 {
+    const struct idmap *alive = &goroutines->follow.alive;
     goroutines->counted_from_ns = ns;
-    goroutines->seen = goroutines->alive.count;
-    for (size_t i = 0; goroutines->alive.slots && i <= goroutines->alive.mask; i++)
-        if (goroutines->alive.slots[i].value)
-            goroutine_count_from(goroutines->alive.slots[i].value, ns);
+    goroutines->seen = alive->count;
+    for (size_t i = 0; alive->slots && i <= alive->mask; i++)
+        if (alive->slots[i].value)
+            goroutine_count_from(alive->slots[i].value, ns);
 }
 
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now)
 {
-    const struct idmap *alive = &analysis->goroutines.alive;
+    const struct idmap *alive = &analysis->goroutines.follow.alive;
     for (size_t i = 0; alive->slots && i <= alive->mask; i++)
         if (alive->slots[i].value &&
             !analysis_goroutine_ends(analysis, alive->slots[i].value, now, 0))
@@ -549,13 +460,20 @@ bool goroutines_finish(struct trail_analysis *analysis, int64_t now)
     return true;
 }
 
+void goroutines_init(struct goroutines *goroutines, const trail_reader *reader, struct names *names)
+{
+    *goroutines = (struct goroutines){
+        .proc_slab = {.object_size = sizeof(struct proc)},
+        .counted_from_ns = INT64_MIN,
+    };
+    follow_init(&goroutines->follow, reader, names);
+}
+
 static void goroutine_free(struct goroutine *g)
 {
     if (g->block != g->few)
         free(g->block);
     free(g->range);
-    if (g->id != TRAIL_NONE)
-        regions_free_open(g);
 }
 
 void goroutines_free(struct goroutines *goroutines)
@@ -568,7 +486,7 @@ void goroutines_free(struct goroutines *goroutines)
         used = sizeof chunk->items / sizeof *chunk->items;
         free(chunk);
     }
-    idmap_free(&goroutines->alive);
+    follow_free(&goroutines->follow);
     idmap_free(&goroutines->procs);
     slab_free(&goroutines->proc_slab);
 }

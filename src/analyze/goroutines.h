@@ -1,7 +1,6 @@
 /*
- * Goroutines: the one place that knows what each goroutine alive is doing, since when, why and who
- * woke it, and where its time went so far (§9.1). Other analyses are told of a transition after it
- * was taken, and look here.
+ * Goroutines: where the time of each goroutine alive went so far, why it waits and who woke it, on top
+ * of what is followed of it (follow.h).
  *
  * The hot part of a transition is two look-ups and one addition: `credit` points to the counter of
  * the state that the goroutine is in, so that leaving a state needs not know which it was.
@@ -13,12 +12,10 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/follow.h"
 #include "base/arena.h"
-#include "base/idmap.h"
-#include "base/slab.h"
 
 struct open_region;
-struct goroutine;
 struct trail_analysis;
 
 static inline int64_t ns_between(int64_t from, int64_t to)
@@ -46,10 +43,9 @@ struct range_time {
     int64_t ns;
 };
 
+/* A P that was swept on. */
 struct proc {
-    int64_t id;
-    struct goroutine *syscalling; /* the last that went into a system call here, and is there */
-    int64_t sweeper;              /* who began the sweep that is on */
+    int64_t sweeper; /* which goroutine began the sweep that is on */
     bool sweeping;
 };
 
@@ -58,18 +54,18 @@ struct proc {
  * touches is in the first cache line, what a wait touches in the second.
  */
 struct goroutine {
-    int64_t since_ns;              /* when it came into `state`, or where counting began */
-    int64_t *credit;               /* where its time in `state` is counted */
-    struct goroutine **in_syscall; /* where it is noted as the one in a system call, if it is */
+    union {
+        struct followed followed;
+        struct {
+            FOLLOWED_MEMBERS; /* since_ns not before counting began */
+            bool ran;         /* start_ns is set */
+            uint8_t counter;  /* the place in `block` of the reason that it waited for last */
+        };
+    };
+    int64_t *credit; /* where its time in `state` is counted */
     int64_t exec_ns, sched_wait_ns, syscall_ns;
-    int64_t waker; /* who ended its last wait; TRAIL_NONE: nobody in the trace */
-    trail_name name;
-    uint8_t state;   /* trail_go_state */
-    bool bare;       /* in a system call: its P was taken, at bare_ns */
-    bool ran;        /* start_ns is set */
-    uint8_t counter; /* the place in `block` of the reason that it waited for last */
 
-    int64_t id;
+    int64_t waker; /* which goroutine ended its last wait; TRAIL_NONE: none in the trace */
     trail_named_time *block; /* by reason; `few` until there are more */
     trail_named_time few[2];
     uint32_t block_count, block_capacity;
@@ -79,7 +75,7 @@ struct goroutine {
     uint32_t has_pending : 1; /* for profiles: it has pending waits */
 
     int64_t syscall_block_ns;
-    int64_t bare_ns;
+    int64_t bare_ns; /* since when it is bare */
     struct range_time *range;
     uint32_t range_count, range_capacity;
     union {
@@ -92,28 +88,32 @@ struct goroutine {
 
 _Static_assert(sizeof(struct goroutine) <= 192, "three cache lines");
 
+static inline struct goroutine *goroutine_of(struct followed *g)
+{
+    return (struct goroutine *)(void *)g;
+}
+
 /* They are made so many at a time. */
 struct goroutine_chunk {
     struct goroutine items[64];
     struct goroutine_chunk *next;
 };
 
-/* Zero-initialised is empty and ready, but for the sizes in the slabs. */
+/* Begun with goroutines_init. */
 struct goroutines {
-    struct idmap alive;
+    struct follow follow;
     struct goroutine *free_list; /* with their lists, for the next */
     struct goroutine_chunk *chunks;
     size_t chunk_used;  /* of the newest */
-    struct idmap procs; /* ID + 1 -> struct proc; the small ones are in `near` */
-    struct proc *near[256];
+    struct idmap procs; /* -> struct proc */
     struct slab proc_slab;
-    int64_t nothing;          /* the counter of what is not counted */
-    struct goroutine *nobody; /* where those who are in no system call are noted */
-    int64_t sync_ns;          /* time of the last Sync, or of the first event */
-    bool synced;
+    int64_t nothing;         /* the counter of what is not counted */
     int64_t counted_from_ns; /* time before this does not count */
     uint64_t seen;           /* how many there were since then */
 };
+
+void goroutines_init(struct goroutines *goroutines, const trail_reader *reader,
+                     struct names *names);
 
 /*
  * Takes transitions of goroutines and Ps from the front of [event, end) up to the first event of
@@ -142,7 +142,7 @@ void goroutines_free(struct goroutines *goroutines);
 
 static inline struct goroutine *goroutines_find(const struct goroutines *goroutines, int64_t id)
 {
-    return idmap_find(&goroutines->alive, (uint64_t)id);
+    return (struct goroutine *)(void *)follow_find(&goroutines->follow, id);
 }
 
 #endif

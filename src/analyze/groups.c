@@ -73,7 +73,7 @@ static bool add_list(struct named_times *to, const trail_named_time *items, uint
         while (at < to->count && to->items[at].name != items[i].name)
             at++;
         if (at == to->count) {
-            if (!GROW(to->items, to->capacity, to->count + 1))
+            if (!GROW_SMALL(to->items, to->capacity, to->count + 1))
                 return false;
             to->items[to->count++] = (trail_named_time){.name = items[i].name};
         }

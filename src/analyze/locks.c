@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
+#include "base/duration.h"
 #include "base/grow.h"
-
-void locks_init(struct locks *locks)
-{
-    locks->waiter_slab.object_size = sizeof(struct lock_waiter);
-    locks->link_slab.object_size = sizeof(struct lock_link);
-}
+#include "base/whole.h"
 
 /* MARK: What counts */
 
@@ -27,19 +23,19 @@ static bool has_prefix(trail_string text, const char *prefix)
 }
 
 /* Whether waits for this reason are waits for locks. */
-static bool is_wanted(const struct trail_analysis *analysis, trail_name reason)
+static bool is_wanted(const struct locks *locks, trail_name reason)
 {
-    trail_string text = names_text(&analysis->names, reason);
+    trail_string text = names_text(&locks->analysis->names, reason);
     if (has_prefix(text, "sync"))
         return true;
-    return analysis->options.locks.channels &&
+    return locks->analysis->options.locks.channels &&
            (has_prefix(text, "chan") || has_prefix(text, "select"));
 }
 
 /* Whether its waits are asked for. */
-static bool counts(const struct trail_analysis *analysis, const struct goroutine *g)
+static bool counts(const struct locks *locks, const struct goroutine *g)
 {
-    return analysis_asks_for(analysis, &analysis->options.locks.who, g->id, g->name);
+    return analysis_asks_for(locks->analysis, &locks->analysis->options.locks.who, g->id, g->name);
 }
 
 /* MARK: Rows */
@@ -72,13 +68,12 @@ static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name 
 }
 
 /* "sync.(*RWMutex).RLock" out of a stack that begins with how it does that; else the reason. */
-static trail_name kind_of_stack(const struct trail_analysis *analysis, trail_stack stack,
-                                trail_name reason)
+static trail_name kind_of_stack(const struct locks *locks, trail_stack stack, trail_name reason)
 {
-    struct stack_row row = stacks_get(&analysis->stacks, stack);
+    struct stack_row row = stacks_get(&locks->analysis->stacks, stack);
     trail_name kind = reason;
     for (size_t i = 0; i < row.count; i++) {
-        trail_string text = names_text(&analysis->names, row.places[i].function);
+        trail_string text = names_text(&locks->analysis->names, row.places[i].function);
         if (has_prefix(text, "sync."))
             kind = row.places[i].function;
         else if (!has_prefix(text, "runtime.") && !has_prefix(text, "internal/"))
@@ -87,17 +82,16 @@ static trail_name kind_of_stack(const struct trail_analysis *analysis, trail_sta
     return kind;
 }
 
-static struct lock *lock_by_stacks(struct trail_analysis *analysis, trail_stack waited,
-                                   trail_stack woken, trail_name reason)
+static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trail_stack woken,
+                                   trail_name reason)
 {
-    struct locks *locks = analysis->locks;
     uint64_t key = (uint64_t)waited << 32 | woken;
     struct lock *lock = idmap_find(&locks->by_stacks, key);
     if (lock)
         return lock;
     lock = lock_make(locks, &locks->by_stacks, key);
     if (lock) {
-        lock->row.kind = kind_of_stack(analysis, waited, reason);
+        lock->row.kind = kind_of_stack(locks, waited, reason);
         lock->row.waited = waited;
         lock->row.woken = woken;
     }
@@ -176,37 +170,16 @@ static const struct lock_words *words_of(trail_string text)
     return NULL;
 }
 
-/* "110ms", "~1.5s": nanoseconds; -1 if it is no such length. */
+/* "110ms", or "~110ms": nanoseconds; -1 if it is no such length. */
 static int64_t parse_length(const char *at, const char *end)
 {
-    static const struct {
-        const char *unit;
-        double ns;
-    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    double value = 0, scale = 0;
-    const char *begin = at += at < end && *at == '~';
-    for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && scale == 0)); at++) {
-        if (*at == '.') {
-            scale = 1;
-            continue;
-        }
-        value = 10 * value + (*at - '0');
-        scale *= 10;
-    }
-    for (size_t i = 0; at > begin && i < sizeof units / sizeof *units; i++) {
-        value = scale > 1 ? value / scale : value;
-        scale = 0;
-        if (is_text((trail_string){at, (size_t)(end - at)}, units[i].unit))
-            return value * units[i].ns < 9e18 ? (int64_t)(value * units[i].ns + 0.5) : -1;
-    }
-    return -1;
+    return duration_parse(at + (at < end && *at == '~'), end);
 }
 
 /* Understands "mutex stats_mu", or "mutex stats_mu 110ms". False when memory is out. */
-static bool understand(struct trail_analysis *analysis, trail_string text, bool holds,
-                       struct lock_text *found)
+static bool understand(struct locks *locks, trail_string text, bool holds, struct lock_text *found)
 {
-    struct names *names = &analysis->names;
+    struct names *names = &locks->analysis->names;
     const struct lock_words *words = words_of(text);
     if (!words)
         return true;
@@ -219,18 +192,16 @@ static bool understand(struct trail_analysis *analysis, trail_string text, bool 
     }
     size_t skip = strlen(words->words);
     skip = skip < text.size ? skip + 1 : text.size;
-    found->lock = lock_named(analysis->locks, names_put(names, words->kind, strlen(words->kind)),
+    found->lock = lock_named(locks, names_put(names, words->kind, strlen(words->kind)),
                              names_put(names, text.data + skip, text.size - skip));
     return found->lock != NULL;
 }
 
 /* The same, once for each text. NULL when memory is out. */
-static const struct lock_text *text_of(struct trail_analysis *analysis, trail_string_handle handle,
-                                       bool holds)
+static const struct lock_text *text_of(struct locks *locks, trail_string_handle handle, bool holds)
 {
-    struct locks *locks = analysis->locks;
     struct idmap *map = holds ? &locks->held_texts : &locks->wait_texts;
-    trail_name name = names_of(&analysis->names, handle);
+    trail_name name = names_of(&locks->analysis->names, handle);
     struct lock_text *known = idmap_find(map, name);
     if (known)
         return known;
@@ -238,7 +209,7 @@ static const struct lock_text *text_of(struct trail_analysis *analysis, trail_st
     if (!known)
         return NULL;
     *known = (struct lock_text){0};
-    return understand(analysis, names_text(&analysis->names, name), holds, known) &&
+    return understand(locks, names_text(&locks->analysis->names, name), holds, known) &&
                    idmap_put(map, name, known)
                ? known
                : NULL;
@@ -254,43 +225,43 @@ static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
 }
 
 /* What was given up is counted once it is known who was let in. */
-static bool count_hold(struct trail_analysis *analysis, struct lock_waiter *waiter,
-                       int64_t goroutine)
+static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t goroutine)
 {
     struct lock *lock = waiter->gives_up;
     int64_t begin = ns_between(waiter->held_ns, waiter->given_up_ns);
     waiter->gives_up = NULL;
-    if (!lock || waiter->given_up_ns < analysis->from_ns || !analysis->counting)
+    if (!lock || waiter->given_up_ns < locks->analysis->from_ns || !locks->analysis->counting)
         return true;
     longest_note(&lock->row.longest_hold, waiter->held_ns, begin, goroutine);
     return trail_histogram_add(&lock->row.hold, waiter->held_ns) &&
-           place_count(place_get(analysis->locks, lock, true, waiter->taken, waiter->released),
+           place_count(place_get(locks, lock, true, waiter->taken, waiter->released),
                        waiter->held_ns, begin, goroutine);
 }
 
-bool locks_log(struct trail_analysis *analysis, const trail_event *event)
+static bool take_log(void *part, const trail_event *event)
 {
-    trail_string category = trail_reader_string(analysis->reader, event->log.category);
+    struct locks *locks = part;
+    trail_string category = trail_reader_string(locks->analysis->reader, event->log.category);
     bool holds = is_text(category, "held");
     if ((!holds && !is_text(category, "wait")) || event->goroutine == TRAIL_NONE ||
-        !words_of(trail_reader_string(analysis->reader, event->log.message)))
+        !words_of(trail_reader_string(locks->analysis->reader, event->log.message)))
         return true;
-    const struct lock_text *text = text_of(analysis, event->log.message, holds);
-    struct lock_waiter *waiter = text ? waiter_get(analysis->locks, event->goroutine) : NULL;
+    const struct lock_text *text = text_of(locks, event->log.message, holds);
+    struct lock_waiter *waiter = text ? waiter_get(locks, event->goroutine) : NULL;
     if (!waiter)
         return false;
     if (!holds) {
         waiter->announced = text->lock;
         return true;
     }
-    if (!count_hold(analysis, waiter, event->goroutine))
+    if (!count_hold(locks, waiter, event->goroutine))
         return false;
     waiter->gives_up = text->lock;
     waiter->held_ns = text->held_ns;
     waiter->given_up_ns = event->time_ns;
-    waiter->taken = stacks_of(&analysis->stacks, event->stack);
+    waiter->taken = stacks_of(&locks->analysis->stacks, event->stack);
     waiter->released = 0;
-    return !analysis->stacks.failed;
+    return !locks->analysis->stacks.failed;
 }
 
 /* MARK: Chains */
@@ -408,10 +379,9 @@ struct ended {
 };
 
 /* The wait is in front of `next` from begin to end. False when memory is out. */
-static bool chain_add(struct trail_analysis *analysis, const struct ended *ended, int64_t begin_ns,
+static bool chain_add(struct locks *locks, const struct ended *ended, int64_t begin_ns,
                       int64_t end_ns, struct lock_link *next)
 {
-    struct locks *locks = analysis->locks;
     struct lock_link *link = slab_get(&locks->link_slab);
     if (!link)
         return false;
@@ -428,7 +398,7 @@ static bool chain_add(struct trail_analysis *analysis, const struct ended *ended
         .depth = next ? next->depth + 1 : 1,
     };
     struct lock_piece piece = {begin_ns, end_ns, link};
-    if (next && analysis->counting && counts(analysis, ended->g))
+    if (next && locks->analysis->counting && counts(locks, ended->g))
         chain_note(locks, &piece);
     piece_put(locks, ended->waiter, piece);
     return true;
@@ -438,10 +408,9 @@ static bool chain_add(struct trail_analysis *analysis, const struct ended *ended
  * What the holder waited for meanwhile. Where it waited for this same lock it had not got it yet:
  * this wait was then for whom the holder waited for.
  */
-static bool chain_build(struct trail_analysis *analysis, struct ended *ended)
+static bool chain_build(struct locks *locks, struct ended *ended)
 {
-    const struct lock_waiter *holder =
-        idmap_find(&analysis->locks->waiters, (uint64_t)ended->holder);
+    const struct lock_waiter *holder = idmap_find(&locks->waiters, (uint64_t)ended->holder);
     int64_t since = ended->begin_ns;
     const struct ended last = *ended;
     for (unsigned i = 0; holder && i < holder->piece_count; i++) {
@@ -458,62 +427,61 @@ static bool chain_build(struct trail_analysis *analysis, struct ended *ended)
             since = end > since ? end : since;
             next = next->next;
         }
-        if (!chain_add(analysis, ended, begin, end, next))
+        if (!chain_add(locks, ended, begin, end, next))
             return false;
     }
     *ended = last;
-    return since >= last.end_ns || chain_add(analysis, ended, since, last.end_ns, NULL);
+    return since >= last.end_ns || chain_add(locks, ended, since, last.end_ns, NULL);
 }
 
 /* MARK: Waits */
 
-static bool wait_begins(struct trail_analysis *analysis, const struct goroutine *g,
-                        const trail_event *event)
+static bool wait_begins(struct locks *locks, const struct goroutine *g, const trail_event *event)
 {
-    struct lock_waiter *waiter = idmap_find(&analysis->locks->waiters, (uint64_t)g->id);
-    trail_name reason = names_of(&analysis->names, event->transition.reason);
-    if (!is_wanted(analysis, reason)) {
+    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)g->id);
+    trail_name reason = names_of(&locks->analysis->names, event->transition.reason);
+    if (!is_wanted(locks, reason)) {
         if (waiter)
             waiter->announced = NULL;
         return true;
     }
     if (!waiter)
-        waiter = waiter_get(analysis->locks, g->id);
+        waiter = waiter_get(locks, g->id);
     if (!waiter)
         return false;
     waiter->waits = true;
     waiter->reason = reason;
-    waiter->stack = stacks_of(&analysis->stacks, event->transition.stack);
-    return !analysis->stacks.failed;
+    waiter->stack = stacks_of(&locks->analysis->stacks, event->transition.stack);
+    return !locks->analysis->stacks.failed;
 }
 
-static bool count_wait(struct trail_analysis *analysis, const struct ended *ended)
+static bool count_wait(struct locks *locks, const struct ended *ended)
 {
     trail_lock *row = &ended->lock->row;
     int64_t ns = ns_between(ended->begin_ns, ended->end_ns);
-    if (!analysis->counting || !counts(analysis, ended->g))
+    if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
     longest_note(&row->longest, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
-           place_count(place_get(analysis->locks, ended->lock, false, ended->waiter->stack, 0), ns,
+           place_count(place_get(locks, ended->lock, false, ended->waiter->stack, 0), ns,
                        ended->begin_ns, ended->g->id);
 }
 
 /* Who ended the wait is who had what was waited for; `holder` NULL: nobody in the trace. */
-static bool wait_ends(struct trail_analysis *analysis, const struct goroutine *g,
-                      struct lock_waiter *waiter, const trail_event *event)
+static bool wait_ends(struct locks *locks, const struct goroutine *g, struct lock_waiter *waiter,
+                      const trail_event *event)
 {
     bool woken = event->transition.to == TRAIL_GO_RUNNABLE && event->goroutine >= 0 &&
                  event->goroutine != g->id;
-    trail_stack stack = woken ? stacks_of(&analysis->stacks, event->stack) : 0;
+    trail_stack stack = woken ? stacks_of(&locks->analysis->stacks, event->stack) : 0;
     const struct goroutine *holder =
-        woken ? goroutines_find(&analysis->goroutines, event->goroutine) : NULL;
+        woken ? goroutines_find(&locks->analysis->goroutines, event->goroutine) : NULL;
     struct lock_waiter *giver =
-        woken ? idmap_find(&analysis->locks->waiters, (uint64_t)event->goroutine) : NULL;
+        woken ? idmap_find(&locks->waiters, (uint64_t)event->goroutine) : NULL;
     struct ended ended = {
         .g = g,
         .lock = waiter->announced ? waiter->announced
-                                  : lock_by_stacks(analysis, waiter->stack, stack, waiter->reason),
+                                  : lock_by_stacks(locks, waiter->stack, stack, waiter->reason),
         .waiter = waiter,
         .begin_ns = g->since_ns,
         .end_ns = event->time_ns,
@@ -524,8 +492,8 @@ static bool wait_ends(struct trail_analysis *analysis, const struct goroutine *g
     waiter->announced = NULL;
     if (giver && giver->gives_up && giver->gives_up == ended.lock)
         giver->released = stack;
-    return ended.lock && !analysis->stacks.failed && count_wait(analysis, &ended) &&
-           chain_build(analysis, &ended);
+    return ended.lock && !locks->analysis->stacks.failed && count_wait(locks, &ended) &&
+           chain_build(locks, &ended);
 }
 
 static void waiter_drop(struct locks *locks, int64_t goroutine)
@@ -538,36 +506,35 @@ static void waiter_drop(struct locks *locks, int64_t goroutine)
     slab_put(&locks->waiter_slab, waiter);
 }
 
-bool locks_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                      const trail_event *event)
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
+    struct locks *locks = part;
     unsigned to = event->transition.to;
     if (event->transition.from <= TRAIL_GO_NOT_EXIST)
-        waiter_drop(analysis->locks, g->id); /* somebody else with the same number */
-    struct lock_waiter *waiter = idmap_find(&analysis->locks->waiters, (uint64_t)g->id);
-    if (waiter && waiter->waits && !wait_ends(analysis, g, waiter, event))
+        waiter_drop(locks, g->id); /* somebody else with the same number */
+    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)g->id);
+    if (waiter && waiter->waits && !wait_ends(locks, g, waiter, event))
         return false;
-    if (waiter && waiter->gives_up && !count_hold(analysis, waiter, g->id))
+    if (waiter && waiter->gives_up && !count_hold(locks, waiter, g->id))
         return false;
     if (to == TRAIL_GO_WAITING)
-        return wait_begins(analysis, g, event);
+        return wait_begins(locks, g, event);
     if (waiter)
         waiter->announced = NULL;
     if (to == TRAIL_GO_NOT_EXIST)
-        waiter_drop(analysis->locks, g->id);
+        waiter_drop(locks, g->id);
     return true;
 }
 
 /* MARK: The end */
 
 /* Those who wait still. */
-static bool count_open(struct trail_analysis *analysis, const struct goroutine *g,
-                       struct lock_waiter *waiter, int64_t now)
+static bool count_open(struct locks *locks, const struct goroutine *g, struct lock_waiter *waiter,
+                       int64_t now)
 {
     int64_t ns = ns_between(g->since_ns, now);
-    struct lock *lock = waiter->announced
-                            ? waiter->announced
-                            : lock_by_stacks(analysis, waiter->stack, 0, waiter->reason);
+    struct lock *lock = waiter->announced ? waiter->announced
+                                          : lock_by_stacks(locks, waiter->stack, 0, waiter->reason);
     if (!lock)
         return false;
     lock->row.open++;
@@ -576,19 +543,20 @@ static bool count_open(struct trail_analysis *analysis, const struct goroutine *
     return true;
 }
 
-static bool finish_waiters(struct trail_analysis *analysis, int64_t now)
+static bool finish_waiters(struct locks *locks, int64_t now)
 {
-    const struct idmap *waiters = &analysis->locks->waiters;
+    const struct idmap *waiters = &locks->waiters;
     for (size_t i = 0; waiters->slots && i <= waiters->mask; i++) {
         struct lock_waiter *waiter = waiters->slots[i].value;
         const struct goroutine *g =
-            waiter ? goroutines_find(&analysis->goroutines, (int64_t)waiters->slots[i].id) : NULL;
+            waiter ? goroutines_find(&locks->analysis->goroutines, (int64_t)waiters->slots[i].id)
+                   : NULL;
         if (!waiter)
             continue;
-        if (!count_hold(analysis, waiter, (int64_t)waiters->slots[i].id))
+        if (!count_hold(locks, waiter, (int64_t)waiters->slots[i].id))
             return false;
-        if (g && waiter->waits && analysis->counting && counts(analysis, g) &&
-            !count_open(analysis, g, waiter, now))
+        if (g && waiter->waits && locks->analysis->counting && counts(locks, g) &&
+            !count_open(locks, g, waiter, now))
             return false;
     }
     return true;
@@ -698,17 +666,30 @@ static bool finish_chains(struct locks *locks)
     return true;
 }
 
-bool locks_finish(struct trail_analysis *analysis, int64_t now)
+static bool window_ends(void *part, int64_t now)
 {
-    struct locks *locks = analysis->locks;
-    if (!finish_waiters(analysis, now))
+    struct locks *locks = part;
+    if (!finish_waiters(locks, now))
         return false;
     finish_rows(locks);
     return finish_places(locks) && finish_chains(locks);
 }
 
-void locks_free(struct locks *locks)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct locks *locks = part;
+    (void)needed;
+    locks->analysis = analysis;
+    locks->waiter_slab.object_size = sizeof(struct lock_waiter);
+    locks->link_slab.object_size = sizeof(struct lock_link);
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct locks *locks = part;
     for (size_t i = 0; i < locks->count; i++) {
         trail_histogram_free(&locks->all[i]->row.wait);
         trail_histogram_free(&locks->all[i]->row.hold);
@@ -730,15 +711,30 @@ void locks_free(struct locks *locks)
     free(locks->link_rows);
 }
 
+const struct analysis_part locks_part = {
+    .what = TRAIL_ANALYZE_LOCKS,
+    .size = sizeof(struct locks),
+    .uses_goroutines = true,
+    .uses_stacks = true,
+    .init = init,
+    .free = drop,
+    .window_ends = window_ends,
+    .kinds = PART_KIND(LOG),
+    .event = take_log,
+    .leaves = take_transition,
+};
+
 size_t trail_analysis_locks(const trail_analysis *analysis, const trail_lock *const **rows)
 {
     _Static_assert(offsetof(struct lock, row) == 0, "a lock begins with its row");
-    *rows = analysis->locks ? (const trail_lock *const *)analysis->locks->all : NULL;
-    return analysis->locks ? analysis->locks->row_count : 0;
+    const struct locks *locks = analysis_object(analysis, &locks_part);
+    *rows = locks ? (const trail_lock *const *)locks->all : NULL;
+    return locks ? locks->row_count : 0;
 }
 
 size_t trail_analysis_lock_chains(const trail_analysis *analysis, const trail_lock_chain **rows)
 {
-    *rows = analysis->locks ? analysis->locks->chain_rows : NULL;
-    return analysis->locks && analysis->locks->chain_rows ? analysis->locks->chain_count : 0;
+    const struct locks *locks = analysis_object(analysis, &locks_part);
+    *rows = locks ? locks->chain_rows : NULL;
+    return locks && locks->chain_rows ? locks->chain_count : 0;
 }

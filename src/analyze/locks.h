@@ -20,7 +20,7 @@
 #include "base/intern.h"
 #include "base/slab.h"
 
-struct goroutine;
+struct analysis_part;
 struct trail_analysis;
 
 enum { LOCK_PIECES = 8, LOCK_CHAINS = 64 };
@@ -79,8 +79,8 @@ struct lock_place_row {
     trail_lock_place row;
 };
 
-/* Set the sizes of the slabs and leave the rest zero. Owned by its analysis. */
 struct locks {
+    struct trail_analysis *analysis;
     struct lock **all;
     size_t row_count; /* made at the end: so many of them are rows */
     size_t count, capacity;
@@ -100,17 +100,6 @@ struct locks {
     trail_lock_link *link_rows;
 };
 
-void locks_init(struct locks *locks);
-
-/* Before the goroutine takes the transition. False when memory is out. */
-bool locks_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                      const trail_event *event);
-
-/* A log: "wait" or "held" tell of locks. False when memory is out. */
-bool locks_log(struct trail_analysis *analysis, const trail_event *event);
-
-/* Before goroutines are ended. False when memory is out. */
-bool locks_finish(struct trail_analysis *analysis, int64_t now);
-void locks_free(struct locks *locks);
+extern const struct analysis_part locks_part;
 
 #endif

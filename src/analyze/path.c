@@ -3,23 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
-
-bool path_begin(struct path *path, struct names *names, struct stacks *stacks,
-                const trail_path_question *question)
-{
-    path->names = names;
-    path->stacks = stacks;
-    path->question = *question;
-    path->goroutines.object_size = sizeof(struct path_goroutine);
-    path->regions.object_size = sizeof(struct path_region);
-    path->last_runner = TRAIL_NONE;
-    path->log_number = 1;
-    if (question->of == TRAIL_PATH_REGION && question->region)
-        path->region = names_put(names, question->region, strlen(question->region));
-    return !names->failed;
-}
 
 /* MARK: The log */
 
@@ -419,23 +404,33 @@ static inline void prefetch(const struct idmap *alive, const trail_event *event,
     __builtin_prefetch((const void *)(g + sizeof(struct path_goroutine) - 1));
 }
 
-const trail_event *path_events(struct path *path, const trail_event *event, const trail_event *end)
+static bool take_events(void *part, const trail_event *event, const trail_event *end)
 {
+    struct path *path = part;
     for (; event < end && !path->answered; event++) {
         prefetch(&path->alive, event, end);
         if (!take_event(path, event))
-            return NULL;
+            return false;
     }
-    return event;
+    return true;
 }
 
 /* MARK: Begin and end */
 
-void path_count_from(struct path *path, int64_t ns)
+static bool window_begins(void *part, int64_t ns)
 {
+    struct path *path = part;
     path->begin_ns = ns;
     path->now_ns = ns;
     path->logging = true;
+    return true;
+}
+
+static void trace_begins(void *part, int64_t origin_ns)
+{
+    const struct path *path = part;
+    if (path->analysis->counting)
+        (void)window_begins(part, origin_ns);
 }
 
 static struct path_goroutine *by_number(const struct path *path, uint32_t number)
@@ -482,8 +477,11 @@ static bool take_window(struct path *path)
     return !g || take_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true);
 }
 
-bool path_finish(struct path *path, int64_t end_ns)
+static bool window_ends(void *part, int64_t end_ns)
 {
+    struct path *path = part;
+    if (!path->analysis->counting)
+        return true;
     if (path->now_ns < end_ns)
         path->now_ns = end_ns;
     if (path->stacks->failed)
@@ -498,8 +496,35 @@ bool path_finish(struct path *path, int64_t end_ns)
     return path->span.found || !whole || take_window(path);
 }
 
-void path_free(struct path *path)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct path *path = part;
+    const trail_path_question *question = &analysis->options.path;
+    (void)needed;
+    path->analysis = analysis;
+    path->names = &analysis->names;
+    path->stacks = &analysis->stacks;
+    path->question = *question;
+    path->goroutines.object_size = sizeof(struct path_goroutine);
+    path->regions.object_size = sizeof(struct path_region);
+    path->last_runner = TRAIL_NONE;
+    path->log_number = 1;
+    if (question->of == TRAIL_PATH_REGION && question->region)
+        path->region = names_put(path->names, question->region, strlen(question->region));
+    return !path->names->failed;
+}
+
+static bool is_done(const void *part)
+{
+    const struct path *path = part;
+    return path->answered;
+}
+
+static void drop(void *part)
+{
+    struct path *path = part;
     path_log_free(&path->log);
     idmap_free(&path->alive);
     idmap_free(&path->tasks);
@@ -509,4 +534,39 @@ void path_free(struct path *path)
     free(path->counts);
     intern_free(&path->totals);
     free(path->rows);
+}
+
+const struct analysis_part path_part = {
+    .what = TRAIL_ANALYZE_PATH,
+    .size = sizeof(struct path),
+    .uses_stacks = true,
+    .init = init,
+    .free = drop,
+    .trace_begins = trace_begins,
+    .window_begins = window_begins,
+    .window_ends = window_ends,
+    .events = take_events,
+    .is_done = is_done,
+};
+
+bool trail_analysis_path(const trail_analysis *analysis, trail_path *path)
+{
+    const struct path *all = analysis_object(analysis, &path_part);
+    if (!all || !all->span.found)
+        return false;
+    *path = all->span.path;
+    return true;
+}
+
+int trail_analysis_path_walk(trail_analysis *analysis, trail_path_visit visit, void *context)
+{
+    struct path *path = analysis_object(analysis, &path_part);
+    return path ? path_walk(path, visit, context) : 0;
+}
+
+size_t trail_analysis_path_totals(const trail_analysis *analysis, const trail_path_total **rows)
+{
+    const struct path *path = analysis_object(analysis, &path_part);
+    *rows = path ? path->rows : NULL;
+    return path ? path->row_count : 0;
 }

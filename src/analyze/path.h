@@ -14,7 +14,9 @@
 #include "analyze/stacks.h"
 #include "base/slab.h"
 
+struct analysis_part;
 struct path_region;
+struct trail_analysis;
 
 /* A goroutine alive. */
 struct path_goroutine {
@@ -56,8 +58,8 @@ struct path_span {
     int64_t length_ns;
 };
 
-/* Set names, stacks, question and the slabs' sizes, and leave the rest zero. */
 struct path {
+    struct trail_analysis *analysis;
     struct names *names;
     struct stacks *stacks;
     trail_path_question question;
@@ -81,21 +83,7 @@ struct path {
     size_t row_count, row_capacity;
 };
 
-struct trail_analysis;
-
-/* False when memory is out. */
-bool path_begin(struct path *path, struct names *names, struct stacks *stacks,
-                const trail_path_question *question);
-
-/* Takes events from the front of [event, end), and returns where it stopped. NULL: no memory. */
-const trail_event *path_events(struct path *path, const trail_event *event, const trail_event *end);
-
-/* The window begins. */
-void path_count_from(struct path *path, int64_t ns);
-
-/* The window or trace is over. False when memory is out. */
-bool path_finish(struct path *path, int64_t end_ns);
-void path_free(struct path *path);
+extern const struct analysis_part path_part;
 
 /* -1 when memory is out or the file cannot be read. */
 int path_walk(struct path *path, trail_path_visit visit, void *context);

@@ -1,12 +1,12 @@
 #include "analyze/path_log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/varint.h"
 
@@ -40,32 +40,6 @@ static int file_make(void)
     return fd + 1;
 }
 
-static bool write_block(int fd, const uint8_t *data, off_t at)
-{
-    for (size_t done = 0; done < BLOCK;) {
-        ssize_t n = pwrite(fd, data + done, BLOCK - done, at + (off_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
-static bool read_block(int fd, uint8_t *data, off_t at)
-{
-    for (size_t done = 0; done < BLOCK;) {
-        ssize_t n = pread(fd, data + done, BLOCK - done, at + (off_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
 /*
  * The oldest block in memory goes to the file, and its memory is given back for the newest. NULL if
  * there is no file, or no room in it: then more memory is used.
@@ -77,7 +51,7 @@ static uint8_t *spill(struct path_log *log)
     if (log->file < 0)
         return NULL;
     uint8_t *block = log->blocks[log->spilled];
-    if (!write_block(log->file - 1, block, (off_t)log->spilled << BLOCK_BITS)) {
+    if (!file_write_at(log->file - 1, block, BLOCK, (int64_t)log->spilled << BLOCK_BITS)) {
         return NULL;
     }
     log->blocks[log->spilled++] = NULL;
@@ -173,7 +147,7 @@ static const uint8_t *chunk_data(struct path_log *log, uint64_t at)
         return NULL;
     if (log->window_block != block) {
         log->window_block = SIZE_MAX;
-        if (!read_block(log->file - 1, log->window, (off_t)block << BLOCK_BITS))
+        if (file_read_at(log->file - 1, log->window, BLOCK, (int64_t)block << BLOCK_BITS) != BLOCK)
             return NULL;
         log->window_block = block;
     }

@@ -15,7 +15,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "analyze/path.h"
 #include "base/grow.h"
 

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
+#include "base/utf8.h"
+
 /* MARK: Words */
 
 static const struct word {
@@ -128,7 +131,7 @@ static const char *thing_end(const char *at)
     if (end > at || !*at)
         return end;
     end++; /* a whole character of UTF-8 */
-    while (((unsigned char)*end & 0xc0) == 0x80)
+    while (utf8_continues(*end))
         end++;
     return end;
 }
@@ -147,11 +150,6 @@ static bool take(struct parser *parser, const char *word)
 /* "10ms", "1.5s": exact to the nanosecond, what is finer is cut off. */
 static bool read_time(struct parser *parser, int64_t *ns)
 {
-    static const struct {
-        const char *unit;
-        int64_t ns;
-    } units[] = {{"ns", 1},         {"us", 1000},       {"ms", 1000000},
-                 {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
     skip_blanks(parser);
     const char *begin = parser->at, *digits = begin;
     while ((*digits >= '0' && *digits <= '9') || *digits == '.')
@@ -162,26 +160,21 @@ static bool read_time(struct parser *parser, int64_t *ns)
     parser->at = end;
     if (end == digits)
         return wrong(parser, begin, end, "a time needs its unit: ns, us, ms, s, m or h");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strlen(units[i].unit) != (size_t)(end - digits) ||
-            memcmp(units[i].unit, digits, (size_t)(end - digits)) != 0)
-            continue;
-        int64_t whole = 0, part = units[i].ns, sum = 0;
-        const char *c = begin;
-        for (; c < digits && *c != '.'; c++)
-            if (__builtin_mul_overflow(whole, 10, &whole) ||
-                __builtin_add_overflow(whole, *c - '0', &whole))
-                return wrong(parser, begin, end, "that is longer than any trace");
-        for (c += *c == '.'; c < digits && *c != '.'; c++, part /= 10)
-            sum += part / 10 * (*c - '0') + part % 10 * (*c - '0') / 10;
-        if (c < digits)
-            return wrong(parser, begin, end, "a time has one point");
-        if (__builtin_mul_overflow(whole, units[i].ns, &whole) ||
-            __builtin_add_overflow(whole, sum, ns))
+    int64_t unit = duration_unit(digits, (size_t)(end - digits)), whole = 0, part = unit, sum = 0;
+    if (unit == 0)
+        return wrong(parser, digits, end, "no unit of time; there are ns, us, ms, s, m and h");
+    const char *c = begin;
+    for (; c < digits && *c != '.'; c++)
+        if (__builtin_mul_overflow(whole, 10, &whole) ||
+            __builtin_add_overflow(whole, *c - '0', &whole))
             return wrong(parser, begin, end, "that is longer than any trace");
-        return true;
-    }
-    return wrong(parser, digits, end, "no unit of time; there are ns, us, ms, s, m and h");
+    for (c += *c == '.'; c < digits && *c != '.'; c++, part /= 10)
+        sum += part / 10 * (*c - '0') + part % 10 * (*c - '0') / 10;
+    if (c < digits)
+        return wrong(parser, begin, end, "a time has one point");
+    if (__builtin_mul_overflow(whole, unit, &whole) || __builtin_add_overflow(whole, sum, ns))
+        return wrong(parser, begin, end, "that is longer than any trace");
+    return true;
 }
 
 /* MARK: Parts of a choice */

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
+#include "base/search.h"
 
 /* Go looks no deeper into a stack. */
 enum { MOST_FRAMES = 128 };
@@ -72,10 +73,10 @@ static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint
 }
 
 /* A frame that is no function. */
-static bool frame_of_word(struct trail_analysis *analysis, const char *word, uint32_t *index)
+static bool frame_of_word(struct profiles *p, const char *word, uint32_t *index)
 {
-    trail_profile_frame frame = {.function = names_put(&analysis->names, word, strlen(word))};
-    return frame_put(&analysis->profiles, &frame, index);
+    trail_profile_frame frame = {.function = names_put(&p->analysis->names, word, strlen(word))};
+    return frame_put(p, &frame, index);
 }
 
 /* The number of a stack of these frames, + 1; 0 when memory is out. */
@@ -96,11 +97,11 @@ static uint32_t stack_number(struct profiles *p, const uint32_t *frames, uint32_
     return (uint32_t)number;
 }
 
-static uint32_t stack_make(struct trail_analysis *analysis, trail_stack_handle handle)
+static uint32_t stack_make(struct profiles *p, trail_stack_handle handle)
 {
     uint32_t numbers[MOST_FRAMES];
     size_t count;
-    const trail_frame *frames = trail_reader_stack(analysis->reader, handle, &count);
+    const trail_frame *frames = trail_reader_stack(p->analysis->reader, handle, &count);
     count = count < MOST_FRAMES ? count : MOST_FRAMES;
     /* A trace may have frames without anything in them; alone, one is as good as no stack. */
     while (count > 0 && frames[count - 1].pc == 0 && frames[count - 1].function == 0)
@@ -108,37 +109,35 @@ static uint32_t stack_make(struct trail_analysis *analysis, trail_stack_handle h
     for (size_t i = 0; i < count; i++) {
         trail_profile_frame frame = {
             .pc = frames[i].pc,
-            .function = names_of(&analysis->names, frames[i].function),
-            .file = names_of(&analysis->names, frames[i].file),
+            .function = names_of(&p->analysis->names, frames[i].function),
+            .file = names_of(&p->analysis->names, frames[i].file),
             .line = frames[i].line,
         };
-        if (!frame_put(&analysis->profiles, &frame, &numbers[i]))
+        if (!frame_put(p, &frame, &numbers[i]))
             return 0;
     }
-    return stack_number(&analysis->profiles, numbers, (uint32_t)count);
+    return stack_number(p, numbers, (uint32_t)count);
 }
 
 /* The slow path of stack_of. */
-static __attribute__((noinline)) uint32_t stack_look_up(struct trail_analysis *analysis,
+static __attribute__((noinline)) uint32_t stack_look_up(struct profiles *p,
                                                         trail_stack_handle handle)
 {
-    struct profiles *p = &analysis->profiles;
     if (handle >= p->handles) {
-        size_t old = p->handles, wanted = trail_reader_stack_count(analysis->reader);
+        size_t old = p->handles, wanted = trail_reader_stack_count(p->analysis->reader);
         wanted = wanted > handle ? wanted : (size_t)handle + 1;
         if (!GROW(p->by_handle, p->handle_capacity, wanted))
             return 0;
         memset(p->by_handle + old, 0, (wanted - old) * sizeof *p->by_handle);
         p->handles = wanted;
     }
-    return p->by_handle[handle] = stack_make(analysis, handle);
+    return p->by_handle[handle] = stack_make(p, handle);
 }
 
 /* The number of a stack, + 1; 0 when memory is out. */
-static uint32_t stack_of(struct trail_analysis *analysis, trail_stack_handle handle)
+static uint32_t stack_of(struct profiles *p, trail_stack_handle handle)
 {
-    struct profiles *p = &analysis->profiles;
-    uint64_t epoch = trail_reader_epoch(analysis->reader);
+    uint64_t epoch = trail_reader_epoch(p->analysis->reader);
     if (__builtin_expect(p->epoch != epoch, 0)) {
         if (p->handles > 0)
             memset(p->by_handle, 0, p->handles * sizeof *p->by_handle);
@@ -146,13 +145,12 @@ static uint32_t stack_of(struct trail_analysis *analysis, trail_stack_handle han
     }
     if (__builtin_expect(handle < p->handles && p->by_handle[handle] != 0, 1))
         return p->by_handle[handle];
-    return stack_look_up(analysis, handle);
+    return stack_look_up(p, handle);
 }
 
 /* The stack that is no more than the start function of a goroutine, for where none is known. */
-static uint32_t stack_of_start(struct trail_analysis *analysis, const struct goroutine *g)
+static uint32_t stack_of_start(struct profiles *p, const struct goroutine *g)
 {
-    struct profiles *p = &analysis->profiles;
     trail_profile_frame frame = {.pc = g->pc, .function = g->name};
     uint32_t index;
     if (g->name == 0)
@@ -163,11 +161,9 @@ static uint32_t stack_of_start(struct trail_analysis *analysis, const struct gor
 /* MARK: Rows */
 
 /* Puts the reason and the waker's stack in front of the stack of who waited. */
-static bool row_join(struct trail_analysis *analysis, const struct row_key *key,
-                     trail_profile_sample *row)
+static bool row_join(struct profiles *p, const struct row_key *key, trail_profile_sample *row)
 {
-    struct profiles *p = &analysis->profiles;
-    trail_string reason = names_text(&analysis->names, key->reason);
+    trail_string reason = names_text(&p->analysis->names, key->reason);
     char text[256];
     struct profile_stack own = p->stacks[key->stack - 1], waker = {0};
     if (key->waker)
@@ -180,13 +176,13 @@ static bool row_join(struct trail_analysis *analysis, const struct row_key *key,
         frames[at] = waker.frames[waker.count - 1 - at];
         at++;
     }
-    if (!key->woken && !frame_of_word(analysis, "[not woken]", &frames[at++]))
+    if (!key->woken && !frame_of_word(p, "[not woken]", &frames[at++]))
         return false;
     (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
                    reason.size ? reason.data : "waiting");
     if (reason.size == 0)
         (void)snprintf(text, sizeof text, "[waiting]");
-    if (!frame_of_word(analysis, text, &frames[at++]))
+    if (!frame_of_word(p, text, &frames[at++]))
         return false;
     if (own.count > 0)
         memcpy(frames + at, own.frames, own.count * sizeof *frames);
@@ -196,51 +192,49 @@ static bool row_join(struct trail_analysis *analysis, const struct row_key *key,
 }
 
 /* The place of a new row, + 1; 0 when memory is out. */
-static uint32_t row_make(struct trail_analysis *analysis, struct profile_rows *rows,
-                         const struct row_key *key)
+static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
-    bool joined = rows == &analysis->profiles.rows[TRAIL_PROFILE_OFFCPU];
+    bool joined = rows == &p->rows[TRAIL_PROFILE_OFFCPU];
     if (!GROW(rows->items, rows->capacity, rows->count + 1))
         return 0;
     trail_profile_sample *row = &rows->items[rows->count++];
-    const struct profile_stack *stack = &analysis->profiles.stacks[key->stack - 1];
+    const struct profile_stack *stack = &p->stacks[key->stack - 1];
     *row = (trail_profile_sample){.frames = stack->frames, .frame_count = stack->count};
-    return joined && !row_join(analysis, key, row) ? 0 : (uint32_t)rows->count;
+    return joined && !row_join(p, key, row) ? 0 : (uint32_t)rows->count;
 }
 
 /* The slow path of row_find, for rows that stand for a stack alone. */
 static __attribute__((noinline)) uint32_t
-row_of_stack(struct trail_analysis *analysis, struct profile_rows *rows, const struct row_key *key)
+row_of_stack(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
-    size_t old = rows->place_count, wanted = analysis->profiles.stack_count + 1;
+    size_t old = rows->place_count, wanted = p->stack_count + 1;
     if (key->stack >= old) {
         if (!GROW(rows->places, rows->place_capacity, wanted))
             return 0;
         memset(rows->places + old, 0, (wanted - old) * sizeof *rows->places);
         rows->place_count = wanted;
     }
-    return rows->places[key->stack] = row_make(analysis, rows, key);
+    return rows->places[key->stack] = row_make(p, rows, key);
 }
 
-static uint32_t row_of_key(struct trail_analysis *analysis, struct profile_rows *rows,
-                           const struct row_key *key)
+static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
     bool fresh;
     uint64_t number = intern_put(&rows->keys, key, sizeof *key, &fresh);
-    return fresh ? row_make(analysis, rows, key) : (uint32_t)number;
+    return fresh ? row_make(p, rows, key) : (uint32_t)number;
 }
 
-static bool row_add(struct trail_analysis *analysis, trail_profile_type type,
-                    const struct row_key *key, int64_t ns)
+static bool row_add(struct profiles *p, trail_profile_type type, const struct row_key *key,
+                    int64_t ns)
 {
-    struct profile_rows *rows = &analysis->profiles.rows[type];
+    struct profile_rows *rows = &p->rows[type];
     uint32_t place;
     if (type == TRAIL_PROFILE_OFFCPU)
-        place = row_of_key(analysis, rows, key);
+        place = row_of_key(p, rows, key);
     else if (__builtin_expect(key->stack < rows->place_count && rows->places[key->stack], 1))
         place = rows->places[key->stack];
     else
-        place = row_of_stack(analysis, rows, key);
+        place = row_of_stack(p, rows, key);
     if (place == 0)
         return false;
     trail_profile_sample *row = &rows->items[place - 1];
@@ -248,16 +242,16 @@ static bool row_add(struct trail_analysis *analysis, trail_profile_type type,
     ns_add(&row->ns, ns);
     rows->sum_count++;
     ns_add(&rows->sum_ns, ns);
-    return !wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS) ||
+    return !wants(p->analysis, TRAIL_ANALYZE_DISTRIBUTIONS) ||
            (trail_histogram_add(&row->times, ns) && trail_histogram_add(&rows->times, ns));
 }
 
 /* Counts `ns` of a wait for all types that it is of. */
-static bool wait_add(struct trail_analysis *analysis, const struct wait *wait, int64_t ns)
+static bool wait_add(struct profiles *p, const struct wait *wait, int64_t ns)
 {
     for (unsigned types = wait->types; types; types &= types - 1) {
         trail_profile_type type = (trail_profile_type)__builtin_ctz(types);
-        if ((ns > 0 || type == TRAIL_PROFILE_CPU) && !row_add(analysis, type, &wait->key, ns))
+        if ((ns > 0 || type == TRAIL_PROFILE_CPU) && !row_add(p, type, &wait->key, ns))
             return false;
     }
     return true;
@@ -278,34 +272,32 @@ static bool in_list(const int64_t *list, size_t count, int64_t id)
     return count == 0;
 }
 
-static bool has_name(const struct trail_analysis *analysis, const struct goroutine *g)
+static bool has_name(const struct profiles *p, const struct goroutine *g)
 {
-    const char *name = analysis->profiles.options->name;
-    return !name || is_text(names_text(&analysis->names, g->name), name);
+    const char *name = p->options->name;
+    return !name || is_text(names_text(&p->analysis->names, g->name), name);
 }
 
 /* Whether it is too early to judge what the goroutine does, of that type. */
-static bool is_early(const struct trail_analysis *analysis, const struct goroutine *g,
-                     unsigned types)
+static bool is_early(const struct profiles *p, const struct goroutine *g, unsigned types)
 {
-    const trail_profile_options *o = analysis->profiles.options;
+    const trail_profile_options *o = p->options;
     return profile_by_region(o) || (o->name && g->name == 0) ||
            (!o->first_waits && !g->ran && (types & GO_TYPES));
 }
 
-static uint8_t reason_types(struct trail_analysis *analysis, trail_name name)
+static uint8_t reason_types(struct profiles *p, trail_name name)
 {
-    struct profiles *p = &analysis->profiles;
     if (name >= p->reason_count) {
         if (!GROW(p->reasons, p->reason_capacity, (size_t)name + 1)) {
-            analysis->names.failed = true;
+            p->analysis->names.failed = true;
             return 0;
         }
         memset(p->reasons + p->reason_count, 0, (size_t)name + 1 - p->reason_count);
         p->reason_count = (size_t)name + 1;
     }
     if (p->reasons[name] == 0) {
-        trail_string text = names_text(&analysis->names, name);
+        trail_string text = names_text(&p->analysis->names, name);
         unsigned types = TYPE(OFFCPU) | REASON_KNOWN;
         if (is_text(text, "network"))
             types |= TYPE(NET);
@@ -318,36 +310,35 @@ static uint8_t reason_types(struct trail_analysis *analysis, trail_name name)
 }
 
 /* The types that the state of the goroutine counts for. */
-static inline unsigned state_types(struct trail_analysis *analysis, const struct goroutine *g)
+static inline unsigned state_types(struct profiles *p, const struct goroutine *g)
 {
     unsigned types = 0;
     if (g->state == TRAIL_GO_WAITING)
-        types = reason_types(analysis, g->reason);
+        types = reason_types(p, g->reason);
     else if (g->state == TRAIL_GO_SYSCALL)
         types = TYPE(SYSCALL);
     else if (g->state == TRAIL_GO_RUNNABLE)
         types = TYPE(SCHED);
     else if (g->state == TRAIL_GO_RUNNING)
         types = TYPE(RUNNING);
-    return types & analysis->profiles.options->types;
+    return types & p->options->types;
 }
 
 /* MARK: Pending waits */
 
-static struct profile_pending *pending_find(const struct trail_analysis *analysis,
-                                            const struct goroutine *g)
+static struct profile_pending *pending_find(const struct profiles *p, const struct goroutine *g)
 {
-    return g->has_pending ? idmap_find(&analysis->profiles.pending, (uint64_t)g->id) : NULL;
+    return g->has_pending ? idmap_find(&p->pending, (uint64_t)g->id) : NULL;
 }
 
 /* What is pending of the goroutine; NULL when memory is out. */
-static struct profile_pending *pending_get(struct trail_analysis *analysis, struct goroutine *g)
+static struct profile_pending *pending_get(struct profiles *p, struct goroutine *g)
 {
-    struct profile_pending *pending = pending_find(analysis, g);
+    struct profile_pending *pending = pending_find(p, g);
     if (pending)
         return pending;
     pending = calloc(1, sizeof *pending);
-    if (!pending || !idmap_put(&analysis->profiles.pending, (uint64_t)g->id, pending)) {
+    if (!pending || !idmap_put(&p->pending, (uint64_t)g->id, pending)) {
         free(pending);
         return NULL;
     }
@@ -364,24 +355,23 @@ static void pending_free(struct profile_pending *pending)
     free(pending);
 }
 
-static bool wait_pend(struct trail_analysis *analysis, struct goroutine *g, const struct wait *wait)
+static bool wait_pend(struct profiles *p, struct goroutine *g, const struct wait *wait)
 {
-    struct profile_pending *pending = pending_get(analysis, g);
+    struct profile_pending *pending = pending_get(p, g);
     if (!pending || !GROW(pending->waits, pending->wait_capacity, pending->wait_count + 1))
         return false;
     pending->waits[pending->wait_count++] = *wait;
     return true;
 }
 
-static bool wait_take(struct trail_analysis *analysis, struct goroutine *g, const struct wait *wait)
+static bool wait_take(struct profiles *p, struct goroutine *g, const struct wait *wait)
 {
-    const trail_profile_options *o = analysis->profiles.options;
-    if (!analysis->counting || !in_list(o->goroutines, o->goroutine_count, g->id))
+    const trail_profile_options *o = p->options;
+    if (!p->analysis->counting || !in_list(o->goroutines, o->goroutine_count, g->id))
         return true;
-    if (is_early(analysis, g, wait->types))
-        return wait_pend(analysis, g, wait);
-    return !has_name(analysis, g) ||
-           wait_add(analysis, wait, ns_between(wait->begin_ns, wait->end_ns));
+    if (is_early(p, g, wait->types))
+        return wait_pend(p, g, wait);
+    return !has_name(p, g) || wait_add(p, wait, ns_between(wait->begin_ns, wait->end_ns));
 }
 
 static int by_begin(const void *a, const void *b)
@@ -410,45 +400,38 @@ static void keep_outermost(struct profile_pending *pending)
 
 /* Adds what of a wait is inside the regions. They do not overlap: those after the first that begins
  * too late do not matter. */
-static bool add_inside(struct trail_analysis *analysis, const struct profile_pending *pending,
+static bool add_inside(struct profiles *p, const struct profile_pending *pending,
                        const struct wait *wait)
 {
-    size_t low = 0, high = pending->region_count;
+    size_t at = SEARCH(i, 0, pending->region_count, pending->regions[i].end_ns < wait->begin_ns);
     int64_t ns = 0;
     bool inside = false;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (pending->regions[middle].end_ns < wait->begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < pending->region_count && pending->regions[low].begin_ns <= wait->end_ns; low++) {
-        const struct interval *r = &pending->regions[low];
+    for (; at < pending->region_count && pending->regions[at].begin_ns <= wait->end_ns; at++) {
+        const struct interval *r = &pending->regions[at];
         int64_t from = r->begin_ns > wait->begin_ns ? r->begin_ns : wait->begin_ns;
         int64_t to = r->end_ns < wait->end_ns ? r->end_ns : wait->end_ns;
         ns_add(&ns, ns_between(from, to));
         inside = true;
     }
-    return !inside || wait_add(analysis, wait, ns);
+    return !inside || wait_add(p, wait, ns);
 }
 
 /* Now it can be judged. */
-static bool flush_pending(struct trail_analysis *analysis, struct goroutine *g)
+static bool flush_pending(struct profiles *p, struct goroutine *g)
 {
-    struct profile_pending *pending = pending_find(analysis, g);
-    bool good = true, by_region = profile_by_region(analysis->profiles.options);
+    struct profile_pending *pending = pending_find(p, g);
+    bool good = true, by_region = profile_by_region(p->options);
     if (!pending)
         return true;
-    if (!has_name(analysis, g))
+    if (!has_name(p, g))
         pending->wait_count = 0;
     keep_outermost(pending);
     for (size_t i = 0; good && i < pending->wait_count; i++) {
         const struct wait *wait = &pending->waits[i];
-        good = by_region ? add_inside(analysis, pending, wait)
-                         : wait_add(analysis, wait, ns_between(wait->begin_ns, wait->end_ns));
+        good = by_region ? add_inside(p, pending, wait)
+                         : wait_add(p, wait, ns_between(wait->begin_ns, wait->end_ns));
     }
-    (void)idmap_remove(&analysis->profiles.pending, (uint64_t)g->id);
+    (void)idmap_remove(&p->pending, (uint64_t)g->id);
     g->has_pending = 0;
     pending_free(pending);
     return good;
@@ -466,111 +449,124 @@ static void forget_first_waits(struct profile_pending *pending)
 
 /* MARK: Events */
 
-bool profile_enters(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event)
+/* It is in its state since this event. */
+static bool enter(struct profiles *p, struct goroutine *g, const trail_event *event)
 {
-    unsigned types = state_types(analysis, g) & ~TYPE(RUNNING);
+    unsigned types = state_types(p, g) & ~TYPE(RUNNING);
     g->found = 0;
     if (types == 0)
         return true;
-    g->stack = stack_of(analysis, event->stack) & MOST_STACKS;
+    g->stack = stack_of(p, event->stack) & MOST_STACKS;
     return g->stack != 0;
 }
 
-static bool leaves_running(struct trail_analysis *analysis, struct goroutine *g,
-                           trail_stack_handle stack, int64_t since, int64_t now)
+static bool leaves_running(struct profiles *p, struct goroutine *g, trail_stack_handle stack,
+                           int64_t since, int64_t now)
 {
     struct wait wait = {
         .begin_ns = since,
         .end_ns = now,
         .types = TYPE(RUNNING),
-        .key.stack = stack ? stack_of(analysis, stack) : stack_of_start(analysis, g),
+        .key.stack = stack ? stack_of(p, stack) : stack_of_start(p, g),
     };
-    return wait.key.stack != 0 && wait_take(analysis, g, &wait);
+    return wait.key.stack != 0 && wait_take(p, g, &wait);
 }
 
 /* Types of Go's own, which leave out some waits, and the others are counted one by one. */
-static bool leaves_wait(struct trail_analysis *analysis, struct goroutine *g, unsigned types,
+static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
                         const struct row_key *key, int64_t now)
 {
-    int64_t counted = analysis->goroutines.counted_from_ns;
+    int64_t counted = p->analysis->goroutines.counted_from_ns;
     struct wait wait = {
         .begin_ns = g->since_ns,
         .end_ns = now,
         .types = types & GO_TYPES,
         .key = *key,
     };
-    if (wait.types && !wait_take(analysis, g, &wait))
+    if (wait.types && !wait_take(p, g, &wait))
         return false;
     wait.types = types & ~GO_TYPES;
     if (g->found)
         wait.begin_ns = g->creation_ns > counted ? g->creation_ns : counted;
-    return !wait.types || wait_take(analysis, g, &wait);
+    return !wait.types || wait_take(p, g, &wait);
 }
 
-bool profile_leaves(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event)
+static bool leaves(void *part, struct goroutine *g, const trail_event *event)
 {
-    const trail_profile_options *o = analysis->profiles.options;
-    unsigned types = state_types(analysis, g);
-    if (g->has_pending && !is_early(analysis, g, GO_TYPES) && !flush_pending(analysis, g))
+    struct profiles *p = part;
+    const trail_profile_options *o = p->options;
+    unsigned types = state_types(p, g);
+    if (g->has_pending && !is_early(p, g, GO_TYPES) && !flush_pending(p, g))
         return false;
     if (event->transition.to == TRAIL_GO_RUNNING && !g->ran && !o->first_waits &&
         !profile_by_region(o)) {
         types &= ~GO_TYPES;
         if (g->has_pending)
-            forget_first_waits(pending_find(analysis, g));
+            forget_first_waits(pending_find(p, g));
     }
     if (types == 0)
         return true;
     if (types & TYPE(RUNNING))
-        return leaves_running(analysis, g,
+        return leaves_running(p, g,
                               event->goroutine == g->id ? event->stack : event->transition.stack,
                               g->since_ns, event->time_ns);
     struct row_key key = {.stack = g->stack, .reason = g->reason, .woken = true};
     if ((types & TYPE(OFFCPU)) && event->stack != 0 && event->goroutine != g->id) {
-        key.waker = stack_of(analysis, event->stack);
+        key.waker = stack_of(p, event->stack);
         if (key.waker == 0)
             return false;
     }
-    return leaves_wait(analysis, g, types, &key, event->time_ns);
+    return leaves_wait(p, g, types, &key, event->time_ns);
 }
 
-bool profile_begins(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event,
-                    int64_t since)
+/* The first state that the trace tells of; it may have been in that before this event. */
+__attribute__((noinline)) static bool enter_first(struct profiles *p, struct goroutine *g,
+                                                  const trail_event *event)
 {
-    if (!profile_enters(analysis, g, event))
+    int64_t counted = p->analysis->goroutines.counted_from_ns;
+    int64_t since = g->creation_ns > counted ? g->creation_ns : counted;
+    if (!enter(p, g, event))
         return false;
     g->found = event->transition.from == TRAIL_GO_UNDETERMINED;
-    if (since == event->time_ns || !(state_types(analysis, g) & TYPE(RUNNING)))
+    if (since == event->time_ns || !(state_types(p, g) & TYPE(RUNNING)))
         return true;
-    return leaves_running(analysis, g, event->transition.stack, since, event->time_ns);
+    return leaves_running(p, g, event->transition.stack, since, event->time_ns);
 }
 
-bool profile_cpu(struct trail_analysis *analysis, const trail_event *event)
+static bool enters(void *part, struct goroutine *g, const trail_event *event)
 {
-    const trail_profile_options *o = analysis->profiles.options;
-    struct goroutine *g = goroutines_find(&analysis->goroutines, event->goroutine);
+    return event->transition.from <= TRAIL_GO_NOT_EXIST ? enter_first(part, g, event)
+                                                        : enter(part, g, event);
+}
+
+/* A sample of the CPU. */
+static bool take_sample(void *part, const trail_event *event)
+{
+    struct profiles *p = part;
+    const trail_profile_options *o = p->options;
+    struct goroutine *g = goroutines_find(&p->analysis->goroutines, event->goroutine);
     struct wait wait = {
         .begin_ns = event->time_ns,
         .end_ns = event->time_ns,
         .types = TYPE(CPU),
     };
     bool any = !o->name && !profile_by_region(o) && o->goroutine_count == 0;
-    if (!(o->types & TYPE(CPU)) || !analysis->counting || (!g && !any))
+    if (!(o->types & TYPE(CPU)) || !p->analysis->counting || (!g && !any))
         return true;
-    wait.key.stack = stack_of(analysis, event->stack);
+    wait.key.stack = stack_of(p, event->stack);
     if (wait.key.stack == 0)
         return false;
-    return any ? wait_add(analysis, &wait, 0) : wait_take(analysis, g, &wait);
+    return any ? wait_add(p, &wait, 0) : wait_take(p, g, &wait);
 }
 
-bool profile_region(struct trail_analysis *analysis, struct goroutine *g,
-                    const trail_region *region, int64_t now)
+static bool region_ends(void *part, struct goroutine *g, const trail_region *region, int64_t now)
 {
-    const trail_profile_options *o = analysis->profiles.options;
+    struct profiles *p = part;
+    const trail_profile_options *o = p->options;
     if (!profile_by_region(o) || !in_list(o->tasks, o->task_count, (int64_t)region->task) ||
-        (o->region && !is_text(names_text(&analysis->names, region->name), o->region)))
+        (o->region && !is_text(names_text(&p->analysis->names, region->name), o->region)))
         return true;
-    struct profile_pending *pending = pending_get(analysis, g);
+    struct profile_pending *pending = pending_get(p, g);
     if (!pending || !GROW(pending->regions, pending->region_capacity, pending->region_count + 1))
         return false;
     pending->regions[pending->region_count++] = (struct interval){
@@ -581,30 +577,29 @@ bool profile_region(struct trail_analysis *analysis, struct goroutine *g,
 }
 
 /* What is still on when the window or the trace ends. */
-static bool take_open(struct trail_analysis *analysis, struct goroutine *g, int64_t now)
+static bool take_open(struct profiles *p, struct goroutine *g, int64_t now)
 {
-    unsigned types = state_types(analysis, g);
-    if (!analysis->over)
+    unsigned types = state_types(p, g);
+    if (!p->analysis->over)
         types &= TYPE(RUNNING) | TYPE(OFFCPU);
     if (types == 0)
         return true;
     if (types & TYPE(RUNNING))
-        return leaves_running(analysis, g, 0, g->since_ns, now);
+        return leaves_running(p, g, 0, g->since_ns, now);
     struct row_key key = {.stack = g->stack, .reason = g->reason};
-    return leaves_wait(analysis, g, types, &key, now);
+    return leaves_wait(p, g, types, &key, now);
 }
 
-bool profile_goroutine_ends(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
-                            int64_t end_ns)
+static bool ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
-    struct profiles *p = &analysis->profiles;
-    if (analysis->counting && has_name(analysis, g) &&
+    struct profiles *p = part;
+    if (p->analysis->counting && has_name(p, g) &&
         in_list(p->options->goroutines, p->options->goroutine_count, g->id)) {
         p->goroutines++;
-        const struct profile_pending *pending = pending_find(analysis, g);
+        const struct profile_pending *pending = pending_find(p, g);
         p->regions += pending ? pending->region_count : 0;
     }
-    return (end_ns != 0 || take_open(analysis, g, now)) && flush_pending(analysis, g);
+    return (end_ns != 0 || take_open(p, g, now)) && flush_pending(p, g);
 }
 
 /* MARK: Answers */
@@ -622,35 +617,32 @@ static int by_time(const void *a, const void *b)
     return x->frame_count < y->frame_count ? -1 : x->frame_count > y->frame_count;
 }
 
-void profiles_finish(struct profiles *profiles)
+static bool finish(void *part, int64_t ns)
 {
+    struct profiles *profiles = part;
+    (void)ns;
     for (int i = 0; i < TRAIL_PROFILES; i++) {
         struct profile_rows *rows = &profiles->rows[i];
         if (rows->count > 0)
             qsort(rows->items, rows->count, sizeof *rows->items, by_time);
     }
+    return true;
 }
 
-void trail_analysis_profile(const trail_analysis *analysis, trail_profile_type type,
-                            trail_profile *profile)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    const struct profile_rows *rows = &analysis->profiles.rows[type];
-    *profile = (trail_profile){
-        .type = type,
-        .frames = analysis->profiles.frames,
-        .frame_count = analysis->profiles.frame_count,
-        .samples = rows->items,
-        .sample_count = rows->count,
-        .count = rows->sum_count,
-        .ns = rows->sum_ns,
-        .goroutines = analysis->profiles.goroutines,
-        .regions = analysis->profiles.regions,
-        .times = rows->times,
-    };
+    struct profiles *p = part;
+    (void)needed;
+    p->analysis = analysis;
+    p->options = &analysis->options.profile;
+    return true;
 }
 
-void profiles_free(struct profiles *profiles)
+static void drop(void *part)
 {
+    struct profiles *profiles = part;
     for (int i = 0; i < TRAIL_PROFILES; i++) {
         struct profile_rows *rows = &profiles->rows[i];
         for (size_t n = 0; n < rows->count; n++)
@@ -670,4 +662,38 @@ void profiles_free(struct profiles *profiles)
     free(profiles->stacks);
     free(profiles->by_handle);
     free(profiles->reasons);
+}
+
+const struct analysis_part profiles_part = {
+    .what = TRAIL_ANALYZE_PROFILES,
+    .size = sizeof(struct profiles),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .finish = finish,
+    .kinds = PART_KIND(STACK_SAMPLE),
+    .event = take_sample,
+    .leaves = leaves,
+    .enters = enters,
+    .ends = ends,
+    .region_ends = region_ends,
+};
+
+void trail_analysis_profile(const trail_analysis *analysis, trail_profile_type type,
+                            trail_profile *profile)
+{
+    const struct profiles *p = analysis_object(analysis, &profiles_part);
+    *profile = (trail_profile){.type = type};
+    if (!p)
+        return;
+    const struct profile_rows *rows = &p->rows[type];
+    profile->frames = p->frames;
+    profile->frame_count = p->frame_count;
+    profile->samples = rows->items;
+    profile->sample_count = rows->count;
+    profile->count = rows->sum_count;
+    profile->ns = rows->sum_ns;
+    profile->goroutines = p->goroutines;
+    profile->regions = p->regions;
+    profile->times = rows->times;
 }

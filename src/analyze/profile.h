@@ -15,7 +15,7 @@
 #include "base/idmap.h"
 #include "base/intern.h"
 
-struct goroutine;
+struct analysis_part;
 struct trail_analysis;
 
 /* Frames of one stack, in the arena of the stacks. */
@@ -35,8 +35,8 @@ struct profile_rows {
     trail_histogram times;
 };
 
-/* Set `options` and leave the rest zero. */
 struct profiles {
+    struct trail_analysis *analysis;
     const trail_profile_options *options;
     struct intern frame_keys, stack_keys;
     struct arena arena; /* the frames of stacks */
@@ -54,36 +54,6 @@ struct profiles {
     uint64_t goroutines, regions; /* those that were wanted, so far */
 };
 
-/* All return false when memory is out. */
-
-/* The goroutine is in another state since this event; `event` is its last. */
-bool profile_enters(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event);
-
-/* It leaves the state that it is in. */
-bool profile_leaves(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event);
-
-/* The same for the first state that the trace tells of; it was in that since `since`. */
-bool profile_begins(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event,
-                    int64_t since);
-
-/* A sample of the CPU. */
-bool profile_cpu(struct trail_analysis *analysis, const trail_event *event);
-
-/* A region is over. */
-bool profile_region(struct trail_analysis *analysis, struct goroutine *g,
-                    const trail_region *region, int64_t now);
-
-/* The goroutine is over, or the trace is (`end_ns` is 0). */
-bool profile_goroutine_ends(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
-                            int64_t end_ns);
-
-void profiles_finish(struct profiles *profiles);
-void profiles_free(struct profiles *profiles);
-
-/* Whether regions matter. */
-static inline bool profile_by_region(const trail_profile_options *options)
-{
-    return options->region || options->task_count > 0;
-}
+extern const struct analysis_part profiles_part;
 
 #endif

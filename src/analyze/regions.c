@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* One allocation each, with the lists of `at_begin` behind it. */
@@ -13,14 +13,6 @@ struct open_region {
     trail_times at_begin; /* where the goroutine's time had gone by then */
     trail_named_time lists[];
 };
-
-static bool wanted(const struct trail_analysis *analysis)
-{
-    return wants(analysis,
-                 TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_TASKS) ||
-           (wants(analysis, TRAIL_ANALYZE_PROFILES) &&
-            profile_by_region(&analysis->options.profile));
-}
 
 static struct open_region *open_region_make(const trail_times *at_begin)
 {
@@ -38,12 +30,12 @@ static struct open_region *open_region_make(const trail_times *at_begin)
     return open;
 }
 
-static bool region_begin(struct trail_analysis *analysis, struct goroutine *g,
-                         const trail_event *event)
+static bool region_begin(struct regions *regions, struct goroutine *g, const trail_event *event)
 {
     trail_times now;
-    arena_reset(&analysis->scratch);
-    if (!goroutine_times(&analysis->goroutines, g, event->time_ns, NULL, &analysis->scratch, &now))
+    arena_reset(&regions->analysis->scratch);
+    if (!goroutine_times(&regions->analysis->goroutines, g, event->time_ns, NULL,
+                         &regions->analysis->scratch, &now))
         return false;
     struct open_region *open = open_region_make(&now);
     if (!open)
@@ -53,17 +45,21 @@ static bool region_begin(struct trail_analysis *analysis, struct goroutine *g,
     open->region = (trail_region){
         .goroutine = g->id,
         .task = event->region.task,
-        .name = names_of(&analysis->names, event->region.type),
+        .name = names_of(&regions->analysis->names, event->region.type),
         .has_start = true,
         .start_ns = event->time_ns,
     };
     return true;
 }
 
-bool regions_inherit(struct trail_analysis *analysis, struct goroutine *g, const trail_event *event)
+/* A goroutine created inside a region takes a nameless one of the same task with it. */
+static bool inherit(void *part, struct goroutine *g, const trail_event *event)
 {
-    const struct goroutine *creator = goroutines_find(&analysis->goroutines, event->goroutine);
-    if (!creator || !creator->region || creator == g)
+    const struct regions *regions = part;
+    const struct goroutine *creator =
+        goroutines_find(&regions->analysis->goroutines, event->goroutine);
+    if (event->transition.from != TRAIL_GO_NOT_EXIST || !creator || !creator->region ||
+        creator == g)
         return true;
     static const trail_times none;
     struct open_region *open = open_region_make(&none);
@@ -80,37 +76,36 @@ bool regions_inherit(struct trail_analysis *analysis, struct goroutine *g, const
 }
 
 /* The region is over; its row is made, and it is folded into its group. */
-static bool region_row(struct trail_analysis *analysis, struct goroutine *g, trail_region *region,
+static bool region_row(struct regions *regions, struct goroutine *g, trail_region *region,
                        const trail_times *at_begin, int64_t now)
 {
-    struct regions *regions = &analysis->regions;
-    bool keep = wants(analysis, TRAIL_ANALYZE_REGIONS);
-    if (wants(analysis, TRAIL_ANALYZE_PROFILES) && !profile_region(analysis, g, region, now))
+    bool keep = wants(regions->analysis, TRAIL_ANALYZE_REGIONS);
+    if (!analysis_region_ends(regions->analysis, g, region, now))
         return false;
-    if (!analysis->counting ||
-        !wants(analysis, TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS))
+    if (!regions->analysis->counting ||
+        !wants(regions->analysis, TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS))
         return true;
-    arena_reset(&analysis->scratch);
-    if (!goroutine_times(&analysis->goroutines, g, now, at_begin,
-                         keep ? &analysis->rows_arena : &analysis->scratch, &region->times))
+    arena_reset(&regions->analysis->scratch);
+    if (!goroutine_times(&regions->analysis->goroutines, g, now, at_begin,
+                         keep ? &regions->analysis->rows_arena : &regions->analysis->scratch,
+                         &region->times))
         return false;
     if (keep) {
         if (!GROW(regions->rows, regions->capacity, regions->count + 1))
             return false;
         regions->rows[regions->count++] = *region;
     }
-    return !wants(analysis, TRAIL_ANALYZE_REGION_GROUPS) ||
+    return !wants(regions->analysis, TRAIL_ANALYZE_REGION_GROUPS) ||
            groups_add(&regions->groups, region->name, &region->times, !region->has_end);
 }
 
-static bool region_end(struct trail_analysis *analysis, struct goroutine *g,
-                       const trail_event *event)
+static bool region_end(struct regions *regions, struct goroutine *g, const trail_event *event)
 {
     struct open_region *open = g->region;
     trail_region region = {
         .goroutine = g->id,
         .task = event->region.task,
-        .name = names_of(&analysis->names, event->region.type),
+        .name = names_of(&regions->analysis->names, event->region.type),
     };
     if (open) {
         region = open->region;
@@ -118,43 +113,50 @@ static bool region_end(struct trail_analysis *analysis, struct goroutine *g,
     }
     region.has_end = true;
     region.end_ns = event->time_ns;
-    bool good = region_row(analysis, g, &region, open ? &open->at_begin : NULL, event->time_ns);
+    bool good = region_row(regions, g, &region, open ? &open->at_begin : NULL, event->time_ns);
     free(open);
     return good;
 }
 
-bool regions_event(struct trail_analysis *analysis, const trail_event *event)
+static bool take_event(void *part, const trail_event *event)
 {
-    struct goroutine *g = goroutines_find(&analysis->goroutines, event->goroutine);
-    bool begin = event->kind == TRAIL_REGION_BEGIN;
-    if (!g || !wanted(analysis))
+    struct regions *regions = part;
+    struct goroutine *g = goroutines_find(&regions->analysis->goroutines, event->goroutine);
+    if (!g || !regions->wanted)
         return true;
-    if (wants(analysis, TRAIL_ANALYZE_TASKS) && (begin || !g->region) &&
-        !tasks_region(analysis, event->region.task, g->id))
-        return false;
-    return begin ? region_begin(analysis, g, event) : region_end(analysis, g, event);
+    return event->kind == TRAIL_REGION_BEGIN ? region_begin(regions, g, event)
+                                             : region_end(regions, g, event);
 }
 
-bool regions_end_with(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
-                      int64_t end_ns)
+/* The goroutine is over: so are its regions, unless it is one of the runtime's. */
+static bool end_all(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
-    bool good = true, keep = !trail_is_system_goroutine(names_text(&analysis->names, g->name));
+    struct regions *regions = part;
+    bool good = true,
+         keep = !trail_is_system_goroutine(names_text(&regions->analysis->names, g->name));
     while (g->region) {
         struct open_region *open = g->region;
         open->region.has_end = end_ns != 0;
         open->region.end_ns = end_ns;
         if (keep && good)
-            good = region_row(analysis, g, &open->region, &open->at_begin, now);
+            good = region_row(regions, g, &open->region, &open->at_begin, now);
         g->region = open->outer;
         free(open);
     }
     return good;
 }
 
-void regions_count_from(struct goroutine *g)
+static bool window_begins(void *part, int64_t ns)
 {
-    for (struct open_region *open = g->region; open; open = open->outer)
-        open->at_begin = (trail_times){0};
+    const struct regions *regions = part;
+    const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
+    (void)ns;
+    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
+        const struct goroutine *g = alive->slots[i].value;
+        for (struct open_region *open = g ? g->region : NULL; open; open = open->outer)
+            open->at_begin = (trail_times){0};
+    }
+    return true;
 }
 
 static int by_goroutine_and_start(const void *a, const void *b)
@@ -169,36 +171,69 @@ static int by_goroutine_and_start(const void *a, const void *b)
     return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-void regions_finish(struct trail_analysis *analysis)
+static bool finish(void *part, int64_t ns)
 {
-    struct regions *regions = &analysis->regions;
-    struct goroutine_rows *goroutines = &analysis->rows;
-    if (regions->count == 0)
-        return;
-    qsort(regions->rows, regions->count, sizeof *regions->rows, by_goroutine_and_start);
-    size_t at = 0;
-    for (size_t i = 0; i < goroutines->count; i++) {
-        trail_goroutine *g = &goroutines->items[i];
-        while (at < regions->count && regions->rows[at].goroutine < g->id)
-            at++;
-        g->regions = regions->rows + at;
-        while (at < regions->count && regions->rows[at].goroutine == g->id)
-            at++;
-        g->region_count = (uint32_t)(regions->rows + at - g->regions);
-    }
+    struct regions *regions = part;
+    (void)ns;
+    if (regions->count > 0)
+        qsort(regions->rows, regions->count, sizeof *regions->rows, by_goroutine_and_start);
+    return groups_finish(&regions->groups);
 }
 
-void regions_free_open(struct goroutine *g)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    while (g->region) {
-        struct open_region *open = g->region;
-        g->region = open->outer;
-        free(open);
-    }
+    struct regions *regions = part;
+    unsigned rows = TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_TASKS;
+    (void)needed;
+    regions->analysis = analysis;
+    regions->wanted = wants(analysis, rows) || (wants(analysis, TRAIL_ANALYZE_PROFILES) &&
+                                                profile_by_region(&analysis->options.profile));
+    regions->groups.distributions = wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS);
+    return true;
 }
 
-void regions_free(struct regions *regions)
+static void drop(void *part)
 {
+    struct regions *regions = part;
+    const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
+    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
+        const struct goroutine *g = alive->slots[i].value;
+        for (struct open_region *outer, *open = g ? g->region : NULL; open; open = outer) {
+            outer = open->outer;
+            free(open);
+        }
+    }
     free(regions->rows);
     groups_clear(&regions->groups);
+}
+
+const struct analysis_part regions_part = {
+    .what = TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_TASKS |
+            TRAIL_ANALYZE_PROFILES,
+    .size = sizeof(struct regions),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .window_begins = window_begins,
+    .finish = finish,
+    .kinds = PART_REGIONS,
+    .event = take_event,
+    .begins = inherit,
+    .ends = end_all,
+};
+
+size_t trail_analysis_regions(const trail_analysis *analysis, const trail_region **rows)
+{
+    const struct regions *regions = analysis_object(analysis, &regions_part);
+    *rows = regions ? regions->rows : NULL;
+    return regions ? regions->count : 0;
+}
+
+size_t trail_analysis_region_groups(const trail_analysis *analysis, const trail_group **rows)
+{
+    const struct regions *regions = analysis_object(analysis, &regions_part);
+    *rows = regions ? regions->groups.rows : NULL;
+    return regions ? regions->groups.count : 0;
 }

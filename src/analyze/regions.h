@@ -10,32 +10,16 @@
 #include "analyze/goroutines.h"
 #include "analyze/groups.h"
 
-/* Rows of regions that are over. Zero-initialised is empty and ready. */
+struct analysis_part;
+
 struct regions {
-    trail_region *rows;
+    struct trail_analysis *analysis;
+    bool wanted;        /* some answer looks at them */
+    trail_region *rows; /* of those that are over; at the end by goroutine and start */
     size_t count, capacity;
     struct groups groups;
 };
 
-/* RegionBegin or RegionEnd. False when memory is out. */
-bool regions_event(struct trail_analysis *analysis, const trail_event *event);
-
-/* A goroutine created inside a region takes a nameless one of the same task with it. */
-bool regions_inherit(struct trail_analysis *analysis, struct goroutine *g,
-                     const trail_event *event);
-
-/* The goroutine is over: so are its regions, unless it is one of the runtime's. */
-bool regions_end_with(struct trail_analysis *analysis, struct goroutine *g, int64_t now,
-                      int64_t end_ns);
-
-/* Time counts from now on only. */
-void regions_count_from(struct goroutine *g);
-
-/* Sorts the rows and gives each goroutine its own. */
-void regions_finish(struct trail_analysis *analysis);
-
-/* Drops what is open. */
-void regions_free_open(struct goroutine *g);
-void regions_free(struct regions *regions);
+extern const struct analysis_part regions_part;
 
 #endif

@@ -1,10 +1,12 @@
-#include "analyze/tasks.h"
-
+/*
+ * Tasks: user tasks from first mention on, with who took part, their regions and logs (§9.1).
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
+#include "base/search.h"
 
 struct task {
     trail_task row;      /* without its lists */
@@ -13,6 +15,16 @@ struct task {
     size_t goroutine_count, goroutine_capacity;
     trail_log *logs;
     size_t log_capacity;
+};
+
+struct tasks {
+    struct trail_analysis *analysis;
+    struct idmap by_id; /* -> struct task */
+    struct task **items;
+    size_t count, capacity;
+    uint64_t families; /* parents set so far */
+    trail_task *rows;  /* made at the end */
+    uint32_t *children;
 };
 
 static struct task *task_get(struct tasks *tasks, uint64_t id)
@@ -76,15 +88,15 @@ static bool set_parent(struct tasks *tasks, struct task *task, uint64_t parent)
     return task_get(tasks, parent) != NULL;
 }
 
-static bool take_log(struct trail_analysis *analysis, struct task *task, const trail_event *event)
+static bool take_log(struct tasks *tasks, struct task *task, const trail_event *event)
 {
-    if (!analysis->counting)
+    if (!tasks->analysis->counting)
         return true;
     size_t at = (size_t)task->row.log_count++;
-    if (!wants(analysis, TRAIL_ANALYZE_LOGS))
+    if (!wants(tasks->analysis, TRAIL_ANALYZE_LOGS))
         return true;
-    trail_string text = trail_reader_string(analysis->reader, event->log.message);
-    char *copy = arena_copy(&analysis->rows_arena, text.data, text.size);
+    trail_string text = trail_reader_string(tasks->analysis->reader, event->log.message);
+    char *copy = arena_copy(&tasks->analysis->rows_arena, text.data, text.size);
     if (!copy || !GROW(task->logs, task->log_capacity, at + 1)) {
         task->row.log_count--;
         return false;
@@ -92,22 +104,37 @@ static bool take_log(struct trail_analysis *analysis, struct task *task, const t
     task->logs[at] = (trail_log){
         .time_ns = event->time_ns,
         .goroutine = event->goroutine,
-        .category = names_of(&analysis->names, event->log.category),
+        .category = names_of(&tasks->analysis->names, event->log.category),
         .message = {copy, text.size},
     };
     return true;
 }
 
-bool tasks_event(struct trail_analysis *analysis, const trail_event *event)
+/* A region of the task begins, or ends without having begun in the trace. */
+static bool take_region(struct tasks *tasks, const trail_event *event)
 {
-    struct tasks *tasks = &analysis->tasks;
+    const struct goroutine *g = goroutines_find(&tasks->analysis->goroutines, event->goroutine);
+    if (!g || (event->kind == TRAIL_REGION_END && g->region))
+        return true;
+    struct task *task = task_get(tasks, event->region.task);
+    if (!task)
+        return false;
+    task->row.regions += tasks->analysis->counting;
+    return take_part(task, g->id);
+}
+
+static bool take_event(void *part, const trail_event *event)
+{
+    struct tasks *tasks = part;
     bool log = event->kind == TRAIL_LOG;
+    if (event->kind == TRAIL_REGION_BEGIN || event->kind == TRAIL_REGION_END)
+        return take_region(tasks, event);
     struct task *task = task_get(tasks, log ? event->log.task : event->task.id);
     if (!task || !take_part(task, event->goroutine))
         return false;
     if (log)
-        return take_log(analysis, task, event);
-    task->row.name = names_of(&analysis->names, event->task.type);
+        return take_log(tasks, task, event);
+    task->row.name = names_of(&tasks->analysis->names, event->task.type);
     if (event->kind == TRAIL_TASK_BEGIN) {
         task->row.has_start = true;
         task->row.start_ns = event->time_ns;
@@ -119,15 +146,6 @@ bool tasks_event(struct trail_analysis *analysis, const trail_event *event)
     return set_parent(tasks, task, event->task.parent);
 }
 
-bool tasks_region(struct trail_analysis *analysis, uint64_t id, int64_t goroutine)
-{
-    struct task *task = task_get(&analysis->tasks, id);
-    if (!task)
-        return false;
-    task->row.regions += analysis->counting;
-    return take_part(task, goroutine);
-}
-
 static void task_free(struct task *task)
 {
     free(task->goroutines);
@@ -135,8 +153,11 @@ static void task_free(struct task *task)
     free(task);
 }
 
-void tasks_count_from(struct tasks *tasks)
+/* Forgets tasks that are over, and what the others had. */
+static bool window_begins(void *part, int64_t ns)
 {
+    struct tasks *tasks = part;
+    (void)ns;
     size_t kept = 0;
     for (size_t i = 0; i < tasks->count; i++) {
         struct task *task = tasks->items[i];
@@ -148,6 +169,7 @@ void tasks_count_from(struct tasks *tasks)
         }
     }
     tasks->count = kept;
+    return true;
 }
 
 static int by_id(const void *a, const void *b)
@@ -158,15 +180,8 @@ static int by_id(const void *a, const void *b)
 
 static size_t index_of(const struct tasks *tasks, uint64_t id)
 {
-    size_t low = 0, high = tasks->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tasks->items[middle]->row.id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < tasks->count && tasks->items[low]->row.id == id ? low : SIZE_MAX;
+    size_t at = SEARCH(i, 0, tasks->count, tasks->items[i]->row.id < id);
+    return at < tasks->count && tasks->items[at]->row.id == id ? at : SIZE_MAX;
 }
 
 /* A child and when it became one. */
@@ -210,8 +225,10 @@ static bool find_children(struct tasks *tasks)
     return true;
 }
 
-bool tasks_finish(struct tasks *tasks)
+static bool finish(void *part, int64_t ns)
 {
+    struct tasks *tasks = part;
+    (void)ns;
     tasks->rows = calloc(tasks->count + 1, sizeof *tasks->rows);
     if (!tasks->rows)
         return false;
@@ -228,12 +245,42 @@ bool tasks_finish(struct tasks *tasks)
     return find_children(tasks);
 }
 
-void tasks_free(struct tasks *tasks)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct tasks *tasks = part;
+    (void)needed;
+    tasks->analysis = analysis;
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct tasks *tasks = part;
     for (size_t i = 0; i < tasks->count; i++)
         task_free(tasks->items[i]);
     free(tasks->items);
     free(tasks->rows);
     free(tasks->children);
     idmap_free(&tasks->by_id);
+}
+
+const struct analysis_part tasks_part = {
+    .what = TRAIL_ANALYZE_TASKS,
+    .size = sizeof(struct tasks),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .window_begins = window_begins,
+    .finish = finish,
+    .kinds = PART_TASKS | PART_REGIONS | PART_KIND(LOG),
+    .event = take_event,
+};
+
+size_t trail_analysis_tasks(const trail_analysis *analysis, const trail_task **rows)
+{
+    const struct tasks *tasks = analysis_object(analysis, &tasks_part);
+    *rows = tasks ? tasks->rows : NULL;
+    return tasks && analysis->counting ? tasks->count : 0;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/goroutines.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* A goroutine that runs or is in a system call. */
@@ -16,15 +16,6 @@ struct placed {
     bool is_placed;       /* thread and proc are known */
     bool taken;
 };
-
-void threads_init(struct threads *threads, int64_t origin_ns)
-{
-    threads->slab.object_size = sizeof(struct placed);
-    threads->sync_ns = origin_ns;
-    threads->counted_from_ns = INT64_MIN;
-    slices_begin(&threads->thread_slices, origin_ns);
-    slices_begin(&threads->proc_slices, origin_ns);
-}
 
 /* The place of `id` in rows of `*count`, which grow by one if it is new: *fresh. */
 static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *place, bool *fresh)
@@ -223,7 +214,7 @@ static bool proc_transition(struct threads *threads, const trail_event *event)
     return thread || event->thread < 0;
 }
 
-bool threads_event(struct threads *threads, const trail_event *event)
+static inline bool take_event(struct threads *threads, const trail_event *event)
 {
     if (event->thread >= 0) {
         trail_thread *thread = thread_get(threads, event->thread, event->time_ns);
@@ -243,10 +234,27 @@ bool threads_event(struct threads *threads, const trail_event *event)
     return event->transition.resource != TRAIL_RESOURCE_PROC || proc_transition(threads, event);
 }
 
+static bool take_events(void *part, const trail_event *event, const trail_event *end)
+{
+    for (; event < end; event++)
+        if (!take_event(part, event))
+            return false;
+    return true;
+}
+
 /* MARK: The window, the end */
 
-void threads_count_from(struct threads *threads, int64_t ns)
+static void trace_begins(void *part, int64_t origin_ns)
 {
+    struct threads *threads = part;
+    threads->sync_ns = origin_ns;
+    slices_begin(&threads->thread_slices, origin_ns);
+    slices_begin(&threads->proc_slices, origin_ns);
+}
+
+static bool window_begins(void *part, int64_t ns)
+{
+    struct threads *threads = part;
     threads->counted_from_ns = ns;
     slices_begin(&threads->thread_slices, ns);
     slices_begin(&threads->proc_slices, ns);
@@ -258,6 +266,7 @@ void threads_count_from(struct threads *threads, int64_t ns)
         trail_proc *row = &threads->proc_rows.items[i];
         *row = (trail_proc){.id = row->id};
     }
+    return true;
 }
 
 static int threads_by_id(const void *a, const void *b)
@@ -272,8 +281,11 @@ static int procs_by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-void threads_finish(struct threads *threads, bool counted_any, int64_t now)
+/* Counts what is still going, and sorts the rows. If nothing was counted there are none. */
+static bool finish(void *part, int64_t now)
 {
+    struct threads *threads = part;
+    bool counted_any = threads->analysis->counting;
     struct thread_rows *rows = &threads->thread_rows;
     struct proc_rows *procs = &threads->proc_rows;
     if (!counted_any)
@@ -303,10 +315,24 @@ void threads_finish(struct threads *threads, bool counted_any, int64_t now)
         qsort(rows->items, rows->count, sizeof *rows->items, threads_by_id);
     if (procs->count > 0)
         qsort(procs->items, procs->count, sizeof *procs->items, procs_by_id);
+    return true;
 }
 
-void threads_free(struct threads *threads)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    struct threads *threads = part;
+    (void)needed;
+    threads->analysis = analysis;
+    threads->slab.object_size = sizeof(struct placed);
+    threads->counted_from_ns = INT64_MIN;
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct threads *threads = part;
     free(threads->thread_rows.items);
     free(threads->proc_rows.items);
     free(threads->procs);
@@ -316,4 +342,36 @@ void threads_free(struct threads *threads)
     slab_free(&threads->slab);
     slices_free(&threads->thread_slices);
     slices_free(&threads->proc_slices);
+}
+
+const struct analysis_part threads_part = {
+    .what = TRAIL_ANALYZE_THREADS,
+    .size = sizeof(struct threads),
+    .init = init,
+    .free = drop,
+    .trace_begins = trace_begins,
+    .window_begins = window_begins,
+    .finish = finish,
+    .events = take_events,
+};
+
+size_t trail_analysis_threads(const trail_analysis *analysis, const trail_thread **rows)
+{
+    const struct threads *threads = analysis_object(analysis, &threads_part);
+    *rows = threads ? threads->thread_rows.items : NULL;
+    return threads ? threads->thread_rows.count : 0;
+}
+
+size_t trail_analysis_procs(const trail_analysis *analysis, const trail_proc **rows)
+{
+    const struct threads *threads = analysis_object(analysis, &threads_part);
+    *rows = threads ? threads->proc_rows.items : NULL;
+    return threads ? threads->proc_rows.count : 0;
+}
+
+size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns)
+{
+    const struct threads *threads = analysis_object(analysis, &threads_part);
+    *slice_ns = threads ? (int64_t)threads->thread_slices.slice_ns : 0;
+    return threads ? threads->slice_count : 0;
 }

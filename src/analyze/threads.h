@@ -14,7 +14,9 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
+struct analysis_part;
 struct placed;
+struct trail_analysis;
 
 struct thread_rows {
     trail_thread *items;
@@ -33,8 +35,8 @@ struct proc_state {
     uint8_t state;             /* trail_proc_state */
 };
 
-/* Initialise with threads_init. */
 struct threads {
+    struct trail_analysis *analysis;
     struct thread_rows thread_rows;
     struct proc_rows proc_rows;
     struct proc_state *procs;
@@ -49,16 +51,6 @@ struct threads {
     int64_t counted_from_ns;
 };
 
-void threads_init(struct threads *threads, int64_t origin_ns);
-
-/* Any event. False when memory is out. */
-bool threads_event(struct threads *threads, const trail_event *event);
-
-/* The window begins: what was counted is forgotten. */
-void threads_count_from(struct threads *threads, int64_t ns);
-
-/* Counts what is still going, and sorts the rows. If nothing was counted there are none. */
-void threads_finish(struct threads *threads, bool counted, int64_t now);
-void threads_free(struct threads *threads);
+extern const struct analysis_part threads_part;
 
 #endif

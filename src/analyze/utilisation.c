@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* Why a goroutine's running takes a P from the program; bits, never none. */
@@ -280,4 +281,87 @@ void utilisation_free(struct utilisation *u)
     free(u->procs);
     free(u->history);
     idmap_free(&u->marks);
+}
+
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+{
+    struct utilisations *both = part;
+    (void)needed;
+    both->reader = analysis->reader;
+    for (int i = 0; i < 2; i++)
+        both->curves[i].flags = analysis->options.mmu_flags[i];
+    return true;
+}
+
+static bool take_events(void *part, const trail_event *event, const trail_event *end)
+{
+    struct utilisations *both = part;
+    for (int i = 0; i < 2 && both->curves[i].flags; i++)
+        for (const trail_event *e = event; e < end; e++)
+            if (!utilisation_event(&both->curves[i], both->reader, e))
+                return false;
+    return true;
+}
+
+static bool window_begins(void *part, int64_t ns)
+{
+    struct utilisations *both = part;
+    for (int i = 0; i < 2 && both->curves[i].flags; i++)
+        if (!utilisation_count_from(&both->curves[i], ns))
+            return false;
+    return true;
+}
+
+static bool window_ends(void *part, int64_t ns)
+{
+    struct utilisations *both = part;
+    return utilisation_finish(&both->curves[0], ns) && utilisation_finish(&both->curves[1], ns);
+}
+
+static void drop(void *part)
+{
+    struct utilisations *both = part;
+    utilisation_free(&both->curves[0]);
+    utilisation_free(&both->curves[1]);
+}
+
+const struct analysis_part utilisation_part = {
+    .what = TRAIL_ANALYZE_MMU,
+    .size = sizeof(struct utilisations),
+    .init = init,
+    .free = drop,
+    .window_begins = window_begins,
+    .window_ends = window_ends,
+    .events = take_events,
+};
+
+/* An empty one if there is none. */
+static const struct utilisation *curve_of(const trail_analysis *analysis, unsigned curve)
+{
+    static const struct utilisation none;
+    const struct utilisations *both = analysis_object(analysis, &utilisation_part);
+    return both ? &both->curves[curve] : &none;
+}
+
+double trail_analysis_mmu(const trail_analysis *analysis, unsigned curve, int64_t window_ns)
+{
+    return curve < 2 ? utilisation_least(curve_of(analysis, curve), window_ns) : 0;
+}
+
+double trail_analysis_mmu_quantile(const trail_analysis *analysis, unsigned curve,
+                                   int64_t window_ns, double quantile)
+{
+    if (curve >= 2)
+        return 0;
+    return utilisation_quantile(curve_of(analysis, curve), window_ns, quantile);
+}
+
+size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve, int64_t window_ns,
+                                trail_mmu_window *worst, size_t most)
+{
+    if (curve >= 2)
+        return 0;
+    return utilisation_worst(curve_of(analysis, curve), window_ns, worst, most);
 }

@@ -15,6 +15,8 @@
 
 #include "base/idmap.h"
 
+struct analysis_part;
+
 struct util_point {
     int64_t time_ns;
     double util;
@@ -36,7 +38,7 @@ struct util_proc {
     size_t series;
 };
 
-/* Set `flags` and leave the rest zero. Owned by its analysis. */
+/* Set `flags` and leave the rest zero. */
 struct utilisation {
     unsigned flags;
     struct util_series *series;
@@ -60,6 +62,14 @@ bool utilisation_count_from(struct utilisation *utilisation, int64_t ns);
 /* The end. False when memory is out. */
 bool utilisation_finish(struct utilisation *utilisation, int64_t ns);
 void utilisation_free(struct utilisation *utilisation);
+
+/* The two curves of an analysis; one without flags is not asked for. */
+struct utilisations {
+    const trail_reader *reader;
+    struct utilisation curves[2];
+};
+
+extern const struct analysis_part utilisation_part;
 
 /* MARK: Windows (utilisation_windows.c) */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/utilisation.h"
+#include "base/whole.h"
 
 /*
  * A window that slides over a series. Its share is linear between the moments at which one of its
@@ -176,8 +177,8 @@ static double bin_edge(const struct strip *strip, int bin)
 /* By comparison with the edges, which are those of the next strip. */
 static int bin_of(const struct strip *strip, double share)
 {
-    int bin = (int)((share - strip->low) / (strip->high - strip->low) * STRIP_BINS);
-    bin = bin < 0 ? 0 : bin < STRIP_BINS ? bin : STRIP_BINS - 1;
+    double place = (share - strip->low) / (strip->high - strip->low) * STRIP_BINS;
+    int bin = (int)whole_within(place, 0, STRIP_BINS - 1);
     while (bin > 0 && share < bin_edge(strip, bin))
         bin--;
     while (bin + 1 < STRIP_BINS && share >= bin_edge(strip, bin + 1))

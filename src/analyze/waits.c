@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pass.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* Go takes a P from a goroutine after 10 ms; who has it for longer than this while others wait... */
@@ -50,7 +50,7 @@ static trail_wait *wait_get(struct wait_group *group, trail_name reason)
     for (size_t i = 0; i < group->row.wait_count; i++)
         if (group->waits[i].reason == reason)
             return &group->waits[i];
-    if (!GROW(group->waits, group->wait_capacity, group->row.wait_count + 1))
+    if (!GROW_SMALL(group->waits, group->wait_capacity, group->row.wait_count + 1))
         return NULL;
     trail_wait *wait = &group->waits[group->row.wait_count++];
     *wait = (trail_wait){.reason = reason};
@@ -86,15 +86,14 @@ static bool tells_condition(trail_string function)
 }
 
 /* The place of a stack, and what is waited for there. 0: a stack without frames of a program. */
-static trail_name place_name(struct trail_analysis *analysis, trail_stack_handle stack,
-                             enum place_kind *kind)
+static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum place_kind *kind)
 {
     size_t count;
     char text[512];
-    const trail_frame *frame = trail_reader_stack(analysis->reader, stack, &count);
+    const trail_frame *frame = trail_reader_stack(waits->analysis->reader, stack, &count);
     for (; count > 0; count--, frame++) {
-        trail_string function = trail_reader_string(analysis->reader, frame->function);
-        trail_string file = trail_reader_string(analysis->reader, frame->file);
+        trail_string function = trail_reader_string(waits->analysis->reader, frame->function);
+        trail_string file = trail_reader_string(waits->analysis->reader, frame->file);
         if (stacks_is_inner(function)) {
             if (*kind == PLACE_LOCK && (tells_other(function) || tells_condition(function)))
                 *kind = PLACE_OTHER;
@@ -109,7 +108,7 @@ static trail_name place_name(struct trail_analysis *analysis, trail_stack_handle
         if (file.size == 0)
             size = snprintf(text, sizeof text, "%.*s",
                             (int)(function.size < 300 ? function.size : 300), function.data);
-        return names_put(&analysis->names, text, size > 0 ? (size_t)size : 0);
+        return names_put(&waits->analysis->names, text, size > 0 ? (size_t)size : 0);
     }
     return 0;
 }
@@ -133,41 +132,38 @@ static struct place *place_make(struct waits *waits, trail_name name, enum place
 }
 
 /* Handles of stacks are of an epoch. */
-static void check_epoch(struct trail_analysis *analysis)
+static void check_epoch(struct waits *waits)
 {
-    uint64_t epoch = trail_reader_epoch(analysis->reader);
-    if (analysis->waits->epoch == epoch)
+    uint64_t epoch = trail_reader_epoch(waits->analysis->reader);
+    if (waits->epoch == epoch)
         return;
-    analysis->waits->epoch = epoch;
-    idmap_clear(&analysis->waits->by_stack);
-    idmap_clear(&analysis->waits->wakers);
+    waits->epoch = epoch;
+    idmap_clear(&waits->by_stack);
+    idmap_clear(&waits->wakers);
 }
 
 /* NULL when memory is out. */
-static struct place *place_of(struct trail_analysis *analysis, trail_stack_handle stack,
-                              trail_name reason)
+static struct place *place_of(struct waits *waits, trail_stack_handle stack, trail_name reason)
 {
-    struct waits *waits = analysis->waits;
     uint64_t key = (uint64_t)stack << 1 | (reason == waits->condition);
-    check_epoch(analysis);
+    check_epoch(waits);
     struct place *place = idmap_find(&waits->by_stack, key);
     if (place)
         return place;
     enum place_kind kind = reason == waits->condition ? PLACE_CONDITION : PLACE_LOCK;
-    trail_name name = place_name(analysis, stack, &kind);
+    trail_name name = place_name(waits, stack, &kind);
     place = place_make(waits, name, kind);
     return place && idmap_put(&waits->by_stack, key, place) ? place : NULL;
 }
 
-static void note_waker(struct trail_analysis *analysis, struct place *place,
-                       trail_stack_handle stack)
+static void note_waker(struct waits *waits, struct place *place, trail_stack_handle stack)
 {
     enum place_kind kind = PLACE_OTHER;
-    check_epoch(analysis);
-    uintptr_t known = (uintptr_t)idmap_find(&analysis->waits->wakers, stack);
+    check_epoch(waits);
+    uintptr_t known = (uintptr_t)idmap_find(&waits->wakers, stack);
     if (!known) {
-        known = (uintptr_t)place_name(analysis, stack, &kind) + 1;
-        (void)idmap_put(&analysis->waits->wakers, stack, (void *)known);
+        known = (uintptr_t)place_name(waits, stack, &kind) + 1;
+        (void)idmap_put(&waits->wakers, stack, (void *)known);
     }
     trail_name name = (trail_name)(known - 1);
     struct place_waker *rarest = place->wakers;
@@ -211,10 +207,10 @@ static void watch_end(struct waits *waits, int64_t id)
 }
 
 /* It waits for a condition again, where it was woken: in vain if it hardly ran and did nothing. */
-static void note_futile(struct trail_analysis *analysis, const struct goroutine *g,
-                        struct place *place, int64_t now)
+static void note_futile(struct waits *waits, const struct goroutine *g, struct place *place,
+                        int64_t now)
 {
-    const struct parked *parked = idmap_find(&analysis->waits->parked, (uint64_t)g->id);
+    const struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
     if (!parked || parked->woken_at != place)
         return;
     int64_t ran = ns_between(parked->woken_exec_ns, g->exec_ns);
@@ -223,20 +219,18 @@ static void note_futile(struct trail_analysis *analysis, const struct goroutine 
     place->futile += ran < FUTILE_MOST_NS;
 }
 
-static bool place_enter(struct trail_analysis *analysis, const struct goroutine *g,
-                        const trail_event *event)
+static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
-    struct waits *waits = analysis->waits;
-    trail_name reason = names_of(&analysis->names, event->transition.reason);
+    trail_name reason = names_of(&waits->analysis->names, event->transition.reason);
     if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
         watch_end(waits, g->id);
         return true;
     }
-    struct place *place = place_of(analysis, event->transition.stack, reason);
+    struct place *place = place_of(waits, event->transition.stack, reason);
     if (!place)
         return false;
     if (place->kind == PLACE_CONDITION) {
-        note_futile(analysis, g, place, event->time_ns);
+        note_futile(waits, g, place, event->time_ns);
         watch_end(waits, g->id);
     }
     struct parked *parked = parked_get(waits, g->id);
@@ -244,39 +238,37 @@ static bool place_enter(struct trail_analysis *analysis, const struct goroutine 
         return false;
     parked->place = place;
     if (place->waiters++ == 0)
-        place->serial_at = analysis->activity->serial_ns;
+        place->serial_at = waits->activity->serial_ns;
     if (place->kind == PLACE_LOCK)
-        analysis->activity->lock_waiters++;
+        waits->activity->lock_waiters++;
     return true;
 }
 
-static void count_place(struct trail_analysis *analysis, const struct goroutine *g,
-                        struct place *place, const trail_event *event)
+static void count_place(struct waits *waits, const struct goroutine *g, struct place *place,
+                        const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     place->waits++;
     ns_add(&place->ns, ns);
     longest_note(&place->longest, ns, g->since_ns, g->id);
     if (event->transition.to == TRAIL_GO_RUNNABLE)
-        note_waker(analysis, place, event->stack);
+        note_waker(waits, place, event->stack);
 }
 
 /* After a wait for a condition it is watched whether the goroutine does something. */
-static void place_leave(struct trail_analysis *analysis, const struct goroutine *g,
-                        const trail_event *event)
+static void place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
-    struct waits *waits = analysis->waits;
     struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
     struct place *place = parked ? parked->place : NULL;
     if (!place)
         return;
     parked->place = NULL;
     if (--place->waiters == 0)
-        ns_add(&place->serial_ns, ns_between(place->serial_at, analysis->activity->serial_ns));
+        ns_add(&place->serial_ns, ns_between(place->serial_at, waits->activity->serial_ns));
     if (place->kind == PLACE_LOCK)
-        analysis->activity->lock_waiters--;
-    if (analysis->counting)
-        count_place(analysis, g, place, event);
+        waits->activity->lock_waiters--;
+    if (waits->analysis->counting)
+        count_place(waits, g, place, event);
     if (place->kind == PLACE_CONDITION && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;
@@ -288,8 +280,8 @@ static void place_leave(struct trail_analysis *analysis, const struct goroutine 
 
 /* MARK: Transitions */
 
-static bool count_left(struct trail_analysis *analysis, struct wait_group *group,
-                       const struct goroutine *g, const trail_event *event)
+static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
+                       const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     if (g->state == TRAIL_GO_RUNNABLE && event->transition.to == TRAIL_GO_RUNNING) {
@@ -305,7 +297,7 @@ static bool count_left(struct trail_analysis *analysis, struct wait_group *group
     }
     if (__builtin_expect(g->state == TRAIL_GO_RUNNING && ns >= HELD_LEAST_NS, 0) &&
         event->proc >= 0 && event->proc < ACTIVITY_PROCS) {
-        struct activity *activity = analysis->activity;
+        struct activity *activity = waits->activity;
         if (ns_between(activity->queue_at[event->proc], activity->queue_ns) < ns / 2)
             return true;
         group->held++;
@@ -314,50 +306,52 @@ static bool count_left(struct trail_analysis *analysis, struct wait_group *group
     return true;
 }
 
-bool waits_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                      const trail_event *event)
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
+    struct waits *waits = part;
     unsigned from = g->state, to = event->transition.to;
-    struct wait_group *group = group_get(analysis->waits, g->name);
+    struct wait_group *group = group_get(waits, g->name);
     if (!group)
         return false;
-    if (analysis->waits->watched > 0 && event->goroutine != g->id &&
+    if (waits->watched > 0 && event->goroutine != g->id &&
         (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
-        watch_end(analysis->waits, event->goroutine);
-    if (analysis->counting) {
+        watch_end(waits, event->goroutine);
+    if (waits->analysis->counting) {
         group->row.created += event->transition.from == TRAIL_GO_NOT_EXIST;
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
-        if (from > TRAIL_GO_NOT_EXIST && !count_left(analysis, group, g, event))
+        if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
     if (from == TRAIL_GO_WAITING && g->reason != 0 &&
-        (g->reason == analysis->waits->sync || g->reason == analysis->waits->condition))
-        place_leave(analysis, g, event);
+        (g->reason == waits->sync || g->reason == waits->condition))
+        place_leave(waits, g, event);
     if (to == TRAIL_GO_WAITING)
-        return place_enter(analysis, g, event);
+        return place_enter(waits, g, event);
     if (to <= TRAIL_GO_NOT_EXIST)
-        watch_end(analysis->waits, g->id);
+        watch_end(waits, g->id);
     return true;
 }
 
 /* MARK: Window and end */
 
-void waits_count_from(struct trail_analysis *analysis)
+static bool window_begins(void *part, int64_t ns)
 {
-    struct waits *waits = analysis->waits;
+    struct waits *waits = part;
+    (void)ns;
     for (size_t i = 0; i < waits->place_count; i++) {
         struct place *place = waits->all[i];
         *place = (struct place){.name = place->name,
                                 .kind = place->kind,
                                 .waiters = place->waiters,
-                                .serial_at = analysis->activity->serial_ns};
+                                .serial_at = waits->activity->serial_ns};
     }
+    return true;
 }
 
-static void look_at_blocked(const struct trail_analysis *analysis, const struct goroutine *g,
+static void look_at_blocked(const struct waits *waits, const struct goroutine *g,
                             struct wait_group *group, int64_t now)
 {
-    int64_t begin = analysis->span.begin_ns, length = ns_between(begin, now);
+    int64_t begin = waits->analysis->span.begin_ns, length = ns_between(begin, now);
     if (g->state != TRAIL_GO_WAITING || g->creation_ns <= begin ||
         ns_between(g->since_ns, now) < length / 10)
         return;
@@ -378,29 +372,47 @@ static int by_ready(const void *a, const void *b)
     return x->row.name < y->row.name ? -1 : x->row.name > y->row.name;
 }
 
-bool waits_finish(struct trail_analysis *analysis, int64_t ns)
+/* Looks who is blocked for long, too. */
+static bool window_ends(void *part, int64_t ns)
 {
-    struct waits *waits = analysis->waits;
-    const struct idmap *alive = &analysis->goroutines.alive;
+    struct waits *waits = part;
+    const struct idmap *alive = &waits->analysis->goroutines.follow.alive;
+    if (!waits->analysis->started)
+        return true;
     for (size_t i = 0; i < waits->place_count; i++)
         if (waits->all[i]->waiters > 0)
             ns_add(&waits->all[i]->serial_ns,
-                   ns_between(waits->all[i]->serial_at, analysis->activity->serial_ns));
+                   ns_between(waits->all[i]->serial_at, waits->activity->serial_ns));
     for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
         const struct goroutine *g = alive->slots[i].value;
         struct wait_group *group = g ? group_get(waits, g->name) : NULL;
         if (g && !group)
             return false;
         if (g)
-            look_at_blocked(analysis, g, group, ns);
+            look_at_blocked(waits, g, group, ns);
     }
     if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
         qsort(waits->items, waits->count, sizeof *waits->items, by_ready);
     return true;
 }
 
-void waits_free(struct waits *waits)
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
+    static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait";
+    struct waits *waits = part;
+    waits->analysis = analysis;
+    waits->activity = needed[0];
+    waits->parked_slab.object_size = sizeof(struct parked);
+    waits->sync = names_put(&analysis->names, sync, strlen(sync));
+    waits->condition = names_put(&analysis->names, condition, strlen(condition));
+    return !analysis->names.failed;
+}
+
+static void drop(void *part)
+{
+    struct waits *waits = part;
     for (size_t i = 0; i < waits->count; i++) {
         struct wait_group *group = waits->items[i];
         for (size_t n = 0; n < group->row.wait_count; n++)
@@ -421,9 +433,22 @@ void waits_free(struct waits *waits)
     slab_free(&waits->parked_slab);
 }
 
+const struct analysis_part waits_part = {
+    .what = TRAIL_ANALYZE_ACTIVITY,
+    .size = sizeof(struct waits),
+    .uses_goroutines = true,
+    .needs = {&activity_part},
+    .init = init,
+    .free = drop,
+    .window_begins = window_begins,
+    .window_ends = window_ends,
+    .leaves = take_transition,
+};
+
 size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)
 {
     _Static_assert(offsetof(struct wait_group, row) == 0, "a group begins with its row");
-    *rows = analysis->waits ? (const trail_wait_group *const *)analysis->waits->items : NULL;
-    return analysis->waits ? analysis->waits->count : 0;
+    const struct waits *waits = analysis_object(analysis, &waits_part);
+    *rows = waits ? (const trail_wait_group *const *)waits->items : NULL;
+    return waits ? waits->count : 0;
 }

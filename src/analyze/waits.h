@@ -11,6 +11,8 @@
 #include <trail/analyze.h>
 
 #include "analyze/activity.h"
+#include "base/idmap.h"
+#include "base/slab.h"
 
 /* What is waited for at a place. */
 enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION };
@@ -54,8 +56,9 @@ struct wait_group {
     int64_t stuck_goroutine;
 };
 
-/* Set the object size of the slab and leave the rest zero. Owned by its analysis. */
 struct waits {
+    struct trail_analysis *analysis;
+    struct activity *activity;   /* its clocks, and how many wait for locks */
     struct wait_group **by_name; /* NULL where there is none */
     size_t by_name_count, by_name_capacity;
     struct wait_group **items;
@@ -72,13 +75,6 @@ struct waits {
     trail_name sync, condition; /* reasons */
 };
 
-/* Before the goroutine takes the transition. False when memory is out. */
-bool waits_transition(struct trail_analysis *analysis, const struct goroutine *g,
-                      const trail_event *event);
-void waits_count_from(struct trail_analysis *analysis);
-
-/* Before goroutines are ended: looks who is blocked for long. False when memory is out. */
-bool waits_finish(struct trail_analysis *analysis, int64_t ns);
-void waits_free(struct waits *waits);
+extern const struct analysis_part waits_part;
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void error_clear(trail_error *err)
+trail_error no_error(void)
 {
-    *err = (trail_error){
+    return (trail_error){
         .offset = TRAIL_NOWHERE,
         .generation = TRAIL_NOWHERE,
         .batch = TRAIL_NOWHERE,
@@ -15,6 +15,11 @@ void error_clear(trail_error *err)
         .goroutine = TRAIL_NOWHERE,
         .time_ns = TRAIL_NOWHERE,
     };
+}
+
+void error_clear(trail_error *err)
+{
+    *err = no_error();
 }
 
 int error_set(trail_error *err, trail_code code, const char *format, ...)
@@ -53,6 +58,8 @@ const char *trail_code_name(trail_code code)
         return "out of memory";
     case TRAIL_USAGE:
         return "usage";
+    case TRAIL_LIMIT:
+        return "over a limit";
     }
     return "?";
 }

@@ -7,7 +7,8 @@
 
 #include <trail/error.h>
 
-/* An error with no position at all and code TRAIL_OK. */
+/* An error with no position at all and code TRAIL_OK, to be filled. */
+trail_error no_error(void);
 void error_clear(trail_error *err);
 
 /*

@@ -6,11 +6,11 @@
 
 #define GROW_FIRST ((size_t)16)
 
-bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_size)
+static bool grow(void *array, size_t *capacity, size_t wanted, size_t element_size, size_t least)
 {
     size_t room = *capacity > SIZE_MAX / 2 ? wanted : *capacity * 2;
-    if (room < GROW_FIRST)
-        room = GROW_FIRST;
+    if (room < least)
+        room = least;
     if (room < wanted)
         room = wanted;
     if (room > SIZE_MAX / element_size)
@@ -24,4 +24,14 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
     memcpy(array, &larger, sizeof larger);
     *capacity = room;
     return true;
+}
+
+bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_size)
+{
+    return grow(array, capacity, wanted, element_size, GROW_FIRST);
+}
+
+bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size)
+{
+    return grow(array, capacity, wanted, element_size, wanted);
 }

@@ -21,4 +21,12 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
 #define GROW(array, capacity, wanted)                                                              \
     ((wanted) <= (capacity) || grow_array(&(array), &(capacity), (wanted), sizeof *(array)))
 
+/*
+ * The same for one of many lists that mostly have an element or two: begins with room for what is
+ * wanted, and doubles from there.
+ */
+#define GROW_SMALL(array, capacity, wanted)                                                        \
+    ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), sizeof *(array)))
+bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
+
 #endif

@@ -54,7 +54,7 @@ void out_drop(struct out *out)
 void out_bytes_slow(struct out *out, const void *data, size_t size)
 {
     out_flush(out);
-    if (size >= OUT_BUFFER_SIZE)
+    if (size >= (size_t)(out->end - out->buffer))
         out_write(out, data, size);
     else
         out_bytes(out, data, size);
@@ -95,6 +95,21 @@ char *u64_put_slow(char *to, uint64_t value)
     char *begin = digits_before(text + U64_DIGITS, value);
     memcpy(to, begin, U64_DIGITS); /* more than there is: a fixed size is a few instructions */
     return to + (text + U64_DIGITS - begin);
+}
+
+char *scaled_put(char *to, uint64_t value, uint64_t unit)
+{
+    uint64_t whole = value / unit;
+    uint64_t rest = (uint64_t)((double)(value % unit) / (double)unit * 100);
+    unsigned decimals = whole >= 100 ? 0 : whole >= 10 ? 1 : 2;
+    to = u64_put(to, whole);
+    if (decimals == 0 || rest < (decimals == 1 ? 10u : 1u))
+        return to;
+    *to++ = '.';
+    *to++ = (char)('0' + rest / 10);
+    if (decimals == 2 && rest % 10)
+        *to++ = (char)('0' + rest % 10);
+    return to;
 }
 
 void out_u64_slow(struct out *out, uint64_t value)

@@ -10,6 +10,8 @@
  *         return error_set(err, TRAIL_NO_MEMORY, ...);
  *     ... out_str(&out, "G="); out_u64(&out, g); out_char(&out, '\n'); ...
  *     return out_finish(&out, err);
+ *
+ * One with a buffer of the caller's is set up by hand, and only flushed: at, end, buffer, write, context.
  */
 #ifndef TRAIL_BASE_OUT_H
 #define TRAIL_BASE_OUT_H
@@ -52,7 +54,7 @@ void out_bytes_slow(struct out *out, const void *data, size_t size);
 void out_u64_slow(struct out *out, uint64_t value);
 char *u64_put_slow(char *to, uint64_t value);
 
-/* Makes room for `size` bytes, at most OUT_BUFFER_SIZE; they may then be put at out->at directly.
+/* Makes room for `size` bytes, at most those of the buffer; they may then be put at out->at directly.
  */
 static inline void out_room(struct out *out, size_t size)
 {
@@ -91,6 +93,10 @@ static inline char *u64_put(char *to, uint64_t value)
     }
     return u64_put_slow(to, value);
 }
+
+/* Writes value / unit at `to` as at least three digits, cut off and without zeros at the end: 1.25, 17.6, 340.
+ * Room and end as of u64_put, and 3 bytes more. */
+char *scaled_put(char *to, uint64_t value, uint64_t unit);
 
 /* Decimal. */
 static inline void out_u64(struct out *out, uint64_t value)

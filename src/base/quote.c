@@ -1,61 +1,6 @@
 #include "base/quote.h"
 
-#include "base/unicode_print.h"
-
-/* MARK: UTF-8 */
-
-unsigned utf8_decode(const uint8_t *at, const uint8_t *end, uint32_t *rune)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint8_t first = at[0];
-    unsigned size = first < 0x80 ? 1 : first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (size == 0 || first >= 0xf8 || (size_t)(end - at) < size)
-        return 0;
-    uint32_t r = size == 1 ? first : first & (0x7fu >> size);
-    for (unsigned i = 1; i < size; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-        r = r << 6 | (at[i] & 0x3f);
-    }
-    if (r < smallest[size] || r > 0x10ffff || (r >= 0xd800 && r < 0xe000))
-        return 0;
-    *rune = r;
-    return size;
-}
-
-unsigned utf8_encode(uint8_t *to, uint32_t rune)
-{
-    if (rune > 0x10ffff || (rune >= 0xd800 && rune < 0xe000))
-        rune = 0xfffd;
-    if (rune < 0x80) {
-        to[0] = (uint8_t)rune;
-        return 1;
-    }
-    unsigned size = rune < 0x800 ? 2 : rune < 0x10000 ? 3 : 4;
-    for (unsigned i = size - 1; i > 0; i--) {
-        to[i] = (uint8_t)(0x80 | (rune & 0x3f));
-        rune >>= 6;
-    }
-    to[0] = (uint8_t)((0xf00u >> size) | rune);
-    return size;
-}
-
-bool rune_is_print(uint32_t rune)
-{
-    if (rune < 0x7f)
-        return rune >= 0x20;
-    size_t low = 0, high = sizeof unicode_print / sizeof *unicode_print;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (rune > unicode_print[middle].last)
-            low = middle + 1;
-        else if (rune < unicode_print[middle].first)
-            high = middle;
-        else
-            return true;
-    }
-    return false;
-}
+#include "base/utf8.h"
 
 /* MARK: Quoting */
 

@@ -15,20 +15,6 @@
 void out_quote(struct out *out, const char *data, size_t size);
 
 /*
- * Decodes the character at [at, end), which is not empty. Returns how many bytes it has (1 to 4),
- * or 0 if they are not UTF-8 (overlong, a surrogate, over U+10FFFF, cut short).
- */
-unsigned utf8_decode(const uint8_t *at, const uint8_t *end, uint32_t *rune);
-
-/* Writes the character at `to` (4 bytes); returns how many it has. One that is none becomes U+FFFD.
- */
-unsigned utf8_encode(uint8_t *to, uint32_t rune);
-
-/* True if Go prints the character as it is: letters, marks, numbers, punctuation, symbols, space.
- */
-bool rune_is_print(uint32_t rune);
-
-/*
  * Undoes the quotes of a Go string literal, "..." with escapes or `...` raw, which is all of [text,
  * text + size). Writes at most `size` bytes at `to` (may be `text` itself) and returns how many, or
  * -1 if it is no such literal.

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/duration.h"
+
 const char *show_bytes(char *buf, uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -20,14 +22,12 @@ const char *show_bytes(char *buf, uint64_t bytes)
 
 const char *show_duration(char *buf, int64_t ns)
 {
-    if (ns >= 1000000000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f s", (double)ns / 1e9);
-    else if (ns >= 1000000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f ms", (double)ns / 1e6);
-    else if (ns >= 1000)
-        (void)snprintf(buf, SHOW_SIZE, "%.3f us", (double)ns / 1e3);
-    else
-        (void)snprintf(buf, SHOW_SIZE, "%" PRId64 " ns", ns);
+    return duration_text(buf, ns, DURATION_COLUMN);
+}
+
+const char *show_percent(char *buf, double percent)
+{
+    (void)snprintf(buf, SHOW_SIZE, "%.1f %%", percent);
     return buf;
 }
 

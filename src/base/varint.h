@@ -8,8 +8,20 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define UVARINT_MAX_SIZE 10
+
+/* Eight bytes at once, the first in the lowest bits: bit 8i + 7 is set where byte i is not a number's last. */
+static inline uint64_t uvarint_load8(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
 
 /* The general case of uvarint_get. */
 const uint8_t *uvarint_get_slow(const uint8_t *at, const uint8_t *end, uint64_t *value);

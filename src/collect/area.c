@@ -7,60 +7,148 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "shm/stack_table.h"
 
-#define TAG (UINT64_C(1) << 32)
+/* Clocks of different CPUs may differ by so much: later than now is not yet wrong. */
+#define SKEW_NS 1000000
+
+/* A program has no more memory than addresses. */
+#define HEAP_MAX (INT64_C(1) << 47)
+
+struct area {
+    struct shm_area *shared;
+    bool owned; /* the mapping is ours */
+    struct area_inode inode;
+    struct area_options options;
+    uint64_t min_wait_ticks, hold_ticks;
+    const struct ticks *ticks;
+    uint64_t opened, skew; /* ticks */
+    uint64_t now;          /* the clock, some time ago */
+    uint64_t damage;
+    uint32_t chunks_left;        /* that this step may enter */
+    bool last;                   /* no chunk is entered twice */
+    uint32_t words_seen;         /* of stacks and texts that were read */
+    uint8_t held[SHM_CHUNKS];    /* the chunk is in the chain of a thread that is read */
+    uint8_t visited[SHM_CHUNKS]; /* ... was, in the last step */
+    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* a bit a stack or text: it is in words_seen */
+};
+
+void area_count_damage(struct area *area)
+{
+    area->damage++;
+}
+
+uint64_t area_damage(const struct area *area)
+{
+    return area->damage;
+}
 
 /* MARK: Making */
 
-/* Of an open file; NULL with *err. */
-static struct shm_area *area_of(int fd, trail_error *err)
+struct area *area_over(struct shm_area *memory, const struct area_options *options,
+                       const struct ticks *ticks, uint64_t opened)
 {
-    struct shm_area *area;
+    struct area *area = calloc(1, sizeof *area);
 
-    if (ftruncate(fd, sizeof *area) != 0) {
+    if (!area)
+        return NULL;
+    area->shared = memory;
+    area->options = *options;
+    area->ticks = ticks;
+    area->opened = area->now = opened;
+    area->skew = ticks_of_ns(ticks, SKEW_NS);
+    area->min_wait_ticks = ticks_of_ns(ticks, (uint64_t)options->min_wait_ns);
+    area->hold_ticks = options->hold_ns ? ticks_of_ns(ticks, (uint64_t)options->hold_ns) : 0;
+    return area;
+}
+
+/* A new area is zeros, but for this. */
+static void write_header(const struct area *area)
+{
+    struct shm_header *header = &area->shared->header;
+    const struct area_options *o = &area->options;
+
+    header->version = SHM_VERSION;
+    header->size_check = sizeof(struct shm_area) / 4096;
+    header->groups = o->groups;
+    header->stacks = o->stacks;
+    header->children = o->children;
+    header->heap = o->heap;
+    header->all_holds = o->all_holds;
+    header->sample_ns = o->sample_ns;
+    header->has_counter = area->ticks->clock.counter;
+    header->step_ticks = ticks_of_ns(area->ticks, AREA_TICK_NS);
+    header->min_wait_ticks = area->min_wait_ticks;
+    header->hold_ticks = area->hold_ticks;
+    header->chunks_used = 1;
+    header->threads_used = 1;
+    header->stack_words_used = 1;
+    header->magic = SHM_MAGIC;
+}
+
+/* Of an open file; NULL with *err. */
+static struct area *make_in(int fd, const struct area_options *options, const struct ticks *ticks,
+                            trail_error *err)
+{
+    struct stat status;
+    struct shm_area *memory;
+    struct area *area;
+
+    if (ftruncate(fd, sizeof *memory) != 0 || fstat(fd, &status) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
                         strerror(errno));
         return NULL;
     }
-    area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (area == MAP_FAILED) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "cannot map %zu bytes: %s", sizeof *area,
+    memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "cannot map %zu bytes: %s", sizeof *memory,
                         strerror(errno));
         return NULL;
     }
-    area->header.version = SHM_VERSION;
-    area->header.size_check = sizeof(struct shm_area) / 4096;
-    area->header.chunks_used = 1;
-    area->header.threads_used = 1;
-    area->header.stack_words_used = 1;
-    area->header.magic = SHM_MAGIC;
+    area = area_over(memory, options, ticks, ticks_now(ticks));
+    if (!area) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        munmap(memory, sizeof *memory);
+        return NULL;
+    }
+    area->owned = true;
+    area->inode = (struct area_inode){status.st_dev, status.st_ino};
+    write_header(area);
     return area;
 }
 
-struct shm_area *area_make(int *fd, trail_error *err)
+struct area *area_make(const struct area_options *options, const struct ticks *ticks, int *fd,
+                       trail_error *err)
 {
-    struct shm_area *area;
+    struct area *area;
 
-    *fd = memfd_create("trail", MFD_CLOEXEC);
+    *fd = memfd_create("trail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
                         strerror(errno));
         return NULL;
     }
-    area = area_of(*fd, err);
+    area = make_in(*fd, options, ticks, err);
+    /* Who maps it may write it, but not cut it under those that read. */
+    if (area && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        (void)error_set(err, TRAIL_IO, "cannot seal the memory that is shared with the program: %s",
+                        strerror(errno));
+        area_close(area);
+        area = NULL;
+    }
     if (!area)
         close(*fd);
     return area;
 }
 
-struct shm_area *area_make_file(const char *path,
-                                void (*prepare)(void *context, struct shm_area *area),
-                                void *context, trail_error *err)
+struct area *area_make_file(const char *path, const struct area_options *options,
+                            const struct ticks *ticks, trail_error *err)
 {
-    struct shm_area *area = NULL;
+    struct area *area = NULL;
     char *beside = NULL;
     int fd;
 
@@ -72,14 +160,13 @@ struct shm_area *area_make_file(const char *path,
     if (fd < 0)
         (void)error_set(err, TRAIL_IO, "cannot create %s: %s", path, strerror(errno));
     else
-        area = area_of(fd, err);
-    if (area) {
-        prepare(context, area);
-        if (rename(beside, path) != 0) {
-            (void)error_set(err, TRAIL_IO, "cannot create %s: %s", path, strerror(errno));
-            area_unmap(area);
-            area = NULL;
-        }
+        area = make_in(fd, options, ticks, err);
+    if (area)
+        area->inode.device = 0;
+    if (area && rename(beside, path) != 0) {
+        (void)error_set(err, TRAIL_IO, "cannot create %s: %s", path, strerror(errno));
+        area_close(area);
+        area = NULL;
     }
     if (fd >= 0 && !area)
         (void)unlink(beside);
@@ -89,10 +176,112 @@ struct shm_area *area_make_file(const char *path,
     return area;
 }
 
-void area_unmap(struct shm_area *area)
+void area_close(struct area *area)
 {
-    if (area)
-        munmap(area, sizeof *area);
+    if (area && area->owned)
+        munmap(area->shared, sizeof *area->shared);
+    free(area);
+}
+
+/* MARK: What the collector writes */
+
+void area_tick(struct area *area, uint64_t ticks)
+{
+    __atomic_store_n(&area->shared->header.coarse, ticks & ~SHM_EXACT, __ATOMIC_RELAXED);
+}
+
+void area_set_groups(struct area *area, uint32_t groups)
+{
+    __atomic_store_n(&area->shared->header.groups, groups, __ATOMIC_RELAXED);
+}
+
+void area_set_root(struct area *area, pid_t pid)
+{
+    __atomic_store_n(&area->shared->header.root_pid, (uint32_t)pid, __ATOMIC_RELEASE);
+}
+
+void area_refuse(struct area *area)
+{
+    __atomic_store_n(&area->shared->header.magic, 0, __ATOMIC_RELAXED);
+}
+
+/* MARK: Times */
+
+/* Whether a time lies between the making of the area and now, give or take the skew; which is taken off. */
+static bool bring_into_range(struct area *area, uint64_t *time)
+{
+    if (__builtin_expect(*time > area->now, 0))
+        area->now = ticks_now(area->ticks);
+    if (*time > area->now) {
+        if (*time - area->now > area->skew)
+            return false;
+        *time = area->now;
+    }
+    if (*time < area->opened) {
+        if (area->opened - *time > area->skew)
+            return false;
+        *time = area->opened;
+    }
+    return true;
+}
+
+/* MARK: Its life */
+
+pid_t area_claimed(const struct area *area)
+{
+    uint32_t pid = __atomic_load_n(&area->shared->header.claimed, __ATOMIC_ACQUIRE);
+    return pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+bool area_is_in_use(const struct area *area)
+{
+    return area_mapped_at(area) != 0 || area_threads(area) > 1 ||
+           __atomic_load_n(&area->shared->header.claimed_at, __ATOMIC_RELAXED) != 0;
+}
+
+uint64_t area_claimed_at(const struct area *area)
+{
+    uint64_t at = __atomic_load_n(&area->shared->header.claimed_at, __ATOMIC_ACQUIRE);
+    return at >= area->opened && at <= ticks_now(area->ticks) ? at : 0;
+}
+
+uint64_t area_mapped_at(const struct area *area)
+{
+    return __atomic_load_n(&area->shared->header.mapped_at, __ATOMIC_RELAXED);
+}
+
+bool area_is_forking(const struct area *area)
+{
+    return __atomic_load_n(&area->shared->header.forking, __ATOMIC_ACQUIRE) != 0;
+}
+
+struct area_inode area_inode(const struct area *area)
+{
+    return area->inode;
+}
+
+const struct area_options *area_options(const struct area *area)
+{
+    return &area->options;
+}
+
+uint64_t area_min_wait_ticks(const struct area *area)
+{
+    return area->min_wait_ticks;
+}
+
+uint64_t area_hold_ticks(const struct area *area)
+{
+    return area->hold_ticks;
+}
+
+struct area_losses area_losses(const struct area *area)
+{
+    const struct shm_header *header = &area->shared->header;
+
+    return (struct area_losses){__atomic_load_n(&header->lost_stacks, __ATOMIC_RELAXED),
+                                __atomic_load_n(&header->lost_threads, __ATOMIC_RELAXED),
+                                __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED)};
 }
 
 /* MARK: Free lists; the program's side is in preload/record.c */
@@ -108,120 +297,304 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
         !__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
+/* Emptied, so that whoever leads us there again without having taken it finds nothing. */
+static void free_chunk(struct area *area, uint32_t index)
+{
+    struct shm_chunk *chunk = shm_chunk(area->shared, index);
+
+    area->held[index] = 0;
+    __atomic_store_n(&chunk->used, 0, __ATOMIC_RELAXED);
+    give_back(&area->shared->header.free_chunks, index, &chunk->next);
+}
+
+/* MARK: Threads */
+
+uint32_t area_threads(const struct area *area)
+{
+    uint32_t used = __atomic_load_n(&area->shared->header.threads_used, __ATOMIC_ACQUIRE);
+    return used < SHM_THREADS ? used : SHM_THREADS;
+}
+
+static int64_t sane_heap(int64_t bytes)
+{
+    return bytes < -HEAP_MAX ? -HEAP_MAX : bytes > HEAP_MAX ? HEAP_MAX : bytes;
+}
+
+struct area_thread area_thread(const struct area *area, uint32_t slot)
+{
+    const struct shm_thread *shared = &area->shared->threads[slot];
+    /* Pairs with the stores in preload/record.c: what is read behind it is the slot's. */
+    uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
+
+    return (struct area_thread){
+        .state = state <= SHM_ENDED ? (enum shm_thread_state)state : SHM_FREE,
+        .writing = __atomic_load_n(&shared->writing, __ATOMIC_ACQUIRE) != 0,
+        .serial = __atomic_load_n(&shared->serial, __ATOMIC_RELAXED),
+        .tid = __atomic_load_n(&shared->tid, __ATOMIC_RELAXED),
+        .lost = __atomic_load_n(&shared->lost, __ATOMIC_RELAXED),
+        .short_waits = __atomic_load_n(&shared->short_waits, __ATOMIC_RELAXED),
+        .heap = sane_heap(__atomic_load_n(&shared->heap, __ATOMIC_RELAXED)),
+        .holds = __atomic_load_n(&shared->holds, __ATOMIC_RELAXED),
+    };
+}
+
+int64_t area_heap_rest(const struct area *area)
+{
+    return sane_heap(__atomic_load_n(&area->shared->header.heap_rest, __ATOMIC_RELAXED));
+}
+
+void area_keep_heap(struct area *area, int64_t bytes)
+{
+    /* Pairs with the load in before_fork, preload/area.c. */
+    (void)__atomic_add_fetch(&area->shared->header.heap_ended, bytes, __ATOMIC_RELAXED);
+}
+
+void area_begin_step(struct area *area, bool last)
+{
+    if (last && !area->last)
+        memcpy(area->visited, area->held, sizeof area->visited);
+    area->last = last;
+    area->chunks_left = SHM_CHUNKS;
+    area->now = ticks_now(area->ticks);
+}
+
+bool area_is_exhausted(const struct area *area)
+{
+    return area->chunks_left == 0;
+}
+
 static bool is_chunk(uint32_t index)
 {
     return index != 0 && index < SHM_CHUNKS;
 }
 
-static void free_chunk(struct shm_area *area, uint32_t index)
+/* The chain cannot go on like that. */
+static bool break_chain(struct area *area, struct area_cursor *cursor)
 {
-    give_back(&area->header.free_chunks, index, &shm_chunk(area, index)->next);
-}
-
-/* MARK: Threads */
-
-uint32_t area_threads(const struct shm_area *area)
-{
-    uint32_t used = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
-    return used < SHM_THREADS ? used : SHM_THREADS;
+    area->damage++;
+    cursor->broken = true;
+    return false;
 }
 
 /* Finds the first chunk, or goes on to the next. */
-static bool move_on(struct shm_area *area, uint32_t thread, struct area_cursor *cursor)
+static bool move_on(struct area *area, uint32_t slot, struct area_cursor *cursor)
 {
     uint32_t next;
 
     /* Both pair with the stores in room(), preload/record.c. */
     if (!cursor->chunk)
-        next = __atomic_load_n(&area->threads[thread].first, __ATOMIC_ACQUIRE);
+        next = __atomic_load_n(&area->shared->threads[slot].first, __ATOMIC_ACQUIRE);
     else
-        next = __atomic_load_n(&shm_chunk(area, cursor->chunk)->next, __ATOMIC_ACQUIRE);
-    if (!is_chunk(next))
+        next = __atomic_load_n(&shm_chunk(area->shared, cursor->chunk)->next, __ATOMIC_ACQUIRE);
+    if (next == 0 || area->chunks_left == 0)
         return false;
+    if (!is_chunk(next) || area->held[next] || (area->last && area->visited[next]))
+        return break_chain(area, cursor);
     if (cursor->chunk)
         free_chunk(area, cursor->chunk);
-    *cursor = (struct area_cursor){next, 0};
+    area->held[next] = area->visited[next] = 1;
+    area->chunks_left--;
+    *cursor = (struct area_cursor){.chunk = next};
     return true;
 }
 
-bool area_next(struct shm_area *area, uint32_t thread, struct area_cursor *cursor,
-               struct shm_record *record)
+/* What a record has besides its times. */
+static bool has_sound_fields(const struct shm_record *r)
 {
-    for (;;) {
-        const struct shm_chunk *chunk;
-        if (cursor->chunk) {
-            chunk = shm_chunk(area, cursor->chunk);
-            /* Pairs with the store in record_put. */
-            if (cursor->at < __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE) &&
-                cursor->at < SHM_CHUNK_RECORDS) {
-                *record = chunk->records[cursor->at++];
-                return true;
-            }
-            if (cursor->at < SHM_CHUNK_RECORDS)
-                return false;
-        }
-        if (!move_on(area, thread, cursor))
-            return false;
+    switch (r->kind) {
+    case SHM_WAITED:
+        return r->wait != SHM_NO_WAIT && r->wait < SHM_WAITS;
+    case SHM_RELEASED:
+        return r->wait < SHM_WAITS;
+    case SHM_TEXT:
+        return r->flags <= SHM_TEXT_PIECE;
+    case SHM_HEAP:
+        return (int64_t)r->object == sane_heap((int64_t)r->object);
+    default:
+        return r->kind != 0 && r->kind < SHM_KINDS;
     }
 }
 
-void area_free_thread(struct shm_area *area, uint32_t thread, struct area_cursor *cursor)
+/* Times within the recording; a wait ends after its begin; a hold whose begin cannot be has none. */
+static bool has_sound_times(struct area *area, struct shm_record *r)
 {
-    struct shm_thread *slot = &area->threads[thread];
+    if (r->kind == SHM_TEXT)
+        return true;
+    if (!bring_into_range(area, &r->time))
+        return false;
+    if (r->kind == SHM_WAITED)
+        return bring_into_range(area, &r->end) && r->end >= r->time;
+    if (r->kind == SHM_RELEASED && r->end && (r->end < area->opened || r->end > r->time))
+        r->end = 0;
+    return true;
+}
+
+static bool is_sound(struct area *area, struct shm_record *r)
+{
+    if (!has_sound_fields(r) || !has_sound_times(area, r))
+        return false;
+    if (r->stack >= SHM_STACK_WORDS)
+        r->stack = 0;
+    return true;
+}
+
+/* The next of the chunk that the cursor is in, copied. */
+static bool take_record(const struct area *area, struct area_cursor *cursor,
+                        struct shm_record *record)
+{
+    const struct shm_chunk *chunk = shm_chunk(area->shared, cursor->chunk);
+
+    /* Pairs with the store in record_put. */
+    if (cursor->at >= SHM_CHUNK_RECORDS ||
+        cursor->at >= __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE))
+        return false;
+    memcpy(record, (const void *)&chunk->records[cursor->at++], sizeof *record);
+    return true;
+}
+
+bool area_next(struct area *area, uint32_t slot, struct area_cursor *cursor,
+               struct shm_record *record)
+{
+    while (!cursor->broken) {
+        if (cursor->chunk && take_record(area, cursor, record)) {
+            /* The compiler is not to read the shared record once more after the check. */
+            __asm__ volatile("" : : "r"(record) : "memory");
+            if (is_sound(area, record))
+                return true;
+            area->damage++;
+            continue;
+        }
+        if (cursor->chunk && cursor->at < SHM_CHUNK_RECORDS)
+            return false;
+        if (!move_on(area, slot, cursor))
+            return false;
+    }
+    return false;
+}
+
+void area_free_thread(struct area *area, uint32_t slot, struct area_cursor *cursor)
+{
+    struct shm_thread *shared = &area->shared->threads[slot];
 
     if (cursor->chunk)
         free_chunk(area, cursor->chunk);
     *cursor = (struct area_cursor){0};
-    slot->first = 0;
-    __atomic_store_n(&slot->state, SHM_FREE, __ATOMIC_RELAXED);
-    give_back(&area->header.free_threads, thread, &slot->next_free);
+    __atomic_store_n(&shared->first, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->state, SHM_FREE, __ATOMIC_RELAXED);
+    give_back(&area->shared->header.free_threads, slot, &shared->next_free);
 }
 
-bool area_open_call(const struct shm_area *area, uint32_t thread, struct area_open *open)
+bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
 {
-    const struct shm_thread *slot = &area->threads[thread];
-
+    const struct shm_thread *shared = &area->shared->threads[slot];
     /* The fields are written before the time, and the time of another call is another one. */
-    open->time = __atomic_load_n(&slot->open_time, __ATOMIC_ACQUIRE);
-    if (!open->time)
+    uint64_t time = __atomic_load_n(&shared->open_time, __ATOMIC_ACQUIRE);
+
+    if (!time)
         return false;
-    open->object = slot->open_object;
-    open->pc = slot->open_pc;
-    /* Of others what the last lock left there is not theirs. */
-    open->held_pc = shm_is_lock(slot->open_wait) ? slot->open_held_pc : 0;
-    open->sp = slot->open_sp;
-    open->fp = slot->open_fp;
-    open->stack = slot->open_stack;
-    open->detail = slot->open_detail;
-    open->wait = slot->open_wait;
+    *open = (struct area_open){
+        .time = time,
+        .object = __atomic_load_n(&shared->open_object, __ATOMIC_RELAXED),
+        .pc = __atomic_load_n(&shared->open_pc, __ATOMIC_RELAXED),
+        .held_pc = __atomic_load_n(&shared->open_held_pc, __ATOMIC_RELAXED),
+        .sp = __atomic_load_n(&shared->open_sp, __ATOMIC_RELAXED),
+        .fp = __atomic_load_n(&shared->open_fp, __ATOMIC_RELAXED),
+        .stack = __atomic_load_n(&shared->open_stack, __ATOMIC_RELAXED),
+        .detail = __atomic_load_n(&shared->open_detail, __ATOMIC_RELAXED),
+        .wait = __atomic_load_n(&shared->open_wait, __ATOMIC_RELAXED),
+    };
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(&slot->open_time, __ATOMIC_RELAXED) == open->time;
+    if (__atomic_load_n(&shared->open_time, __ATOMIC_RELAXED) != time ||
+        open->wait == SHM_NO_WAIT || open->wait >= SHM_WAITS ||
+        !bring_into_range(area, &open->time))
+        return false;
+    if (open->stack >= SHM_STACK_WORDS)
+        open->stack = 0;
+    /* Of others what the last lock left there is not theirs. */
+    if (!shm_is_lock(open->wait))
+        open->held_pc = 0;
+    return true;
 }
 
-/* MARK: Stacks */
+/* MARK: Tables */
 
-size_t area_stack(const struct shm_area *area, uint32_t number, const uint64_t **pcs)
+/* Whether so many words, of a stack or text that may have been read before, are within what the table holds. */
+static bool count_words(struct area *area, uint32_t number, size_t words)
+{
+    uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);
+
+    if (*byte & bit)
+        return true;
+    if (words + 1 > SHM_STACK_WORDS - area->words_seen) {
+        area->damage++;
+        return false;
+    }
+    *byte |= bit;
+    area->words_seen += (uint32_t)words + 1;
+    return true;
+}
+
+size_t area_stack(struct area *area, uint32_t number, uint64_t *pcs)
 {
     uint64_t count;
 
     if (number == 0 || number >= SHM_STACK_WORDS)
         return 0;
-    count = area->stack_words[number];
-    if (count > SHM_STACK_FRAMES || number + count >= SHM_STACK_WORDS)
+    count = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
+    if (count > SHM_STACK_FRAMES || number + count >= SHM_STACK_WORDS ||
+        !count_words(area, number, (size_t)count))
         return 0;
-    *pcs = &area->stack_words[number + 1];
+    memcpy(pcs, &area->shared->stack_words[number + 1], (size_t)count * sizeof *pcs);
     return (size_t)count;
 }
 
-size_t area_text(const struct shm_area *area, uint32_t number, const char **text)
+uint32_t area_add_stack(struct area *area, const uint64_t *pcs, size_t count)
+{
+    return stack_table_number(area->shared, count, pcs, count);
+}
+
+size_t area_text(struct area *area, uint32_t number, char *text)
 {
     uint64_t head;
+    size_t size;
 
     if (number == 0 || number >= SHM_STACK_WORDS - SHM_STACK_FRAMES)
         return 0;
-    head = area->stack_words[number];
+    head = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
     if (head <= SHM_TEXT_BIT || head > SHM_TEXT_BIT + SHM_TEXT_MAX)
         return 0;
-    *text = (const char *)&area->stack_words[number + 1];
-    return (size_t)(head - SHM_TEXT_BIT);
+    size = (size_t)(head - SHM_TEXT_BIT);
+    if (!count_words(area, number, (size + 7) / 8))
+        return 0;
+    memcpy(text, &area->shared->stack_words[number + 1], size);
+    return size;
+}
+
+uint32_t area_generation(const struct area *area, uint32_t fd)
+{
+    return __atomic_load_n(&area->shared->generations[fd], __ATOMIC_ACQUIRE);
+}
+
+char *area_modules(const struct area *area, uint32_t *version, bool *no_memory)
+{
+    const struct shm_header *header = &area->shared->header;
+    uint32_t now = __atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE);
+    uint32_t used = __atomic_load_n(&header->modules_used, __ATOMIC_ACQUIRE);
+    char *text;
+
+    if (now == *version || now % 2 || used > SHM_MODULES_SIZE)
+        return NULL;
+    text = malloc(used + 1);
+    if (!text) {
+        *no_memory = true;
+        return NULL;
+    }
+    memcpy(text, area->shared->modules, used);
+    text[used] = '\0';
+    if (__atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE) != now) {
+        free(text);
+        return NULL;
+    }
+    *version = now;
+    return text;
 }

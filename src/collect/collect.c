@@ -23,7 +23,8 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
     if (!c->options.generation_ns)
         c->options.generation_ns = GENERATION_NS;
     c->area = options->area;
-    c->ticks = *options->ticks;
+    c->ticks = options->ticks;
+    c->until_ns = UINT64_MAX;
     c->writer = v2_writer_open(options->version, &options->sink, err);
     if (!c->writer) {
         free(c);
@@ -32,14 +33,52 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
     return c;
 }
 
-void collect_prepare(struct shm_area *area, const struct ticks *ticks, int64_t min_wait_ns,
-                     int64_t hold_ns)
+/* MARK: How long the work may take */
+
+/* A step that takes longer goes on in the next one: signals are looked at in between. */
+#define STEP_NS 500000000
+
+/* So long before the end of the time no names are looked for any more. */
+#define WITHOUT_NAMES_NS 300000000
+
+/* How many steps of work are done between looks at the clock. */
+#define WORK 1024
+
+/* The time that the work may take from now on; UINT64_MAX: as long as it takes. */
+static void begin_work(struct collect *c, uint64_t ns)
 {
-    area->header.step_ticks = ticks_of_ns(ticks, COLLECT_TICK_NS);
-    area->header.has_counter = ticks->clock.counter;
-    area->header.min_wait_ticks = ticks_of_ns(ticks, (uint64_t)min_wait_ns);
-    area->header.hold_ticks = hold_ns ? ticks_of_ns(ticks, (uint64_t)hold_ns) : 0;
+    c->until_ns = ns == UINT64_MAX ? ns : clock_ns(CLOCK_MONOTONIC) + ns;
+    c->late = c->hurried = false;
 }
+
+static bool wants_to_end(const struct collect *c)
+{
+    return c->options.is_hurried && c->options.is_hurried(c->options.is_hurried_context);
+}
+
+/* The user waits for the end. */
+static void hurry(struct collect *c)
+{
+    begin_work(c, COLLECT_HURRY_NS);
+    c->hurried = true;
+}
+
+bool collect_is_late(struct collect *c)
+{
+    if (c->late || ++c->work % WORK != 0)
+        return c->late;
+    if (c->until_ns == UINT64_MAX && wants_to_end(c))
+        hurry(c);
+    c->late = clock_ns(CLOCK_MONOTONIC) > c->until_ns;
+    return c->late;
+}
+
+bool collect_has_time_for_names(const struct collect *c)
+{
+    return !c->hurried || clock_ns(CLOCK_MONOTONIC) + WITHOUT_NAMES_NS < c->until_ns;
+}
+
+/* MARK: Steps */
 
 void collect_tick(struct collect *c, uint64_t ticks)
 {
@@ -58,8 +97,8 @@ void collect_tick(struct collect *c, uint64_t ticks)
 
 static void look_at_rates(struct collect *c, uint64_t holds, uint64_t records)
 {
-    uint64_t now = ticks_now(&c->ticks);
-    int64_t ns = ticks_to_span(&c->ticks, now - c->rates_at);
+    uint64_t now = ticks_now(c->ticks);
+    int64_t ns = ticks_to_span(c->ticks, now - c->rates_at);
     double rate = ns > 0 ? (double)(c->holds - holds) * 1e9 / (double)ns : 0;
 
     c->rates.records = c->records - records;
@@ -78,11 +117,15 @@ struct collect_rates collect_rates(const struct collect *c)
  */
 static void end_program(struct collect *c, uint64_t next)
 {
-    c->end_ticks = next ? next : ticks_now(&c->ticks);
-    ticks_end(&c->ticks);
+    c->end_ticks = next ? next : ticks_now(c->ticks);
+    begin_work(c, UINT64_MAX);
+    if (wants_to_end(c))
+        hurry(c);
+    ticks_end(c->ticks);
     feed_all(c, true);
-    oncpu_feed(c, next ? ticks_to_ns(&c->ticks, next) : INT64_MAX);
+    oncpu_feed(c, next ? ticks_to_ns(c->ticks, next) : INT64_MAX);
     model_run(c);
+    threads_drop_ops(c);
 }
 
 /*
@@ -91,13 +134,13 @@ static void end_program(struct collect *c, uint64_t next)
  */
 static bool has_executed(struct collect *c)
 {
-    uint64_t at = __atomic_load_n(&c->area->header.mapped_at, __ATOMIC_RELAXED), magic = 0;
+    uint64_t at = area_mapped_at(c->area), magic = 0;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
     struct iovec here = {&magic, sizeof magic}, there = {(void *)(uintptr_t)at, sizeof magic};
 
-    if (!at || c->refused)
+    if (!at || c->refused || c->options.process.pid == 0)
         return false;
-    if (process_vm_readv(c->options.pid, &here, 1, &there, 1, 0) < 0) {
+    if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) < 0) {
         /* A security module may write a line for each try. */
         c->refused = errno == EPERM;
         return errno == EFAULT;
@@ -122,27 +165,40 @@ void collect_step(struct collect *c)
         leave_program(c, 0);
     if (c->summary.left)
         return;
-    ticks_step(&c->ticks);
+    begin_work(c, STEP_NS);
+    ticks_step(c->ticks);
     descriptors_step(c);
     feed_all(c, false);
     look_at_rates(c, holds, records);
-    oncpu_feed(c, ticks_to_ns(&c->ticks, ticks_now(&c->ticks)) - SWITCH_DELAY_NS);
+    oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
     model_run(c);
 }
 
-void collect_next_area(struct collect *c, struct shm_area *area)
+/* What is known of an area's losses when it is left. */
+static void add_losses(const struct collect *c, struct collect_summary *summary)
+{
+    struct area_losses losses = area_losses(c->area);
+
+    summary->lost_stacks += losses.stacks;
+    summary->lost_threads += losses.threads;
+    summary->lost_samples += losses.samples;
+    summary->damage += area_damage(c->area);
+}
+
+void collect_next_area(struct collect *c, struct area *area)
 {
     if (!c->summary.left)
-        leave_program(c, __atomic_load_n(&area->header.claimed_at, __ATOMIC_ACQUIRE));
+        leave_program(c, area_claimed_at(area));
     c->summary.left = c->refused = false;
     feed_forget(c);
     descriptors_forget(c);
     names_forget(c);
     heap_forget(c);
-    c->serial_base += c->area->header.serials;
+    add_losses(c, &c->summary);
+    c->serial_base = c->last_serial;
     c->watermark = c->end_ticks;
     c->image++;
-    area_unmap(c->area);
+    area_close(c->area);
     c->area = area;
 }
 
@@ -154,7 +210,7 @@ void collect_cut(struct collect *c)
 
 void collect_set_groups(struct collect *c, uint32_t groups)
 {
-    __atomic_store_n(&c->area->header.groups, groups, __ATOMIC_RELAXED);
+    area_set_groups(c->area, groups);
 }
 
 bool collect_has_left(const struct collect *c)
@@ -164,12 +220,17 @@ bool collect_has_left(const struct collect *c)
 
 bool collect_forking(const struct collect *c)
 {
-    return __atomic_load_n(&c->area->header.forking, __ATOMIC_ACQUIRE) != 0;
+    return area_is_forking(c->area);
 }
 
 uint64_t collect_bytes(const struct collect *c)
 {
     return c->writer ? v2_writer_bytes(c->writer) : 0;
+}
+
+bool collect_is_full(const struct collect *c)
+{
+    return c->options.max_bytes && collect_bytes(c) >= c->options.max_bytes;
 }
 
 bool collect_finish(struct collect *c, trail_error *err)
@@ -209,13 +270,16 @@ void collect_close(struct collect *c)
     idmap_free(&c->threads);
     idmap_free(&c->handles);
     idmap_free(&c->tids);
+    idmap_free(&c->ms);
+    idmap_free(&c->tasks);
+    idmap_free(&c->texts);
     idmap_free(&c->releases);
     idmap_free(&c->stacks);
     idmap_free(&c->sites);
     idmap_free(&c->frames);
     idmap_free(&c->objects);
     arena_free(&c->arena);
-    area_unmap(c->area);
+    area_close(c->area);
     free(c->switches.at);
     profile_free(c);
     free(c->ended);
@@ -243,7 +307,7 @@ static void insert_worst(const struct wait_site *worst[3], const struct wait_sit
 /* Of the moments off a CPU, which nobody explains else, what calls account for. */
 static void summarize_short(const struct collect *c, struct collect_summary *summary)
 {
-    summary->short_ns = ticks_to_span(&c->ticks, c->short_ticks);
+    summary->short_ns = ticks_to_span(c->ticks, c->short_ticks);
     if (c->options.switches && summary->short_ns > c->moments_ns)
         summary->short_ns = c->moments_ns;
     if (c->options.switches)
@@ -257,9 +321,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
     *summary = c->summary;
     summarize_short(c, summary);
     summary->gcc_openmp = c->gcc_openmp && !c->llvm_openmp;
-    summary->lost_stacks = c->area->header.lost_stacks;
-    summary->lost_threads = c->area->header.lost_threads;
-    summary->lost_samples = c->area->header.lost_samples;
+    add_losses(c, summary);
     for (size_t i = 0; c->sites.slots && i <= c->sites.mask; i++) {
         const struct wait_site *site = c->sites.slots[i].value;
         if (site && site->stack && site->count)

@@ -15,10 +15,11 @@
 #include <trail/export.h>
 
 #include "collect/area.h"
+#include "collect/process.h"
 #include "collect/samples.h"
 #include "collect/switches.h"
 #include "collect/ticks.h"
-#include "preload/shm.h"
+#include "shm/shm.h"
 
 struct collect;
 
@@ -26,10 +27,10 @@ struct collect;
 #define COLLECT_DELAY_NS 200000000
 
 struct collect_options {
-    struct shm_area *area; /* the collector unmaps it when it is closed */
-    int pid;
-    const struct ticks *ticks; /* of the area; copied */
-    int version;               /* 22, 23, 25, 26 */
+    struct area *area;      /* the collector closes it when it is closed */
+    struct process process; /* that has claimed it */
+    struct ticks *ticks;    /* the area's; has to stay */
+    int version;            /* 22, 23, 25, 26 */
     trail_sink sink;
     trail_resolve_fn resolve; /* NULL: no names */
     /* The variable at an address of a module's file, for a lock's name; NULL: not known. */
@@ -37,15 +38,15 @@ struct collect_options {
                    size_t size);
     void *resolve_context; /* of both */
     int64_t generation_ns; /* 0: 1 s */
+    uint64_t max_bytes;    /* nothing is written when the trace is so large; 0: no limit */
     bool switches;         /* collect_switch will be called */
     /* Called between generations, with the time at which the next begins; NULL: not. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
+    /* Whether the user wants the recording to end: asked while the last records are written. NULL: no. */
+    bool (*is_hurried)(void *context);
+    void *is_hurried_context;
 };
-
-/* Makes an area ready for a program: the clock, and the options that are in its units. */
-void collect_prepare(struct shm_area *area, const struct ticks *ticks, int64_t min_wait_ns,
-                     int64_t hold_ns);
 
 /* For the process that has claimed the area. NULL with *err. */
 struct collect *collect_open(const struct collect_options *options, trail_error *err);
@@ -58,8 +59,7 @@ void collect_switch(struct collect *c, const struct switch_record *record);
 /* The same of CPU samples. */
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 
-/* Each COLLECT_TICK_NS or so while there is one: the coarse clock; 0: from now on there is none. */
-#define COLLECT_TICK_NS 1000000
+/* Each AREA_TICK_NS or so while there is one: the coarse clock; 0: from now on there is none. */
 void collect_tick(struct collect *c, uint64_t ticks);
 
 /* Every few milliseconds: takes what there is, and writes what is old enough. */
@@ -76,7 +76,7 @@ struct collect_rates collect_rates(const struct collect *c);
  * The process executes another program, which has claimed `area`: the old one is read to its end and unmapped.
  * The trace goes on; the old program's threads have ended.
  */
-void collect_next_area(struct collect *c, struct shm_area *area);
+void collect_next_area(struct collect *c, struct area *area);
 
 /* Ends the generation, so that all before is in the sink. */
 void collect_cut(struct collect *c);
@@ -90,10 +90,17 @@ bool collect_has_left(const struct collect *c);
 /* Whether a child that it has forked has not said yet whether it is recorded, too. */
 bool collect_forking(const struct collect *c);
 
-/* The trace's size so far. */
+/* The trace's size so far; whether it is as large as it may be. */
 uint64_t collect_bytes(const struct collect *c);
+bool collect_is_full(const struct collect *c);
 
-/* The program has ended, or its recording: takes and writes the rest. False with *err if anything failed at any time. */
+/*
+ * The program has ended, or its recording: takes and writes the rest. False with *err if anything failed at any time.
+ *
+ * When the user wants the recording to end it takes HURRY_NS at most: what is not named until then keeps its addresses,
+ * and what is not written then is lost.
+ */
+#define COLLECT_HURRY_NS 1000000000
 bool collect_finish(struct collect *c, trail_error *err);
 
 /* MARK: What it was about */
@@ -115,6 +122,8 @@ struct collect_summary {
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
+    uint64_t damage;  /* records, and links between them, that contradict the rules of the area */
+    uint64_t unnamed; /* places in the code that there was no time to name */
     bool left; /* the process has executed another program, which has claimed no area (yet) */
     uint64_t refused_stacks; /* of calls that lasted, by the kernel */
     bool heap_wanted;        /* the recorder's */

@@ -257,7 +257,7 @@ static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settl
 
 static bool is_same(const struct collect *c, unsigned fd, uint32_t generation)
 {
-    return __atomic_load_n(&c->area->generations[fd], __ATOMIC_ACQUIRE) == generation;
+    return area_generation(c->area, fd) == generation;
 }
 
 const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t generation)
@@ -268,7 +268,7 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
     uint64_t now;
     bool known, settled;
 
-    if (!d || detail == 0 || detail > SHM_DESCRIPTORS)
+    if (!d || detail == 0 || detail > SHM_DESCRIPTORS || c->options.process.pid == 0)
         return NULL;
     of = &d->of[fd];
     known = of->name != 0 && of->generation == generation;
@@ -277,7 +277,7 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
         (!known || now - of->looked_ns >= GOOD_FOR_NS)) {
         uint32_t name;
         d->lookups--;
-        name = look_up(d, c->options.pid, fd, &settled);
+        name = look_up(d, (int)c->options.process.pid, fd, &settled);
         if (!is_same(c, fd, generation))
             return known ? d->names[of->name - 1] : NULL;
         *of = (struct descriptor){generation, name, settled ? now : 0};

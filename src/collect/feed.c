@@ -1,4 +1,9 @@
-/* From records to ops. Each thread's ops are in the order of its time. */
+/*
+ * From records to ops. Each thread's ops are in the order of its time.
+ *
+ * A thread's life is a small state machine (enum life): it starts once, before all else, and nothing comes behind its
+ * exit. What does not fit is counted as damage and left out; but the first record of a thread may have found no room.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +12,9 @@
 
 /* Releases are kept for so many times that, for waits that are told late. */
 #define KEEP_DELAYS 4
+
+/* So long what is being written is waited for: a thread that stops there would hold up all others. */
+#define MAX_WRITING_NS 2000000000
 
 /* Waits that ended since the reading of the threads began are kept for the next time, if they are not more. */
 #define MAX_ENDED 65536
@@ -51,8 +59,6 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
 {
     struct op *op;
 
-    if (r->wait == SHM_NO_WAIT || r->wait >= SHM_WAITS || r->end < r->time)
-        return;
     if (r->time != thread->open_time)
         add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                   r->stack, r->detail, r->generation, 0);
@@ -88,7 +94,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
         return;
     op->object = r->object;
     op->stack = stack_key(c, r->stack);
-    op->wait = r->wait < SHM_WAITS ? r->wait : SHM_NO_WAIT;
+    op->wait = r->wait;
     op->object2 = r->end;
     op->pc = r->object2;
     op->flags = r->flags;
@@ -112,6 +118,13 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
+/* Of one that has ended already the kernel knows nothing any more: it is known by the number that it had. */
+static uint64_t tid_of(const struct collect *c, uint32_t tid)
+{
+    uint32_t confirmed = process_thread(&c->options.process, tid);
+    return confirmed || c->options.process.nested ? confirmed : tid;
+}
+
 static void take_started(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_START, r->time);
@@ -119,7 +132,7 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
     if (!op)
         return;
     thread->handle = r->object;
-    thread->tid = c->area->threads[thread->slot].tid;
+    thread->tid = tid_of(c, area_thread(c->area, thread->slot).tid);
     if (r->object2)
         thread->routine = r->object2;
     thread->callable = r->end;
@@ -129,8 +142,6 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
         return;
     }
     thread->older = idmap_find(&c->handles, r->object);
-    if (thread->older == thread)
-        thread->older = NULL;
     if (!idmap_put(&c->handles, r->object, thread) || !idmap_put(&c->tids, thread->tid, thread))
         collect_no_memory(c);
 }
@@ -138,8 +149,10 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
 /* Gathers the pieces of a log's message. */
 static void take_text(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
-    if (r->flags > SHM_TEXT_PIECE || thread->text_size + r->flags > SHM_TEXT_MAX)
+    if (thread->text_size + r->flags > SHM_TEXT_MAX) {
+        collect_damage(c);
         return;
+    }
     if (!thread->text && !(thread->text = malloc(SHM_TEXT_MAX + 1))) {
         collect_no_memory(c);
         return;
@@ -168,10 +181,23 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     }
 }
 
+/* Whether the record may come now, in the life of its thread. */
+static bool fits_life(struct thread *thread, uint8_t kind)
+{
+    if (thread->life == LIFE_EXITED || (kind == SHM_STARTED && thread->life != LIFE_ANNOUNCED))
+        return false;
+    thread->life = kind == SHM_EXITED ? LIFE_EXITED : LIFE_STARTED;
+    return true;
+}
+
 static void take_record(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op;
 
+    if (!fits_life(thread, r->kind)) {
+        collect_damage(c);
+        return;
+    }
     switch (r->kind) {
     case SHM_WAITED:
         take_waited(c, thread, r);
@@ -230,9 +256,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
 /* The descriptor is still the one that the call began with, as far as anybody knows. */
 static uint32_t generation_of(const struct collect *c, uint32_t detail)
 {
-    return detail && detail <= SHM_DESCRIPTORS
-               ? __atomic_load_n(&c->area->generations[detail - 1], __ATOMIC_ACQUIRE)
-               : 0;
+    return detail && detail <= SHM_DESCRIPTORS ? area_generation(c->area, detail - 1) : 0;
 }
 
 /* A call that has been open for so long that it is written before it ends. */
@@ -246,9 +270,8 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (open.detail <= SHM_DESCRIPTORS)
         (void)descriptors_name(c, open.detail, generation_of(c, open.detail));
     open.stack = open_stack(c, thread, &open);
-    if (open.time >= before || open.time == thread->open_time || open.time < thread->waited_until)
-        return;
-    if (open.wait == SHM_NO_WAIT || open.wait >= SHM_WAITS)
+    if (open.time >= before || open.time == thread->open_time || open.time < thread->waited_until ||
+        thread->life == LIFE_EXITED)
         return;
     add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack, open.detail,
               generation_of(c, open.detail), open.pc);
@@ -256,50 +279,82 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 }
 
 /* What a slot counts, since it was looked at last. */
-static void take_counts(struct collect *c, struct thread *thread, const struct shm_thread *shared)
+static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
-    uint64_t holds = __atomic_load_n(&shared->holds, __ATOMIC_RELAXED);
-    uint32_t short_waits = __atomic_load_n(&shared->short_waits, __ATOMIC_RELAXED);
+    uint64_t waited = (uint64_t)(shared->short_waits - thread->short_waits) * SHM_SHORT;
+    uint64_t passed = c->fed_at - c->looked_at;
 
-    c->holds += holds - thread->holds;
-    c->short_ticks += (uint64_t)(short_waits - thread->short_waits) * SHM_SHORT;
-    thread->holds = holds;
-    thread->short_waits = short_waits;
+    c->holds += shared->holds - thread->holds;
+    /* It cannot have waited for longer than that. */
+    c->short_ticks += waited < passed ? waited : passed;
+    thread->holds = shared->holds;
+    thread->short_waits = shared->short_waits;
 }
 
-static void thread_ended(struct collect *c, struct thread *thread)
+static void thread_ended(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
-    c->summary.lost_records += c->area->threads[thread->slot].lost;
-    heap_keep(c, thread);
+    c->summary.lost_records += shared->lost;
+    /* It was never started, or what it told last found no room. */
+    if (thread->life != LIFE_EXITED)
+        (void)op_add(c, thread, OP_EXIT, c->fed_at);
+    thread->life = LIFE_EXITED;
+    area_keep_heap(c->area, shared->heap);
     c->slots[thread->slot] = NULL;
     area_free_thread(c->area, thread->slot, &thread->cursor);
     thread->slot = 0;
     thread->ended = true;
 }
 
-/* Takes what a slot has; moves *limit back to before what is still being written. */
+/* The thread of a slot that is in use; NULL: there can be none. */
+static struct thread *thread_at(struct collect *c, uint32_t slot, const struct area_thread *shared)
+{
+    uint64_t serial = c->serial_base + shared->serial;
+
+    if (c->slots[slot])
+        return c->slots[slot];
+    if (shared->serial == 0 || thread_of(c, serial)) {
+        collect_damage(c);
+        return NULL;
+    }
+    if (serial > c->last_serial)
+        c->last_serial = serial;
+    return thread_new(c, slot, serial);
+}
+
+/* Takes what a slot has; moves *limit back to before what is still being written, or could not be read yet. */
 static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool last,
                       uint64_t *limit)
 {
-    const struct shm_thread *shared = &c->area->threads[slot];
-    uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
-    struct thread *thread = c->slots[slot];
+    /* Read in front of the records: what an ended thread told is all there. */
+    const struct area_thread shared = area_thread(c->area, slot);
+    struct thread *thread;
     struct shm_record record;
 
-    if (state == SHM_FREE ||
-        (!thread && !(thread = thread_new(c, slot, c->serial_base + shared->serial))))
+    if (shared.state == SHM_FREE || !(thread = thread_at(c, slot, &shared)))
         return;
-    if (state == SHM_LIVE && !last && __atomic_load_n(&shared->writing, __ATOMIC_ACQUIRE) &&
-        thread->last_time < *limit)
+    if (shared.state == SHM_LIVE && !last && shared.writing && thread->last_time < *limit)
         *limit = thread->last_time;
     for (; !c->failed && area_next(c->area, slot, &thread->cursor, &record); c->records++)
         take_record(c, thread, &record);
-    take_counts(c, thread, shared);
-    heap_look(c, thread);
-    if (state == SHM_ENDED)
-        thread_ended(c, thread);
-    else
+    take_counts(c, thread, &shared);
+    heap_look(c, thread, shared.heap);
+    if (!last && area_is_exhausted(c->area)) {
+        if (thread->last_time < *limit)
+            *limit = thread->last_time;
+    } else if (shared.state == SHM_ENDED) {
+        thread_ended(c, thread, &shared);
+    } else {
         take_open(c, thread, last ? UINT64_MAX : delayed);
+    }
+}
+
+/* Up to where all is known: but no thread holds up the others for ever. */
+static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t now)
+{
+    uint64_t longest = ticks_of_ns(c->ticks, MAX_WRITING_NS);
+    uint64_t least = now > longest ? now - longest : 0;
+
+    return limit > least ? limit : least;
 }
 
 void feed_forget(struct collect *c)
@@ -312,13 +367,15 @@ void feed_forget(struct collect *c)
 
 void feed_all(struct collect *c, bool last)
 {
-    uint64_t delay = ticks_of_ns(&c->ticks, COLLECT_DELAY_NS), now = ticks_now(&c->ticks);
+    uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
     /* However late this step comes: waits that ended since the last one are matched in the next. */
     uint64_t limit = c->fed_at > delay ? c->fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
 
+    c->looked_at = c->fed_at ? c->fed_at : now;
     c->fed_at = now;
     open_stacks_step(c);
+    area_begin_step(c->area, last);
     /* `writing` and open calls are looked at after the clock: what begins now is later than the limit. */
     for (uint32_t slot = 1; slot < threads && !c->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);
@@ -326,6 +383,7 @@ void feed_all(struct collect *c, bool last)
     heap_sort(c);
     /* Ends in the future would pile up. */
     match_ended(c, last || c->ended_count > MAX_ENDED ? UINT64_MAX : now);
+    limit = least_limit(c, limit, now);
     c->watermark = last ? UINT64_MAX : limit > c->watermark ? limit : c->watermark;
     releases_forget(c, now - KEEP_DELAYS * delay);
 }

@@ -31,38 +31,27 @@ void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t 
     thread->heap = bytes;
 }
 
-static int64_t heap_of(const struct collect *c, const struct thread *thread)
-{
-    return __atomic_load_n(&c->area->threads[thread->slot].heap, __ATOMIC_RELAXED);
-}
-
-void heap_look(struct collect *c, struct thread *thread)
+void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
 {
     struct area_open open;
 
-    if (heap_of(c, thread) == thread->heap)
+    if (bytes == thread->heap)
         return;
     /* Who is in a call has not allocated since, but what the C library does for itself. */
     if (!area_open_call(c->area, thread->slot, &open))
-        open.time = ticks_now(&c->ticks);
-    heap_take(c, thread, open.time, heap_of(c, thread));
+        open.time = ticks_now(c->ticks);
+    heap_take(c, thread, open.time, bytes);
 }
 
 void heap_look_at_rest(struct collect *c)
 {
-    int64_t rest = __atomic_load_n(&c->area->header.heap_rest, __ATOMIC_RELAXED);
+    int64_t rest = area_heap_rest(c->area);
 
     /* What is there first was there at the beginning. */
     if (rest != c->heap.rest)
-        add_move(c, c->heap.rest ? ticks_now(&c->ticks) : 0,
+        add_move(c, c->heap.rest ? ticks_now(c->ticks) : 0,
                  (int64_t)((uint64_t)rest - (uint64_t)c->heap.rest));
     c->heap.rest = rest;
-}
-
-void heap_keep(struct collect *c, const struct thread *thread)
-{
-    /* Pairs with the load in before_fork, preload/area.c. */
-    (void)__atomic_add_fetch(&c->area->header.heap_ended, heap_of(c, thread), __ATOMIC_RELAXED);
 }
 
 static int by_time(const void *a_, const void *b_)
@@ -90,6 +79,17 @@ static bool is_worth_telling(const struct heap *heap)
     return heap->told < 0 || heap->live - heap->told >= least || heap->told - heap->live >= least;
 }
 
+/* What no program has is as good as the most that can be reckoned with. */
+static int64_t sum_of(int64_t live, int64_t bytes)
+{
+    const int64_t most = INT64_MAX / 4;
+    int64_t sum;
+
+    if (__builtin_add_overflow(live, bytes, &sum) || sum > most || sum < -most)
+        return bytes < 0 ? -most : most;
+    return sum;
+}
+
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time)
 {
     struct heap *heap = &c->heap;
@@ -98,7 +98,7 @@ bool heap_next(struct collect *c, uint64_t before, uint64_t *time)
     for (*time = 0; !tell && heap->first < heap->count && heap->moves[heap->first].time < before;) {
         const struct heap_move *move = &heap->moves[heap->first++];
         *time = move->time;
-        heap->live = (int64_t)((uint64_t)heap->live + (uint64_t)move->bytes);
+        heap->live = sum_of(heap->live, move->bytes);
         tell = is_worth_telling(heap);
     }
     if (heap->first == heap->count)

@@ -3,19 +3,14 @@
  * (preload/modules.c) has what was there when it started.
  *
  * A mapping tells where bytes of a file lie; what is to be taken off an address is in the file's program headers.
- * The file may be any: it is only read if it is a regular one, and every number in it is checked.
  */
 #include "collect/maps.h"
 
-#include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define MAX_HEADERS 64
+#include "collect/elf_file.h"
 
 struct mapping {
     uint64_t start, end, offset;
@@ -37,49 +32,23 @@ static bool read_line(const char *line, struct mapping *m)
     return true;
 }
 
-static int open_regular(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-
-    if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static size_t read_headers(int fd, Elf64_Phdr *headers)
-{
-    Elf64_Ehdr elf;
-    size_t size;
-
-    if (pread(fd, &elf, sizeof elf, 0) != (ssize_t)sizeof elf ||
-        memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf.e_phentsize != sizeof headers[0] || elf.e_phnum > MAX_HEADERS)
-        return 0;
-    size = elf.e_phnum * sizeof headers[0];
-    return pread(fd, headers, size, (off_t)elf.e_phoff) == (ssize_t)size ? elf.e_phnum : 0;
-}
-
 /* What an address of the mapping has more than the file's own; false: it is no code of an ELF file. */
 static bool find_bias(const struct mapping *m, uint64_t *bias)
 {
-    Elf64_Phdr headers[MAX_HEADERS];
-    int fd = open_regular(m->path);
-    size_t count = fd >= 0 ? read_headers(fd, headers) : 0;
+    struct elf_file elf;
     bool found = false;
 
-    for (size_t i = 0; i < count && !found; i++) {
-        const Elf64_Phdr *h = &headers[i];
+    if (!elf_file_open(&elf, m->path))
+        return false;
+    for (size_t i = 0; i < elf.count && !found; i++) {
+        const Elf64_Phdr *h = &elf.headers[i];
         if (h->p_type != PT_LOAD || !(h->p_flags & PF_X) || m->offset > h->p_offset ||
             h->p_offset - m->offset >= 4096)
             continue;
         *bias = m->start + (h->p_offset - m->offset) - h->p_vaddr;
         found = true;
     }
-    if (fd >= 0)
-        close(fd);
+    elf_file_close(&elf);
     return found;
 }
 

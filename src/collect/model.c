@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/heap.h"
 #include "collect/model.h"
 
 #define GENERATION_BYTES (8u << 20)
@@ -30,7 +31,7 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
 
     if (o->count == 0 || o->at[o->first].kind != SWITCH_IN)
         return INT64_MAX;
-    return ticks_to_ns(&c->ticks, o->at[o->first].time) - ticks_to_ns(&c->ticks, o->off_time);
+    return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
 }
 
 /* In a page fault, in malloc's lock, in a call that nobody wraps. */
@@ -38,7 +39,7 @@ static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
 
-    if (off_for(c, thread) >= ticks_to_span(&c->ticks, c->area->header.min_wait_ticks))
+    if (off_for(c, thread) >= area_options(c->area)->min_wait_ns)
         op_block(c, thread, &op, ns);
     else
         thread->oncpu.off_since = ns;
@@ -104,7 +105,7 @@ static bool is_moment(const struct collect *c, const struct thread *thread, int6
 
     if (!thread->in_call || (thread->state == G_RUNNABLE && thread->oncpu.preempted))
         return false;
-    if (thread->state == G_WAITING && wake && ticks_to_ns(&c->ticks, wake->time) - ns < LET_IN_NS)
+    if (thread->state == G_WAITING && wake && ticks_to_ns(c->ticks, wake->time) - ns < LET_IN_NS)
         return true;
     return wait_is_spinning(thread->wait) || !oncpu_is_wake(thread);
 }
@@ -173,9 +174,9 @@ static void tell_statuses(struct collect *c, struct thread *teller, int64_t ns)
         thread->g_seq = 0;
         if (thread->state == G_RUNNING) {
             EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->proc, V2_PROC_RUNNING);
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(thread), V2_GO_RUNNING);
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
         } else if (thread->state == G_SYSCALL) {
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(thread), V2_GO_SYSCALL);
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
         } else {
             EVENT(c, teller, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
                   thread->state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
@@ -213,26 +214,13 @@ static void next_generation(struct collect *c, struct thread *thread, int64_t ns
 
 /* MARK: The merge: a heap of threads by the time of what is next of them */
 
-static bool is_before(const struct thread *a, const struct thread *b)
+static bool is_before(struct thread *const *a, struct thread *const *b)
 {
-    uint64_t ta = oncpu_next_time(a), tb = oncpu_next_time(b);
-    return ta != tb ? ta < tb : a->serial < b->serial;
+    uint64_t ta = oncpu_next_time(*a), tb = oncpu_next_time(*b);
+    return ta != tb ? ta < tb : (*a)->serial < (*b)->serial;
 }
 
-static void queue_down(struct collect *c, size_t i, struct thread *thread)
-{
-    size_t child;
-
-    while ((child = 2 * i + 1) < c->queue_count) {
-        if (child + 1 < c->queue_count && is_before(c->queue[child + 1], c->queue[child]))
-            child++;
-        if (!is_before(c->queue[child], thread))
-            break;
-        c->queue[i] = c->queue[child];
-        i = child;
-    }
-    c->queue[i] = thread;
-}
+HEAP(queue, struct thread *, is_before)
 
 static void queue_build(struct collect *c)
 {
@@ -248,7 +236,7 @@ static void queue_build(struct collect *c)
             c->queue[c->queue_count++] = thread;
     }
     for (size_t i = c->queue_count; i-- > 0;)
-        queue_down(c, i, c->queue[i]);
+        queue_down(c->queue, c->queue_count, i, c->queue[i]);
 }
 
 /* The thread at the top has nothing more, or later. */
@@ -261,7 +249,7 @@ static void queue_advance(struct collect *c)
         if (!c->queue_count)
             return;
     }
-    queue_down(c, 0, thread);
+    queue_down(c->queue, c->queue_count, 0, thread);
 }
 
 static bool is_full(struct collect *c, int64_t ns)
@@ -312,7 +300,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
  */
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
-    int64_t ns = ticks_to_ns(&c->ticks, ticks);
+    int64_t ns = ticks_to_ns(c->ticks, ticks);
 
     c->last_ns = ns > c->last_ns ? ns : c->last_ns + 1;
     return c->last_ns;
@@ -324,11 +312,11 @@ static void write_samples(struct collect *c, int64_t before_ns)
     struct pending_sample sample;
 
     while (profile_next(c, before_ns, &sample)) {
-        const struct thread *thread = idmap_find(&c->tids, sample.tid);
+        struct thread *thread = idmap_find(&c->tids, sample.tid);
         if (c->begun && thread && thread->state != G_NONE && thread->state != G_DEAD) {
             (void)v2_writer_sample(
                 c->writer, sample.ns > c->generation_ns ? sample.ns : c->generation_ns,
-                state_m(thread), thread->proc < 0 ? V2_NO_PROC : (uint64_t)thread->proc,
+                state_m(c, thread), thread->proc < 0 ? V2_NO_PROC : (uint64_t)thread->proc,
                 thread->serial, names_pcs(c, sample.pcs, sample.count));
             c->summary.samples++;
         }
@@ -366,7 +354,8 @@ static void write_heap(struct collect *c, struct thread *teller, uint64_t before
 void model_run(struct collect *c)
 {
     queue_build(c);
-    while (!c->failed && c->queue_count && oncpu_next_time(c->queue[0]) < c->watermark) {
+    while (!c->failed && c->queue_count && oncpu_next_time(c->queue[0]) < c->watermark &&
+           !collect_is_late(c) && !collect_is_full(c)) {
         struct thread *thread = c->queue[0];
         int64_t ns;
         write_heap(c, thread, oncpu_next_time(thread));
@@ -379,7 +368,9 @@ void model_run(struct collect *c)
         do_next(c, thread, ns);
         queue_advance(c);
     }
-    write_samples(c, c->watermark == UINT64_MAX ? INT64_MAX : ticks_to_ns(&c->ticks, c->watermark));
+    write_samples(c, c->late                      ? c->last_ns
+                     : c->watermark == UINT64_MAX ? INT64_MAX
+                                                  : ticks_to_ns(c->ticks, c->watermark));
     threads_sweep(c);
 }
 
@@ -422,7 +413,14 @@ static void tell_nothing(struct collect *c)
     int64_t ns = next_ns(c, c->end_ticks);
 
     next_generation(c, NULL, ns);
-    (void)v2_writer_event2(c->writer, (uint64_t)c->options.pid, ns, V2_ProcStatus, 0, V2_PROC_IDLE);
+    (void)v2_writer_event2(c->writer, (uint64_t)c->options.process.pid, ns, V2_ProcStatus, 0,
+                           V2_PROC_IDLE);
+}
+
+/* What ends because the trace is full ends with what is in it. */
+static int64_t end_ns(struct collect *c)
+{
+    return collect_is_full(c) ? ++c->last_ns : next_ns(c, c->end_ticks);
 }
 
 /* What lives at the end has spent its time as well. The trace ends when the program did. */
@@ -438,7 +436,7 @@ void model_end(struct collect *c)
         if (!thread || thread->state == G_NONE || thread->state == G_DEAD)
             continue;
         last = thread;
-        end = next_ns(c, c->end_ticks);
+        end = end_ns(c);
         state_enter(c, thread, thread->state, end);
         if (thread->state == G_RUNNING) {
             state_event(c, thread, end, V2_GoDestroy, 0, NULL);
@@ -448,7 +446,7 @@ void model_end(struct collect *c)
     if (last)
         write_heap(c, last, UINT64_MAX);
     if (last && last->proc < 0) {
-        end = next_ns(c, c->end_ticks);
+        end = end_ns(c);
         state_take_proc(c, last, end);
         state_give_proc(c, last, end);
     }

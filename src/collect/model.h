@@ -7,7 +7,7 @@
 
 #include "collect/state.h"
 
-/* MARK: Waits (preload/waits.def) */
+/* MARK: Waits (shm/waits.def) */
 
 struct wait_kind {
     uint32_t group; /* enum shm_group */
@@ -22,9 +22,9 @@ bool wait_is_spinning(uint8_t wait);
 
 /* MARK: Events */
 
-/* The thread's ID as an M. */
-uint64_t state_m(const struct thread *thread);
-void state_event(struct collect *c, const struct thread *thread, int64_t ns, unsigned type,
+/* The thread's ID as an M: its number, or another one if a thread that lives has that already. */
+uint64_t state_m(struct collect *c, struct thread *thread);
+void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
                  unsigned count, const uint64_t *args);
 
 #define EVENT(c, thread, ns, type, ...)                                                            \

@@ -14,6 +14,9 @@
 /* Frames that something was inlined into have numbers where no code can be (see trail_symbolize). */
 #define FIRST_NUMBER (UINT64_C(1) << 48)
 
+/* Each is looked at for each new PC. */
+#define MAX_MODULES 4096
+
 /* The kernel is asked for new libraries so often at most. */
 #define MAPS_APART_NS 20000000
 
@@ -68,6 +71,10 @@ static bool read_module(struct collect *c, char *line)
                word, &module.map.start, &module.map.end, &module.map.bias, id, &path) != 5 ||
         path == 0 || line[path] == '\0')
         return false;
+    if (c->module_count == MAX_MODULES || module.map.start >= module.map.end) {
+        collect_damage(c);
+        return false;
+    }
     module.map.path = keep(c, text_of(line + path));
     module.map.build_id = keep(c, text_of(strcmp(id, "-") == 0 ? "" : id));
     module.gone = strcmp(word, "unloaded") == 0;
@@ -83,26 +90,16 @@ static bool read_module(struct collect *c, char *line)
 /* Reads the lines of the area, if they are others than before. They may change meanwhile: next time, then. */
 static void read_modules(struct collect *c)
 {
-    const struct shm_header *header = &c->area->header;
-    uint32_t version = __atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE);
-    uint32_t used = __atomic_load_n(&header->modules_used, __ATOMIC_ACQUIRE);
-    char *text, *rest, *line;
+    bool no_memory = false;
+    char *text = area_modules(c->area, &c->modules_version, &no_memory), *rest = text, *line;
 
-    if (version == c->modules_version || version % 2 || used > SHM_MODULES_SIZE)
-        return;
-    text = malloc(used + 1);
-    if (!text) {
+    if (no_memory)
         collect_no_memory(c);
+    if (!text)
         return;
-    }
-    memcpy(text, c->area->modules, used);
-    text[used] = '\0';
-    if (__atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE) == version) {
-        c->module_count = 0;
-        for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
-            (void)read_module(c, line);
-        c->modules_version = version;
-    }
+    c->module_count = 0;
+    while ((line = strsep(&rest, "\n")) != NULL)
+        (void)read_module(c, line);
     free(text);
 }
 
@@ -124,7 +121,7 @@ static void add_map(const trail_module *map, void *context)
     struct collect *c = context;
     struct module *module;
 
-    if (module_at(c, map->start, LOADED))
+    if (module_at(c, map->start, LOADED) || c->module_count >= MAX_MODULES)
         return;
     if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
         collect_no_memory(c);
@@ -149,11 +146,11 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
         return module;
     now = clock_ns(CLOCK_MONOTONIC);
     gone = module_at(c, pc, UNLOADED) != NULL;
-    if (now - c->maps_ns < MAPS_APART_NS && !gone)
+    if (c->options.process.pid == 0 || (now - c->maps_ns < MAPS_APART_NS && !gone))
         return NULL;
     /* What was unloaded may have made room for another one. */
     c->maps_ns = now;
-    maps_each(c->options.pid, add_map, c);
+    maps_each((int)c->options.process.pid, add_map, c);
     module = module_at(c, pc, LOADED);
     return module ? module : module_at(c, pc, UNLOADED);
 }
@@ -251,7 +248,9 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     struct named_pc *named;
     size_t count = 0;
 
-    if (module && c->options.resolve)
+    if (module && c->options.resolve && !collect_has_time_for_names(c))
+        c->summary.unnamed++;
+    else if (module && c->options.resolve)
         count = c->options.resolve(c->options.resolve_context, &module->map,
                                    pc - 1 - module->map.bias, &symbols);
     named = arena_alloc(&c->arena, sizeof *named + (count + 1) * sizeof named->frames[0]);
@@ -320,11 +319,11 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
 {
     struct named_stack *stack = arena_alloc(&c->arena, sizeof *stack);
     struct v2_frame frames[V2_MAX_FRAMES];
-    const uint64_t *pcs = NULL;
+    uint64_t pcs[SHM_STACK_FRAMES];
     size_t count = 0, n = 0;
 
     if (key >> 32 == c->image)
-        n = area_stack(c->area, (uint32_t)key, &pcs);
+        n = area_stack(c->area, (uint32_t)key, pcs);
 
     for (size_t i = innermost(c, pcs, n); i < n; i++)
         count = add_frames(c, pcs[i], frames, count);
@@ -466,13 +465,18 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
     return count ? v2_writer_stack(c->writer, frames, count) : 0;
 }
 
-/* What threads of runtimes start with: the function that the program gave is called by it. */
+/*
+ * What threads of runtimes start with: the function that the program gave is called by it. The C library's own functions
+ * that are not exported have no name where its debug package is missing, but that of a stand-in.
+ */
 static bool is_trampoline(trail_string function)
 {
     static const char *const starts[] = {"execute_native_thread_routine",
                                          "thread_start",
                                          "boost::",
                                          "libstdc++",
+                                         "libc.so",
+                                         "libpthread",
                                          "_M_run",
                                          "pthread_once",
                                          "__pthread_once",

@@ -56,7 +56,7 @@ static void begin_lost(struct collect *c, uint64_t time)
 
 static void give(struct collect *c, const struct switch_record *record)
 {
-    uint64_t time = ticks_from_ns(&c->ticks, record->ns);
+    uint64_t time = ticks_from_ns(c->ticks, record->ns);
     struct thread *thread;
 
     if (record->kind == SWITCH_LOST) {
@@ -146,7 +146,7 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     if (next->time > op->time)
         return false;
     if (next->kind == SWITCH_OUT || next->kind == SWITCH_PREEMPTED)
-        return is_out_first(o, op, ticks_of_ns(&c->ticks, SKEW_NS));
+        return is_out_first(o, op, ticks_of_ns(c->ticks, SKEW_NS));
     return true;
 }
 

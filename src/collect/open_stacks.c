@@ -10,7 +10,6 @@
 #include <sys/uio.h>
 
 #include "collect/state.h"
-#include "preload/stack_table.h"
 
 /* Calls that are open for less may return as well before anybody wants to know. */
 #define OPEN_NS     20000000
@@ -26,6 +25,8 @@ static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
     size_t parts = 0;
     ssize_t got;
 
+    if (sp > UINT64_MAX - 2 * size)
+        return 0;
     while (at < sp + size && parts < PAGES + 1) {
         uint64_t end = (at | (PAGE - 1)) + 1;
         if (end > sp + size)
@@ -54,16 +55,18 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     struct area_open after;
     size_t count;
 
-    /* By the thread's number: the first thread may have ended. */
+    /* By the thread's number: the first thread may have ended. It is the process's, before and after. */
+    if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+        return 0;
     sample.stack_size = read_stack((int)thread->tid, open->sp, stack, sizeof stack);
-    if (sample.stack_size == 0 && errno == EPERM)
+    if (sample.stack_size == 0 && (errno == EPERM || errno == ENOSYS))
         c->summary.refused_stacks++;
     /* It is still the same call: nothing of that has changed meanwhile. */
     if (sample.stack_size == 0 || !area_open_call(c->area, thread->slot, &after) ||
-        after.time != open->time)
+        after.time != open->time || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
     count = stack_copy_walk(&c->unwind_files, &sample, find_module, c, pcs, SHM_STACK_FRAMES);
-    return count ? stack_table_number(c->area, count, pcs, count) : 0;
+    return count ? area_add_stack(c->area, pcs, count) : 0;
 }
 
 void open_stacks_step(struct collect *c)
@@ -73,14 +76,14 @@ void open_stacks_step(struct collect *c)
 
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open)
 {
-    if (open->stack || c->area->header.stacks == SHM_STACKS_NONE)
+    if (open->stack || area_options(c->area)->stacks == SHM_STACKS_NONE)
         return open->stack;
     /* Of OpenMP: the call that told of it has returned, its place is all there is. */
     if (open->sp == 0)
-        return stack_table_number(c->area, 1, &open->pc, 1);
+        return area_add_stack(c->area, &open->pc, 1);
     if (thread->stack_time == open->time)
         return thread->stack_number;
-    if (ticks_now(&c->ticks) - open->time < ticks_of_ns(&c->ticks, OPEN_NS) ||
+    if (ticks_now(c->ticks) - open->time < ticks_of_ns(c->ticks, OPEN_NS) ||
         c->open_stacks == OPEN_STACKS)
         return 0;
     c->open_stacks++;

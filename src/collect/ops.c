@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/grow.h"
 #include "collect/model.h"
 
@@ -14,6 +15,7 @@ static void do_start(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool first = c->summary.threads++ == 0;
 
+    thread->counted = true;
     if (++c->live > c->summary.most_threads)
         c->summary.most_threads = c->live;
     state_run(c, thread, ns);
@@ -62,39 +64,18 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * A length in few words, so that the trace has few strings: three digits, two below 10 us, where nobody looks
- * so closely.
- */
-static void length_text(int64_t ns, char *text, size_t size)
-{
-    static const struct {
-        int64_t ns;
-        const char *name;
-    } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
-    int64_t unit = 1, limit = ns < 10000 ? 100 : 1000;
-    size_t i = 0;
-
-    while (ns / unit >= limit)
-        unit *= 10;
-    ns = (ns + unit / 2) / unit * unit;
-    while (i < 3 && ns < units[i].ns)
-        i++;
-    snprintf(text, size, "%.*g%s", 3, (double)ns / (double)units[i].ns, units[i].name);
-}
-
-/*
  * A hold that somebody waited for, or that was long: key "held", text "mutex stats_mu 110ms", where it was taken.
  * With "~" its begin is known to the millisecond: locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    int64_t since = ticks_to_ns(&c->ticks, op->object2);
-    char text[640], length[32];
+    int64_t since = ticks_to_ns(c->ticks, op->object2);
+    char text[640], length[DURATION_SIZE];
 
     if (!op->object2 || thread->state != G_RUNNING || since > ns ||
-        (!op->release->taken && op->time - op->object2 < c->area->header.hold_ticks))
+        (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
-    length_text(ns - since, length, sizeof length);
+    (void)duration_text(length, ns - since, DURATION_LOG);
     snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words,
              names_lock(c, op->object, op->pc, op->stack), op->flags & SHM_COARSE ? "~" : "",
              length);
@@ -130,6 +111,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     thread->waker_stack = 0;
     thread->current_wait = op->wait_number;
     c->summary.waits++;
+    if (thread->proc < 0)
+        return; /* memory is out */
     if (wait_is_syscall(op->wait)) {
         EVENT(c, thread, ns, V2_GoSyscallBegin, ++c->procs[thread->proc].seq, stack);
         state_give_proc(c, thread, ns);
@@ -224,80 +207,143 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 
 void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 {
-    state_run(c, thread, ns);
-    let_in_all(c, thread, thread->joiners, 0, ns);
-    thread->joiners = NULL;
-    state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
-    state_give_proc(c, thread, ns);
+    /* One that the trace does not know, as nothing was told of it, ends without a word. */
+    if (thread->state != G_NONE) {
+        state_run(c, thread, ns);
+        let_in_all(c, thread, thread->joiners, 0, ns);
+        thread->joiners = NULL;
+        state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
+        state_give_proc(c, thread, ns);
+        (void)idmap_remove(&c->ms, thread->m);
+    }
     state_enter(c, thread, G_DEAD, ns);
-    c->live--;
+    c->live -= thread->counted;
     thread->next_dead = c->dead;
     c->dead = thread;
 }
 
 /* MARK: Annotations */
 
-static uint64_t text_id(struct collect *c, uint32_t number)
+/* What an annotation means: the words of the program, which may change them later, as they were at its begin. */
+static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
 {
-    const char *text;
-    size_t size = area_text(c->area, number, &text);
+    char *name = arena_copy(&c->arena, text, size);
 
-    return size ? v2_writer_string(c->writer, (trail_string){text, size}) : 0;
+    if (!name || !idmap_put(&c->texts, key, name)) {
+        collect_no_memory(c);
+        return "";
+    }
+    return name;
 }
 
-/* False: it is not the innermost region, and its end is left out. */
-static bool open_or_close_region(struct collect *c, struct thread *thread, const struct op *op)
+static const char *name_of(struct collect *c, uint32_t number)
 {
-    uint64_t mark = op->object << 32 ^ op->text;
+    uint64_t key = (uint64_t)c->image << 32 | number;
+    const char *known = idmap_find(&c->texts, key);
+    char text[SHM_TEXT_MAX];
+    size_t size;
 
-    if (op->record == SHM_REGION_BEGAN) {
-        if (!GROW(thread->regions, thread->region_room, thread->region_count + 1)) {
-            collect_no_memory(c);
-            return false;
-        }
-        thread->regions[thread->region_count++] = mark;
-        return true;
-    }
-    if (thread->region_count == 0 || thread->regions[thread->region_count - 1] != mark)
-        return false;
-    thread->region_count--;
-    return true;
+    if (known)
+        return known;
+    size = area_text(c->area, number, text);
+    return size ? keep_name(c, key, text, size) : "";
+}
+
+/* The events of a task name it by its number, which another program of the process may use again. */
+static uint64_t task_of(const struct collect *c, uint64_t number)
+{
+    return number ? number + ((uint64_t)c->image << 40) : 0;
 }
 
 /* "parallel: main (file.c:7)": a name that has its place in it. */
 static uint64_t name_with_place(struct collect *c, const struct op *op)
 {
     char place[200], name[300];
-    const char *text;
-    size_t size = area_text(c->area, op->text, &text);
+    const char *text = name_of(c, op->text);
 
     names_place(c, op->stack, place, sizeof place);
-    snprintf(name, sizeof name, "%.*s%s%s", (int)size, size ? text : "", *place ? ": " : "", place);
+    snprintf(name, sizeof name, "%s%s%s", text, *place ? ": " : "", place);
     return names_string(c, name);
+}
+
+/* Readers refuse a second task with the number of one that has not ended. */
+static void begin_task(struct collect *c, struct thread *thread, const struct op *op,
+                       uint64_t stack, int64_t ns)
+{
+    uint64_t task = task_of(c, op->object);
+
+    if (task == 0 || task == UINT64_MAX || idmap_find(&c->tasks, task)) {
+        collect_damage(c);
+        return;
+    }
+    if (!idmap_put(&c->tasks, task, c))
+        collect_no_memory(c);
+    EVENT(c, thread, ns, V2_UserTaskBegin, task, task_of(c, op->object2),
+          op->flags & SHM_WITH_PLACE ? name_with_place(c, op)
+                                     : names_string(c, name_of(c, op->text)),
+          stack);
+}
+
+static void end_task(struct collect *c, struct thread *thread, const struct op *op, uint64_t stack,
+                     int64_t ns)
+{
+    uint64_t task = task_of(c, op->object);
+
+    (void)idmap_remove(&c->tasks, task);
+    EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
+}
+
+static void begin_region(struct collect *c, struct thread *thread, const struct op *op,
+                         uint64_t stack, int64_t ns)
+{
+    struct open_region region = {task_of(c, op->object), op->text};
+
+    if (!GROW(thread->regions, thread->region_room, thread->region_count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    thread->regions[thread->region_count++] = region;
+    EVENT(c, thread, ns, V2_UserRegionBegin, region.task, names_string(c, name_of(c, op->text)),
+          stack);
+}
+
+/* One that is not the innermost region's end is left out. */
+static void end_region(struct collect *c, struct thread *thread, const struct op *op,
+                       uint64_t stack, int64_t ns)
+{
+    const struct open_region *region;
+
+    if (thread->region_count == 0)
+        return;
+    region = &thread->regions[thread->region_count - 1];
+    if (region->task != task_of(c, op->object) || region->text != op->text)
+        return;
+    thread->region_count--;
+    EVENT(c, thread, ns, V2_UserRegionEnd, region->task, names_string(c, name_of(c, op->text)),
+          stack);
 }
 
 static void do_annotation(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = names_stack(c, op->stack, 0);
-    uint64_t name = op->flags & SHM_WITH_PLACE ? name_with_place(c, op) : text_id(c, op->text);
 
     state_run(c, thread, ns);
     switch (op->record) {
     case SHM_TASK_BEGAN:
-        EVENT(c, thread, ns, V2_UserTaskBegin, op->object, op->object2, name, stack);
+        begin_task(c, thread, op, stack, ns);
         break;
     case SHM_TASK_ENDED:
-        EVENT(c, thread, ns, V2_UserTaskEnd, op->object, stack);
+        end_task(c, thread, op, stack, ns);
         break;
     case SHM_REGION_BEGAN:
+        begin_region(c, thread, op, stack, ns);
+        break;
     case SHM_REGION_ENDED:
-        if (open_or_close_region(c, thread, op))
-            EVENT(c, thread, ns,
-                  op->record == SHM_REGION_BEGAN ? V2_UserRegionBegin : V2_UserRegionEnd,
-                  op->object, name, stack);
+        end_region(c, thread, op, stack, ns);
         break;
     case SHM_LOGGED:
-        EVENT(c, thread, ns, V2_UserLog, op->object, name,
+        EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object),
+              names_string(c, name_of(c, op->text)),
               names_string(c, op->message ? op->message : ""), stack);
         break;
     default:
@@ -306,10 +352,25 @@ static void do_annotation(struct collect *c, struct thread *thread, const struct
     free(op->message);
 }
 
+/* A thread that has ended, as the kernel said or its own records, does nothing more. */
+static void drop(struct collect *c, struct op *op)
+{
+    /* The end of a wait is told by the record of its begin. */
+    if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE)
+        collect_damage(c);
+    if (op->release)
+        op->release->written = true;
+    free(op->message);
+}
+
 /* MARK: Each op */
 
 void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
 {
+    if (thread->state == G_DEAD) {
+        drop(c, op);
+        return;
+    }
     switch (op->kind) {
     case OP_START:
         do_start(c, thread, ns);

@@ -53,10 +53,10 @@ void collect_sample(struct collect *c, const struct cpu_sample *sample)
 
 void profile_record(struct collect *c, const struct thread *thread, const struct shm_record *record)
 {
-    const uint64_t *pcs = NULL;
-    size_t count = record->stack ? area_stack(c->area, record->stack, &pcs) : 0;
+    uint64_t pcs[SHM_STACK_FRAMES];
+    size_t count = area_stack(c->area, record->stack, pcs);
 
-    add(c, ticks_to_ns(&c->ticks, record->time), thread->tid, pcs, count);
+    add(c, ticks_to_ns(c->ticks, record->time), thread->tid, pcs, count);
 }
 
 bool profile_next(struct collect *c, int64_t before_ns, struct pending_sample *sample)

@@ -15,6 +15,9 @@
 /* How many releases of other locks in the same slot are passed over. */
 #define MAX_TRIES 64
 
+/* How many threads may have had a handle since one was joined. */
+#define MAX_OLDER 4096
+
 /* Releases of OpenMP's locks are told after the fact: no more than so much, unless their thread was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
@@ -115,18 +118,21 @@ static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t numb
     return number;
 }
 
-/* The oldest since the wait began that has let nobody in yet. */
+/*
+ * The oldest since the wait began that has let nobody in yet. It may be one that the wait did not see: others that saw
+ * more may have been matched before, with what it saw.
+ */
 static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
                                       uint64_t begin, uint64_t end)
 {
     uint32_t n = first_since(c, object, number, begin);
 
-    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++) {
+    for (int tries = 0; tries < MAX_TRIES && n != 0; tries++) {
         struct release *r;
         n = next_left_over(c, object, n);
-        if (n > number)
-            break;
         r = release_at(c, object, n);
+        if (!r && n > number)
+            break;
         if (r && r->object == object && r->time >= begin && r->time <= end)
             return r;
         n++;
@@ -216,7 +222,7 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
     struct woken *woken;
 
     /* The C library gives a thread's handle to the next one. */
-    while (target && target->started > wait->record.end)
+    for (int i = 0; target && target->started > wait->record.end && i < MAX_OLDER; i++)
         target = target->older;
     if (!target || target->state == G_DEAD || target->serial == wait->serial)
         return;
@@ -339,7 +345,7 @@ static int by_release(const void *a_, const void *b_)
  */
 void match_ended(struct collect *c, uint64_t time)
 {
-    uint64_t grace = ticks_of_ns(&c->ticks, AFTER_THE_FACT_NS);
+    uint64_t grace = ticks_of_ns(c->ticks, AFTER_THE_FACT_NS);
     size_t count = 0;
 
     for (size_t i = 0; i < c->ended_count; i++) {
@@ -354,7 +360,7 @@ void match_ended(struct collect *c, uint64_t time)
     if (count == 0)
         return;
     qsort(c->ended, count, sizeof c->ended[0], by_release);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !collect_is_late(c); i++)
         match(c, &c->ended[i]);
     c->ended_count -= count;
     memmove(c->ended, c->ended + count, c->ended_count * sizeof c->ended[0]);

@@ -1,6 +1,7 @@
 /*
- * See stack_copy.h. A file is mapped as the program has it, without what may be written: its tables hold
- * distances, so the same PC, moved with the file, finds the same rule.
+ * See stack_copy.h. Of a file that part is read which has its tables, into memory of our own: the path comes from the
+ * program, the file may be anything, and change while it is read. The tables hold distances, so the same PC, moved with
+ * the part, finds the same rule.
  */
 #include "collect/stack_copy.h"
 
@@ -9,112 +10,72 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "preload/unwind_cfi.h"
+#include "base/pc.h"
+#include "collect/elf_file.h"
+#include "shm/unwind.h"
+#include "shm/unwind_cfi.h"
 
 #define WORD sizeof(uint64_t)
 
 /* MARK: Tables of files */
 
-/* A file's segments lie here as they do in the program: the address `a` of the file is at base + a. */
+/* The segment with the tables lies here: the address `a` of the file is at base + a. */
 struct unwind_file {
     struct unwind_file *next;
     char *path;
     char *memory; /* NULL: no tables */
-    size_t size;
     uintptr_t base;
     struct cfi_module tables;
 };
 
-#define MAX_SEGMENTS 64
+/* No program's tables are larger. */
+#define MAX_SEGMENT_SIZE (UINT64_C(512) << 20)
 
-static bool read_segments(int fd, Elf64_Phdr *segments, size_t *count)
+/* The segment that is mapped readable, and is not written, with all of `part` in it; NULL: there is none. */
+static const Elf64_Phdr *segment_around(const struct elf_file *elf, const Elf64_Phdr *part)
 {
-    Elf64_Ehdr header;
-    ssize_t size;
-
-    if (pread(fd, &header, sizeof header, 0) != sizeof header ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_phentsize != sizeof *segments || header.e_phnum > MAX_SEGMENTS)
-        return false;
-    *count = header.e_phnum;
-    size = (ssize_t)(*count * sizeof *segments);
-    return pread(fd, segments, (size_t)size, (off_t)header.e_phoff) == size;
+    for (size_t i = 0; i < elf->count; i++) {
+        const Elf64_Phdr *s = &elf->headers[i];
+        if (s->p_type == PT_LOAD && (s->p_flags & PF_R) && !(s->p_flags & PF_W) &&
+            s->p_filesz <= MAX_SEGMENT_SIZE && part->p_vaddr >= s->p_vaddr &&
+            part->p_vaddr - s->p_vaddr < s->p_filesz &&
+            part->p_filesz <= s->p_filesz - (part->p_vaddr - s->p_vaddr))
+            return s;
+    }
+    return NULL;
 }
 
-/* Maps what may be read and not be written, where the file has it. */
-static void map_segment(struct unwind_file *file, int fd, const Elf64_Phdr *segment, uint64_t end)
+static void read_tables(struct unwind_file *file, const struct elf_file *elf)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), low = segment->p_vaddr & ~(page - 1);
-    uint64_t inside = segment->p_vaddr - low;
-    struct cfi_range *range = &file->tables.readable[file->tables.ranges];
-    struct stat status;
+    const Elf64_Phdr *header = elf_file_find(elf, PT_GNU_EH_FRAME);
+    const Elf64_Phdr *segment = header ? segment_around(elf, header) : NULL;
+    uintptr_t at;
 
-    if (segment->p_flags & PF_W || !(segment->p_flags & PF_R) || segment->p_filesz == 0 ||
-        file->tables.ranges == CFI_MAX_RANGES || segment->p_offset < inside ||
-        segment->p_vaddr + segment->p_filesz > end || fstat(fd, &status) != 0 ||
-        segment->p_offset + segment->p_filesz > (uint64_t)status.st_size ||
-        mmap((void *)(file->base + low), segment->p_filesz + inside, PROT_READ,
-             MAP_PRIVATE | MAP_FIXED, fd, (off_t)(segment->p_offset - inside)) == MAP_FAILED)
+    if (!segment || !(file->memory = elf_file_read(elf, segment)))
         return;
-    *range = (struct cfi_range){file->base + segment->p_vaddr,
-                                file->base + segment->p_vaddr + segment->p_filesz};
-    file->tables.ranges++;
-}
-
-static void map_file(struct unwind_file *file, int fd)
-{
-    Elf64_Phdr segments[MAX_SEGMENTS];
-    uint64_t low = UINT64_MAX, high = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-    size_t count;
-
-    if (!read_segments(fd, segments, &count))
-        return;
-    for (size_t i = 0; i < count; i++) {
-        const Elf64_Phdr *s = &segments[i];
-        if (s->p_type != PT_LOAD || s->p_vaddr + s->p_memsz < s->p_vaddr)
-            continue;
-        low = s->p_vaddr < low ? s->p_vaddr & ~(page - 1) : low;
-        high = s->p_vaddr + s->p_memsz > high ? s->p_vaddr + s->p_memsz : high;
-    }
-    if (low >= high || high - low > UINT64_C(1) << 40)
-        return;
-    file->size = (size_t)(high - low);
-    file->memory = mmap(NULL, file->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (file->memory == MAP_FAILED) {
-        file->memory = NULL;
-        return;
-    }
-    file->base = (uintptr_t)file->memory - (uintptr_t)low;
-    for (size_t i = 0; i < count; i++) {
-        if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_filesz <= high)
-            map_segment(file, fd, &segments[i], high);
-        else if (segments[i].p_type == PT_GNU_EH_FRAME)
-            file->tables.header =
-                (struct cfi_range){file->base + segments[i].p_vaddr,
-                                   file->base + segments[i].p_vaddr + segments[i].p_filesz};
-    }
-    if (!cfi_is_readable(&file->tables, file->tables.header.low,
-                         file->tables.header.high - file->tables.header.low))
-        file->tables = (struct cfi_module){.ranges = 0};
+    at = (uintptr_t)file->memory;
+    file->base = at - (uintptr_t)segment->p_vaddr;
+    file->tables.readable[0] = (struct cfi_range){at, at + segment->p_filesz};
+    file->tables.ranges = 1;
+    at = file->base + header->p_vaddr;
+    file->tables.header = (struct cfi_range){at, at + header->p_filesz};
 }
 
 static struct unwind_file *open_file(struct unwind_files *files, trail_string path)
 {
     struct unwind_file *file = calloc(1, sizeof *file);
-    int fd;
+    struct elf_file elf;
 
     if (!file)
         return NULL;
     file->path = strndup(path.data, path.size);
-    fd = file->path ? open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd >= 0) {
-        map_file(file, fd);
-        close(fd);
+    if (file->path && elf_file_open(&elf, file->path)) {
+        read_tables(file, &elf);
+        elf_file_close(&elf);
     }
     file->next = files->first;
     files->first = file;
@@ -138,8 +99,7 @@ void unwind_files_free(struct unwind_files *files)
     while (files->first) {
         struct unwind_file *file = files->first;
         files->first = file->next;
-        if (file->memory)
-            munmap(file->memory, file->size);
+        free(file->memory);
         free(file->path);
         free(file);
     }
@@ -171,7 +131,7 @@ static bool step_frame_pointer(struct copied_walk *w)
 
     if (!word_at(w, at, &fp) || !word_at(w, at + WORD, &pc))
         return false;
-    w->pc = pc;
+    w->pc = pc_plain((uintptr_t)pc);
     w->fp = fp;
     w->sp = at + 2 * WORD;
     return true;

@@ -1,4 +1,4 @@
-/* What the collector knows: shared by feed.c, model.c, names.c and report.c. */
+/* What the collector knows: shared by the files that take records, name things and write the trace. */
 #ifndef TRAIL_COLLECT_STATE_H
 #define TRAIL_COLLECT_STATE_H
 
@@ -7,9 +7,10 @@
 #include "collect/collect.h"
 #include "collect/descriptors.h"
 #include "collect/oncpu.h"
+#include "collect/process.h"
 #include "collect/stack_copy.h"
 #include "collect/ticks.h"
-#include "export/v2_writer.h"
+#include "write/v2_writer.h"
 
 /* MARK: Ops: what a thread did, in the order of its time */
 
@@ -65,9 +66,21 @@ struct op {
 
 enum g_state { G_NONE, G_RUNNABLE, G_RUNNING, G_WAITING, G_SYSCALL, G_DEAD };
 
+/* What its records have said so far. In this order only, each once; what does not fit is damage. */
+enum life { LIFE_ANNOUNCED, LIFE_STARTED, LIFE_EXITED };
+
+/* A region that is open: its end has the same. */
+struct open_region {
+    uint64_t task;
+    uint32_t text; /* the number of its name */
+};
+
 struct thread {
     uint64_t serial; /* the goroutine's ID */
-    uint64_t tid;    /* the M's */
+    uint64_t tid;    /* the kernel's number of it, in our PID namespace; 0: not known */
+    uint64_t m;      /* the M's ID, from its first event on; 0: it has had none */
+    enum life life;
+    bool counted;    /* among those that live */
     uint64_t handle; /* pthread_t */
     uint64_t started;
     struct thread *older; /* that had the handle before */
@@ -88,7 +101,7 @@ struct thread {
     char *text; /* of the log whose pieces are coming */
     size_t text_size;
     /* Regions that are open: readers give up at an end that is not the innermost one's. */
-    uint64_t *regions;
+    struct open_region *regions;
     size_t region_count, region_room;
     struct thread *next_dead;
     /* The model's. */
@@ -173,18 +186,27 @@ struct heap {
 
 struct collect {
     struct collect_options options;
-    struct shm_area *area;
-    struct ticks ticks;
+    struct area *area;
+    struct ticks *ticks; /* the options' */
     struct v2_writer *writer;
     struct arena arena;
     trail_error error;
     bool failed; /* for want of memory: error says so */
+
+    /* When the work is to be interrupted; CLOCK_MONOTONIC, UINT64_MAX: not. See collect_is_late. */
+    uint64_t until_ns;
+    uint32_t work; /* steps of work since that was looked at */
+    bool late;     /* it is past that time */
+    bool hurried;  /* the user wants the recording to end: until_ns is soon */
 
     struct idmap threads; /* by serial */
     struct thread *dead;  /* which the model is done with */
     struct thread *slots[SHM_THREADS];
     struct idmap handles;        /* pthread_t to the newest thread that had it */
     struct idmap tids;           /* the kernel's number to the newest thread that had it */
+    struct idmap ms;             /* an M's ID to the thread that lives on it */
+    struct idmap tasks;          /* those of annotations that are open */
+    struct idmap texts;          /* the name of an annotation, by its numbers */
     struct switch_list switches; /* which no thread has yet */
     struct lost_spans lost;
     struct pending_sample *samples; /* in the order of time: [first, first + count) */
@@ -214,7 +236,7 @@ struct collect {
 
     /* What the process has executed: each has an area, and stacks and serials of its own. */
     uint32_t image;
-    uint64_t serial_base;
+    uint64_t serial_base, last_serial;
     bool refused;        /* the kernel does not let us read its memory */
     bool new_generation; /* before the next op */
 
@@ -232,6 +254,7 @@ struct collect {
     struct descriptors *descriptors; /* NULL: none was looked at */
 
     uint64_t live;
+    uint64_t looked_at;   /* ticks: when the threads were looked at before the last time */
     uint64_t short_ticks; /* that threads were in calls whose waits were too short to be recorded */
     int64_t moments_ns;   /* off their CPUs in such calls, and in those that nobody wraps */
     struct collect_summary summary;
@@ -246,11 +269,25 @@ static inline uint64_t stack_key(const struct collect *c, uint32_t number)
 /* Out of memory: nothing more is taken. */
 void collect_no_memory(struct collect *c);
 
+/* What the program told contradicts itself: it is left out. */
+void collect_damage(struct collect *c);
+
+/*
+ * Whether a step of work has taken so long that signals are to be looked at, or that the end is to come now. Cheap: called
+ * for each piece of the work.
+ */
+bool collect_is_late(struct collect *c);
+
+/* Whether names may be looked for still, which takes the most time of all: not in the last moments of a hurried end. */
+bool collect_has_time_for_names(const struct collect *c);
+
 /* feed.c: takes all records; `last` when the program has ended. Sets c->watermark. */
 void feed_all(struct collect *c, bool last);
 /* The slots are those of another area from now on. */
 void feed_forget(struct collect *c);
 struct thread *thread_of(struct collect *c, uint64_t serial);
+/* Ops that are left are not written any more: they are lost. */
+void threads_drop_ops(struct collect *c);
 /* Frees those that are dead, and of which nothing more comes. */
 void threads_sweep(struct collect *c);
 void thread_free(struct thread *thread);
@@ -291,10 +328,8 @@ void open_stacks_step(struct collect *c);
 /* heap.c: the thread has, or had at a time, so much. */
 void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
 /* The same of a slot's thread as it is now, and of what no thread has. */
-void heap_look(struct collect *c, struct thread *thread);
+void heap_look(struct collect *c, struct thread *thread, int64_t bytes);
 void heap_look_at_rest(struct collect *c);
-/* The slot is about to be freed. */
-void heap_keep(struct collect *c, const struct thread *thread);
 /* The moves of the last time are in their order from now on. */
 void heap_sort(struct collect *c);
 /* Whether a move before `before` is to be written: its time; the live heap is what it was then. */

@@ -9,7 +9,7 @@
 
 const struct wait_kind wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, words, reason) [SHM_##name] = {SHM_GROUP_##group, words, reason},
-#include "preload/waits.def"
+#include "shm/waits.def"
 #undef WAIT
 };
 
@@ -25,16 +25,24 @@ bool wait_is_spinning(uint8_t wait)
 
 /* MARK: Events */
 
-uint64_t state_m(const struct thread *thread)
+uint64_t state_m(struct collect *c, struct thread *thread)
 {
-    return thread->tid ? thread->tid : (UINT64_C(1) << 32) + thread->serial;
+    if (thread->m)
+        return thread->m;
+    /* No two that live have the same: the kernel may have given the number again before the former's end is known. */
+    thread->m = thread->tid && !idmap_find(&c->ms, thread->tid)
+                    ? thread->tid
+                    : (UINT64_C(1) << 32) + thread->serial;
+    if (!idmap_put(&c->ms, thread->m, thread))
+        collect_no_memory(c);
+    return thread->m;
 }
 
-void state_event(struct collect *c, const struct thread *thread, int64_t ns, unsigned type,
+void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
                  unsigned count, const uint64_t *args)
 {
     c->summary.events++;
-    (void)v2_writer_event(c->writer, state_m(thread), ns, type, count, args);
+    (void)v2_writer_event(c->writer, state_m(c, thread), ns, type, count, args);
 }
 
 /* MARK: States */
@@ -111,6 +119,8 @@ void state_take_proc(struct collect *c, struct thread *thread, int64_t ns)
 
 void state_give_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
+    if (thread->proc < 0)
+        return;
     state_event(c, thread, ns, V2_ProcStop, 0, NULL);
     c->procs[thread->proc].running = NULL;
     thread->proc = -1;

@@ -7,16 +7,18 @@
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/small_file.h"
 #include "collect/perf_ring.h"
 
 /*
  * Of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that does nothing but
- * switch makes 30,000 in a step (cli/recorder.c). What any user may lock is 516 KiB a CPU, and what ulimit -l says.
+ * switch makes 30,000 in a step (collect/recorder.c). What any user may lock is 516 KiB a CPU, and what ulimit -l says.
  */
 #define ROOM     (8u << 20)
 #define CPU_ROOM (1u << 20)
@@ -181,4 +183,42 @@ void switches_read(struct switches *s, int64_t before_ns,
 uint64_t switches_lost(const struct switches *switches)
 {
     return switches ? switches->lost : 0;
+}
+
+/* MARK: Refusals */
+
+/* Whether a filter decides about this process's system calls. */
+static bool has_seccomp(void)
+{
+    char text[8192];
+    const char *line =
+        small_file_text("/proc/self/status", text, sizeof text) ? strstr(text, "\nSeccomp:") : NULL;
+
+    return line && atoi(line + strlen("\nSeccomp:")) == 2;
+}
+
+void switches_explain(int reason, struct switches_refusal *refusal)
+{
+    long paranoid = 0;
+    bool known = small_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
+
+    if (!known || reason == ENOENT || (reason == ENOSYS && !has_seccomp())) {
+        refusal->fix = "a kernel with CONFIG_PERF_EVENTS";
+        (void)snprintf(refusal->why, sizeof refusal->why, "the kernel does not tell them (%s)",
+                       strerror(reason));
+    } else if (paranoid > 2 && geteuid() != 0) {
+        refusal->fix = "as root: sysctl kernel.perf_event_paranoid=2";
+        (void)snprintf(refusal->why, sizeof refusal->why,
+                       "the kernel tells them to root only (perf_event_paranoid is %ld)", paranoid);
+    } else if (has_seccomp()) {
+        refusal->fix = "let the container's seccomp profile allow perf_event_open "
+                       "(docker run --security-opt seccomp=PROFILE)";
+        (void)snprintf(refusal->why, sizeof refusal->why, "a seccomp filter refuses (%s)",
+                       strerror(reason));
+    } else {
+        refusal->fix = "as root: sysctl kernel.perf_event_paranoid=2";
+        (void)snprintf(refusal->why, sizeof refusal->why,
+                       "the kernel refuses (%s; perf_event_paranoid is %ld)", strerror(reason),
+                       paranoid);
+    }
 }

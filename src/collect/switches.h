@@ -47,4 +47,13 @@ uint64_t switches_lost(const struct switches *switches);
 /* Whether switches_open would succeed, tried on one CPU: 0 or an errno. */
 int switches_try(void);
 
+/* Why the kernel does not report context switches, and what helps. */
+struct switches_refusal {
+    char why[128];
+    const char *fix;
+};
+
+/* After switches_open, switches_try or samples_open has failed with the errno `reason`. */
+void switches_explain(int reason, struct switches_refusal *refusal);
+
 #endif

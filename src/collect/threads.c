@@ -6,6 +6,11 @@
 #include "base/grow.h"
 #include "collect/feed.h"
 
+void collect_damage(struct collect *c)
+{
+    area_count_damage(c->area);
+}
+
 void collect_no_memory(struct collect *c)
 {
     if (!c->failed)
@@ -90,6 +95,24 @@ void threads_sweep(struct collect *c)
         if (idmap_find(&c->tids, thread->tid) == thread)
             (void)idmap_remove(&c->tids, thread->tid);
         thread_free(thread);
+    }
+}
+
+void threads_drop_ops(struct collect *c)
+{
+    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
+        struct thread *thread = c->threads.slots[i].value;
+        if (!thread)
+            continue;
+        if (!collect_is_full(c))
+            c->summary.lost_records += thread->ops_count;
+        for (; thread->ops_count; thread->ops_count--, thread->ops_written++) {
+            struct op *op = &thread->ops[thread->ops_first];
+            free(op->message);
+            if (op->release)
+                op->release->written = true;
+            thread->ops_first = (thread->ops_first + 1) % thread->ops_room;
+        }
     }
 }
 

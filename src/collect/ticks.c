@@ -63,6 +63,13 @@ void ticks_end(struct ticks *ticks)
     take_pair(ticks, FIRST_NS);
 }
 
+/* Within what 64 bits hold: what is converted may be any number. */
+static int64_t rounded(double value)
+{
+    const double most = 4e18;
+    return (int64_t)(value > most ? most : value < -most ? -most : value);
+}
+
 uint64_t ticks_now(const struct ticks *ticks)
 {
     return clock_ticks(&ticks->clock);
@@ -76,7 +83,7 @@ int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at)
     while (i > 0 && at < ticks->anchors[i].ticks)
         i--;
     beyond = (double)(int64_t)(at - ticks->anchors[i].ticks) * ticks->anchors[i].ns_per_tick;
-    return (int64_t)ticks->anchors[i].ns + (int64_t)beyond;
+    return (int64_t)(ticks->anchors[i].ns + (uint64_t)rounded(beyond));
 }
 
 uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns)
@@ -86,17 +93,17 @@ uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns)
 
     while (i > 0 && ns < (int64_t)ticks->anchors[i].ns)
         i--;
-    beyond = (double)(ns - (int64_t)ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;
-    return ticks->anchors[i].ticks + (uint64_t)(int64_t)beyond;
+    beyond = (double)(int64_t)((uint64_t)ns - ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;
+    return ticks->anchors[i].ticks + (uint64_t)rounded(beyond);
 }
 
 int64_t ticks_to_span(const struct ticks *ticks, uint64_t span)
 {
-    return (int64_t)((double)span * ticks->anchors[0].ns_per_tick);
+    return rounded((double)span * ticks->anchors[0].ns_per_tick);
 }
 
 uint64_t ticks_of_ns(const struct ticks *ticks, uint64_t ns)
 {
-    uint64_t span = (uint64_t)((double)ns / ticks->anchors[0].ns_per_tick);
+    uint64_t span = (uint64_t)rounded((double)ns / ticks->anchors[0].ns_per_tick);
     return span ? span : 1;
 }

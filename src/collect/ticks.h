@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/clock.h"
+#include "host/clock.h"
 
 #define TICKS_ANCHORS 64
 

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/intern.h"
-#include "export/json.h"
-#include "export/timeline.h"
+#include "base/json.h"
+#include "timeline/timeline.h"
 
 enum { GOROUTINES = 1, PROCS, THREADS, RUNTIME };
 enum { LANE_GC = 1, LANE_STOPPED };
@@ -214,7 +214,7 @@ static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
 static void put_state(struct chrome *c, const struct timeline_goroutine *g)
 {
     PUT(c, ",\"name\":\"");
-    out_str(&c->out, timeline_state_names[g->state]);
+    out_str(&c->out, timeline_state_names[timeline_state_of(g)]);
     PUT(c, "\"");
     if (timeline_has_reason(g)) {
         PUT(c, ",\"args\":{\"reason\":");
@@ -230,7 +230,7 @@ static void chrome_leave(void *writer, struct timeline_goroutine *g, int64_t now
     put_duration(c, g->since_ns, now);
     put_state(c, g);
     put_stack(c, ",\"sf\":", g->stack);
-    if (g->state == TIMELINE_RUNNING)
+    if (timeline_state_of(g) == TIMELINE_RUNNING)
         put_stack(c, ",\"esf\":", stack);
     PUT(c, "}");
 }

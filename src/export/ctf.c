@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "base/quote.h"
-#include "export/timeline.h"
+#include "base/utf8.h"
+#include "timeline/timeline.h"
 
 #define MAGIC        0xc1fc1fc1U
 #define PACKET_BYTES ((size_t)128 << 10) /* a packet is written when it has so many */
@@ -126,18 +126,10 @@ static void put_string(struct ctf *c, trail_string text)
 {
     if (text.size == 0)
         text = (trail_string){"-", 1};
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
     if (!room(c, 3 * text.size + 1))
         return;
-    uint8_t *to = c->packet + c->size;
-    while (at < end) {
-        uint32_t rune = 0;
-        unsigned size = utf8_decode(at, end, &rune);
-        to += utf8_encode(to, rune ? rune : 0xfffd);
-        at += size ? size : 1;
-    }
-    *to++ = 0;
-    c->size = (size_t)(to - c->packet);
+    c->size += utf8_repair(c->packet + c->size, text, UTF8_NUL_REPLACED);
+    c->packet[c->size++] = 0;
 }
 
 static void put_name(struct ctf *c, trail_name name)
@@ -231,9 +223,9 @@ static void ctf_enter(void *writer, struct timeline_goroutine *g)
     tell_stack(c, g->stack);
     begin_event(c, EVENT_STATE);
     put_i64(c, g->id);
-    put(c, g->state, 1);
+    put(c, timeline_state_of(g), 1);
     put_u64(c, stamp(c, g->since_ns));
-    put_name(c, g->state == TIMELINE_WAITING ? g->reason : 0);
+    put_name(c, timeline_state_of(g) == TIMELINE_WAITING ? g->reason : 0);
     put_u32(c, g->stack);
     put_i64(c, g->on_proc);
     put_i64(c, g->on_thread);

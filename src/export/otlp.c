@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "export/json.h"
-#include "export/timeline.h"
+#include "base/json.h"
+#include "timeline/timeline.h"
 
 #define LINE_SPANS  256
 #define MOST_LEVELS 64 /* of tasks in tasks, to their root */
@@ -148,9 +148,7 @@ static struct span_note *note_for_log(const struct otlp *o, const trail_event *e
         is_task(event->log.task) ? idmap_find(&o->timeline.tasks, event->log.task) : NULL;
     if (task && task->writer)
         return note_of(task);
-    const struct timeline_goroutine *g =
-        event->goroutine < 0 ? NULL
-                             : idmap_find(&o->timeline.goroutines, (uint64_t)event->goroutine);
+    const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, event->goroutine);
     for (const struct timeline_span *at = g ? g->spans : NULL; at; at = at->next)
         if (at->kind == TIMELINE_REGION && at->writer)
             return note_of(at);

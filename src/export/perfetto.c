@@ -30,7 +30,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "export/protobuf.h"
-#include "export/timeline.h"
+#include "timeline/timeline.h"
 
 enum { SEQUENCE = 1, STATE_CLEARED = 1, NEEDS_STATE = 2 };
 enum { CLOCK_REAL = 1, CLOCK_MONO = 3, CLOCK_TRACE = 6, CLOCK_DELTA = 64 };
@@ -191,7 +191,7 @@ static void define_reason(struct perfetto *p, trail_name reason)
 static uint64_t state_iid(struct perfetto *p, const struct timeline_goroutine *g)
 {
     if (!timeline_has_reason(g))
-        return name_iid(NAME_STATE, g->state);
+        return name_iid(NAME_STATE, timeline_state_of(g));
     if (is_new(p, &p->reasons, g->reason))
         define_reason(p, g->reason);
     return name_iid(NAME_REASON, g->reason);
@@ -418,7 +418,8 @@ static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
             describe_lane(p, lane);
         return second_track(p, lane->writer, &lane->described, "ranges");
     }
-    struct timeline_goroutine *g = idmap_find(&p->timeline.goroutines, (uint64_t)span->goroutine);
+    struct timeline_goroutine *g =
+        timeline_goroutine_of(follow_find(&p->timeline.follow, span->goroutine));
     return g ? second_track(p, g->writer, &g->known, "regions and ranges") : TRACK_RUNTIME;
 }
 
@@ -465,9 +466,7 @@ static void perfetto_log(void *writer, const trail_event *event)
 {
     struct perfetto *p = writer;
     const trail_reader *reader = p->timeline.reader;
-    struct timeline_goroutine *g =
-        event->goroutine < 0 ? NULL
-                             : idmap_find(&p->timeline.goroutines, (uint64_t)event->goroutine);
+    struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, event->goroutine);
     protobuf_number(&p->part, 9, INSTANT);
     protobuf_number(&p->part, 11, g ? g->writer : TRACK_RUNTIME);
     protobuf_text(&p->part, 23, trail_reader_string(reader, event->log.message));
@@ -493,9 +492,7 @@ static void perfetto_sample(void *writer, const trail_event *event, trail_stack 
 {
     struct perfetto *p = writer;
     uint64_t iid = stack_iid(p, stack);
-    struct timeline_goroutine *g =
-        event->goroutine < 0 ? NULL
-                             : idmap_find(&p->timeline.goroutines, (uint64_t)event->goroutine);
+    struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, event->goroutine);
     if (event->thread > 0 && event->thread <= INT32_MAX) {
         protobuf_number(&p->part, 1, event->proc > 0 ? (uint64_t)event->proc : 0);
         protobuf_number(&p->part, 2, 1);

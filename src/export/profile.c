@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/out.h"
-#include "base/quote.h"
-#include "export/json.h"
+#include "base/utf8.h"
 
 struct text_profile {
     const trail_analysis *analysis;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/quote.h"
+#include "base/utf8.h"
 
 static void put_bytes(struct protobuf *to, const void *data, size_t size)
 {
@@ -12,7 +12,7 @@ static void put_bytes(struct protobuf *to, const void *data, size_t size)
         to->failed = true;
         return;
     }
-    if (size > 0)
+    if (data)
         memcpy(to->data + to->size, data, size);
     to->size += size;
 }
@@ -34,42 +34,19 @@ void protobuf_number(struct protobuf *to, unsigned field, uint64_t value)
     protobuf_varint(to, value);
 }
 
-static bool is_utf8(trail_string text)
-{
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    while (at < end) {
-        uint32_t rune;
-        unsigned size = *at < 0x80 ? 1 : utf8_decode(at, end, &rune);
-        if (size == 0)
-            return false;
-        at += size;
-    }
-    return true;
-}
-
-/* The text made UTF-8. */
-static void put_fixed_text(struct protobuf *to, trail_string text)
-{
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    while (at < end) {
-        uint8_t fixed[4];
-        uint32_t rune = 0xfffd;
-        unsigned size = utf8_decode(at, end, &rune);
-        put_bytes(to, fixed, utf8_encode(fixed, size ? rune : 0xfffd));
-        at += size ? size : 1;
-    }
-}
-
 void protobuf_text(struct protobuf *to, unsigned field, trail_string text)
 {
     struct protobuf part = {0};
-    if (is_utf8(text)) {
+    if (utf8_valid(text)) {
         protobuf_varint(to, (uint64_t)field << 3 | PROTOBUF_BYTES);
         protobuf_varint(to, text.size);
         put_bytes(to, text.data, text.size);
         return;
     }
-    put_fixed_text(&part, text);
+    if (GROW(part.data, part.capacity, 3 * text.size))
+        part.size = utf8_repair(part.data, text, UTF8_NUL_KEPT);
+    else
+        part.failed = true;
     protobuf_part(to, field, &part);
     protobuf_free(&part);
 }

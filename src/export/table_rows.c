@@ -7,11 +7,13 @@
 #include <time.h>
 #include <trail/tables.h>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/out.h"
 
 struct rows_writer {
     trail_rows_format format;
+    enum csv_style style;
     struct out outs[TRAIL_TABLES];
     bool open[TRAIL_TABLES];
 };
@@ -28,25 +30,6 @@ static trail_string word(const trail_table_column *column, uint8_t value)
 
 /* MARK: CSV */
 
-static void csv_text(struct out *out, trail_string text)
-{
-    bool quoted = text.size == 0;
-    for (size_t i = 0; i < text.size && !quoted; i++)
-        quoted = text.data[i] == ',' || text.data[i] == '"' || text.data[i] == '\n' ||
-                 text.data[i] == '\r';
-    if (!quoted) {
-        out_bytes(out, text.data, text.size);
-        return;
-    }
-    out_char(out, '"');
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] == '"')
-            out_char(out, '"');
-        out_char(out, text.data[i]);
-    }
-    out_char(out, '"');
-}
-
 static void csv_date(struct out *out, int32_t days)
 {
     time_t seconds = (time_t)days * 86400;
@@ -56,7 +39,7 @@ static void csv_date(struct out *out, int32_t days)
 }
 
 static void csv_value(struct out *out, const trail_table_column *column, const trail_values *values,
-                      size_t row)
+                      size_t row, enum csv_style style)
 {
     if (is_null(values, row))
         return;
@@ -74,7 +57,7 @@ static void csv_value(struct out *out, const trail_table_column *column, const t
         out_str(out, column->words[values->u8[row]]);
         break;
     case TRAIL_CELL_TEXT:
-        csv_text(out, values->text[row]);
+        out_csv(out, values->text[row].data, values->text[row].size, style);
         break;
     case TRAIL_CELL_DATE:
         csv_date(out, values->i32[row]);
@@ -82,7 +65,8 @@ static void csv_value(struct out *out, const trail_table_column *column, const t
     }
 }
 
-static void csv_rows(struct out *out, const trail_table *table, const trail_rows *rows)
+static void csv_rows(struct out *out, const trail_table *table, const trail_rows *rows,
+                     enum csv_style style)
 {
     for (size_t row = 0; row < rows->count; row++) {
         bool comma = false;
@@ -92,7 +76,7 @@ static void csv_rows(struct out *out, const trail_table *table, const trail_rows
             if (comma)
                 out_char(out, ',');
             comma = true;
-            csv_value(out, &table->columns[i], &rows->columns[i], row);
+            csv_value(out, &table->columns[i], &rows->columns[i], row, style);
         }
         out_char(out, '\n');
     }
@@ -211,7 +195,7 @@ static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t
         struct out *out = &writer->outs[rows.table];
         const trail_table *table = trail_table_get(rows.table);
         if (writer->format == TRAIL_ROWS_CSV)
-            csv_rows(out, table, &rows);
+            csv_rows(out, table, &rows, writer->style);
         else
             binary_rows(out, table, &rows);
         if (counts)
@@ -233,6 +217,7 @@ int trail_tables_write(trail_reader *reader, const trail_tables_options *options
     if (!writer)
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
     writer->format = format;
+    writer->style = options->csv_safe ? CSV_SAFE : CSV_EXACT;
     trail_tables *tables = trail_tables_open(reader, options, err);
     bool good = tables && writer_open(writer, options, sinks);
     if (tables && !good)

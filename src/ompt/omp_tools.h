@@ -56,6 +56,11 @@ enum omp_work {
     OMP_WORK_DISTRIBUTE = 6,
     OMP_WORK_TASKLOOP = 7,
     OMP_WORK_SCOPE = 8, /* 5.1 */
+    /* 5.2: a loop is one of these where its schedule is known. */
+    OMP_WORK_LOOP_STATIC = 10,
+    OMP_WORK_LOOP_DYNAMIC = 11,
+    OMP_WORK_LOOP_GUIDED = 12,
+    OMP_WORK_LOOP_OTHER = 13,
 };
 
 enum omp_task_flag { OMP_TASK_INITIAL = 1, OMP_TASK_IMPLICIT = 2, OMP_TASK_EXPLICIT = 4 };

@@ -310,6 +310,10 @@ static const char *work_name(int kind)
 {
     switch (kind) {
     case OMP_WORK_LOOP:
+    case OMP_WORK_LOOP_STATIC:
+    case OMP_WORK_LOOP_DYNAMIC:
+    case OMP_WORK_LOOP_GUIDED:
+    case OMP_WORK_LOOP_OTHER:
         return "loop";
     case OMP_WORK_SECTIONS:
         return "sections";

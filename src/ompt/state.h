@@ -13,7 +13,7 @@
 #define TRAIL_OMPT_STATE_H
 
 #include "ompt/omp_tools.h"
-#include "preload/openmp.h"
+#include "shm/openmp.h"
 
 #define MAX_FRAMES 128
 #define MAX_HOLDS  16

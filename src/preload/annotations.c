@@ -2,7 +2,7 @@
  * Tasks, regions and logs of a program that uses libtrail-record without having started a tracer: they become
  * records like all else. Names are kept once, as stacks are; a log's message goes in front of its record, in pieces.
  */
-#include "record/annotations.h"
+#include "host/annotations.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
-#include "preload/handover.h"
+#include "shm/handover.h"
 
 /* An area that is taken is waited for, as long as there is a collector, half a second at most. */
 #define MAX_TRIES 2500

@@ -71,8 +71,21 @@ int __isoc99_scanf(const char *restrict format, ...);
 int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...);
 int __isoc99_vscanf(const char *restrict format, va_list list);
 int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
+int __isoc23_scanf(const char *restrict format, ...);
+int __isoc23_fscanf(FILE *restrict file, const char *restrict format, ...);
+int __isoc23_vscanf(const char *restrict format, va_list list);
+int __isoc23_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
 
 ssize_t __getdelim(char **restrict line, size_t *restrict size, int end, FILE *restrict file);
+
+int pidfd_spawn(int *restrict pidfd, const char *restrict path,
+                const posix_spawn_file_actions_t *restrict actions,
+                const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
+                char *const environment[restrict]);
+int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
+                 const posix_spawn_file_actions_t *restrict actions,
+                 const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
+                 char *const environment[restrict]);
 
 /* Those of libaio and liburing, whose types do not matter here. */
 struct io_context;

@@ -249,25 +249,32 @@ EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list
     FORMAT_CALL(print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
 }
 
-EXPORT int __isoc99_scanf(const char *restrict format, ...)
-{
-    LISTED_CALL(format, scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
-}
+/* The same calls have names of their own for the versions of C that count digits differently. */
+#define SCANF_CALLS(standard, real_vscanf, real_vfscanf)                                           \
+    EXPORT int __isoc##standard##_scanf(const char *restrict format, ...)                          \
+    {                                                                                              \
+        LISTED_CALL(format, scan_begin, stdin, real_vscanf(format, list));                         \
+    }                                                                                              \
+    EXPORT int __isoc##standard##_fscanf(FILE *restrict file, const char *restrict format, ...)    \
+    {                                                                                              \
+        LISTED_CALL(format, scan_begin, file, real_vfscanf(file, format, list));                   \
+    }                                                                                              \
+    EXPORT int __isoc##standard##_vscanf(const char *restrict format, va_list list)                \
+    {                                                                                              \
+        FORMAT_CALL(scan_begin, stdin, real_vscanf(format, list));                                 \
+    }                                                                                              \
+    EXPORT int __isoc##standard##_vfscanf(FILE *restrict file, const char *restrict format,        \
+                                          va_list list)                                            \
+    {                                                                                              \
+        FORMAT_CALL(scan_begin, file, real_vfscanf(file, format, list));                           \
+    }
 
-EXPORT int __isoc99_fscanf(FILE *restrict file, const char *restrict format, ...)
-{
-    LISTED_CALL(format, scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
-}
+/* Of an older C library, the function that was there before. */
+#define REAL_OR(name, older) (real_has((void **)&real.name, #name) ? real.name : REAL(older))
 
-EXPORT int __isoc99_vscanf(const char *restrict format, va_list list)
-{
-    FORMAT_CALL(scan_begin, stdin, REAL(__isoc99_vscanf)(format, list));
-}
-
-EXPORT int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(scan_begin, file, REAL(__isoc99_vfscanf)(file, format, list));
-}
+SCANF_CALLS(99, REAL(__isoc99_vscanf), REAL(__isoc99_vfscanf))
+SCANF_CALLS(23, REAL_OR(__isoc23_vscanf, __isoc99_vscanf),
+            REAL_OR(__isoc23_vfscanf, __isoc99_vfscanf))
 
 /* MARK: Flushed */
 
@@ -294,6 +301,10 @@ EXPORT int fclose(FILE *file)
 }
 
 /* MARK: Others */
+
+/* What a function returns that is not there. */
+#define IF_THERE(name, otherwise, ...)                                                             \
+    (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : (otherwise))
 
 EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
                        const struct addrinfo *restrict hints, struct addrinfo **restrict found)
@@ -349,6 +360,24 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
               REAL(posix_spawnp)(pid, file, actions, attributes, arguments, environment));
 }
 
+EXPORT int pidfd_spawn(int *restrict pidfd, const char *restrict path,
+                       const posix_spawn_file_actions_t *restrict actions,
+                       const posix_spawnattr_t *restrict attributes,
+                       char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawn, ENOSYS, pidfd, path, actions, attributes, arguments,
+                                  environment));
+}
+
+EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
+                        const posix_spawn_file_actions_t *restrict actions,
+                        const posix_spawnattr_t *restrict attributes,
+                        char *const arguments[restrict], char *const environment[restrict])
+{
+    WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawnp, ENOSYS, pidfd, file, actions, attributes, arguments,
+                                  environment));
+}
+
 EXPORT FILE *popen(const char *command, const char *mode)
 {
     WAIT_CALL(SHM_CHILD, REAL(popen)(command, mode));
@@ -396,43 +425,39 @@ EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
 
 /* MARK: libaio and liburing, which make their system calls themselves */
 
-/* What these return where there is no such library that we find. */
-#define IF_THERE(name, ...)                                                                        \
-    (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : -ENOSYS)
-
 EXPORT int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
                         struct timespec *timeout)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, context, least, most, events, timeout));
+    WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, -ENOSYS, context, least, most, events, timeout));
 }
 
 EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
                               unsigned count, sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(__io_uring_get_cqe, ring, entry, submit, count, mask));
+    WAIT_CALL(SHM_POLL, IF_THERE(__io_uring_get_cqe, -ENOSYS, ring, entry, submit, count, mask));
 }
 
 EXPORT int io_uring_wait_cqes(struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
                               struct __kernel_timespec *timeout, sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqes, ring, entry, count, timeout, mask));
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqes, -ENOSYS, ring, entry, count, timeout, mask));
 }
 
 EXPORT int io_uring_wait_cqe_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
                                      struct __kernel_timespec *timeout)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqe_timeout, ring, entry, timeout));
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqe_timeout, -ENOSYS, ring, entry, timeout));
 }
 
 EXPORT int io_uring_submit_and_wait(struct io_uring *ring, unsigned count)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait, ring, count));
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait, -ENOSYS, ring, count));
 }
 
 EXPORT int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
                                             unsigned count, struct __kernel_timespec *timeout,
                                             sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL,
-              IF_THERE(io_uring_submit_and_wait_timeout, ring, entry, count, timeout, mask));
+    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait_timeout, -ENOSYS, ring, entry, count,
+                                 timeout, mask));
 }

@@ -1,5 +1,5 @@
 /* Asking for an area: see handover.h. Only who is not allowed to open it does. */
-#include "preload/handover.h"
+#include "shm/handover.h"
 
 #include <string.h>
 #include <unistd.h>

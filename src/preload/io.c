@@ -60,6 +60,16 @@ EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t of
     FD_CALL(SHM_READ, REAL(preadv64)(fd, parts, count, offset));
 }
 
+EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    READ_CALL(SHM_READ, REAL(preadv2)(fd, parts, count, offset, flags));
+}
+
+EXPORT ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags)
+{
+    READ_CALL(SHM_READ, REAL(preadv64v2)(fd, parts, count, offset, flags));
+}
+
 EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
 {
     READ_CALL(SHM_READ, REAL(recv)(fd, buffer, size, flags));
@@ -123,6 +133,16 @@ EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offse
 EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
 {
     FD_CALL(SHM_WRITE, REAL(pwritev64)(fd, parts, count, offset));
+}
+
+EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(pwritev2)(fd, parts, count, offset, flags));
+}
+
+EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags)
+{
+    WRITE_CALL(SHM_WRITE, REAL(pwritev64v2)(fd, parts, count, offset, flags));
 }
 
 EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
@@ -392,6 +412,11 @@ EXPORT int fdatasync(int fd)
     FD_CALL(SHM_FILE, REAL(fdatasync)(fd));
 }
 
+EXPORT int syncfs(int fd)
+{
+    FD_CALL(SHM_FILE, REAL(syncfs)(fd));
+}
+
 EXPORT int sync_file_range(int fd, off64_t offset, off64_t size, unsigned flags)
 {
     FD_CALL(SHM_FILE, REAL(sync_file_range)(fd, offset, size, flags));
@@ -405,6 +430,16 @@ EXPORT int fallocate(int fd, int mode, off_t offset, off_t size)
 EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t size)
 {
     FD_CALL(SHM_FILE, REAL(fallocate64)(fd, mode, offset, size));
+}
+
+EXPORT int posix_fallocate(int fd, off_t offset, off_t size)
+{
+    FD_CALL(SHM_FILE, REAL(posix_fallocate)(fd, offset, size));
+}
+
+EXPORT int posix_fallocate64(int fd, off64_t offset, off64_t size)
+{
+    FD_CALL(SHM_FILE, REAL(posix_fallocate64)(fd, offset, size));
 }
 
 EXPORT int ftruncate(int fd, off_t size)

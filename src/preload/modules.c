@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "host/modules.h"
 #include "preload/call.h"
-#include "preload/unwind.h"
-#include "record/modules.h"
+#include "shm/unwind.h"
 
 struct lines {
     char *at;

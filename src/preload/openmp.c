@@ -9,7 +9,7 @@
  * is written. So the release gets its number when the lock is taken: whoever takes it next names the number of
  * the one before.
  */
-#include "preload/openmp.h"
+#include "shm/openmp.h"
 
 #include <string.h>
 

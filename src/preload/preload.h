@@ -18,8 +18,8 @@
 #endif
 
 #include "preload/real.h"
-#include "preload/shm.h"
-#include "preload/unwind.h"
+#include "shm/shm.h"
+#include "shm/unwind.h"
 
 #define EXPORT      __attribute__((visibility("default")))
 #define ALWAYS      static inline __attribute__((always_inline))

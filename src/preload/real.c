@@ -16,7 +16,9 @@ static const struct {
 #define SYMBOL(name) {#name, offsetof(struct real, name)},
 #define CALLED       SYMBOL
 #define LIBRARY(name)
+#define NEWER(name, since)
 #include "preload/symbols.def"
+#undef NEWER
 #undef LIBRARY
 #undef CALLED
 #undef SYMBOL
@@ -59,13 +61,18 @@ bool real_has(void **function, const char *name)
 {
     static const char *const files[] = {"liburing.so.2", "liburing.so.1", "libaio.so.1"};
     const size_t count = sizeof files / sizeof files[0];
+    void *found;
 
-    for (size_t i = 0; !__atomic_load_n(function, __ATOMIC_RELAXED) && i < count; i++) {
+    if (__atomic_load_n(function, __ATOMIC_RELAXED))
+        return true;
+    found = dlsym(RTLD_NEXT, name);
+    for (size_t i = 0; !found && i < count; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
-        void *found = library ? dlsym(library, name) : dlsym(RTLD_NEXT, name);
-        __atomic_store_n(function, found, __ATOMIC_RELAXED);
-        if (library)
-            (void)REAL(dlclose)(library);
+        if (!library)
+            continue;
+        found = dlsym(library, name);
+        (void)REAL(dlclose)(library);
     }
-    return *function != NULL;
+    __atomic_store_n(function, found, __ATOMIC_RELAXED);
+    return found != NULL;
 }

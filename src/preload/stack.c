@@ -1,5 +1,5 @@
 /* Call stacks and texts, each kept once in the area: see stack_table.h. */
-#include "preload/stack_table.h"
+#include "shm/stack_table.h"
 
 #include <string.h>
 

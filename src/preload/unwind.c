@@ -25,7 +25,7 @@
  * says that a module lies there now; that module could go in the microsecond until its tables are
  * read, if the program unloads it just then.
  */
-#include "preload/unwind.h"
+#include "shm/unwind.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static bool step_frame_pointer(struct walk *w)
 
     if (!is_on_stack(w, at) || !is_on_stack(w, at + WORD))
         return false;
-    pc = unwind_plain_pc(word_at(at + WORD));
+    pc = pc_plain(word_at(at + WORD));
     /*
      * Where the register is used for something else, it mostly points to numbers, or to pointers to
      * the stack.
@@ -104,7 +104,7 @@ static bool step_frame_pointer(struct walk *w)
 #include <link.h>
 #include <sys/auxv.h>
 
-#include "preload/unwind_cfi.h"
+#include "shm/unwind_cfi.h"
 
 /* MARK: Rules in a word */
 

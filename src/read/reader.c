@@ -12,6 +12,7 @@ trail_reader *trail_reader_open(trail_source *source, const trail_reader_options
     static const trail_reader_options defaults;
     if (!options)
         options = &defaults;
+    trail_source_limit_inflated(source, options->inflated_max, options->inflated_ratio);
     int version = reader_peek_version(source, err);
     if (version < 0)
         return NULL;

@@ -19,7 +19,7 @@
 #include "base/varint.h"
 #include "read/reader.h"
 #include "read/source.h"
-#include "read/v1_lex.h"
+#include "read/v1/lex.h"
 
 #define WINDOW_AT_FIRST  ((size_t)256 << 10)
 #define NUMBERS_AT_FIRST 64
@@ -310,7 +310,7 @@ static int records_begin(trail_records *r, trail_error *err)
     }
     if (!reserve_numbers(r, NUMBERS_AT_FIRST))
         return error_set(err, TRAIL_NO_MEMORY, "no memory to read records");
-    if (source_map(r->source, &r->at, &size)) {
+    if (source_in_place(r->source, &r->at, &size)) {
         r->ended = true;
         r->at += WIRE_HEADER_SIZE;
         r->end = r->at + size - WIRE_HEADER_SIZE;

@@ -7,7 +7,10 @@
  * Bytes that were peeked at wait in `peeked` and are handed out first.
  *
  * Invariant: `delivered` counts exactly the uncompressed bytes that the user of the source has. For
- * a plain file or memory it is therefore the place to map from, whatever was fetched or peeked at.
+ * a plain file or memory it is therefore the place to look from, whatever was fetched or peeked at.
+ *
+ * No file is mapped: another process may cut it short at any time, and a mapping then ends this one
+ * by SIGBUS. What is read is a copy that nobody changes.
  */
 #include "read/source.h"
 
@@ -17,20 +20,22 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifndef TRAIL_PLAIN_ONLY /* in a browser, which decompresses by itself */
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 #include "base/error.h"
+#include "base/file.h"
 
 #define INPUT_SIZE     ((size_t)128 << 10)
 #define PEEK_MAX       64
 #define MAGIC_SIZE     4
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
+#define INFLATED_FREE  ((uint64_t)64 << 20) /* so much is given whatever the ratio */
 
 struct codec {
     const char *name;
@@ -45,7 +50,7 @@ struct trail_source {
     /* Underneath: a descriptor, a callback, or (neither) memory. */
     int fd; /* -1 if none */
     bool owns_fd;
-    bool regular; /* a file that can be mapped and seeked in */
+    bool regular; /* a file that can be read anywhere */
     trail_read_fn read;
     void *context;
     const uint8_t *memory;
@@ -66,15 +71,15 @@ struct trail_source {
         ZSTD_DStream *zstd;
     } state;
 #endif
-    bool between; /* the compressed data may end here */
-    bool pending; /* the codec may have more output without more input */
+    bool between;                          /* the compressed data may end here */
+    bool pending;                          /* the codec may have more output without more input */
+    uint64_t inflated;                     /* bytes that came out of the codec */
+    uint64_t inflated_max, inflated_ratio; /* how many may, see trail_source_limit_inflated */
 
     uint8_t peeked[PEEK_MAX];
     size_t peeked_at, peeked_end;
     int64_t delivered;
 
-    void *mapping;
-    size_t mapping_size;
     uint8_t *whole;
     trail_error error; /* of the first failure, which stays */
 };
@@ -98,6 +103,22 @@ static ssize_t fd_read(int fd, void *buf, size_t size)
     }
 }
 
+/* A regular file that ends before what it was when it was opened. */
+static bool is_cut(const trail_source *s)
+{
+    struct stat st;
+    return s->regular && s->taken < s->size && fstat(s->fd, &st) == 0 &&
+           st.st_size < s->start + s->size;
+}
+
+static ssize_t fail_cut(trail_error *err, const trail_source *s, int64_t at)
+{
+    error_set(err, TRAIL_IO, "cannot read %s: it became shorter while it was being read", s->name);
+    if (err && !s->codec)
+        err->offset = at;
+    return -1;
+}
+
 /* Reads from underneath, past [at, end), which must be empty. */
 static ssize_t raw_read(trail_source *s, void *buf, size_t size)
 {
@@ -110,6 +131,8 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
         return fail_io(s, errno);
     if ((size_t)n > size)
         return error_set(&s->error, TRAIL_USAGE, "the read callback returned more than fits");
+    if (n == 0 && is_cut(s))
+        return fail_cut(&s->error, s, s->taken);
     s->ended = n == 0;
     s->taken += n;
     return n;
@@ -230,6 +253,9 @@ static ssize_t zstd_decode(trail_source *s, uint8_t *buf, size_t size)
     ZSTD_outBuffer out = {.dst = buf, .size = size};
     size_t result = ZSTD_decompressStream(s->state.zstd, &out, &in);
     s->at += in.pos;
+    if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge)
+        return fail_codec(s, "it needs a window of more than 128 MiB; decompress it first, with "
+                             "zstd -d --long=31");
     if (ZSTD_isError(result))
         return fail_codec(s, ZSTD_getErrorName(result));
     s->between = result == 0;
@@ -249,6 +275,37 @@ static const struct codec codecs[] = {
 enum { CODECS = sizeof codecs / sizeof *codecs };
 #endif
 
+/* MARK: Limits */
+
+static int fail_limit(trail_source *s, const char *limit, uint64_t value)
+{
+    error_set(&s->error, TRAIL_LIMIT,
+              "%lld bytes of %s data give more than %llu bytes when decompressed, which the limit "
+              "%s does not allow",
+              (long long)raw_position(s), s->codec->name, (unsigned long long)value, limit);
+    s->error.offset = s->delivered;
+    return -1;
+}
+
+/* Counts what came out of the codec. -1 when it is more than is allowed. */
+static int count_inflated(trail_source *s, uint64_t size)
+{
+    uint64_t most, raw = (uint64_t)raw_position(s);
+    s->inflated += size;
+    if (s->inflated > s->inflated_max)
+        return fail_limit(s, "inflated_max", s->inflated_max);
+    if (__builtin_mul_overflow(raw, s->inflated_ratio, &most))
+        return 0;
+    most = most < INFLATED_FREE ? INFLATED_FREE : most;
+    return s->inflated > most ? fail_limit(s, "inflated_ratio", most) : 0;
+}
+
+void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t max_ratio)
+{
+    s->inflated_max = max_bytes ? max_bytes : s->inflated_max;
+    s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
+}
+
 /* Returns as soon as the codec gave anything. */
 static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
 {
@@ -261,6 +318,8 @@ static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
                 return s->between ? 0 : fail_truncated(s);
         }
         ssize_t n = s->codec->decode(s, buf, size);
+        if (n > 0 && count_inflated(s, (uint64_t)n) < 0)
+            return -1;
         if (n != 0)
             return n;
     }
@@ -393,34 +452,33 @@ int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
     return (int64_t)skipped;
 }
 
-/* MARK: As one piece */
+/* MARK: Anywhere */
 
-/* Maps a regular file; the mapping begins at the file's start because it must begin at a page. */
-static bool map_regular(trail_source *s, const uint8_t **data, size_t *size)
+ssize_t source_look(const trail_source *s, uint64_t from, void *buf, size_t size)
 {
-    int64_t left = regular_left(s), place = s->start + s->delivered;
-    if (s->mapping || left <= 0 || (uint64_t)(place + left) > SIZE_MAX)
-        return false;
-    size_t all = (size_t)(place + left);
-    void *mapping = mmap(NULL, all, PROT_READ, MAP_PRIVATE, s->fd, 0);
-    if (mapping == MAP_FAILED)
-        return false;
-    s->mapping = mapping;
-    s->mapping_size = all;
-    *data = (const uint8_t *)mapping + place;
-    *size = (size_t)left;
-    return true;
+    if (!can_seek(s) || s->error.code != TRAIL_OK || from > (uint64_t)(s->size - s->delivered))
+        return -1;
+    int64_t place = s->delivered + (int64_t)from;
+    if (!s->memory)
+        return file_read_at(s->fd, buf, size, s->start + place);
+    size_t left = (size_t)(s->size - place);
+    size = size < left ? size : left;
+    if (size > 0)
+        memcpy(buf, s->memory + place, size);
+    return (ssize_t)size;
 }
 
-bool source_look(trail_source *s, const uint8_t **data, size_t *size)
+bool source_is_file(const trail_source *s)
 {
-    if (!can_seek(s) || s->error.code != TRAIL_OK)
-        return false;
-    if (!s->memory)
-        return map_regular(s, data, size);
-    *data = s->memory + s->delivered;
-    *size = (size_t)(s->size - s->delivered);
-    return true;
+    return s->regular && !s->codec;
+}
+
+int source_again(const trail_source *s, uint64_t offset, void *buf, size_t size, trail_error *err)
+{
+    ssize_t n = file_read_at(s->fd, buf, size, s->start + (int64_t)offset);
+    if (n < 0)
+        return error_set(err, TRAIL_IO, "cannot read %s: %s", s->name, strerror(errno));
+    return (size_t)n < size ? (int)fail_cut(err, s, (int64_t)offset + n) : 0;
 }
 
 bool source_is_at_hand(const trail_source *s)
@@ -428,13 +486,24 @@ bool source_is_at_hand(const trail_source *s)
     return s->regular || s->memory || s->read;
 }
 
-bool source_map(trail_source *s, const uint8_t **data, size_t *size)
+/* MARK: As one piece */
+
+bool source_in_place(trail_source *s, const uint8_t **data, size_t *size)
 {
-    if (!source_look(s, data, size))
+    if (!s->memory || s->codec || s->error.code != TRAIL_OK)
         return false;
+    *data = s->memory + s->delivered;
+    *size = (size_t)(s->size - s->delivered);
     (void)seek_ahead(s, (int64_t)*size);
     s->ended = true;
     return true;
+}
+
+/* What to begin with: all of a file, and a byte, so that its end is seen. */
+static size_t whole_at_first(const trail_source *s)
+{
+    int64_t left = s->size - s->delivered;
+    return source_is_file(s) && left > 0 && left < PTRDIFF_MAX ? (size_t)left + 1 : WHOLE_AT_FIRST;
 }
 
 static int whole_read(trail_source *s, size_t *size, trail_error *err)
@@ -443,7 +512,7 @@ static int whole_read(trail_source *s, size_t *size, trail_error *err)
     *size = 0;
     for (;;) {
         if (*size == capacity) {
-            size_t wanted = capacity ? capacity * 2 : WHOLE_AT_FIRST;
+            size_t wanted = capacity ? capacity * 2 : whole_at_first(s);
             uint8_t *grown = wanted > capacity ? realloc(s->whole, wanted) : NULL;
             if (!grown)
                 return error_set(err, TRAIL_NO_MEMORY, "no memory for a trace of over %zu bytes",
@@ -460,11 +529,8 @@ static int whole_read(trail_source *s, size_t *size, trail_error *err)
 
 int source_whole(trail_source *s, const uint8_t **data, size_t *size, trail_error *err)
 {
-    if (source_map(s, data, size)) {
-        if (s->mapping)
-            (void)madvise(s->mapping, s->mapping_size, MADV_SEQUENTIAL);
+    if (source_in_place(s, data, size))
         return 0;
-    }
     int result = whole_read(s, size, err);
     *data = s->whole;
     return result;
@@ -485,6 +551,7 @@ static trail_source *source_new(const char *name, trail_error *err)
     s->fd = -1;
     s->size = -1;
     s->name = copy;
+    trail_source_limit_inflated(s, TRAIL_INFLATED_MAX, TRAIL_INFLATED_RATIO);
     error_clear(&s->error);
     return s;
 }
@@ -609,8 +676,6 @@ void trail_source_close(trail_source *s)
         return;
     if (s->codec)
         s->codec->fini(s);
-    if (s->mapping)
-        (void)munmap(s->mapping, s->mapping_size);
     if (s->owns_fd)
         (void)close(s->fd);
     free(s->whole);

@@ -1,13 +1,12 @@
 /*
  * Walk: the batches of a trace in file order, none of their events decoded.
  *
- * A mapped file or memory is walked in place. v2 looks at a batch's header and the first byte of
- * its data (§5.1, §6.1), so it touches one page a batch. What cannot be mapped comes through a
- * window that holds at least the batch delivered last. v1 has no sizes: every record is lexed, in
- * place always (§1.1).
+ * Memory is walked in place. Of a v2 file only a batch's header and the first byte of its data are read
+ * (§5.1, §6.1), and its data when they are asked for. All else comes through a window that holds at
+ * least the batch delivered last: v1 has no sizes, every record is lexed (§1.1).
  *
  * Invariant: `at` stands at the data of the batch delivered last, all `size` bytes of which are
- * there; `offset` is the offset of `at` in the trace.
+ * there, but for those of a v2 file; `offset` is the offset of `at` in the trace.
  */
 #include <trail/read.h>
 
@@ -19,16 +18,19 @@
 #include "base/varint.h"
 #include "read/reader.h"
 #include "read/source.h"
-#include "read/v1_lex.h"
+#include "read/v1/lex.h"
 
-#define WINDOW_SIZE ((size_t)256 << 10) /* more than any batch of v2 */
+#define WINDOW_SIZE ((size_t)256 << 10) /* at first; more than any batch of v2 */
+#define LOOK_SIZE   64                  /* a header of v2 and the byte behind it fit */
 
 struct trail_walk {
     trail_source *source;
     int version;
     const uint8_t *at, *end;
     uint8_t *window; /* what [at, end) lies in; NULL: in place */
-    int64_t offset;
+    size_t window_size;
+    bool looks; /* a v2 file: [at, end) is only what was looked at */
+    int64_t offset, taken;
     uint64_t size;
     bool failed;
     struct v1_lex lex;
@@ -48,8 +50,67 @@ static int walk_fail(trail_walk *walk, const trail_batch *batch)
 
 static void walk_advance(trail_walk *walk, uint64_t size)
 {
-    walk->at += size;
     walk->offset += (int64_t)size;
+    if (walk->looks && size > (uint64_t)(walk->end - walk->at))
+        walk->at = walk->end = walk->window;
+    else
+        walk->at += size;
+}
+
+/* MARK: The window */
+
+/* Reads up to `size` bytes at `offset` of a file, fewer only at its end. False on an error. */
+static bool window_look(trail_walk *walk, size_t size)
+{
+    uint64_t left = (uint64_t)(trail_source_size(walk->source) - walk->offset);
+    if (size > left)
+        size = (size_t)left;
+    walk->at = walk->end = walk->window;
+    if (source_again(walk->source, (uint64_t)walk->offset, walk->window, size, &walk->error) < 0) {
+        walk->failed = true;
+        return false;
+    }
+    walk->end += size;
+    return true;
+}
+
+/* Gives the window room behind what is left in it. */
+static bool window_room(trail_walk *walk, size_t size)
+{
+    size_t have = (size_t)(walk->end - walk->at);
+    uint8_t *window = walk->window;
+    if (size > walk->window_size || have == walk->window_size) {
+        size_t wanted = 2 * walk->window_size;
+        window = wanted > walk->window_size ? malloc(wanted) : NULL;
+        if (!window) {
+            walk->failed = true;
+            return error_set(&walk->error, TRAIL_NO_MEMORY,
+                             "no memory for a batch of over %zu bytes", have) == 0;
+        }
+        walk->window_size = wanted;
+    }
+    memmove(window, walk->at, have);
+    if (window != walk->window)
+        free(walk->window);
+    walk->window = window;
+    walk->at = window;
+    walk->end = window + have;
+    return true;
+}
+
+/* Gets more bytes behind [at, end). Returns 1, 0 if there are none, -1 on an error. */
+static int window_more(trail_walk *walk)
+{
+    size_t have = (size_t)(walk->end - walk->at);
+    if (!walk->window)
+        return 0;
+    if (!window_room(walk, have + 1))
+        return -1;
+    ssize_t n =
+        source_read(walk->source, walk->window + have, walk->window_size - have, &walk->error);
+    walk->failed = n < 0;
+    walk->end += n > 0 ? n : 0;
+    return n < 0 ? -1 : n > 0;
 }
 
 /*
@@ -58,25 +119,12 @@ static void walk_advance(trail_walk *walk, uint64_t size)
  */
 static bool window_fill(trail_walk *walk, size_t size)
 {
-    size_t have = (size_t)(walk->end - walk->at);
-    if (have >= size || !walk->window)
-        return true;
-    memmove(walk->window, walk->at, have);
-    walk->at = walk->window;
-    walk->end = walk->window + have;
-    while (have < size) {
-        ssize_t n =
-            source_read(walk->source, walk->window + have, WINDOW_SIZE - have, &walk->error);
-        if (n < 0) {
-            walk->failed = true;
-            return false;
-        }
-        if (n == 0)
-            break;
-        have += (size_t)n;
-        walk->end = walk->window + have;
-    }
-    return true;
+    int more = 1;
+    if (walk->looks)
+        return (size_t)(walk->end - walk->at) >= size || window_look(walk, LOOK_SIZE);
+    while (more > 0 && (size_t)(walk->end - walk->at) < size)
+        more = window_more(walk);
+    return more >= 0;
 }
 
 /* MARK: v2 */
@@ -127,9 +175,10 @@ static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
     walk_advance(walk, batch->header_size);
-    if (!window_fill(walk, batch->size))
+    if (!window_fill(walk, walk->looks ? 0 : batch->size))
         return false;
-    uint64_t have = (uint64_t)(walk->end - walk->at);
+    uint64_t have = walk->looks ? (uint64_t)(trail_source_size(walk->source) - walk->offset)
+                                : (uint64_t)(walk->end - walk->at);
     if (have >= batch->size)
         return true;
     error_set(&walk->error, TRAIL_TRUNCATED,
@@ -200,13 +249,6 @@ static int v2_next(trail_walk *walk, trail_batch *batch)
 
 /* MARK: v1 */
 
-static int v1_lex_failed(trail_walk *walk, const uint8_t *at)
-{
-    v1_lex_error(&walk->lex, at, walk->end, walk->offset + (at - walk->at), &walk->error);
-    walk->failed = true;
-    return -1;
-}
-
 /* Decodes the Batch record that ends at `next`. */
 static int v1_header(trail_walk *walk, const uint8_t *next, trail_batch *batch)
 {
@@ -263,53 +305,89 @@ static void v1_init(trail_walk *walk)
     }
 }
 
-/* Finds the end of the records that begin at `at`. NULL if one is bad: walk->error. */
-static const uint8_t *v1_records(trail_walk *walk, bool inside, uint64_t *count)
+/*
+ * Gets more bytes for the record at `done` behind `at`, which is damaged or ends behind what is there.
+ * False on an error, which it is if there are no more.
+ */
+static bool v1_more(trail_walk *walk, size_t done)
+{
+    int64_t offset = walk->offset + (int64_t)done;
+    v1_lex_error(&walk->lex, walk->at + done, walk->end, offset, &walk->error);
+    int more = walk->error.code == TRAIL_TRUNCATED ? window_more(walk) : 0;
+    if (more > 0)
+        error_clear(&walk->error);
+    else
+        walk->failed = true;
+    return more > 0;
+}
+
+/* The size of the Batch record at `at`; 0 if it is none: walk->error. */
+static size_t v1_batch_record(trail_walk *walk)
+{
+    const uint8_t *next;
+    while (!(next = v1_lex_skip(&walk->lex, walk->at, walk->end)))
+        if (!v1_more(walk, 0))
+            return 0;
+    return (size_t)(next - walk->at);
+}
+
+/* Counts the records from `at` on, and their bytes. False if one is bad: walk->error. */
+static bool v1_records(trail_walk *walk, bool inside, size_t *size, uint64_t *count)
 {
     const struct v1_lex *run = &walk->runs[inside];
-    const uint8_t *end = v1_lex_run(run, walk->at, walk->end, count);
-    if (end == walk->end || run->class[*end] == V1_LEX_STOP)
-        return end;
-    v1_lex_failed(walk, end);
-    return NULL;
+    for (;;) {
+        const uint8_t *end = v1_lex_run(run, walk->at + *size, walk->end, count);
+        *size = (size_t)(end - walk->at);
+        if (end < walk->end && run->class[*end] == V1_LEX_STOP)
+            return true;
+        if (end < walk->end) {
+            if (!v1_more(walk, *size))
+                return false;
+            continue;
+        }
+        int more = window_more(walk);
+        if (more <= 0)
+            return more == 0;
+    }
 }
 
 static int v1_next(trail_walk *walk, trail_batch *batch)
 {
+    if (!window_fill(walk, 1))
+        return -1;
     if (walk->at == walk->end)
         return 0;
     batch->kind = TRAIL_BATCH_EVENTS;
     bool inside = (*walk->at & V1_TYPE_MASK) == V1_Batch;
     if (inside) {
-        const uint8_t *next = v1_lex_skip(&walk->lex, walk->at, walk->end);
-        if (!next)
-            return v1_lex_failed(walk, walk->at);
-        if (v1_header(walk, next, batch) < 0)
+        size_t record = v1_batch_record(walk);
+        if (record == 0 || v1_header(walk, walk->at + record, batch) < 0)
             return -1;
     }
     walk_advance(walk, batch->header_size);
-    const uint8_t *end = v1_records(walk, inside, &batch->records);
-    if (!end)
+    size_t size = 0;
+    if (!v1_records(walk, inside, &size, &batch->records))
         return -1;
-    batch->size = (uint64_t)(end - walk->at);
+    batch->size = size;
     return 1;
 }
 
 /* MARK: The public side */
 
-/* Finds the bytes: in place if possible, for v1 in any case, else through a window. */
+/* Finds the bytes: in place if possible, else through a window. */
 static int walk_begin(trail_walk *walk, trail_error *err)
 {
     size_t size = 0;
     walk->version = reader_peek_version(walk->source, err);
     if (walk->version < 0)
         return -1;
-    if (!trail_version_is_v2(walk->version)) {
+    bool v2 = trail_version_is_v2(walk->version);
+    if (!v2)
         v1_init(walk);
-        if (source_whole(walk->source, &walk->at, &size, err) < 0)
-            return -1;
-    } else if (!source_map(walk->source, &walk->at, &size)) {
-        walk->at = walk->window = malloc(WINDOW_SIZE);
+    if (!source_in_place(walk->source, &walk->at, &size)) {
+        walk->looks = v2 && source_is_file(walk->source);
+        walk->window_size = WINDOW_SIZE;
+        walk->at = walk->window = malloc(walk->window_size);
         if (!walk->window)
             return error_set(err, TRAIL_NO_MEMORY, "no memory to walk a trace");
     }
@@ -343,6 +421,13 @@ int trail_walk_version(const trail_walk *walk)
     return walk->version;
 }
 
+/* Takes what was walked over from the source, for trail_source_position. */
+static void walk_show(trail_walk *walk)
+{
+    (void)source_skip(walk->source, (uint64_t)(walk->offset - walk->taken), NULL);
+    walk->taken = walk->offset;
+}
+
 int trail_walk_next(trail_walk *walk, trail_batch *batch)
 {
     if (walk->failed)
@@ -350,6 +435,8 @@ int trail_walk_next(trail_walk *walk, trail_batch *batch)
     walk_advance(walk, walk->size);
     walk->size = 0;
     *batch = (trail_batch){.thread = -1, .proc = -1, .offset = walk->offset};
+    if (walk->looks)
+        walk_show(walk);
     int result = trail_version_is_v2(walk->version) ? v2_next(walk, batch) : v1_next(walk, batch);
     if (result > 0)
         walk->size = batch->size;
@@ -358,9 +445,10 @@ int trail_walk_next(trail_walk *walk, trail_batch *batch)
 
 const uint8_t *trail_walk_data(trail_walk *walk)
 {
-    if (!walk->failed)
-        return walk->at;
-    return NULL;
+    if (walk->failed || (walk->looks && (uint64_t)(walk->end - walk->at) < walk->size &&
+                         !window_look(walk, walk->size)))
+        return NULL;
+    return walk->at;
 }
 
 const trail_error *trail_walk_error(const trail_walk *walk)

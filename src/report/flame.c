@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/share.h"
 #include "base/show.h"
 #include "report/html.h"
 
@@ -126,11 +127,6 @@ static void put_value(const struct tree *tree, int64_t value)
     out_str(tree->out, value == 1 ? " sample" : " samples");
 }
 
-static double share_of(const struct tree *tree, int64_t value)
-{
-    return tree->frames[0].value > 0 ? (double)value / (double)tree->frames[0].value : 0;
-}
-
 /* The same for the same function in every graph. */
 static unsigned tint(const struct tree *tree, const struct frame *frame)
 {
@@ -155,7 +151,7 @@ static size_t name_bytes(const struct tree *tree, const struct frame *frame)
 
 static void draw_frame(struct tree *tree, const struct frame *frame, double x, unsigned depth)
 {
-    double width = share_of(tree, frame->value);
+    double width = share_of(frame->value, tree->frames[0].value);
     struct out *out = tree->out;
     out_str(out, "<svg x=\"");
     html_coordinate(out, 100 * x);
@@ -189,7 +185,7 @@ static bool is_drawn(const struct tree *tree, uint32_t at, unsigned depth)
     size_t step = 0;
     while (depth >= least_shares[step].depth)
         step++;
-    return share_of(tree, tree->frames[at].value) >= least_shares[step].share;
+    return share_of(tree->frames[at].value, tree->frames[0].value) >= least_shares[step].share;
 }
 
 /* The children of a frame, widest first, into `list` of `most`. */
@@ -226,7 +222,7 @@ static unsigned draw(struct tree *tree, uint32_t at, double x, unsigned depth)
     for (size_t i = 0; i < count && tree->drawn < MOST_FRAMES && tree->bytes < MOST_BYTES; i++) {
         unsigned reached = draw(tree, list[i], x, depth + 1);
         deepest = reached > deepest ? reached : deepest;
-        x += share_of(tree, tree->frames[list[i]].value);
+        x += share_of(tree->frames[list[i]].value, tree->frames[0].value);
     }
     return deepest;
 }
@@ -304,9 +300,9 @@ static bool put_own(const struct tree *tree)
             html_cell_number(&table, (uint64_t)list[i].own);
         else
             html_cell_duration(&table, list[i].own);
-        html_cell_share(&table, share_of(tree, list[i].own));
+        html_cell_share(&table, share_of(list[i].own, tree->frames[0].value));
         html_cell_bar(&table, tree->look->by_reason ? "waiting" : "running",
-                      share_of(tree, list[i].own));
+                      share_of(list[i].own, tree->frames[0].value));
     }
     html_table_end(&table);
     free(list);

@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/quote.h"
 #include "base/show.h"
+#include "base/utf8.h"
+#include "base/whole.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -87,7 +88,8 @@ void html_duration(struct out *out, int64_t ns)
 
 void html_share(struct out *out, double share)
 {
-    out_format(out, "%.1f %%", 100 * share);
+    char text[SHOW_SIZE];
+    out_str(out, show_percent(text, share * 100));
 }
 
 void html_bytes(struct out *out, uint64_t bytes)
@@ -99,6 +101,8 @@ void html_bytes(struct out *out, uint64_t bytes)
 void html_coordinate(struct out *out, double value)
 {
     char text[40];
+    /* No drawing is so large; what is no number is at its edge. */
+    value = value > -1e9 ? value < 1e9 ? value : 1e9 : value < 0 ? -1e9 : 0;
     int size = snprintf(text, sizeof text, "%.3f", value);
     while (size > 1 && text[size - 1] == '0')
         size--;
@@ -219,7 +223,7 @@ void html_cell_duration(struct html_table *table, int64_t ns)
 
 void html_cell_share(struct html_table *table, double share)
 {
-    cell_value(table, (int64_t)(share * 1e9));
+    cell_value(table, whole_of(share * 1e9));
     html_share(table->out, share);
     cell_end(table);
 }

@@ -4,10 +4,10 @@
  * what is too short to be seen alone never vanishes. Waiting is a thin line.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/show.h"
+#include "base/whole.h"
 #include "report/html.h"
 #include "report/plot.h"
 #include "report/report.h"
@@ -24,10 +24,11 @@ static struct levels levels_of(const struct lane *lane, size_t bin, double lengt
 {
     struct levels levels = {0};
     for (int look = 0; look < LOOKS; look++) {
-        long level = lround(LEVELS * (double)lane->ns[bin][look] / length);
+        int64_t level =
+            whole_within(LEVELS * (double)lane->ns[bin][look] / length + 0.5, 0, LEVELS);
         if (level == 0 && lane->ns[bin][look] > 0)
             level = 1;
-        levels.of[look] = (uint8_t)(level > LEVELS ? LEVELS : level);
+        levels.of[look] = (uint8_t)level;
     }
     return levels;
 }
@@ -117,7 +118,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
     out_str(out, "<ol class=\"lanes\">");
     for (size_t i = 0; i < shown; i++) {
         const struct lane *lane = moment->lanes[i];
-        trail_string name = names_text(&report->moments->follow.names, lane->name);
+        trail_string name = names_text(&report->moments->looks.names, lane->name);
         out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>G" : "<li><b>G");
         out_i64(out, lane->id);
         out_str(out, "</b> <span class=\"name\">");

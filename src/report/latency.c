@@ -14,7 +14,7 @@
 #include "report/rows.h"
 
 /* Bars are powers of two; histograms of so many reasons. */
-enum { POWERS = 64, REASONS = 5, MERGED_BUCKETS = 1024 };
+enum { POWERS = 64, REASONS = 5 };
 
 /* MARK: Histograms */
 
@@ -22,44 +22,23 @@ enum { POWERS = 64, REASONS = 5, MERGED_BUCKETS = 1024 };
 struct merged {
     trail_string name;
     trail_histogram sum;
-    uint64_t buckets[MERGED_BUCKETS];
 };
-
-static void merge(struct merged *to, const trail_histogram *from)
-{
-    if (from->count == 0)
-        return;
-    if (to->sum.count == 0 || from->min_ns < to->sum.min_ns)
-        to->sum.min_ns = from->min_ns;
-    if (from->max_ns > to->sum.max_ns)
-        to->sum.max_ns = from->max_ns;
-    to->sum.count += from->count;
-    to->sum.sum_ns += from->sum_ns;
-    for (size_t i = 0; i < from->bucket_count && i < MERGED_BUCKETS; i++)
-        to->buckets[i] += from->buckets[i];
-    to->sum.buckets = to->buckets;
-    if (from->bucket_count > to->sum.bucket_count)
-        to->sum.bucket_count =
-            from->bucket_count < MERGED_BUCKETS ? from->bucket_count : MERGED_BUCKETS;
-}
 
 static unsigned power_of(int64_t ns)
 {
     return ns < 1 ? 0 : 63 - (unsigned)__builtin_clzll((uint64_t)ns);
 }
 
-static void to_powers(const struct merged *merged, uint64_t *powers, unsigned *first,
-                      unsigned *last)
+static void to_powers(const trail_histogram *sum, uint64_t *powers, unsigned *first, unsigned *last)
 {
     *first = POWERS;
     *last = 0;
-    for (size_t i = 0; i < merged->sum.bucket_count; i++) {
+    uint64_t count;
+    for (size_t at = 0, bucket; trail_histogram_next(sum, &at, &bucket, &count);) {
         int64_t from, to;
-        if (merged->buckets[i] == 0)
-            continue;
-        trail_histogram_bucket(i, &from, &to);
+        trail_histogram_bucket(bucket, &from, &to);
         unsigned power = power_of(from);
-        powers[power] += merged->buckets[i];
+        powers[power] += count;
         *first = power < *first ? power : *first;
         *last = power > *last ? power : *last;
     }
@@ -89,7 +68,7 @@ static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, 
     }
 }
 
-static void put_histogram(const struct report *report, const struct merged *merged,
+static void put_histogram(const struct report *report, const trail_histogram *sum,
                           const char *title, const char *look)
 {
     uint64_t powers[POWERS] = {0};
@@ -97,17 +76,16 @@ static void put_histogram(const struct report *report, const struct merged *merg
     char note[400], top[32], middle[32], p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE],
         max[SHOW_SIZE];
     struct plot plot;
-    to_powers(merged, powers, &first, &last);
+    to_powers(sum, powers, &first, &last);
     if (first > last)
         return;
     if (last - first < PLOT_LABELS - 1)
         last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
     (void)snprintf(
         note, sizeof note, "%" PRIu64 " times; half of them at most %s, 95 %% %s, 99 %% %s, all %s",
-        merged->sum.count, show_duration(p50, trail_histogram_quantile(&merged->sum, 0.5)),
-        show_duration(p95, trail_histogram_quantile(&merged->sum, 0.95)),
-        show_duration(p99, trail_histogram_quantile(&merged->sum, 0.99)),
-        show_duration(max, merged->sum.max_ns));
+        sum->count, show_duration(p50, trail_histogram_quantile(sum, 0.5)),
+        show_duration(p95, trail_histogram_quantile(sum, 0.95)),
+        show_duration(p99, trail_histogram_quantile(sum, 0.99)), show_duration(max, sum->max_ns));
     double most = plot_round_up((double)most_of(powers));
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
@@ -126,12 +104,13 @@ static void put_ready_histogram(const struct report *report)
 {
     const trail_wait_group *const *groups;
     size_t count = trail_analysis_waits(report->answers, &groups);
-    struct merged *merged = calloc(1, sizeof *merged);
-    for (size_t i = 0; merged && i < count; i++)
-        merge(merged, &groups[i]->ready);
-    if (merged)
-        put_histogram(report, merged, "Ready until running (scheduling latency)", "runnable");
-    free(merged);
+    trail_histogram sum = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++)
+        good = trail_histogram_merge(&sum, &groups[i]->ready);
+    if (good)
+        put_histogram(report, &sum, "Ready until running (scheduling latency)", "runnable");
+    trail_histogram_free(&sum);
 }
 
 static bool is_equal(trail_string a, trail_string b)
@@ -143,9 +122,10 @@ static bool is_equal(trail_string a, trail_string b)
 static void put_wait_histograms(const struct report *report, const struct overview_wait *waits,
                                 size_t count)
 {
-    struct merged *list = calloc(REASONS, sizeof *list);
+    struct merged list[REASONS] = {0};
+    bool good = true;
     size_t used = 0;
-    for (size_t i = 0; list && i < count && !waits[i].system; i++) {
+    for (size_t i = 0; good && i < count && !waits[i].system; i++) {
         trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
         size_t at = 0;
         while (at < used && !is_equal(list[at].name, reason))
@@ -154,16 +134,17 @@ static void put_wait_histograms(const struct report *report, const struct overvi
             continue;
         used += at == used;
         list[at].name = reason;
-        merge(&list[at], &waits[i].wait->spread);
+        good = trail_histogram_merge(&list[at].sum, &waits[i].wait->spread);
     }
     for (size_t i = 0; i < used; i++) {
         char title[200];
         (void)snprintf(title, sizeof title, "Waits: %.*s",
                        (int)(list[i].name.size < 150 ? list[i].name.size : 150),
                        list[i].name.size ? list[i].name.data : "no reason given");
-        put_histogram(report, &list[i], title, "waits");
+        if (good)
+            put_histogram(report, &list[i].sum, title, "waits");
+        trail_histogram_free(&list[i].sum);
     }
-    free(list);
 }
 
 /* MARK: Tables */

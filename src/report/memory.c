@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/show.h"
+#include "base/whole.h"
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/plot.h"
@@ -26,7 +27,7 @@ static void mark_bands(const struct report *report, bool *bands, int64_t from, i
         begin = 0;
     if (begin >= BANDS)
         return;
-    for (size_t i = (size_t)begin; i < BANDS && (double)i <= end; i++)
+    for (size_t i = (size_t)whole_of(begin); i < BANDS && (double)i <= end; i++)
         bands[i] = true;
 }
 
@@ -158,7 +159,7 @@ static void put_mmu(const struct report *report)
     plot_path_begin(&plot, "mmu");
     for (int i = 0; i < WINDOWS; i++) {
         double x = (double)i / (WINDOWS - 1), window = least * pow(most / least, x);
-        plot_point(&plot, x, trail_analysis_mmu(report->answers, 0, (int64_t)window));
+        plot_point(&plot, x, trail_analysis_mmu(report->answers, 0, whole_of(window)));
     }
     plot_path_end(&plot);
     plot_end(&plot);

@@ -6,6 +6,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"
+#include "base/whole.h"
 #include "report/overview.h"
 
 /* Room on either side of what is shown: a share of it, but never less than that. */
@@ -180,14 +181,15 @@ static void lane_add(const struct moment *moment, struct lane *lane, enum look l
     double length = bin_length(moment), at = (double)ns_between(moment->from_ns, from);
     double end = (double)ns_between(moment->from_ns, to);
     lane->run_ns += look == LOOK_RUNNING ? end - at : 0;
-    for (size_t bin = (size_t)(at / length); bin < LANE_BINS && at < end; bin++) {
+    for (size_t bin = (size_t)whole_within(at / length, 0, LANE_BINS); bin < LANE_BINS && at < end;
+         bin++) {
         double edge = (double)(bin + 1) * length, stop = edge < end ? edge : end;
         lane->ns[bin][look] += (float)(stop > at ? stop - at : 0);
         at = stop > at ? stop : at;
     }
 }
 
-static void note_wake(struct moments *all, struct moment *moment, const struct followed *g,
+static void note_wake(struct moments *all, struct moment *moment, const struct looking *g,
                       const trail_event *event)
 {
     if (event->goroutine == g->id || event->goroutine == TRAIL_NONE)
@@ -206,7 +208,7 @@ static void note_wake(struct moments *all, struct moment *moment, const struct f
     }
 }
 
-static bool hook(void *context, const struct followed *g, enum look to, const trail_event *event)
+static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
 {
     struct moments *all = context;
     for (size_t i = 0; i < all->count; i++) {
@@ -220,7 +222,7 @@ static bool hook(void *context, const struct followed *g, enum look to, const tr
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
             if (was)
-                lane_add(moment, lane, known ? g->look : to, g->since_ns, event->time_ns);
+                lane_add(moment, lane, known ? g->look : to, g->look_ns, event->time_ns);
         }
         if (g->look == LOOK_WAITING && to == LOOK_RUNNABLE && event->time_ns <= moment->to_ns)
             note_wake(all, moment, g, event);
@@ -250,9 +252,9 @@ static int by_interest(const void *a, const void *b, void *context)
 /* What lasts gets its time up to the end; who does not only wait gets a lane. */
 static void close_moment(struct moments *all, struct moment *moment)
 {
-    const struct idmap *alive = &all->follow.alive;
+    const struct idmap *alive = &all->looks.follow.alive;
     for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct followed *g = alive->slots[i].value;
+        const struct looking *g = alive->slots[i].value;
         if (!g || (g->look == LOOK_WAITING && g->id != moment->goroutine &&
                    !idmap_find(&moment->by_id, (uint64_t)g->id)))
             continue;
@@ -260,7 +262,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         if (!lane)
             continue;
         lane->name = g->name ? g->name : lane->name;
-        lane_add(moment, lane, g->look, g->since_ns, moment->to_ns);
+        lane_add(moment, lane, g->look, g->look_ns, moment->to_ns);
     }
     if (moment->lane_count > 1)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
@@ -272,17 +274,17 @@ static void close_moment(struct moments *all, struct moment *moment)
 void moments_open(struct moments *all, const trail_reader *reader)
 {
     all->open = all->count;
-    follow_init(&all->follow, reader, hook, all);
+    looks_init(&all->looks, reader, hook, all);
 }
 
 int moments_feed(struct moments *all, const trail_event *events, long count)
 {
-    follow_batch(&all->follow);
+    looks_batch(&all->looks);
     for (long i = 0; i < count && all->open > 0; i++) {
         for (size_t n = 0; n < all->count; n++)
             if (!all->list[n].closed && events[i].time_ns > all->list[n].to_ns)
                 close_moment(all, &all->list[n]);
-        if (!follow_event(&all->follow, &events[i]))
+        if (!looks_event(&all->looks, &events[i]))
             return -1;
     }
     return all->no_memory ? -1 : all->open > 0;
@@ -304,5 +306,5 @@ void moments_free(struct moments *all)
         free(moment->lanes);
         idmap_free(&moment->by_id);
     }
-    follow_free(&all->follow);
+    looks_free(&all->looks);
 }

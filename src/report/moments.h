@@ -7,14 +7,14 @@
 #ifndef TRAIL_REPORT_MOMENTS_H
 #define TRAIL_REPORT_MOMENTS_H
 
-#include "report/follow.h"
+#include "report/looks.h"
 
 enum { MOMENTS = 8, MOMENT_LANES = 400, MOMENT_SHOWN = 10, LANE_BINS = 360, MOMENT_WAKES = 64 };
 
 /* One goroutine in a moment. */
 struct lane {
     int64_t id;
-    trail_name name;       /* of moments.follow.names */
+    trail_name name;       /* of moments.looks.names */
     uint64_t wakes, woken; /* how often it woke the moment's goroutine, and was woken by it */
     double run_ns;         /* how long it ran */
     float ns[LANE_BINS][LOOKS];
@@ -44,7 +44,7 @@ struct moment {
 struct moments {
     struct moment list[MOMENTS];
     size_t count, open;
-    struct follow follow;
+    struct looks looks;
     bool no_memory;
 };
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/duration.h"
 #include "report/html.h"
 
 /* The units of a drawing: it is stretched to the width of the page. */
@@ -49,12 +50,8 @@ void plot_x(struct plot *plot, const char *label)
 
 void plot_x_length(struct plot *plot, double ns)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    char label[32];
-    size_t i = 0;
-    for (; ns >= 999.5 && i + 1 < sizeof units / sizeof *units; i++)
-        ns /= 1000;
-    (void)snprintf(label, sizeof label, ns < 1000 ? "%.3g %s" : "%.0f %s", ns, units[i]);
+    char label[DURATION_SIZE];
+    (void)duration_on_axis(label, ns);
     plot_x(plot, label);
 }
 

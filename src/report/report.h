@@ -67,9 +67,4 @@ static inline int64_t report_length(const struct report *report)
     return ns_between(report->span.begin_ns, report->span.end_ns);
 }
 
-static inline double report_share(int64_t part, int64_t whole)
-{
-    return whole > 0 ? (double)part / (double)whole : 0;
-}
-
 #endif

@@ -58,13 +58,13 @@ static void advance(struct series *s, int64_t now)
 /* MARK: Events */
 
 /* One that is seen first in a state that lasts was in it before: nobody had a reason to say so. */
-static bool hook(void *context, const struct followed *g, enum look to, const trail_event *event)
+static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
 {
     struct series *s = context;
     bool lasts = to == LOOK_WAITING || to == LOOK_SYSCALL || to == LOOK_BARE;
     advance(s, event->time_ns);
     if (g->look == LOOK_NONE && lasts && event->transition.from == TRAIL_GO_UNDETERMINED)
-        add(s, to, 1, g->since_ns, event->time_ns);
+        add(s, to, 1, g->look_ns, event->time_ns);
     s->counts[g->look] -= g->look != LOOK_NONE;
     s->counts[to]++;
     return true;
@@ -92,7 +92,7 @@ static void begin(struct series *s, const trail_event *event)
 
 bool series_feed(struct series *s, const trail_event *events, long count)
 {
-    follow_batch(&s->follow);
+    looks_batch(&s->looks);
     for (long i = 0; i < count; i++) {
         const trail_event *event = &events[i];
         if (!s->begun)
@@ -103,7 +103,7 @@ bool series_feed(struct series *s, const trail_event *events, long count)
             s->has_wall = true;
             s->wall = *event->sync.snapshot;
         }
-        if (!follow_event(&s->follow, event))
+        if (!looks_event(&s->looks, event))
             return false;
     }
     return true;
@@ -120,7 +120,7 @@ void series_init(struct series *s, const trail_reader *reader, const trail_analy
         .from_ns = window->from_ns,
         .to_ns = window->to_ns,
     };
-    follow_init(&s->follow, reader, hook, s);
+    looks_init(&s->looks, reader, hook, s);
 }
 
 void series_finish(struct series *s, int64_t end_ns)
@@ -131,7 +131,7 @@ void series_finish(struct series *s, int64_t end_ns)
 
 void series_free(struct series *s)
 {
-    follow_free(&s->follow);
+    looks_free(&s->looks);
 }
 
 size_t series_count(const struct series *s)

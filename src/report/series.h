@@ -6,7 +6,7 @@
 #ifndef TRAIL_REPORT_SERIES_H
 #define TRAIL_REPORT_SERIES_H
 
-#include "report/follow.h"
+#include "report/looks.h"
 
 enum { SERIES_SLOTS = 512 };
 
@@ -17,7 +17,7 @@ struct series_slot {
 
 /* series_init, then series_feed each batch, series_finish. Large: not for the stack. */
 struct series {
-    struct follow follow;
+    struct looks looks;
     struct series_slot slots[SERIES_SLOTS];
     int64_t slot_ns;
     int64_t counts[LOOKS + 1];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/share.h"
 #include "base/show.h"
 #include "report/html.h"
 #include "report/overview.h"
@@ -43,7 +44,7 @@ static void figure_average(const struct report *report, const char *title, const
                            int64_t sum_ns, const char *note)
 {
     figure_begin(report, title, key, sum_ns);
-    out_format(report->out, "%.2f", report_share(sum_ns, report_length(report)));
+    out_format(report->out, "%.2f", share_of(sum_ns, report_length(report)));
     figure_end(report, note);
 }
 
@@ -55,11 +56,11 @@ static void put_idle(const struct report *report)
     (void)snprintf(note, sizeof note,
                    "nothing to do %.1f %%, while a lock was waited for %.1f %%, although work was "
                    "ready %.1f %%",
-                   100 * report_share(a->idle_nothing_ns, a->available_ns),
-                   100 * report_share(a->idle_lock_ns, a->available_ns),
-                   100 * report_share(a->idle_work_ns, a->available_ns));
+                   100 * share_of(a->idle_nothing_ns, a->available_ns),
+                   100 * share_of(a->idle_lock_ns, a->available_ns),
+                   100 * share_of(a->idle_work_ns, a->available_ns));
     figure_begin(report, "Ps idle", "idle_ns", idle);
-    html_share(report->out, report_share(idle, a->available_ns));
+    html_share(report->out, share_of(idle, a->available_ns));
     figure_end(report, note);
 }
 
@@ -239,10 +240,10 @@ static void put_parallelism(const struct report *report)
                    "How many goroutines ran at each time; there were %" PRIu64 " Ps for them.",
                    a->procs);
     (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines ran on average",
-                   report_share(a->running_ns, report_length(report)));
+                   share_of(a->running_ns, report_length(report)));
     put_counts(report, runs, 1, (double)a->procs, "Running", note, seen);
     (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines were ready on average",
-                   report_share(a->runnable_ns, report_length(report)));
+                   share_of(a->runnable_ns, report_length(report)));
     put_counts(report, ready, 1, 1, "Ready, not running",
                "How many more could have run if a P had been free.", seen);
     put_counts(report, idle, 3, 1, "Waiting and in system calls",
@@ -269,9 +270,8 @@ static void put_states(const struct report *report, const struct state_row *rows
         html_cell_word(&table, rows[i].state);
         html_cell_text(&table, rows[i].what);
         html_cell_duration(&table, rows[i].ns);
-        html_cell_share(&table, report_share(rows[i].ns, total));
-        html_cell_bar(&table, rows[i].look ? rows[i].look : "marking",
-                      report_share(rows[i].ns, total));
+        html_cell_share(&table, share_of(rows[i].ns, total));
+        html_cell_bar(&table, rows[i].look ? rows[i].look : "marking", share_of(rows[i].ns, total));
     }
     html_table_end(&table);
 }
@@ -285,7 +285,7 @@ static void put_bar(const struct report *report, const struct state_row *rows, s
     out_str(out, "<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" "
                  "role=\"img\" aria-label=\"Shares of the states; the table has the figures\">");
     for (size_t i = 0; i < count; i++) {
-        double width = 1000 * report_share(rows[i].ns, total);
+        double width = 1000 * share_of(rows[i].ns, total);
         if (!rows[i].look || width <= 0)
             continue;
         out_format(out, "<rect class=\"%s\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>",

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "export/json.h"
+#include "base/json.h"
 #include "serve/draw.h"
 #include "serve/runs.h"
 #include "serve/source.h"

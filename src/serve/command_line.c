@@ -26,62 +26,30 @@ struct parameter {
 
 enum { MOST_PARAMETERS = 9 };
 
-static const struct allowed {
+struct allowed {
     const char *command;
     struct parameter parameters[MOST_PARAMETERS];
-} allowed[] = {
-    {"summary", {{"limit", FORM_NUMBER}}},
-    {"goroutines",
-     {{"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"members", FORM_FLAG},
-      {"groups", FORM_FLAG},
-      {"sort", FORM_WORD},
-      {"limit", FORM_NUMBER},
-      {"percentiles", FORM_WORD},
-      {"histogram", FORM_WORD}}},
-    {"threads", {{0}}},
-    {"procs", {{0}}},
-    {"profile",
-     {{"type", FORM_WORD},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"region", FORM_TEXT},
-      {"task", FORM_NUMBERS}}},
-    {"latency", {{"limit", FORM_NUMBER}, {"name", FORM_TEXT}, {"goroutine", FORM_NUMBERS}}},
-    {"locks",
-     {{"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG},
-      {"channels", FORM_FLAG},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS}}},
-    {"regions",
-     {{"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS},
-      {"task", FORM_NUMBERS},
-      {"members", FORM_FLAG},
-      {"groups", FORM_FLAG},
-      {"sort", FORM_WORD},
-      {"limit", FORM_NUMBER},
-      {"percentiles", FORM_WORD}}},
-    {"tasks",
-     {{"name", FORM_TEXT}, {"task", FORM_NUMBERS}, {"members", FORM_FLAG}, {"limit", FORM_NUMBER}}},
-    {"gc", {{"limit", FORM_NUMBER}}},
-    {"mmu", {{"window", FORM_WORD}, {"flags", FORM_WORD}, {"worst", FORM_NUMBER}}},
-    {"why",
-     {{"task", FORM_NUMBER},
-      {"region", FORM_TEXT},
-      {"goroutine", FORM_NUMBER},
-      {"window", FORM_FLAG},
-      {"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG}}},
-    {"diff", {{"limit", FORM_NUMBER}, {"per", FORM_TEXT}}},
-    {"find",
-     {{"pattern", FORM_PATTERN},
-      {"limit", FORM_NUMBER},
-      {"stacks", FORM_FLAG},
-      {"name", FORM_TEXT},
-      {"goroutine", FORM_NUMBERS}}},
+};
+
+/* clang-format off */
+#define TEXT(name)    {#name, FORM_TEXT},
+#define NUMBER(name)  {#name, FORM_NUMBER},
+#define NUMBERS(name) {#name, FORM_NUMBERS},
+#define WORD(name)    {#name, FORM_WORD},
+#define FLAG(name)    {#name, FORM_FLAG},
+#define PATTERN(name) {#name, FORM_PATTERN},
+#define PARAMETERS(...) {__VA_ARGS__ {0}}
+
+#define HIDDEN(...)
+#define TERMINAL(...)
+#define VIEWER(...)   __VA_ARGS__,
+#define PAGE(...)     __VA_ARGS__,
+/* clang-format on */
+
+static const struct allowed allowed[] = {
+#define COMMAND(name, group, where, summary, parameters) where({#name, parameters})
+#include "commands.def"
+#undef COMMAND
 };
 
 static bool has_form(const char *value, enum form form)
@@ -156,12 +124,15 @@ static void add_window(struct words *words, struct question *question)
 static const struct allowed *find_command(struct question *question)
 {
     const char *name = ask_text(question, "command");
-    for (size_t i = 0; name && i < sizeof allowed / sizeof *allowed; i++)
-        if (strcmp(name, allowed[i].command) == 0)
+    char all[sizeof question->wrong] = "";
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed && size < sizeof all; i++) {
+        if (name && strcmp(name, allowed[i].command) == 0)
             return &allowed[i];
-    question_refuse(question, 400,
-                    "command is one of: summary, goroutines, threads, procs, profile, latency, "
-                    "locks, regions, tasks, gc, mmu, why, diff, find");
+        size += (size_t)snprintf(all + size, sizeof all - size, "%s%s", i ? ", " : "",
+                                 allowed[i].command);
+    }
+    question_refuse(question, 400, "command is one of: %s", all);
     return NULL;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "export/json.h"
+#include "base/json.h"
 
 enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
 
@@ -169,7 +169,7 @@ void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_l
     trail_lanes_get(lanes, kind, (size_t)lane, &row);
     if (key) {
         out_char(out, ',');
-        put_key(out, key);
+        json_put_key(out, key);
     }
     out_char(out, '{');
     put_number(out, "lane", lane);
@@ -184,7 +184,7 @@ void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;
     size_t count = trail_lanes_stack(lanes, stack, &places);
-    put_key(out, "stack");
+    json_put_key(out, "stack");
     out_char(out, '[');
     for (size_t i = 0; i < count && i < MOST_FRAMES; i++) {
         out_str(out, i > 0 ? ",{" : "{");

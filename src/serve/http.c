@@ -9,15 +9,22 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "serve/gate.h"
 #include "serve/http_library.h"
 
-enum { CONNECTIONS = 64, IDLE_SECONDS = 60, MEMORY_EACH = 64 << 10, STACK_EACH = 512 << 10 };
+enum { IDLE_SECONDS = 60, MEMORY_EACH = 64 << 10, STACK_EACH = 512 << 10 };
+
+/* Of the library: those that the gate has shut are closed a little later. */
+enum { CONNECTIONS = 2 * GATE_PLACES };
 
 struct http {
     struct http_options options;
+    struct gate *gate;
     struct MHD_Daemon *daemon;
     uint16_t port; /* atomic: threads that serve are there before it is known */
     char token[HTTP_TOKEN_SIZE + 1];
@@ -125,6 +132,31 @@ static bool has_token(const struct http *http, struct MHD_Connection *connection
            is_token(http, authorization + sizeof bearer - 1);
 }
 
+/* MARK: The gate */
+
+/* From the library: a connection begins or ends. */
+static void notice(void *context, struct MHD_Connection *connection, void **place,
+                   enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        gate_leave(http->gate, *place);
+        *place = NULL;
+    } else if (info) {
+        *place = gate_enter(http->gate, info->connect_fd);
+    }
+}
+
+static void know(const struct http *http, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info)
+        gate_know(http->gate, info->socket_context);
+}
+
 /* MARK: Answers */
 
 static enum MHD_Result reply(struct MHD_Connection *connection, const struct http_answer *answer,
@@ -217,9 +249,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return refuse(connection, MHD_HTTP_FORBIDDEN, "Not from another site.\n");
     if (strcmp(url, "/") == 0 &&
         is_token(http, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
-        return welcome(http, connection);
+        return know(http, connection), welcome(http, connection);
     if (!has_token(http, connection))
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, no_token);
+    know(http, connection);
     struct http_request request = {.path = url, .connection = connection};
     struct http_answer answer = {0};
     http->options.handler(http->options.context, &request, &answer);
@@ -262,6 +295,35 @@ static bool parse_host(const char *host, uint16_t port, struct sockaddr_storage 
            1;
 }
 
+/*
+ * A socket that listens; below 0, with errno: none. Not the library's own: what it leaves in errno if that fails depends on
+ * its version.
+ */
+static int listen_at(struct sockaddr_storage *address)
+{
+    const int yes = 1;
+    bool is_v6 = address->ss_family == AF_INET6;
+    socklen_t size = is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        (!is_v6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) == 0) &&
+        bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, SOMAXCONN) == 0 &&
+        getsockname(fd, (struct sockaddr *)address, &size) == 0)
+        return fd;
+    int wrong = errno;
+    (void)close(fd);
+    errno = wrong;
+    return -1;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *address)
+{
+    return ntohs(address->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)address)->sin6_port
+                                                : ((const struct sockaddr_in *)address)->sin_port);
+}
+
 struct http *http_start(const struct http_options *options, trail_error *err)
 {
     struct sockaddr_storage address;
@@ -283,24 +345,36 @@ struct http *http_start(const struct http_options *options, trail_error *err)
         free(http);
         return NULL;
     }
-    bool is_v6 = address.ss_family == AF_INET6;
-    errno = 0;
+    int fd = listen_at(&address);
+    if (fd < 0) {
+        (void)error_set(err, TRAIL_IO, "cannot listen on %s:%u: %s", host, options->port,
+                        strerror(errno));
+        free(http);
+        return NULL;
+    }
+    http->gate = gate_open();
+    if (!http->gate) {
+        (void)error_set(err, TRAIL_IO, "cannot start a thread: %s", strerror(errno));
+        (void)close(fd);
+        free(http);
+        return NULL;
+    }
     http->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-            (is_v6 ? MHD_USE_IPv6 : 0u),
-        options->port, NULL, NULL, handle, http, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+            (address.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0u),
+        options->port, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_EACH,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_EACH, MHD_OPTION_END);
-    const union MHD_DaemonInfo *info =
-        http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
-    if (!info) {
-        (void)error_set(err, TRAIL_IO, "cannot listen on %s:%u: %s", host, options->port,
-                        errno ? strerror(errno) : "no server");
+        MHD_OPTION_NOTIFY_CONNECTION, notice, http, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_EACH, MHD_OPTION_END);
+    if (!http->daemon) {
+        /* Whether the socket is still open is not said: it stays until the command ends. */
+        (void)error_set(err, TRAIL_IO, "cannot serve %s:%u: libmicrohttpd does not start", host,
+                        options->port);
         http_stop(http);
         return NULL;
     }
-    __atomic_store_n(&http->port, info->port, __ATOMIC_RELAXED);
+    __atomic_store_n(&http->port, port_of(&address), __ATOMIC_RELAXED);
     return http;
 }
 
@@ -325,5 +399,6 @@ void http_stop(struct http *http)
         return;
     if (http->daemon)
         MHD_stop_daemon(http->daemon);
+    gate_close(http->gate);
     free(http);
 }

@@ -10,6 +10,8 @@
  *   - it shows the token: as a cookie, which the first URL (?token=...) sets and which other sites'
  *     requests do not carry (SameSite), or as "Authorization: Bearer ...", for curl;
  *   - it is a GET or a HEAD.
+ *
+ * Connections that do not show the token are few, and not for long: gate.h.
  */
 #ifndef TRAIL_SERVE_HTTP_H
 #define TRAIL_SERVE_HTTP_H
@@ -34,6 +36,9 @@ bool http_takes_gzip(const struct http_request *request);
 
 /* Whether who asked does not wait for the answer any more. */
 bool http_is_gone(const struct http_request *request);
+
+/* The version of libmicrohttpd, which this loads. NULL with *err: it is not installed. */
+const char *http_library_version(trail_error *err);
 
 struct http_answer {
     unsigned status; /* 0: 200 */

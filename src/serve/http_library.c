@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "serve/http.h"
 
 #define FUNCTIONS(FUNCTION)                                                                        \
     FUNCTION(add_response_header)                                                                  \
     FUNCTION(create_response_from_buffer)                                                          \
     FUNCTION(destroy_response)                                                                     \
     FUNCTION(get_connection_info)                                                                  \
-    FUNCTION(get_daemon_info)                                                                      \
+    FUNCTION(get_version)                                                                          \
     FUNCTION(lookup_connection_value)                                                              \
     FUNCTION(queue_response)                                                                       \
     FUNCTION(start_daemon_va)                                                                      \
@@ -48,6 +49,11 @@ bool http_library_load(trail_error *err)
     return false;
 }
 
+const char *http_library_version(trail_error *err)
+{
+    return http_library_load(err) ? mhd.get_version() : NULL;
+}
+
 /* MARK: Its functions */
 
 enum MHD_Result MHD_add_response_header(struct MHD_Response *response, const char *header,
@@ -67,17 +73,11 @@ void MHD_destroy_response(struct MHD_Response *response)
     mhd.destroy_response(response);
 }
 
-/* The functions that may take more arguments take none for what is asked for here. */
+/* The function that may take more arguments takes none for what is asked for here. */
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
                                                         enum MHD_ConnectionInfoType type, ...)
 {
     return mhd.get_connection_info(connection, type);
-}
-
-const union MHD_DaemonInfo *MHD_get_daemon_info(struct MHD_Daemon *daemon,
-                                                enum MHD_DaemonInfoType type, ...)
-{
-    return mhd.get_daemon_info(daemon, type);
 }
 
 const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum MHD_ValueKind kind,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/json.h"
+#include "base/search.h"
 #include "serve/draw.h"
 
 /* A pixel of the window, rounded up. */
@@ -196,15 +198,7 @@ struct mark_rows {
 /* The first that is not before `ns`. */
 static size_t first_mark(const trail_mark *marks, size_t count, int64_t ns)
 {
-    size_t low = 0;
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-        if (marks[middle].time_ns < ns)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
+    return SEARCH(i, 0, count, marks[i].time_ns < ns);
 }
 
 static bool add_mark(struct mark_rows *rows, const trail_mark *mark, size_t column)
@@ -400,7 +394,7 @@ static bool put_metrics(struct out *out, const trail_lanes *lanes, const struct 
             if (!first)
                 out_char(out, ',');
             first = false;
-            put_key(out, metric_names[metric]);
+            json_put_key(out, metric_names[metric]);
             out_str(out, "{\"min\":");
             put_ranges(out, columns, window->width, false);
             out_str(out, ",\"max\":");
@@ -513,7 +507,7 @@ static void put_counters(struct out *out, struct column *columns, const struct w
         int64_t whole = 0;
         if (counter > 0)
             out_char(out, ',');
-        put_key(out, names[counter]);
+        json_put_key(out, names[counter]);
         out_char(out, '[');
         for (size_t c = 0; c < window->width; c++) {
             int64_t length = column_edge(window, c + 1) - column_edge(window, c);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "export/json.h"
+#include "base/json.h"
 
 enum { MOST_WIDTH = 16384 };
 
@@ -125,29 +125,22 @@ bool lane_set_has(const struct lane_set *set, int64_t lane)
 
 /* MARK: What is answered */
 
-void put_key(struct out *out, const char *name)
-{
-    out_char(out, '"');
-    out_str(out, name);
-    out_str(out, "\":");
-}
-
 void put_number(struct out *out, const char *name, int64_t value)
 {
-    put_key(out, name);
+    json_put_key(out, name);
     out_i64(out, value);
 }
 
 void put_text(struct out *out, const char *name, trail_string value)
 {
-    put_key(out, name);
+    json_put_key(out, name);
     (void)json_put_text(out, value);
 }
 
 void put_bool(struct out *out, const char *name, bool value)
 {
-    put_key(out, name);
-    out_str(out, value ? "true" : "false");
+    json_put_key(out, name);
+    json_put_bool(out, value);
 }
 
 void more_number(struct out *out, const char *name, int64_t value)
@@ -188,7 +181,7 @@ int64_t name_list_add(struct name_list *list, trail_name name)
 void name_list_put(struct out *out, const char *key, struct name_list *list,
                    const trail_lanes *lanes)
 {
-    put_key(out, key);
+    json_put_key(out, key);
     out_char(out, '[');
     for (size_t i = 0; i < list->count; i++) {
         if (i > 0)

@@ -63,7 +63,6 @@ bool lane_set_has(const struct lane_set *set, int64_t lane);
 
 /* MARK: What is answered */
 
-void put_key(struct out *out, const char *name);
 void put_number(struct out *out, const char *name, int64_t value);
 void put_text(struct out *out, const char *name, trail_string value);
 void put_bool(struct out *out, const char *name, bool value);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/json.h"
 #include "serve/draw.h"
 
 enum { MOST_NAMES = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
@@ -142,7 +143,7 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
     out_char(out, '{');
     put_number(out, "duration", s->window.to_ns - s->window.from_ns);
     out_char(out, ',');
-    put_key(out, "states");
+    json_put_key(out, "states");
     put_states(out, s->ns);
     out_str(out, ",\"by_name\":[");
     size_t count = sort_shares(&s->names);

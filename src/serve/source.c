@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/json.h"
+#include "base/json.h"
 
 enum {
     MOST_FILE = 4 << 20, /* bytes */

@@ -6,42 +6,29 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/quote.h"
+#include "base/utf8.h"
 
 /* MARK: Texts */
 
 static bool is_clean(trail_string text)
 {
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    while (at < end) {
-        uint32_t rune;
-        unsigned size = *at < 0x80 ? 1 : utf8_decode(at, end, &rune);
-        if (size == 0 || *at == 0)
-            return false;
-        at += size;
-    }
-    return true;
+    return (text.size == 0 || !memchr(text.data, 0, text.size)) && utf8_valid(text);
 }
 
 /* Bytes that are no UTF-8, and NULs, which not all take in texts, become U+FFFD. */
 trail_string text_clean(struct trail_tables *tables, struct arena *arena, trail_string text)
 {
     bool clean = is_clean(text);
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    uint8_t *copy = arena_alloc(arena, text.size * (clean ? 1 : 3) + 1), *to = copy;
+    uint8_t *copy = arena_alloc(arena, text.size * (clean ? 1 : 3) + 1);
     if (!copy) {
         tables->failed = true;
         return (trail_string){"", 0};
     }
-    if (clean && text.size > 0)
+    if (!clean)
+        text.size = utf8_repair(copy, text, UTF8_NUL_REPLACED);
+    else if (text.size > 0)
         memcpy(copy, text.data, text.size);
-    while (!clean && at < end) {
-        uint32_t rune;
-        unsigned size = utf8_decode(at, end, &rune);
-        to += utf8_encode(to, size > 0 && rune != 0 ? rune : 0xfffd);
-        at += size > 0 ? size : 1;
-    }
-    return (trail_string){(char *)copy, clean ? text.size : (size_t)(to - copy)};
+    return (trail_string){(char *)copy, text.size};
 }
 
 trail_string text_look_up(struct trail_tables *tables, trail_name name)

@@ -138,7 +138,7 @@ static bool take_events(struct trail_tables *tables, const trail_event *events, 
 static void begin(struct trail_tables *tables, int64_t origin)
 {
     tables->began = true;
-    tables->sync_ns = origin;
+    follow_sync(&tables->follow, origin);
     if (tables->options.has_from)
         tables->from_ns = ns_behind(origin, tables->options.from_ns);
     if (tables->options.has_to)

@@ -11,6 +11,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/follow.h"
 #include "analyze/stacks.h"
 #include "base/slab.h"
 #include "tables/rows.h"
@@ -29,9 +30,10 @@ struct trail_tables {
     size_t string_handles, stack_handles; /* handles of the generation that were looked up */
     size_t stack_rows;                    /* stacks that have got rows */
     trail_analysis *answers;              /* NULL: no table needs them */
-    struct idmap open;                    /* goroutine -> struct span: the state that it is in */
+    struct follow follow;      /* for states; with names of its own: `names` are numbered */
+    struct names follow_names; /* in the order of the trace's strings, which tables show */
     struct slab span_slab;
-    int64_t sync_ns, last_ns;    /* of the last Sync, or the first event; of the last event */
+    int64_t last_ns;             /* of the last event */
     int64_t from_ns, to_ns;      /* the window, edges included; without one all there is */
     const trail_event *at, *end; /* events of the reader that were not taken yet */
     trail_error error;           /* of the trace, if has_error */

@@ -1,21 +1,24 @@
 /*
  * States: a row for each stretch of time that a goroutine spends in one state, made when it leaves
- * it. What is begun, ended and passed over is as in the analysis of goroutines (§9.1), so that the
- * sums agree. A window cuts off what is outside.
+ * it. They are followed as by the analysis of goroutines (analyze/follow.h), so that the sums agree. A
+ * window cuts off what is outside.
  */
 #include <stdlib.h>
 
 #include "tables/producer.h"
 
-/* The state that a goroutine is in. Lives until it is left. */
+/* A goroutine alive, and the state that it is in. */
 struct span {
-    int64_t goroutine;
-    int64_t begin_ns;
+    union {
+        struct followed followed;
+        struct {
+            FOLLOWED_MEMBERS;
+            bool has_begin;
+        };
+    };
     int64_t thread, proc;
     trail_string reason;
     int32_t stack;
-    uint8_t state;
-    bool has_begin;
 };
 
 /* `by`: who or what ended the stretch; NULL: the end of the trace or window. */
@@ -23,14 +26,14 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
                      const trail_event *by)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
-    bool cut = span->begin_ns < tables->from_ns;
-    int64_t begin_ns = cut ? tables->from_ns : span->begin_ns;
+    bool cut = span->since_ns < tables->from_ns;
+    int64_t begin_ns = cut ? tables->from_ns : span->since_ns;
     if (cut && end_ns <= begin_ns)
         return;
     size_t row = rows->count++;
     bool woken = by && span->state == TRAIL_GO_WAITING && by->transition.from == TRAIL_GO_WAITING &&
                  by->goroutine >= 0;
-    put_i64(rows, STATES_GOROUTINE, row, span->goroutine);
+    put_i64(rows, STATES_GOROUTINE, row, span->id);
     put_u8(rows, STATES_STATE, row, word_of_go_state(span->state));
     put_i64(rows, STATES_BEGIN_NS, row, begin_ns);
     put_i64(rows, STATES_END_NS, row, end_ns);
@@ -48,12 +51,40 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
     put_u8(rows, STATES_HAS_END, row, by != NULL);
 }
 
-static void enter(struct trail_tables *tables, struct span *span, const trail_event *event)
+/* MARK: Following */
+
+static struct span *span_of(struct followed *g)
 {
+    return (struct span *)(void *)g;
+}
+
+static struct followed *make(void *context)
+{
+    struct trail_tables *tables = context;
+    struct span *span = slab_get(&tables->span_slab);
+    return span ? &span->followed : NULL;
+}
+
+static bool begins(void *context, struct followed *g, const trail_event *event, int64_t since_ns)
+{
+    (void)context, (void)g, (void)event, (void)since_ns;
+    return true;
+}
+
+static inline bool leaves(void *context, struct followed *g, const trail_event *event)
+{
+    put_span(context, span_of(g), event->time_ns, event);
+    return true;
+}
+
+static inline bool enters(void *context, struct followed *g, const trail_event *event,
+                          trail_name reason)
+{
+    struct trail_tables *tables = context;
+    struct span *span = span_of(g);
     const struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
-    bool on = event->transition.to == TRAIL_GO_RUNNING || event->transition.to == TRAIL_GO_SYSCALL;
-    span->state = event->transition.to;
-    span->begin_ns = event->time_ns;
+    bool on = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
+    (void)reason; /* of waits only; the column has others */
     span->has_begin = true;
     span->thread = on ? event->thread : TRAIL_NONE;
     span->proc = on ? event->proc : TRAIL_NONE;
@@ -61,76 +92,63 @@ static void enter(struct trail_tables *tables, struct span *span, const trail_ev
         span->reason = text_of(tables, event->transition.reason);
     if (rows_want(rows, STATES_STACK))
         span->stack = stack_of(tables, event->transition.stack);
-}
-
-/* The first transition of a goroutine. False when memory is out. */
-static bool first(struct trail_tables *tables, const trail_event *event)
-{
-    uint64_t id = (uint64_t)event->transition.id;
-    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
-    struct span *span = idmap_remove(&tables->open, id);
-    if (span)
-        put_span(tables, span, event->time_ns, event); /* somebody else with the same number */
-    else
-        span = slab_get(&tables->span_slab);
-    if (!span)
-        return false;
-    if (event->transition.to <= TRAIL_GO_NOT_EXIST) {
-        slab_put(&tables->span_slab, span);
-        return true;
-    }
-    span->goroutine = event->transition.id;
-    enter(tables, span, event);
-    if (!created) {
-        span->begin_ns = tables->sync_ns;
-        span->has_begin = false;
-    }
-    return idmap_put(&tables->open, id, span);
-}
-
-static bool take(struct trail_tables *tables, const trail_event *event)
-{
-    uint64_t id = (uint64_t)event->transition.id;
-    if (event->transition.from == event->transition.to)
-        return true;
-    if (event->transition.from <= TRAIL_GO_NOT_EXIST)
-        return first(tables, event);
-    struct span *span = idmap_find(&tables->open, id);
-    if (!span)
-        return true;
-    put_span(tables, span, event->time_ns, event);
-    if (event->transition.to <= TRAIL_GO_NOT_EXIST) {
-        (void)idmap_remove(&tables->open, id);
-        slab_put(&tables->span_slab, span);
-        return true;
-    }
-    enter(tables, span, event);
     return true;
 }
+
+static bool found(void *context, struct followed *g, const trail_event *event, trail_name reason,
+                  int64_t since_ns)
+{
+    (void)enters(context, g, event, reason);
+    g->since_ns = since_ns;
+    span_of(g)->has_begin = false;
+    return true;
+}
+
+static bool ends(void *context, struct followed *g, const trail_event *event)
+{
+    struct trail_tables *tables = context;
+    if (g->state > TRAIL_GO_NOT_EXIST)
+        put_span(tables, span_of(g), event->time_ns, event);
+    slab_put(&tables->span_slab, g);
+    return true;
+}
+
+static const struct follow_ops ops = {
+    .make = make,
+    .begins = begins,
+    .leaves = leaves,
+    .enters = enters,
+    .found = found,
+    .ends = ends,
+};
 
 bool states_fill(struct trail_tables *tables, const trail_event *events, size_t count)
 {
     if (!rows_room(&tables->rows[TRAIL_TABLE_STATES], count))
         return false;
+    names_begin_batch(&tables->follow_names);
     for (const trail_event *event = events; event < events + count; event++) {
         if (event->kind == TRAIL_SYNC)
-            tables->sync_ns = event->time_ns;
+            follow_sync(&tables->follow, event->time_ns);
         else if (event->kind == TRAIL_STATE_TRANSITION &&
-                 event->transition.resource == TRAIL_RESOURCE_GOROUTINE && !take(tables, event))
+                 event->transition.resource == TRAIL_RESOURCE_GOROUTINE &&
+                 !follow_goroutine(&tables->follow, &ops, tables, event))
             return false;
     }
-    return true;
+    return !tables->follow_names.failed;
 }
+
+/* MARK: The end */
 
 static int by_goroutine(const void *a, const void *b)
 {
     const struct span *x = *(struct span *const *)a, *y = *(struct span *const *)b;
-    return x->goroutine < y->goroutine ? -1 : x->goroutine > y->goroutine;
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
 bool states_finish(struct trail_tables *tables)
 {
-    const struct idmap *map = &tables->open;
+    const struct idmap *map = &tables->follow.alive;
     size_t count = 0;
     if (map->count == 0)
         return true;
@@ -152,10 +170,13 @@ bool states_finish(struct trail_tables *tables)
 void states_init(struct trail_tables *tables)
 {
     tables->span_slab.object_size = sizeof(struct span);
+    tables->follow_names.reader = tables->reader;
+    follow_init(&tables->follow, tables->reader, &tables->follow_names);
 }
 
 void states_free(struct trail_tables *tables)
 {
-    idmap_free(&tables->open);
+    follow_free(&tables->follow);
+    names_free(&tables->follow_names);
     slab_free(&tables->span_slab);
 }

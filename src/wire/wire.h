@@ -51,6 +51,8 @@ enum v1_type {
 #define V1_NO_PROC    UINT64_MAX
 #define V1_MAX_PROC   INT32_MAX
 #define V1_MAX_LENGTH 2048 /* of a length-prefixed record, as Go >= 1.23 has it */
+/* Of one that can be right at all: a Stack of V1_MAX_FRAMES, its numbers as long as they can be. */
+#define V1_MAX_OLD_LENGTH (10 * (2 + 4 * V1_MAX_FRAMES))
 
 struct v1_type_info {
     const char *name;
@@ -119,6 +121,16 @@ enum {
     V2_PROC_SYSCALL,
     V2_PROC_ABANDONED,
     V2_PROC_STATUSES
+};
+
+/* What an event needs of the context that it happens in (§6.5): its thread, the P and the goroutine there. */
+enum {
+    V2_NEED_M = 1,
+    V2_NEED_P = 2,
+    V2_NEED_G = 4,
+    V2_NEED_NO_P = 8,
+    V2_NEED_NO_G = 16,
+    V2_NEED_USER_GO = V2_NEED_M | V2_NEED_P | V2_NEED_G
 };
 
 struct v2_type_info {

@@ -1,9 +1,12 @@
 /* Calls whose wrappers do more than pass on: results, errno and arguments as without a recorder. calls FOLDER. */
 #include <errno.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <mqueue.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
@@ -25,6 +29,9 @@
             exit(3);                                                                               \
         }                                                                                          \
     } while (0)
+
+/* Whether the C library has what came with glibc 2.MINOR. */
+#define SINCE(minor) (atoi(gnu_get_libc_version() + 2) >= (minor))
 
 static mode_t mode_of(int fd)
 {
@@ -105,6 +112,64 @@ static void stdio(void)
     /* A stream without a descriptor. */
     file = fmemopen(text, sizeof text, "w+");
     CHECK(file && fputs("x", file) >= 0 && fflush(file) == 0 && fclose(file) == 0);
+}
+
+/* Of the newest C libraries; the wrappers are there also with an older one. */
+int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
+int __isoc23_vfscanf(FILE *restrict file, const char *restrict format, va_list list)
+    __attribute__((weak));
+int pidfd_spawn(int *restrict pidfd, const char *restrict path,
+                const posix_spawn_file_actions_t *restrict actions,
+                const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
+                char *const environment[restrict]) __attribute__((weak));
+
+static int scan(int standard, FILE *file, const char *format, ...)
+{
+    va_list list;
+    int count;
+    va_start(list, format);
+    rewind(file);
+    count = standard == 23 && __isoc23_vfscanf ? __isoc23_vfscanf(file, format, list)
+                                               : __isoc99_vfscanf(file, format, list);
+    va_end(list);
+    return count;
+}
+
+static void standards(void)
+{
+    FILE *file = fopen("formatted", "w+");
+    char *arguments[] = {"true", NULL};
+    int number = 0, pidfd = -1, status;
+    siginfo_t end;
+    CHECK(file && fputs("0b11 12", file) >= 0);
+    /* Binary numbers are C23's. */
+    CHECK(scan(99, file, "%i", &number) == 1 && number == 0);
+    CHECK(scan(23, file, "%i", &number) == 1 && number == (SINCE(38) ? 3 : 0));
+    CHECK(fclose(file) == 0);
+    if (!pidfd_spawn)
+        return;
+    status = pidfd_spawn(&pidfd, "/bin/true", NULL, NULL, arguments, NULL);
+    CHECK(status == (SINCE(39) ? 0 : ENOSYS));
+    CHECK(status || (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) == 0 && end.si_status == 0 &&
+                     close(pidfd) == 0));
+}
+
+static void places(void)
+{
+    char text[] = "ab", found[3] = "";
+    struct iovec from = {text, 2}, to = {found, 2};
+    int fd = open("placed", O_CREAT | O_RDWR, 0600), ends[2];
+    CHECK(fd >= 0 && syncfs(fd) == 0 && syncfs(-1) == -1 && errno == EBADF);
+    CHECK(posix_fallocate(fd, 0, 3) == 0 && lseek(fd, 0, SEEK_END) == 3);
+    CHECK(posix_fallocate64(fd, -1, 3) == EINVAL);
+    CHECK(pwritev2(fd, &from, 1, 4, 0) == 2 && lseek(fd, 0, SEEK_CUR) == 3);
+    CHECK(preadv2(fd, &to, 1, 4, 0) == 2 && strcmp(found, "ab") == 0 && close(fd) == 0);
+    CHECK(pipe(ends) == 0 && pwritev64v2(ends[1], &from, 1, -1, 0) == 2);
+    CHECK(preadv64v2(ends[0], &to, 1, -1, 0) == 2);
+    /* qemu-user has no preadv2(2), and without it the C library knows no flags. */
+    CHECK(preadv2(ends[0], &to, 1, -1, RWF_NOWAIT) == -1 &&
+          (errno == EAGAIN || (errno == EOPNOTSUPP && getenv("QEMU_LD_PREFIX"))));
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
 static void messages(void)
@@ -263,6 +328,8 @@ int main(int argc, char **argv)
     opening();
     descriptors();
     stdio();
+    standards();
+    places();
     messages();
     c11();
     vforks();

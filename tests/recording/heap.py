@@ -151,7 +151,7 @@ def test_allocators(folder):
         path = library(file)
         env = {**ENV, "LD_PRELOAD": path or ""}
         if not path or run(TRAIL, "--version", env=env)[0] != 0:
-            skip(name, "not installed, or trail itself does not run with it")
+            skip(name, f"no {name}, or trail itself does not run with it")
             continue
         for scenario in ("allocations", "fork", "thread-ends", "early"):
             survives(f"{name}, {scenario}", folder, SURVIVE, scenario, env=env)
@@ -166,11 +166,14 @@ def test_allocators(folder):
 def test_new(folder):
     """Whoever's new it is: the C++ library's, which calls malloc, or the allocator's own, each is counted once."""
     trace = os.path.join(folder, "heap.trace")
-    for name, file in [("new", None), ("new of jemalloc", "libjemalloc.so.2"),
-                       ("new of tcmalloc", "libtcmalloc_minimal.so.4")]:  # fmt: skip
+    for allocator, file in [("", None), ("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4")]:
+        name = f"new of {allocator}" if allocator else "new"
         env = {**ENV, "LD_PRELOAD": library(file) or ""} if file else ENV
-        if not HEAP_NEW or (file and (not library(file) or run(TRAIL, "--version", env=env)[0] != 0)):
-            skip(name, "no C++ compiler, not installed, or trail itself does not run with it")
+        if not HEAP_NEW:
+            skip(name, "no C++ compiler")
+            continue
+        if file and (not library(file) or run(TRAIL, "--version", env=env)[0] != 0):
+            skip(name, f"no {allocator}, or trail itself does not run with it")
             continue
         code, out, err = run(TRAIL, "record", "--heap", "-o", trace, "--", HEAP_NEW, env=env)
         lines = [line.split() for line in out.splitlines()]
@@ -190,8 +193,11 @@ def test_sanitizers(folder):
                    "TSAN_OPTIONS": "allocator_may_return_null=1"}  # fmt: skip
             command = [compiler, "-D_GNU_SOURCE", "-w", "-g", "-fsanitize=" + sanitizer, source, "-o", program,
                        "-pthread"]  # fmt: skip
-            if not shutil.which(compiler) or run(*command)[0] != 0 or run(program, env=env)[0] != 0:
-                skip(name, "makes no program here")
+            if not shutil.which(compiler):
+                skip(name, f"no {compiler}")
+                continue
+            if run(*command)[0] != 0 or run(program, env=env)[0] != 0:
+                skip(name, f"{compiler} -fsanitize={sanitizer} makes no program here")
                 continue
             err = survives(name, folder, program, env=env)
             report("heap: not seen" in err, f"{name}: the summary says that it is not seen", err)

@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "analyze"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from tap import main, test
 
 TRAIL, LIVE = (os.path.abspath(a) for a in sys.argv[1:3])

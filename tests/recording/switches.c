@@ -153,15 +153,25 @@ static void queue(void)
 
 /* MARK: Busy within calls */
 
-/* What a call needs the CPU for is no wait. */
+__attribute__((noreturn)) static void *rival(void *unused)
+{
+    (void)unused;
+    for (;;)
+        burn(1000000);
+}
+
+/* What a call needs the CPU for is no wait, also if another thread takes the CPU meanwhile, as one does here. */
 static void copying(void)
 {
     size_t size = 256u << 20;
     char *memory = malloc(1u << 20);
     FILE *file = tmpfile();
+    pthread_t thread;
 
     if (!memory || !file)
         exit(1);
+    pin();
+    pthread_create(&thread, NULL, rival, NULL); /* until the process ends */
     memset(memory, 1, 1u << 20);
     for (size_t done = 0; done < size / 4; done += 1u << 20)
         (void)!write(fileno(file), memory, 1u << 20);

@@ -10,14 +10,17 @@ there was is known. Nothing depends on how long anything takes, or on how the ma
 import glob
 import json
 import os
-import pwd
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:3])
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import nobody
+
+# One test is nobody's.
+TRAIL, PROGRAM = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
 GO = "/usr/lib/go-1.23/bin/go"
 WORK = tempfile.mkdtemp(prefix="trail-switches-")
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
@@ -47,8 +50,8 @@ def skip(name, why):
     print(f"ok {count} - {name} # SKIP {why}")
 
 
-def command(*args, user=None):
-    p = subprocess.run(args, capture_output=True, text=True, env=ENV, timeout=240, cwd=WORK, user=user)
+def command(*args, user={}):
+    p = subprocess.run(args, capture_output=True, text=True, env=ENV, timeout=240, cwd=WORK, **user)
     return p.returncode, p.stdout, p.stderr
 
 
@@ -62,11 +65,11 @@ def taken_ns():
 class Run:
     """A recording: what the program printed, what the summary says, how long each thread was in which state."""
 
-    def __init__(self, scenario, *options, user=None, before=()):
+    def __init__(self, scenario, *options, user={}, before=()):
         self.name = " ".join([scenario, *options])
         self.path = os.path.join(tempfile.mkdtemp(dir=WORK), "x.trace")
         if user:
-            os.chown(os.path.dirname(self.path), user, -1)
+            os.chown(os.path.dirname(self.path), user["user"], -1)
         before_ns = taken_ns()
         self.code, self.out, self.summary = command(
             *before, TRAIL, "record", "-o", self.path, *options, "--", PROGRAM, scenario, user=user
@@ -172,9 +175,10 @@ def hidden():
     waits = run.of(tid, "Syscall", "kernel, call not seen")
     long = [w for w in waits if w[4] - w[3] >= 30_000_000]
     report(len(long) == 5, "hidden: five waits of what was asked for, by no known call", waits)
-    # Of two threads, one of which waits for the other: 150 ms each, and what the rest takes.
+    # Of the time of both threads, of which one waits for the other; the machine may add to that.
     share = re.search(r"unexplained (\d+) %", run.summary)
-    report(share and int(share[1]) >= 45, "hidden: the summary has its share", run.summary)
+    least = 100 * 5 * 30_000_000 // max(1, sum(s[4] - s[3] for s in run.spans)) - 1
+    report(share and int(share[1]) >= least, f"hidden: the summary has its share, {least} % at least", run.summary)
     run = Run("hidden", "--switches=off")
     share = re.search(r"unexplained (\d+) %", run.summary)
     report(share and int(share[1]) >= 45, "hidden: also where it is inferred from CPU time", run.summary)
@@ -314,11 +318,11 @@ def off():
     report(run.readiness() == {b"inferred"} and "--switches=off" in run.summary, "off: it is said", run.summary)
 
 
-def nobody():
-    if os.geteuid() != 0:
-        skip("nobody", "not root")
+def as_nobody():
+    why, user = nobody.why_not(TRAIL), nobody.NOBODY
+    if why:
+        skip("nobody", why)
         return
-    user = pwd.getpwnam("nobody").pw_uid
     run = Run("crowd", user=user)
     if run.code != 0 or "inferred" in run.summary:
         skip("nobody", "the kernel does not tell others than root: " + " ".join(run.summary.split())[-200:])
@@ -337,7 +341,7 @@ def main():
             test()
         profile()
         profile("--switches=off")
-        nobody()
+        as_nobody()
     # A timer of the program fires at the kernel's ticks, 100 a second at least: there are few, so that they vary.
     profile("--cpu-signal", "--switches=off", hz=100, slack=0.25)
     refused()

@@ -111,6 +111,9 @@ static void clones(void)
     static char stack[65536] __attribute__((aligned(16)));
     static int value;
     long pid = clone(in_child, stack + sizeof stack, CLONE_VM | SIGCHLD, &value);
+    /* qemu-user has no process with the memory of another (clone(2): CLONE_VM without CLONE_VFORK). */
+    if (pid < 0 && errno == EINVAL && getenv("QEMU_LD_PREFIX"))
+        return;
     check_status(pid, 44);
     CHECK(value == 5);
 }

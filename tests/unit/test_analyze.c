@@ -3,6 +3,7 @@
  * nanosecond by nanosecond.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,13 +44,67 @@ static void test_a_value_is_in_its_bucket(void **state)
         int64_t value = (int64_t)(draw(INT32_MAX) << draw(31) >> draw(31)), from, to;
         assert_true(trail_histogram_add(&histogram, value));
         assert_int_equal(histogram.count, 1);
-        for (size_t i = 0; i < histogram.bucket_count; i++) {
-            trail_histogram_bucket(i, &from, &to);
-            assert_int_equal(histogram.buckets[i], value >= from && value < to);
-        }
+        size_t at = 0, bucket;
+        uint64_t count;
+        assert_true(trail_histogram_next(&histogram, &at, &bucket, &count));
+        assert_int_equal(count, 1);
+        trail_histogram_bucket(bucket, &from, &to);
+        assert_true(value >= from && value < to);
+        assert_false(trail_histogram_next(&histogram, &at, &bucket, &count));
         assert_int_equal(trail_histogram_quantile(&histogram, 0.5), value);
         trail_histogram_free(&histogram);
     }
+}
+
+enum { BUCKETS = 488 }; /* of all durations */
+
+/* Counts by bucket in an array, which needs no idea of how the histogram keeps them. */
+static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
+{
+    (void)state;
+    for (unsigned kinds = 1; kinds < 40; kinds++) {
+        trail_histogram halves[2] = {{0}}, whole = {0};
+        uint64_t right[BUCKETS] = {0}, count;
+        int64_t from, to, values[40];
+        for (unsigned i = 0; i < kinds; i++)
+            values[i] = (int64_t)(draw(INT32_MAX) << draw(31) >> draw(31));
+        for (unsigned n = 0; n < 200; n++) {
+            int64_t value = values[draw(kinds)];
+            assert_true(trail_histogram_add(&halves[n % 2], value));
+            for (size_t i = 0; i < BUCKETS; i++) {
+                trail_histogram_bucket(i, &from, &to);
+                right[i] += value >= from && value < to;
+            }
+        }
+        assert_true(trail_histogram_merge(&whole, &halves[0]));
+        assert_true(trail_histogram_merge(&whole, &halves[1]));
+        assert_int_equal(whole.count, 200);
+        assert_int_equal(whole.sum_ns,
+                         (int64_t)((uint64_t)halves[0].sum_ns + (uint64_t)halves[1].sum_ns));
+        for (size_t at = 0, bucket; trail_histogram_next(&whole, &at, &bucket, &count);) {
+            assert_int_equal(count, right[bucket]);
+            right[bucket] = 0;
+        }
+        for (size_t i = 0; i < BUCKETS; i++)
+            assert_int_equal(right[i], 0);
+        for (int i = 0; i < 2; i++)
+            trail_histogram_free(&halves[i]);
+        trail_histogram_free(&whole);
+    }
+}
+
+/* There may be one for each of a million functions: what is in it decides how large it is. */
+static void test_a_histogram_is_as_large_as_what_is_in_it(void **state)
+{
+    (void)state;
+    trail_histogram histogram = {0};
+    for (int n = 0; n < 1000; n++)
+        assert_true(trail_histogram_add(&histogram, INT64_C(3600000000000)));
+    assert_null(histogram.bins);
+    assert_true(trail_histogram_add(&histogram, 1));
+    assert_true(trail_histogram_add(&histogram, INT64_MAX));
+    assert_true(malloc_usable_size(histogram.bins) <= 40);
+    trail_histogram_free(&histogram);
 }
 
 static int by_value(const void *a, const void *b)
@@ -195,6 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buckets_follow_each_other_and_are_narrow),
         cmocka_unit_test(test_a_value_is_in_its_bucket),
+        cmocka_unit_test(test_buckets_hold_what_was_added_whatever_their_number),
+        cmocka_unit_test(test_a_histogram_is_as_large_as_what_is_in_it),
         cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
         cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
         cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),

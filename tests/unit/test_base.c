@@ -1,6 +1,7 @@
 /*
  * The base: numbers on the wire, the ID map, the arena, and tables of a reader.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -11,9 +12,16 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/duration.h"
+#include "base/heap.h"
 #include "base/idmap.h"
 #include "base/intern.h"
+#include "base/search.h"
+#include "base/share.h"
+#include "base/show.h"
+#include "base/utf8.h"
 #include "base/varint.h"
+#include "base/whole.h"
 #include "read/tables.h"
 #include "wire/wire.h"
 
@@ -179,6 +187,36 @@ static void bytes_of_equal_hash_are_told_apart(void **state)
     intern_free(&intern);
 }
 
+/* 2^63 is the first that does not fit; the double before it is 2^63 - 1024. */
+static void every_real_number_has_a_whole_one(void **state)
+{
+    (void)state;
+    const struct {
+        double value;
+        int64_t whole;
+    } cases[] = {
+        {0, 0},
+        {-0.0, 0},
+        {0.999, 0},
+        {-0.999, 0},
+        {1e9 + 0.5, 1000000000},
+        {0x1p63 - 1024, INT64_MAX - 1023},
+        {0x1p63, INT64_MAX},
+        {-0x1p63, INT64_MIN},
+        {-0x1p63 - 2048, INT64_MIN},
+        {9e27, INT64_MAX},
+        {INFINITY, INT64_MAX},
+        {-INFINITY, INT64_MIN},
+        {NAN, 0},
+        {-NAN, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(whole_of(cases[i].value) == cases[i].whole);
+    assert_int_equal(whole_within(NAN, 3, 8), 3);
+    assert_int_equal(whole_within(INFINITY, 3, 8), 8);
+    assert_int_equal(whole_within(5.9, 3, 8), 5);
+}
+
 static void headers_name_a_version_or_none(void **state)
 {
     (void)state;
@@ -195,6 +233,224 @@ static void headers_name_a_version_or_none(void **state)
         assert_int_equal(wire_header_parse((const uint8_t *)cases[i].header), cases[i].version);
 }
 
+/* Expected: a U+FFFD (ef bf bd) a byte that is part of no character, RFC 3629. */
+static void bytes_that_are_no_character_are_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        bool valid;
+        const char *kept, *replaced; /* NUL as it is, or replaced as well */
+        int columns;
+    } cases[] = {
+        {"", 0, true, "", "", 0},
+        {"abc", 3, true, "abc", "abc", 3},
+        {"\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", 9, true, "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82",
+         "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", 3},
+        {"a\xff"
+         "b",
+         3, false,
+         "a\xef\xbf\xbd"
+         "b",
+         "a\xef\xbf\xbd"
+         "b",
+         3},
+        {"\xe2\x96", 2, false, "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd", 1},
+        {"a\0", 2, true, "a", "a\xef\xbf\xbd", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trail_string text = {cases[i].text, cases[i].size};
+        uint8_t fixed[64] = {0};
+        assert_int_equal(utf8_valid(text), cases[i].valid);
+        size_t nul = cases[i].size > 0 && cases[i].text[cases[i].size - 1] == '\0';
+        assert_int_equal(utf8_repair(fixed, text, UTF8_NUL_KEPT), strlen(cases[i].kept) + nul);
+        assert_string_equal((char *)fixed, cases[i].kept);
+        memset(fixed, 0, sizeof fixed);
+        assert_int_equal(utf8_repair(fixed, text, UTF8_NUL_REPLACED), strlen(cases[i].replaced));
+        assert_string_equal((char *)fixed, cases[i].replaced);
+        assert_int_equal(utf8_columns(cases[i].text), cases[i].columns);
+    }
+}
+
+static void texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t most, first, last; /* of "a", two, three bytes, "b" */
+    } cases[] = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}, {3, 3, 1}, {4, 3, 4},
+                 {5, 3, 4}, {6, 6, 6}, {7, 7, 7}, {8, 7, 7}};
+    const char *whole = "a\xc3\xa9\xe2\x96\x88"
+                        "b";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trail_string text = {whole, 7}, first = utf8_first(text, cases[i].most),
+                     last = utf8_last(text, cases[i].most);
+        assert_int_equal(first.size, cases[i].first);
+        assert_ptr_equal(first.data, whole);
+        assert_int_equal(last.size, cases[i].last);
+        assert_ptr_equal(last.data + last.size, whole + 7);
+    }
+    /* A run of such bytes is no character, whose beginning would be looked for further away. */
+    trail_string wrong = utf8_first((trail_string){"\x80\x80\x80\x80\x80\x80", 6}, 5);
+    assert_int_equal(wrong.size, 2);
+}
+
+/* Expected: by hand, from the digits of the number. */
+static void durations_have_a_form_for_each_place(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *texts[DURATION_FORMS]; /* column, words, summary, event, log */
+    } cases[] = {
+        {0, {"0 ns", "0 ns", "0.00 ns", "0ns", "0ns"}},
+        {7, {"7 ns", "7 ns", "7.00 ns", "7ns", "7ns"}},
+        {999, {"999 ns", "999 ns", "999 ns", "999ns", "1us"}},
+        {1000, {"1.000 us", "1.00 us", "1.00 us", "1us", "1us"}},
+        {9378, {"9.378 us", "9.38 us", "9.38 us", "9.37us", "9.4us"}},
+        {10059, {"10.059 us", "10.1 us", "10.1 us", "10us", "10.1us"}},
+        {10570, {"10.570 us", "10.6 us", "10.6 us", "10.5us", "10.6us"}},
+        {17690, {"17.690 us", "17.7 us", "17.7 us", "17.6us", "17.7us"}},
+        {340999, {"340.999 us", "341 us", "341 us", "340us", "341us"}},
+        {999600, {"999.600 us", "1000 us", "1000 us", "999us", "1ms"}},
+        {2050000, {"2.050 ms", "2.05 ms", "2.05 ms", "2.05ms", "2.05ms"}},
+        {1020000000, {"1.020 s", "1.02 s", "1.02 s", "1.02s", "1.02s"}},
+        {123456000000000, {"123456.000 s", "123456 s", "123456 s", "123456s", "1.23e+05s"}},
+        {-5, {"-5 ns", "-5 ns", "-5.00 ns", "0ns", "-5ns"}},
+        {INT64_MAX,
+         {"9223372036.855 s", "9223372037 s", "9223372037 s", "9223372036s", "9.22e+09s"}},
+    };
+    static const struct {
+        double ns;
+        const char *text;
+    } places[] = {{0.25, "0.25 ns"}, {999.4, "999 ns"}, {999.5, "1 us"},
+                  {20e6, "20 ms"},   {1.5e9, "1.5 s"},  {1234.4e9, "1234 s"}};
+    char buf[DURATION_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int form = 0; form < DURATION_FORMS; form++)
+            assert_string_equal(duration_text(buf, cases[i].ns, (enum duration_form)form),
+                                cases[i].texts[form]);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        assert_string_equal(duration_on_axis(buf, places[i].ns), places[i].text);
+}
+
+static void durations_are_read_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"110ms", 110000000}, {"1.5s", 1500000000},
+        {"9.4us", 9400},      {"7ns", 7},
+        {"1.s", 1000000000},  {"0.4ns", 0},
+        {"0.5ns", 1},         {"", -1},
+        {"ms", -1},           {"5", -1},
+        {"5m", -1},           {"1.2.3s", -1},
+        {"5 ms", -1},         {"-5ms", -1},
+        {"5msx", -1},         {"9e3s", -1},
+        {"9000000000s", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(duration_parse(cases[i].text, cases[i].text + strlen(cases[i].text)),
+                         cases[i].ns);
+    assert_int_equal(duration_unit("hours", 1), 3600000000000);
+    assert_int_equal(duration_unit("hours", 2), 0);
+}
+
+static void shares_of_nothing_are_none(void **state)
+{
+    (void)state;
+    char buf[SHOW_SIZE];
+    assert_true(share_of(1, 4) == 0.25 && share_of(3, 0) == 0 && share_of(3, -1) == 0);
+    assert_true(percent_of(1, 4) == 25 && percent_of(3, 0) == 0);
+    /* 100 / 8 is a whole number of eighths, 12.5; a third is not. */
+    assert_string_equal(show_percent(buf, percent_of(1, 8)), "12.5 %");
+    assert_string_equal(show_percent(buf, percent_of(2, 3)), "66.7 %");
+}
+
+struct entry {
+    int key;
+    char name;
+};
+
+static bool entry_before(const struct entry *a, const struct entry *b)
+{
+    return a->key < b->key;
+}
+
+HEAP(entries, struct entry, entry_before)
+
+static void a_heap_gives_the_first_again_and_again(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    static struct entry heap[MOST];
+    int held[50] = {0}; /* how many of each key */
+    size_t count = 0;
+    uint64_t random = 7;
+    for (int step = 0; step < 20000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        bool put = count == 0 || (count < MOST && (int)(random >> 63) == step / 3000 % 2);
+        if (put) {
+            struct entry entry = {.key = (int)(random >> 33) % 50};
+            held[entry.key]++;
+            size_t place = entries_up(heap, count, entry);
+            assert_true(place <= count++ && heap[place].key == entry.key);
+        } else {
+            int least = 0;
+            while (held[least] == 0)
+                least++;
+            assert_int_equal(heap[0].key, least);
+            held[least]--;
+            struct entry last = heap[--count];
+            if (count > 0)
+                entries_down(heap, count, 0, last);
+        }
+    }
+}
+
+/* What Go's container/heap gives for the same calls: Push swaps upwards, Pop swaps the last one in. */
+static void equal_entries_of_a_heap_leave_as_in_go(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out; /* a key and a name each */
+    } cases[] = {
+        {"1a1b1c", "1a1c1b"},         {"2a1b1c", "1b1c2a"},     {"1a1b1c1d1e", "1a1e1d1c1b"},
+        {"1a2b2c3d2e", "1a2e2b2c3d"}, {"0a1b1c3d", "0a1b1c3d"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct entry heap[8];
+        size_t count = 0;
+        for (const char *at = cases[i].in; *at; at += 2)
+            entries_up(heap, count++, (struct entry){at[0] - '0', at[1]});
+        for (const char *at = cases[i].out; *at; at += 2) {
+            assert_int_equal(heap[0].key, at[0] - '0');
+            assert_int_equal(heap[0].name, at[1]);
+            struct entry last = heap[--count];
+            if (count > 0)
+                entries_down(heap, count, 0, last);
+        }
+    }
+}
+
+static void the_first_that_is_not_before_is_found(void **state)
+{
+    (void)state;
+    static const int list[] = {1, 3, 3, 3, 7, 9, 9, 12};
+    enum { COUNT = sizeof list / sizeof *list };
+    for (size_t low = 0; low <= COUNT; low++)
+        for (size_t high = low; high <= COUNT; high++)
+            for (int value = 0; value < 14; value++) {
+                size_t want = low;
+                while (want < high && list[want] < value)
+                    want++;
+                assert_int_equal(SEARCH(i, low, high, list[i] < value), want);
+            }
+    assert_int_equal(SEARCH(i, 5, 4, true), 5); /* nothing to look at */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +463,15 @@ int main(void)
         cmocka_unit_test(equal_bytes_get_equal_numbers),
         cmocka_unit_test(bytes_of_equal_hash_are_told_apart),
         cmocka_unit_test(headers_name_a_version_or_none),
+        cmocka_unit_test(every_real_number_has_a_whole_one),
+        cmocka_unit_test(bytes_that_are_no_character_are_replaced),
+        cmocka_unit_test(texts_are_cut_between_characters),
+        cmocka_unit_test(durations_have_a_form_for_each_place),
+        cmocka_unit_test(durations_are_read_back),
+        cmocka_unit_test(shares_of_nothing_are_none),
+        cmocka_unit_test(a_heap_gives_the_first_again_and_again),
+        cmocka_unit_test(equal_entries_of_a_heap_leave_as_in_go),
+        cmocka_unit_test(the_first_that_is_not_before_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "view/lane.h"
+#include "timeline/lane.h"
 
 enum { SPANS = 500, MOST_WIDTH = 700 };
 

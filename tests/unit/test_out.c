@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,11 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "base/out.h"
+#include "base/plain.h"
 #include "base/quote.h"
+#include "base/utf8.h"
 
 static struct {
     char *data;
@@ -177,6 +181,69 @@ static void test_quotes(void **state)
     }
 }
 
+/* The first and the last of each length, and what is next to them (RFC 3629, section 4). */
+static void test_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        uint32_t rune; /* NONE: it is not UTF-8 */
+    } cases[] = {
+#define NONE UINT32_MAX
+        {"\x01", 1},
+        {"\x7f", 0x7f},
+        {"\x80", NONE},
+        {"\xbf", NONE},
+        {"\xc0\x80", NONE}, /* overlong, as are those that follow up to the first good one */
+        {"\xc0\xaf", NONE},
+        {"\xc1\xbf", NONE},
+        {"\xc2\x80", 0x80},
+        {"\xdf\xbf", 0x7ff},
+        {"\xe0\x80\xaf", NONE},
+        {"\xe0\x9f\xbf", NONE},
+        {"\xe0\xa0\x80", 0x800},
+        {"\xed\x9f\xbf", 0xd7ff},
+        {"\xed\xa0\x80", NONE}, /* surrogates */
+        {"\xed\xbf\xbf", NONE},
+        {"\xee\x80\x80", 0xe000},
+        {"\xef\xbf\xbf", 0xffff},
+        {"\xf0\x80\x80\xaf", NONE},
+        {"\xf0\x8f\xbf\xbf", NONE},
+        {"\xf0\x90\x80\x80", 0x10000},
+        {"\xf4\x8f\xbf\xbf", 0x10ffff},
+        {"\xf4\x90\x80\x80", NONE}, /* too large */
+        {"\xf5\x80\x80\x80", NONE},
+        {"\xf7\xbf\xbf\xbf", NONE},
+        {"\xf8\x88\x80\x80\x80", NONE}, /* of five bytes, as long ago */
+        {"\xff", NONE},
+        {"\xc2\x7f", NONE}, /* what follows does not belong to it */
+        {"\xc2\xc0", NONE},
+        {"\xe2\x98\x7f", NONE},
+        {"\xe2\xc0\xba", NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t *bytes = (const uint8_t *)cases[i].bytes;
+        size_t size = strlen(cases[i].bytes);
+        uint32_t rune = NONE;
+        uint8_t back[4];
+        assert_int_equal(utf8_decode(bytes, bytes + size, &rune), cases[i].rune == NONE ? 0 : size);
+        assert_int_equal(rune, cases[i].rune);
+        if (rune == NONE)
+            continue;
+        assert_int_equal(utf8_encode(back, rune), size);
+        assert_memory_equal(back, bytes, size);
+        for (size_t cut = 1; cut < size; cut++)
+            assert_int_equal(utf8_decode(bytes, bytes + cut, &rune), 0);
+    }
+    uint8_t lost[4];
+    static const uint32_t runes[] = {0xd800, 0xdfff, 0x110000, NONE};
+    for (size_t i = 0; i < sizeof runes / sizeof *runes; i++) {
+        assert_int_equal(utf8_encode(lost, runes[i]), 3);
+        assert_memory_equal(lost, "\xef\xbf\xbd", 3);
+    }
+#undef NONE
+}
+
 static void test_what_is_no_literal(void **state)
 {
     (void)state;
@@ -191,6 +258,175 @@ static void test_what_is_no_literal(void **state)
     }
 }
 
+/* MARK: Plain */
+
+/* C0, DEL, C1 and Unicode's marks of direction (UAX #9). */
+static bool steers(uint32_t rune)
+{
+    return rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0x61c || rune == 0x200e ||
+           rune == 0x200f || (rune >= 0x202a && rune <= 0x202e) ||
+           (rune >= 0x2066 && rune <= 0x2069);
+}
+
+static void test_what_steers_a_terminal_is_escaped(void **state)
+{
+    (void)state;
+    for (uint32_t rune = 0; rune <= 0x10ffff; rune++) {
+        uint8_t bytes[4];
+        char shown[PLAIN_MOST];
+        unsigned size = utf8_encode(bytes, rune), length;
+        assert_int_equal(plain_step(bytes, bytes + size, shown, &length), size);
+        assert_in_range(length, 1, PLAIN_MOST);
+        bool same = length == size && memcmp(shown, bytes, size) == 0;
+        assert_false(steers(rune) && same);
+        assert_true(same || rune < 0x20 || rune >= 0x7f);
+        for (unsigned i = 0; i < length && !same; i++)
+            assert_true(shown[i] > ' ' && shown[i] < 0x7f);
+    }
+    for (unsigned byte = 0x80; byte <= 0xff; byte++) {
+        uint8_t bytes[] = {(uint8_t)byte};
+        char shown[PLAIN_MOST], right[8];
+        unsigned length;
+        assert_int_equal(plain_step(bytes, bytes + 1, shown, &length), 1);
+        (void)snprintf(right, sizeof right, "\\x%02x", byte);
+        assert_int_equal(length, 4);
+        assert_memory_equal(shown, right, 4);
+    }
+}
+
+static void test_plain_text(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"", ""},
+        {"main.(*T).run \\ \"x\"", "main.(*T).run \\ \"x\""},
+        {"\x1b[31m", "\\x1b[31m"},
+        {"a\nb\tc\rd\ae\bf\vg\fh\x7f", "a\\nb\\tc\\rd\\ae\\bf\\vg\\fh\\x7f"},
+        {"\x9b", "\\x9b"},
+        {"\xc2\x9b", "\\u009b"},
+        {"\xe2\x80\xae", "\\u202e"},
+        {"\xe2\x80", "\\xe2\\x80"},
+        {"\xf3\xa0\x80\x81", "\\U000e0001"},
+        {"\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = strlen(cases[i].text), length = strlen(cases[i].shown);
+        char buf[64], *text = plain_new(cases[i].text, size);
+        assert_string_equal(text, cases[i].shown);
+        free(text);
+        for (size_t room = 1; room <= sizeof buf; room++) {
+            /* What is cut is a beginning, and ends between characters. */
+            size_t used = plain_copy(buf, room, cases[i].text, size);
+            assert_true(used < room && strlen(buf) == used);
+            assert_memory_equal(buf, cases[i].shown, used);
+            assert_true(room <= length || used == length);
+        }
+        memcpy(buf, cases[i].text, size + 1);
+        assert_string_equal(plain_inside(buf, sizeof buf), cases[i].shown);
+    }
+}
+
+/* MARK: JSON */
+
+/* RFC 8259: what must be escaped, and how what is not of the basic plane is. */
+static void test_json_values(void **state)
+{
+    static const struct {
+        const char *text, *want;
+        bool valid;
+    } cases[] = {
+        {"", "\"\"", true},
+        {"a\"b\\c/", "\"a\\\"b\\\\c/\"", true},
+        {"\n\r\t\b\x1b\x7f", "\"\\n\\r\\t\\u0008\\u001b\\u007f\"", true},
+        {"\xc3\xa9\xe2\x80\xae", "\"\xc3\xa9\\u202e\"", true},
+        {"\xf3\xa0\x80\x81", "\"\\udb40\\udc01\"", true},
+        {"a\xff\xe2\x96", "\"a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", false},
+    };
+    static const struct {
+        int64_t value;
+        const char *want;
+    } numbers[] = {
+        {0, "0"},
+        {-1, "-1"},
+        {9007199254740992, "9007199254740992"},
+        {9007199254740993, "\"9007199254740993\""},
+        {-9007199254740992, "-9007199254740992"},
+        {-9007199254740993, "\"-9007199254740993\""},
+    };
+    struct out out;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trail_string text = {cases[i].text, strlen(cases[i].text)};
+        begin(&out, SIZE_MAX);
+        assert_int_equal(json_put_text(&out, text), cases[i].valid);
+        expect(&out, cases[i].want, strlen(cases[i].want));
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        begin(&out, SIZE_MAX);
+        json_put_i64(&out, numbers[i].value);
+        expect(&out, numbers[i].want, strlen(numbers[i].want));
+    }
+    begin(&out, SIZE_MAX);
+    json_put_u64(&out, UINT64_MAX);
+    expect(&out, "\"18446744073709551615\"", 22);
+}
+
+static void test_json_writer(void **state)
+{
+    static const char want[] =
+        "{\"a\":1,\"b\":[\"x\\u000ay\",-2,{},null,null],\"\\u000a\":0.5,\"c\":true,"
+        "\"d\":[1]}[false]";
+    struct out out;
+    struct json json = {.out = &out};
+    (void)state;
+    begin(&out, SIZE_MAX);
+    json_open(&json, NULL, '{');
+    json_number(&json, "a", 1);
+    json_open(&json, "b", '[');
+    json_string(&json, NULL, "x\ny");
+    json_signed(&json, NULL, -2);
+    json_open(&json, NULL, '{');
+    json_close(&json, '}');
+    json_real(&json, NULL, NAN);
+    json_null(&json, NULL);
+    json_close(&json, ']');
+    json_key(&json, (trail_string){"\n", 1});
+    json_real(&json, NULL, 0.5);
+    json_bool(&json, "c", true);
+    json_bare(&json, "d", (trail_string){"[1]", 3});
+    json_close(&json, '}');
+    assert_int_equal(written.size,
+                     strlen("{\"a\":1,\"b\":[\"x\\u000ay\",-2,{},null,null],\"\\u000a\":0.5,"
+                            "\"c\":true,\"d\":[1]}")); /* without a flush */
+    json = (struct json){.out = &out};
+    json_open(&json, NULL, '[');
+    json_bool(&json, NULL, false);
+    json_close(&json, ']');
+    expect(&out, want, strlen(want));
+}
+
+static void test_a_buffer_of_the_callers(void **state)
+{
+    static char large[1000];
+    char buffer[64];
+    struct out out = {.at = buffer, .end = buffer + sizeof buffer, .buffer = buffer, .write = keep};
+    (void)state;
+    memset(large, 'x', sizeof large);
+    written.size = 0;
+    written.limit = SIZE_MAX;
+    out_str(&out, "<");
+    out_bytes(&out, large, sizeof large); /* which is not to be waited for until it fits */
+    out_str(&out, ">");
+    out_flush(&out);
+    assert_int_equal(written.size, sizeof large + 2);
+    assert_int_equal(written.data[0], '<');
+    assert_int_equal(written.data[sizeof large + 1], '>');
+    free(written.data);
+    written.data = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +435,12 @@ int main(void)
         cmocka_unit_test(test_failure_stays),
         cmocka_unit_test(test_quotes),
         cmocka_unit_test(test_what_is_no_literal),
+        cmocka_unit_test(test_what_steers_a_terminal_is_escaped),
+        cmocka_unit_test(test_plain_text),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_json_writer),
+        cmocka_unit_test(test_a_buffer_of_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

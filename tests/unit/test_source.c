@@ -500,6 +500,118 @@ static void test_garbage_after_gzip(void **state)
     free(raw.data);
 }
 
+/* MARK: What is made to be large */
+
+#define MIB ((size_t)1 << 20)
+
+/* What comes out of the encoded bytes, and how it ended. */
+static size_t drain_limited(struct bytes raw, uint64_t max_bytes, uint64_t max_ratio,
+                            trail_error *err)
+{
+    static uint8_t buf[1 << 20];
+    size_t got = 0;
+    ssize_t n;
+    trail_source *source = trail_source_open_memory(raw.data, raw.size, err);
+    trail_source_limit_inflated(source, max_bytes, max_ratio);
+    err->code = TRAIL_OK;
+    while ((n = source_read(source, buf, sizeof buf, err)) > 0)
+        got += (size_t)n;
+    trail_source_close(source);
+    return got;
+}
+
+static void test_what_compressed_data_give_is_limited(void **state)
+{
+    (void)state;
+    struct bytes plain = {calloc(100, MIB), 100 * MIB};
+    for (int encoding = GZIP; encoding < ENCODINGS; encoding++) {
+        struct bytes raw = encode(plain, encoding);
+        trail_error err;
+        /* By default 64 MiB are free, and a ratio of 1000 and more is too much. */
+        size_t got = drain_limited(raw, 0, 0, &err);
+        assert_int_equal(err.code, TRAIL_LIMIT);
+        assert_int_equal(err.offset, got);
+        assert_true(got >= 63 * MIB && got <= 64 * MIB);
+        /* The size is a limit of its own. */
+        got = drain_limited(raw, 10 * MIB, UINT64_MAX, &err);
+        assert_int_equal(err.code, TRAIL_LIMIT);
+        assert_true(got >= 9 * MIB && got <= 10 * MIB);
+        assert_non_null(strstr(err.message, "more than 10485760 bytes"));
+        /* Exactly as much is not more. */
+        assert_int_equal(drain_limited(raw, plain.size, UINT64_MAX, &err), plain.size);
+        assert_int_equal(err.code, TRAIL_OK);
+        assert_int_equal(drain_limited(raw, UINT64_MAX, plain.size / raw.size * 2, &err),
+                         plain.size);
+        assert_int_equal(err.code, TRAIL_OK);
+        free(raw.data);
+    }
+    free(plain.data);
+}
+
+/* The options of a reader are those of its source. */
+static void test_a_reader_limits_its_source(void **state)
+{
+    (void)state;
+    static const char header[] = "go 1.22 trace\0\0\0";
+    struct bytes plain = make_plain(), raw;
+    memcpy(plain.data, header, 16);
+    plain.data[16] = 0xff;
+    raw = encode(plain, ZSTD);
+    const trail_reader_options options = {.inflated_max = 10};
+    trail_error err;
+    trail_source *source = trail_source_open_memory(raw.data, raw.size, &err);
+    assert_null(trail_reader_open(source, &options, &err));
+    assert_int_equal(err.code, TRAIL_LIMIT);
+    trail_source_close(source);
+    free(raw.data);
+    free(plain.data);
+}
+
+/* What is no trace from its first record on is refused there, however much follows. */
+static void test_an_old_trace_is_judged_while_it_arrives(void **state)
+{
+    (void)state;
+    static const char header[] = "go 1.21 trace\0\0\0\377";
+    struct bytes plain = {calloc(20, MIB), 20 * MIB};
+    memcpy(plain.data, header, 17);
+    for (int encoding = PLAIN; encoding < ENCODINGS; encoding++) {
+        struct bytes raw = encode(plain, encoding);
+        struct under u = {.raw = raw, .at_once = 4096};
+        const trail_event *events;
+        trail_error err;
+        trail_source *source = trail_source_open_callback(give, &u, &err);
+        const trail_reader_options options = {.inflated_max = MIB};
+        trail_reader *reader = trail_reader_open(source, &options, &err);
+        assert_non_null(reader);
+        assert_int_equal(trail_reader_next_batch(reader, &events), -1);
+        assert_int_equal(trail_reader_error(reader)->code, TRAIL_CORRUPT);
+        assert_int_equal(trail_reader_error(reader)->offset, 16);
+        assert_true(encoding != PLAIN || u.given <= MIB);
+        trail_reader_close(reader);
+        trail_source_close(source);
+        free(raw.data);
+    }
+    free(plain.data);
+}
+
+/* Frames without content, and such as are to be skipped, cost no memory and no stack. */
+static void test_many_frames_without_content(void **state)
+{
+    (void)state;
+    enum { FRAMES = 20000 };
+    for (int gzipped = 0; gzipped < 2; gzipped++) {
+        struct bytes frame = gzipped ? gzip((const uint8_t *)"", 0) : zstd((const uint8_t *)"", 0);
+        struct bytes raw = {malloc(FRAMES * frame.size), FRAMES * frame.size};
+        for (size_t i = 0; i < FRAMES; i++)
+            memcpy(raw.data + i * frame.size, frame.data, frame.size);
+        trail_error err;
+        assert_int_equal(drain_limited(raw, 0, 0, &err), 0);
+        assert_int_equal(err.code, TRAIL_OK);
+        free(raw.data);
+        free(frame.data);
+    }
+}
+
 static ssize_t fail_later(void *context, void *buf, size_t size)
 {
     int *calls = context;
@@ -546,6 +658,10 @@ int main(void)
         cmocka_unit_test(test_damaged_compression),
         cmocka_unit_test(test_whole_keeps_what_came_before_the_error),
         cmocka_unit_test(test_garbage_after_gzip),
+        cmocka_unit_test(test_what_compressed_data_give_is_limited),
+        cmocka_unit_test(test_a_reader_limits_its_source),
+        cmocka_unit_test(test_an_old_trace_is_judged_while_it_arrives),
+        cmocka_unit_test(test_many_frames_without_content),
         cmocka_unit_test(test_callback_that_fails),
         cmocka_unit_test(test_close_accepts_null),
     };

@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 #include <trail/export.h>
+#include <unistd.h>
 
 #define MOST_JOBS 16
 
@@ -113,9 +117,14 @@ static void ahead_is_given_up(void **state)
 int main(int argc, char **argv)
 {
     static const trail_format formats[] = {TRAIL_FORMAT_TEXT, TRAIL_FORMAT_GO, TRAIL_FORMAT_JSONL};
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
+        if (access(argv[i], R_OK) < 0) {
+            printf("Bail out! %s: %s\n", argv[i], strerror(errno));
+            return EXIT_FAILURE;
+        }
         for (size_t f = 0; f < 3 && job_count < MOST_JOBS; f++)
             jobs[job_count++] = (struct job){.path = argv[i], .format = formats[f]};
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together_as_alone),
         cmocka_unit_test(ahead_as_alone),

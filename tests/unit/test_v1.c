@@ -320,6 +320,40 @@ static void test_exit_before_its_block(void **state)
     assert_int_equal(run.repair[0].shift_ns, 1100 - 1019);
 }
 
+/* Each of many goroutines returns at another time, or at the same as another, and not in their order. */
+static void test_exits_in_the_future_come_in_order_of_time(void **state)
+{
+    (void)state;
+    enum { GOROUTINES = 16 };
+    static const unsigned factors[] = {1, 2, 3, 5, 6, 7, 10, 11, 12, 15, 16};
+    for (size_t n = 0; n < COUNT(factors); n++) {
+        begin(11);
+        for (uint64_t g = 2; g < 2 + GOROUTINES; g++)
+            EV(GoCreate, 0, g, 0, 0);
+        EV(GoBlock, 0, 0);
+        for (uint64_t g = 2; g < 2 + GOROUTINES; g++) {
+            EV(GoStart, 1, g, 1);
+            EV(GoSysCall, 1, 0);
+            EV(GoSysBlock, 1);
+        }
+        char want[2000] = "";
+        size_t size = 0;
+        for (unsigned i = 0; i < GOROUTINES; i++) /* 17 is a prime: two multiples have one time */
+            EV(GoSysExit, 0, 2 + i, 2, 1100 + i * factors[n] % 17 / 2);
+        for (unsigned time = 0; time < 9; time++)
+            for (unsigned i = 0; i < GOROUTINES; i++)
+                if (i * factors[n] % 17 / 2 == time)
+                    size += (size_t)snprintf(want + size, sizeof want - size,
+                                             "%u GoSysExit p1000003 g%u\n", 100 + time, 2 + i);
+        EV(HeapAlloc, 100, 1);
+        frequency();
+        read_with(&view);
+        if (run.result < 0)
+            fail_msg("%s", run.err.message);
+        assert_non_null(strstr(run.text, want));
+    }
+}
+
 /* A goroutine that waits for something else has never blocked in a call. */
 static void test_stray_exit(void **state)
 {
@@ -829,6 +863,7 @@ int main(void)
         cmocka_unit_test(test_exit_before_its_block),
         cmocka_unit_test(test_stray_exit),
         cmocka_unit_test(test_exit_in_the_future),
+        cmocka_unit_test(test_exits_in_the_future_come_in_order_of_time),
         cmocka_unit_test(test_a_futile_wakeup_is_not_seen),
         cmocka_unit_test(test_futile_wakeups_and_conversion),
         cmocka_unit_test(test_contradictions),

@@ -3,6 +3,7 @@
  * traces are refused. A case is a trace as text (docs/wire-text.md) and what the rules of the
  * format (§6.4-6.7) make of it, in the form of `trail print --format=go`.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +83,11 @@ static const char *read_back(void)
 #define NAME(id, text) "String id=" id "\n\tdata=\"" text "\"\n"
 #define RUNNING_ON(m, p, g)                                                                        \
     "ProcStatus dt=1 p=" p " pstatus=1\nGoStatus dt=1 g=" g " m=" m " gstatus=2\n"
+
+#define SYNC_BATCH(gen)                                                                            \
+    "EventBatch gen=" gen                                                                          \
+    " m=18446744073709551615 time=1 size=auto\nSync\nFrequency freq=1000000000\n"                  \
+    "ClockSnapshot dt=1 mono=1 sec=0 nsec=0\n"
 
 #define SYNC(time, n) "M=-1 P=-1 G=-1 Sync Time=" time " N=" n "\n"
 
@@ -195,6 +201,60 @@ static void a_blocked_exit_waits_until_its_proc_was_stolen(void **state)
                      "93", "2"));
 }
 
+/* By its clock M 6 steals the P in its first system call, by its sequence in the second. */
+static void a_proc_is_stolen_when_its_sequence_says(void **state)
+{
+    (void)state;
+    expect(
+        "Trace Go1.22\n" FREQUENCY("1") BATCH("1", "5", "10") RUNNING_ON(
+            "5", "0", "1") "GoSyscallBegin dt=1 p_seq=1 stack=0\nGoSyscallEnd dt=20\n"
+                           "GoSyscallBegin dt=1 p_seq=2 stack=0\nGoSyscallEndBlocked "
+                           "dt=1\n" BATCH("1", "6", "20") "ProcSteal dt=1 p=0 p_seq=3 m=5\n",
+        NULL,
+        SYNC(
+            "1",
+            "1") "M=5 P=-1 G=-1 StateTransition Time=11 ProcID=0 Undetermined->Running "
+                 "Reason=\"\"\n"
+                 "M=5 P=0 G=-1 StateTransition Time=12 GoID=1 Undetermined->Running Reason=\"\"\n"
+                 "M=5 P=0 G=1 StateTransition Time=13 GoID=1 Running->Syscall Reason=\"\"\n"
+                 "M=5 P=0 G=1 StateTransition Time=33 GoID=1 Syscall->Running Reason=\"\"\n"
+                 "M=5 P=0 G=1 StateTransition Time=34 GoID=1 Running->Syscall Reason=\"\"\n"
+                 "M=6 P=-1 G=-1 StateTransition Time=35 ProcID=0 Running->Idle Reason=\"\"\n"
+                 "M=5 P=-1 G=1 StateTransition Time=36 GoID=1 Syscall->Runnable Reason=\"\"\n" SYNC(
+                     "37", "2"));
+}
+
+/* Events whose sequence nothing precedes wait for ever; each is good with the number before. */
+static void numbers_that_are_left_out_are_waited_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *events;
+        int good; /* the number between */
+        const char *rest;
+    } cases[] = {
+        {"GoSyscallBegin dt=1 p_seq=1 stack=0\nProcSteal dt=1 p=0 p_seq=", 2, " m=5"},
+        {"ProcStop dt=1\nProcStart dt=1 p=0 p_seq=", 1, ""},
+        {"GoStop dt=1 reason_string=0 stack=0\nGoStart dt=1 g=1 g_seq=", 1, ""},
+        {"GoCreateBlocked dt=1 new_g=2 new_stack=0 stack=0\nGoSwitch dt=1 g=2 g_seq=", 1, ""},
+        {"GoCreateBlocked dt=1 new_g=2 new_stack=0 stack=0\nGoUnblock dt=1 g=2 g_seq=", 1,
+         " stack=0"},
+        {"GCActive dt=1 gc_seq=7\nGCEnd dt=1 gc_seq=", 8, ""},
+        {"GCBegin dt=1 gc_seq=7 stack=0\nGCEnd dt=1 gc_seq=", 8, ""},
+        {"GCActive dt=1 gc_seq=1\nGCEnd dt=1 gc_seq=2\nGCBegin dt=1 gc_seq=", 3, " stack=0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int off = -1; off <= 1; off++) {
+            char text[1000];
+            (void)snprintf(text, sizeof text, "%s%s%d%s\n",
+                           "Trace Go1.23\n" FREQUENCY("1") BATCH("1", "5", "10")
+                               RUNNING_ON("5", "0", "1"),
+                           cases[i].events, cases[i].good + off, cases[i].rest);
+            expect(text, off == 0 ? NULL : "failed to advance", NULL);
+        }
+    }
+}
+
 static void a_task_keeps_its_name_over_generations(void **state)
 {
     (void)state;
@@ -290,6 +350,8 @@ static void contradictions_are_refused(void **state)
         {"GoCreateSyscall dt=1 new_g=2\n", "expected no goroutine but had one"},
         {"GoSyscallEnd dt=1\n", "event for goroutine that's not Syscall"},
         {"GoSyscallBegin dt=1 p_seq=2 stack=0\n", "can't make sequence"},
+        {"GoSyscallBegin dt=1 p_seq=1 stack=0\nProcSteal dt=1 p=0 p_seq=2 m=6\n",
+         "stole proc from non-existent thread 6"},
         {"ProcStop dt=1\nGoBlock dt=1 reason_string=0 stack=0\n",
          "expected a proc but didn't have one"},
         {"GoBlock dt=1 reason_string=9 stack=0\n", "invalid string ID 9 for event GoBlock"},
@@ -344,13 +406,41 @@ static void good_generations_come_before_the_error(void **state)
     assert_string_equal(printed.data, output);
 }
 
+/* A source that gives so many bytes, and fails then. */
+static ssize_t give_and_fail(void *context, void *buf, size_t size)
+{
+    size_t *left = context;
+    if (*left == 0) {
+        errno = EIO;
+        return -1;
+    }
+    size = size < *left ? size : *left;
+    memcpy(buf, trace.data + trace.size - *left, size);
+    *left -= size;
+    return (ssize_t)size;
+}
+
+static void a_source_that_fails_is_no_end(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Trace Go1.22\n" FREQUENCY("1") BATCH("1", "5", "10") RUNNING_ON("5", "0", "1"),
+        "Trace Go1.26\n" SYNC_BATCH("1") BATCH("1", "5", "10")
+            RUNNING_ON("5", "0", "1") "EndOfGeneration\n",
+    };
+    for (size_t i = 0; i < 2; i++) {
+        assemble(texts[i]);
+        assert_null(read_back());
+        size_t left = trace.size;
+        const char *message = read_source(trail_source_open_callback(give_and_fail, &left, NULL));
+        assert_non_null(message);
+        assert_non_null(strstr(message, "Input/output error"));
+    }
+}
+
 static void a_generation_of_1_26_without_its_end_is_lost(void **state)
 {
     (void)state;
-#define SYNC_BATCH(gen)                                                                            \
-    "EventBatch gen=" gen                                                                          \
-    " m=18446744073709551615 time=1 size=auto\nSync\nFrequency freq=1000000000\n"                  \
-    "ClockSnapshot dt=1 mono=1 sec=0 nsec=0\n"
     expect(
         "Trace Go1.26\n" SYNC_BATCH("1")
             BATCH("1", "5", "10") "ProcStatus dt=1 p=0 pstatus=1\n"
@@ -385,11 +475,14 @@ int main(void)
         cmocka_unit_test(nothing_to_wait_for_is_an_error),
         cmocka_unit_test(the_end_of_a_foreign_thread_steals_the_proc_it_holds_first),
         cmocka_unit_test(a_blocked_exit_waits_until_its_proc_was_stolen),
+        cmocka_unit_test(a_proc_is_stolen_when_its_sequence_says),
+        cmocka_unit_test(numbers_that_are_left_out_are_waited_for),
         cmocka_unit_test(a_task_keeps_its_name_over_generations),
         cmocka_unit_test(ranges_are_told_with_their_scope),
         cmocka_unit_test(cpu_samples_come_at_their_time),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(good_generations_come_before_the_error),
+        cmocka_unit_test(a_source_that_fails_is_no_end),
         cmocka_unit_test(a_generation_of_1_26_without_its_end_is_lost),
         cmocka_unit_test(tables_are_checked),
     };

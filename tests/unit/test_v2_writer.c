@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <malloc.h>
 
-#include "export/v2_writer.h"
+#include "write/v2_writer.h"
 
 static const int versions[] = {22, 23, 25, 26};
 #define VERSIONS (sizeof versions / sizeof *versions)
@@ -1151,5 +1151,8 @@ int main(int argc, char **argv)
     };
     if (argc == 1)
         return cmocka_run_group_tests(tests, NULL, NULL);
-    return has_go() ? cmocka_run_group_tests(with_go, NULL, NULL) : 77;
+    if (has_go())
+        return cmocka_run_group_tests(with_go, NULL, NULL);
+    puts("1..0 # SKIP no Go 1.22 to 1.27");
+    return 77;
 }

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "bytes.h"
-#include "read/v1_lex.h"
+#include "read/v1/lex.h"
 #include <trail/read.h>
 
 static struct bytes trace;

@@ -1,0 +1,81 @@
+#include "analyze/follow.h"
+
+#include <string.h>
+
+void follow_init(struct follow *follow, const trail_reader *reader, struct names *names)
+{
+    static const char forever[] = "forever";
+    *follow = (struct follow){
+        .reader = reader,
+        .names = names,
+        .forever = names_put(names, forever, strlen(forever)),
+        .proc_slab = {.object_size = sizeof(struct followed *)},
+    };
+}
+
+void follow_free(struct follow *follow)
+{
+    idmap_free(&follow->alive);
+    idmap_free(&follow->procs);
+    slab_free(&follow->proc_slab);
+}
+
+struct followed **follow_far(struct follow *follow, int64_t proc)
+{
+    struct followed **place = idmap_find(&follow->procs, (uint64_t)proc);
+    if (place)
+        return place;
+    place = slab_get(&follow->proc_slab);
+    return place && idmap_put(&follow->procs, (uint64_t)proc, place) ? place : NULL;
+}
+
+bool follow_name(struct follow *follow, const struct follow_ops *ops, void *context,
+                 struct followed *g, const trail_event *event)
+{
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(follow->reader, event->transition.stack, &count);
+    if (count == 0)
+        return true;
+    g->name = names_of(follow->names, frames[count - 1].function);
+    return !ops->named || ops->named(context, g, &frames[count - 1]);
+}
+
+static bool end(struct follow *follow, const struct follow_ops *ops, void *context,
+                struct followed *g, const trail_event *event)
+{
+    uint64_t id = (uint64_t)g->id;
+    if (*g->in_syscall == g)
+        *g->in_syscall = NULL;
+    bool good = ops->ends(context, g, event);
+    (void)idmap_remove(&follow->alive, id);
+    return good;
+}
+
+bool follow_over(struct follow *follow, const struct follow_ops *ops, void *context,
+                 struct followed *g, const trail_event *event)
+{
+    if (g->state != TRAIL_GO_UNDETERMINED)
+        g->state = TRAIL_GO_NOT_EXIST;
+    return end(follow, ops, context, g, event);
+}
+
+bool follow_first(struct follow *follow, const struct follow_ops *ops, void *context,
+                  const trail_event *event)
+{
+    uint64_t id = (uint64_t)event->transition.id;
+    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
+    int64_t since_ns = created ? event->time_ns : follow->sync_ns;
+    struct followed *g = idmap_find(&follow->alive, id);
+    if (g && !end(follow, ops, context, g, event))
+        return false; /* another goroutine had its number */
+    g = ops->make(context);
+    if (!g || !idmap_put(&follow->alive, id, g))
+        return false;
+    g->id = event->transition.id;
+    g->since_ns = since_ns;
+    g->in_syscall = &follow->nobody;
+    if (event->transition.stack != 0 && !follow_name(follow, ops, context, g, event))
+        return false;
+    return ops->begins(context, g, event, since_ns) &&
+           follow_enter(follow, ops, context, g, event, created ? NULL : &since_ns);
+}

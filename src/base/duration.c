@@ -1,0 +1,124 @@
+#include "base/duration.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/out.h"
+#include "base/whole.h"
+
+enum { UNITS = 4 };
+
+static const struct {
+    int64_t ns;
+    const char *name;
+} units[] = {{1000000000, "s"}, {1000000, "ms"},    {1000, "us"},
+             {1, "ns"},         {60000000000, "m"}, {3600000000000, "h"}};
+
+/* MARK: To text */
+
+static char *put_column(char *to, int64_t ns, int64_t unit)
+{
+    return to + (unit == 1 ? snprintf(to, DURATION_SIZE, "%" PRId64, ns)
+                           : snprintf(to, DURATION_SIZE, "%.3f", (double)ns / (double)unit));
+}
+
+static char *put_summary(char *to, int64_t ns, int64_t unit)
+{
+    double value = (double)ns / (double)unit;
+    return to + snprintf(to, DURATION_SIZE, "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
+}
+
+static char *put_words(char *to, int64_t ns, int64_t unit)
+{
+    return unit == 1 ? put_column(to, ns, unit) : put_summary(to, ns, unit);
+}
+
+static char *put_event(char *to, int64_t ns, int64_t unit)
+{
+    return scaled_put(to, ns < 0 ? 0 : (uint64_t)ns, (uint64_t)unit);
+}
+
+static char *put_log(char *to, int64_t ns, int64_t unit)
+{
+    return to + snprintf(to, DURATION_SIZE, "%.3g", (double)ns / (double)unit);
+}
+
+static const struct {
+    char *(*put)(char *to, int64_t ns, int64_t unit);
+    bool gap;
+    bool rounded; /* to a multiple of a power of ten, before the unit is chosen */
+} forms[DURATION_FORMS] = {
+    [DURATION_COLUMN] = {put_column, true, false},   [DURATION_WORDS] = {put_words, true, false},
+    [DURATION_SUMMARY] = {put_summary, true, false}, [DURATION_EVENT] = {put_event, false, false},
+    [DURATION_LOG] = {put_log, false, true},
+};
+
+static int64_t rounded(int64_t ns)
+{
+    int64_t unit = 1, limit = ns < 10000 ? 100 : 1000;
+    while (ns / unit >= limit)
+        unit *= 10;
+    return (int64_t)(((uint64_t)ns + (uint64_t)unit / 2) / (uint64_t)unit) * unit;
+}
+
+char *duration_put(char *to, int64_t ns, enum duration_form form)
+{
+    size_t i = 0;
+    if (forms[form].rounded && ns > 0)
+        ns = rounded(ns);
+    while (i + 1 < UNITS && ns < units[i].ns)
+        i++;
+    to = forms[form].put(to, ns, units[i].ns);
+    if (forms[form].gap)
+        *to++ = ' ';
+    for (const char *name = units[i].name; *name; name++)
+        *to++ = *name;
+    return to;
+}
+
+const char *duration_text(char *buf, int64_t ns, enum duration_form form)
+{
+    *duration_put(buf, ns, form) = '\0';
+    return buf;
+}
+
+const char *duration_on_axis(char *buf, double ns)
+{
+    size_t i = UNITS - 1;
+    for (; ns >= 999.5 && i > 0; i--)
+        ns /= 1000;
+    (void)snprintf(buf, DURATION_SIZE, ns < 1000 ? "%.3g %s" : "%.0f %s", ns, units[i].name);
+    return buf;
+}
+
+/* MARK: From text */
+
+int64_t duration_unit(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == size && memcmp(units[i].name, name, size) == 0)
+            return units[i].ns;
+    return 0;
+}
+
+int64_t duration_parse(const char *at, const char *end)
+{
+    const char *begin = at;
+    double value = 0, scale = 1;
+    bool point = false;
+    for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !point)); at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        value = 10 * value + (*at - '0');
+        scale *= point ? 10 : 1;
+    }
+    int64_t unit = duration_unit(at, (size_t)(end - at));
+    if (at == begin || unit == 0 || unit > units[0].ns)
+        return -1;
+    value = value / scale * (double)unit;
+    return value < 9e18 ? whole_of(value + 0.5) : -1;
+}

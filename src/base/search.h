@@ -1,0 +1,31 @@
+/*
+ * Binary search in what is sorted.
+ */
+#ifndef TRAIL_BASE_SEARCH_H
+#define TRAIL_BASE_SEARCH_H
+
+#include <stddef.h>
+
+/*
+ * The first i from `low` to before `high` for which `is_before`, an expression of i, is false; `high` if there is none.
+ * It must be true of a beginning and of nothing behind that:
+ *
+ *     size_t at = SEARCH(i, 0, count, rows[i].id < id);
+ *     bool found = at < count && rows[at].id == id;
+ *
+ *     size_t behind = SEARCH(i, 0, count, rows[i].start <= address);      behind the last that does not start later
+ */
+#define SEARCH(i, low, high, is_before)                                                            \
+    ({                                                                                             \
+        size_t search_low = (low), search_high = (high);                                           \
+        while (search_low < search_high) {                                                         \
+            size_t i = search_low + (search_high - search_low) / 2;                                \
+            if (is_before)                                                                         \
+                search_low = i + 1;                                                                \
+            else                                                                                   \
+                search_high = i;                                                                   \
+        }                                                                                          \
+        search_low;                                                                                \
+    })
+
+#endif

@@ -1,0 +1,69 @@
+/* See elf_file.h. */
+#include "collect/elf_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static bool read_headers(struct elf_file *elf)
+{
+    Elf64_Ehdr header;
+    ssize_t size;
+
+    if (file_read_at(elf->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof elf->headers[0] || header.e_phnum > ELF_FILE_HEADERS ||
+        header.e_phoff > INT64_MAX)
+        return false;
+    elf->count = header.e_phnum;
+    size = (ssize_t)(elf->count * sizeof elf->headers[0]);
+    return file_read_at(elf->fd, elf->headers, (size_t)size, (int64_t)header.e_phoff) == size;
+}
+
+bool elf_file_open(struct elf_file *elf, const char *path)
+{
+    struct stat status;
+
+    *elf = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+    if (elf->fd < 0)
+        return false;
+    if (fstat(elf->fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        elf->size = (uint64_t)status.st_size;
+        if (read_headers(elf))
+            return true;
+    }
+    close(elf->fd);
+    return false;
+}
+
+void elf_file_close(struct elf_file *elf)
+{
+    close(elf->fd);
+}
+
+const Elf64_Phdr *elf_file_find(const struct elf_file *elf, uint32_t type)
+{
+    for (size_t i = 0; i < elf->count; i++) {
+        if (elf->headers[i].p_type == type)
+            return &elf->headers[i];
+    }
+    return NULL;
+}
+
+char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header)
+{
+    size_t size = (size_t)header->p_filesz;
+    char *bytes;
+
+    if (header->p_filesz == 0 || header->p_filesz > elf->size ||
+        header->p_offset > elf->size - header->p_filesz || !(bytes = malloc(size)))
+        return NULL;
+    if (file_read_at(elf->fd, bytes, size, (int64_t)header->p_offset) == (ssize_t)size)
+        return bytes;
+    free(bytes);
+    return NULL;
+}

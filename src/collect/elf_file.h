@@ -1,0 +1,32 @@
+/*
+ * The program headers of an ELF file at a path that a recorded program, or the kernel, has told: it may be any file, and
+ * may be changed while it is read. Only regular files are opened, all numbers are checked, and nothing is mapped.
+ */
+#ifndef TRAIL_COLLECT_ELF_FILE_H
+#define TRAIL_COLLECT_ELF_FILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_FILE_HEADERS 64
+
+struct elf_file {
+    int fd;
+    uint64_t size; /* of the file */
+    size_t count;
+    Elf64_Phdr headers[ELF_FILE_HEADERS];
+};
+
+/* False: it is no 64-bit ELF file that can be read. One that was opened is to be closed. */
+bool elf_file_open(struct elf_file *elf, const char *path);
+void elf_file_close(struct elf_file *elf);
+
+/* The first header of a type; NULL: there is none. */
+const Elf64_Phdr *elf_file_find(const struct elf_file *elf, uint32_t type);
+
+/* The p_filesz bytes of a header's part of the file, to be freed; NULL: the file does not have them. */
+char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header);
+
+#endif

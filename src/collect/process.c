@@ -1,0 +1,211 @@
+/* See process.h. All of it is read from /proc (proc(5)). */
+#include "collect/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* MARK: What a process has mapped */
+
+/* A line of /proc/PID/maps that maps the file. */
+static bool maps_file(const char *line, struct area_inode inode)
+{
+    unsigned major_number, minor_number;
+    uint64_t number;
+
+    return sscanf(line, "%*x-%*x %*s %*x %x:%x %" SCNu64, &major_number, &minor_number, &number) ==
+               3 &&
+           number == inode.inode &&
+           (inode.device == 0 || makedev(major_number, minor_number) == inode.device);
+}
+
+static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
+{
+    enum process_claim found = PROCESS_GONE;
+    char path[64], line[512];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return errno == EACCES || errno == EPERM ? PROCESS_UNKNOWN : PROCESS_GONE;
+    errno = 0;
+    /* Of one that has ended, and was not waited for, there are no lines. */
+    while (found != PROCESS_CONFIRMED && fgets(line, sizeof line, file))
+        found = maps_file(line, inode) ? PROCESS_CONFIRMED : PROCESS_NOT_OURS;
+    if (found == PROCESS_GONE && (errno == EACCES || errno == EPERM))
+        found = PROCESS_UNKNOWN;
+    (void)fclose(file);
+    return found;
+}
+
+/* MARK: Numbers */
+
+/* The number that a process or thread of a status file has for itself, and in how many namespaces it has one. */
+static uint32_t innermost_number(const char *path, unsigned *count)
+{
+    char line[512], *at, *end;
+    uint32_t number = 0;
+    FILE *file = fopen(path, "re");
+
+    *count = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "NSpid:", 6) != 0)
+            continue;
+        for (at = line + 6; *count < UINT32_MAX; at = end) {
+            unsigned long next = strtoul(at, &end, 10);
+            if (end == at)
+                break;
+            number = (uint32_t)next;
+            ++*count;
+        }
+        break;
+    }
+    if (file)
+        (void)fclose(file);
+    return number;
+}
+
+static bool is_nested(pid_t pid)
+{
+    char path[64];
+    unsigned count;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    (void)innermost_number(path, &count);
+    return count > 1;
+}
+
+bool process_calls_itself(pid_t pid, pid_t claimed)
+{
+    char path[64];
+    unsigned count;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    return innermost_number(path, &count) == (uint32_t)claimed && count > 0;
+}
+
+/* 0: not known. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], line[512];
+    int parent = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
+        continue;
+    if (file)
+        (void)fclose(file);
+    return (pid_t)parent;
+}
+
+/* Longer lines of ancestors are not gone through: parents may change meanwhile. */
+#define MAX_ANCESTORS 64
+
+bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
+                      const void *context)
+{
+    for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid > 1 && is_one(context, pid))
+            return true;
+    }
+    return false;
+}
+
+/* Calls `found` for the numbers in a folder of /proc until it returns true; that one, or 0. */
+static uint32_t find_entry(const char *folder, bool (*found)(const char *path, void *context),
+                           void *context)
+{
+    char path[sizeof "/proc/" + 64 + NAME_MAX];
+    const struct dirent *entry;
+    uint32_t number = 0;
+    DIR *dir = opendir(folder);
+
+    while (dir && !number && (entry = readdir(dir)) != NULL) {
+        char *end;
+        unsigned long value = strtoul(entry->d_name, &end, 10);
+        if (end == entry->d_name || *end || value > INT32_MAX)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (found(path, context))
+            number = (uint32_t)value;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return number;
+}
+
+struct claimant {
+    uint32_t claimed;
+    struct area_inode inode;
+};
+
+static bool is_claimant(const char *path, void *context)
+{
+    const struct claimant *claimant = context;
+    char status[sizeof "/proc/" + 80 + NAME_MAX];
+    unsigned count;
+
+    (void)snprintf(status, sizeof status, "%s/status", path);
+    return innermost_number(status, &count) == claimant->claimed && count > 1 &&
+           look_at_maps((pid_t)strtoul(path + strlen("/proc/"), NULL, 10), claimant->inode) ==
+               PROCESS_CONFIRMED;
+}
+
+enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process *process)
+{
+    struct claimant claimant = {(uint32_t)claimed, inode};
+    enum process_claim claim = look_at_maps(claimed, inode);
+    pid_t nested;
+
+    *process = (struct process){0};
+    if (claim == PROCESS_CONFIRMED)
+        *process = (struct process){claimed, is_nested(claimed)};
+    if (claim != PROCESS_NOT_OURS && claim != PROCESS_GONE)
+        return claim;
+    /* Another process may have this number for us; the one that claimed has it for itself. */
+    nested = (pid_t)find_entry("/proc", is_claimant, &claimant);
+    if (!nested)
+        return claim;
+    *process = (struct process){nested, true};
+    return PROCESS_CONFIRMED;
+}
+
+/* MARK: Threads */
+
+bool process_has_thread(const struct process *process, uint32_t tid)
+{
+    char path[64];
+
+    if (process->pid == 0 || tid == 0)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu32, (int)process->pid, tid);
+    return access(path, F_OK) == 0;
+}
+
+static bool has_number(const char *path, void *context)
+{
+    char status[sizeof "/proc/" + 80 + NAME_MAX];
+    unsigned count;
+
+    (void)snprintf(status, sizeof status, "%s/status", path);
+    return innermost_number(status, &count) == *(const uint32_t *)context;
+}
+
+uint32_t process_thread(const struct process *process, uint32_t tid)
+{
+    char path[64];
+
+    if (!process->nested)
+        return process_has_thread(process, tid) ? tid : 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+    return find_entry(path, has_number, &tid);
+}

@@ -1,0 +1,668 @@
+#include "collect/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/*
+ * Between looks at the records, each of which wakes us and so takes time from the program. Descriptors whose calls were
+ * recorded are named in the next step: of programs that tell much, or of which the kernel tells much, it comes sooner.
+ */
+#define STEP_NS      40000000
+#define BUSY_STEP_NS 10000000
+#define MIN_STEP_NS  1000000
+#define BUSY_RECORDS 500
+
+/* So long a child that was forked is waited for after its parent's end. Without a limit: one whose fork has failed. */
+#define FORK_NS 1000000000
+
+static void tick(void *recorder, bool going);
+
+/* MARK: On and off */
+
+static int64_t now_ns(void)
+{
+    return (int64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool is_on(const struct recorder *r)
+{
+    return r->begun && !r->stopped;
+}
+
+/* Which calls are recorded: in all processes. */
+static void set_groups(const struct recorder *r, uint32_t groups)
+{
+    if (r->spare)
+        area_set_groups(r->spare, groups);
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            collect_set_groups(p->collect, groups);
+    }
+}
+
+/* MARK: Failures */
+
+static void hand_on(const struct recorder *r, const struct recorder_failure *failure)
+{
+    if (r->options.failed)
+        r->options.failed(r->options.failed_context, failure);
+}
+
+/* `path` NULL: the message names the file. */
+static void fail(struct recorder *r, const char *path, const trail_error *err)
+{
+    r->failed = true;
+    hand_on(r, &(struct recorder_failure){.error = err, .path = path});
+}
+
+/* In the change from one file of a trace to the next. */
+static void look_for_loss(const struct recorder *r, struct recorded *process)
+{
+    trail_error err;
+
+    if (trace_output_lost(&process->out, &err))
+        hand_on(r, &(struct recorder_failure){.error = &err});
+}
+
+/* MARK: The spare area */
+
+/* Another spare, under the same descriptor. */
+static bool make_spare(struct recorder *r, trail_error *err)
+{
+    const struct recorder_options *o = &r->options;
+    const struct area_options options = {
+        .groups = is_on(r) ? o->groups : 0,
+        .stacks = o->stacks,
+        .children = o->children || o->shm,
+        .heap = o->heap,
+        .all_holds = o->all_holds,
+        .min_wait_ns = o->min_wait_ns,
+        .hold_ns = o->all_holds ? 0 : o->hold_ns,
+        .sample_ns = o->cpu_signal ? 1000000000 / o->cpu_samples : 0,
+    };
+    int fd = -1;
+
+    if (o->shm)
+        r->spare = area_make_file(o->shm, &options, &r->ticks, err);
+    else
+        r->spare = area_make(&options, &r->ticks, &fd, err);
+    if (!r->spare)
+        return false;
+    area_set_root(r->spare, r->root);
+    if (r->options.shm)
+        return true;
+    if (r->fd < 0) {
+        r->fd = fd;
+    } else {
+        (void)dup3(fd, r->fd, O_CLOEXEC);
+        close(fd);
+    }
+    return true;
+}
+
+/* MARK: What the kernel tells */
+
+/* False with *err: they were asked for, and cannot be had. */
+static bool open_switches(struct recorder *r, trail_error *err)
+{
+    struct switches_refusal refusal;
+
+    if (r->options.shm) {
+        (void)snprintf(r->why_not, sizeof r->why_not,
+                       "the kernel's context switches are those of programs started here");
+    } else if (r->options.switches == SWITCHES_OFF) {
+        (void)snprintf(r->why_not, sizeof r->why_not, "--switches=off");
+    } else if (!(r->switches = switches_open())) {
+        switches_explain(errno, &refusal);
+        (void)snprintf(r->why_not, sizeof r->why_not, "%s: %s", refusal.why, refusal.fix);
+    }
+    if (r->switches || r->options.switches != SWITCHES_NEED)
+        return true;
+    (void)error_set(err, TRAIL_USAGE, "--switches=need: %s", r->why_not);
+    return false;
+}
+
+static bool open_samples(struct recorder *r, trail_error *err)
+{
+    struct switches_refusal refusal;
+
+    if (!r->options.cpu_samples || r->options.cpu_signal)
+        return true;
+    r->samples = r->options.shm ? NULL : samples_open(r->options.cpu_samples);
+    if (r->samples)
+        return true;
+    if (r->options.shm) {
+        (void)error_set(err, TRAIL_USAGE,
+                        "--cpu-samples are those of programs started here; --cpu-signal takes them "
+                        "in the program");
+    } else {
+        switches_explain(errno, &refusal);
+        (void)error_set(err, TRAIL_USAGE,
+                        "--cpu-samples: %s: %s; or --cpu-signal, which takes them in the program",
+                        refusal.why, refusal.fix);
+    }
+    return false;
+}
+
+static void take_sample(void *recorder, const struct cpu_sample *sample)
+{
+    const struct recorder *r = recorder;
+
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (is_on(r) && !p->over && (uint32_t)p->pid == sample->pid)
+            collect_sample(p->collect, sample);
+    }
+}
+
+static void take_switch(void *recorder, const struct switch_record *record)
+{
+    const struct recorder *r = recorder;
+    bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
+            collect_switch(p->collect, record);
+    }
+}
+
+/* What is read while nothing is recorded is dropped, and what is of processes that are not known yet. */
+static void read_kernel(struct recorder *r, int64_t before_ns)
+{
+    if (r->switches)
+        switches_read(r->switches, before_ns, take_switch, r);
+    if (r->samples)
+        samples_read(r->samples, take_sample, r);
+}
+
+void recorder_summarize(const struct recorder *r, const struct recorded *process,
+                        struct collect_summary *summary)
+{
+    if (process->collect)
+        collect_summarize(process->collect, summary);
+    else
+        *summary = process->summary;
+    summary->switches = *r->why_not ? r->why_not : NULL;
+    summary->heap_wanted = r->options.heap;
+    summary->lost_samples += samples_lost(r->samples);
+    summary->lost_switches = switches_lost(r->switches);
+}
+
+bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err)
+{
+    *r = (struct recorder){.options = *options, .fd = -1, .handover.fd = -1};
+    ticks_init(&r->ticks);
+    r->begin_ns = r->claimed_ns = now_ns();
+    r->begun = options->delay_ns == 0;
+    r->modules = modules_open(NULL, 0, true);
+    coarse_clock_init(&r->clock, tick, r);
+    if (!open_switches(r, err) || !open_samples(r, err))
+        return false;
+    if (!r->modules) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return false;
+    }
+    ticks_settle(&r->ticks);
+    if (!make_spare(r, err))
+        return false;
+    if (!r->options.shm)
+        handover_open(&r->handover, r->fd);
+    return true;
+}
+
+void recorder_variable(const struct recorder *r, char *text, size_t size)
+{
+    (void)snprintf(text, size, "pid:%d:%d:%s", (int)getpid(), r->fd, r->handover.word);
+}
+
+void recorder_announce(void *recorder)
+{
+    struct recorder *r = recorder;
+    area_set_root(r->spare, getpid());
+}
+
+/* MARK: Processes */
+
+/* Of an area: by the process that calls itself so. */
+struct claim {
+    pid_t number;
+    struct process process;
+};
+
+/* out.trace of a child is out.PID.trace. */
+static char *path_of(const struct recorder *r, pid_t pid)
+{
+    return numbered_path(r->options.output, pid == r->root ? 0 : (unsigned)pid);
+}
+
+static struct collect *open_collect(struct recorder *r, struct recorded *process, trail_error *err)
+{
+    struct collect_options options = {.area = r->spare,
+                                      .process = process->process,
+                                      .ticks = &r->ticks,
+                                      .version = r->options.version,
+                                      .sink = trace_output_sink(&process->out),
+                                      .generation = trace_output_generation,
+                                      .generation_context = &process->out,
+                                      .resolve = modules_resolve,
+                                      .object = modules_object,
+                                      .resolve_context = r->modules,
+                                      .max_bytes = r->options.max_size,
+                                      .is_hurried = r->options.is_hurried,
+                                      .is_hurried_context = r->options.is_hurried_context,
+                                      .switches = r->switches != NULL};
+
+    return collect_open(&options, err);
+}
+
+static void close_pidfd(struct recorded *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = -1;
+}
+
+static void process_free(struct recorded *process)
+{
+    collect_close(process->collect);
+    close_pidfd(process);
+    free(process->path);
+    free(process);
+}
+
+/* False after handing the failure on. */
+static bool open_trace(struct recorder *r, struct recorded *process)
+{
+    trail_error err = no_error();
+
+    if (!process || !process->path) {
+        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        fail(r, r->options.output, &err);
+        return false;
+    }
+    if (!trace_output_open(&process->out, process->path, &r->options.limits, &err)) {
+        fail(r, NULL, &err);
+        return false;
+    }
+    process->collect = open_collect(r, process, &err);
+    if (!process->collect)
+        fail(r, process->path, &err);
+    return process->collect;
+}
+
+/* A process that was not recorded before has claimed the spare. */
+static void add_process(struct recorder *r, const struct claim *claim)
+{
+    struct recorded *process = calloc(1, sizeof *process);
+    pid_t pid = claim->process.pid ? claim->process.pid : claim->number;
+
+    if (process) {
+        process->pid = pid;
+        process->process = claim->process;
+        /* Of one that has ended nothing is waited for. */
+        process->pidfd =
+            claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
+        process->path = path_of(r, pid);
+    }
+    if (!open_trace(r, process)) {
+        area_close(r->spare);
+        if (process)
+            process_free(process);
+        return;
+    }
+    process->next = r->processes;
+    r->processes = process;
+    if (pid == r->root)
+        r->program = process;
+}
+
+/* The process of a claim, if it is recorded already: it has executed another program. */
+static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
+{
+    struct recorded *process = r->processes;
+
+    while (process && (process->pid != pid || process->over))
+        process = process->next;
+    return process;
+}
+
+static bool is_recorded(const void *recorder, pid_t pid)
+{
+    const struct recorder *r = recorder;
+    return pid == getpid() || find_recorded(r, pid);
+}
+
+/*
+ * The process that has claimed the spare. The number that stands there is confirmed by the kernel: the program itself is
+ * our child, which we have not waited for yet; another process has mapped the area, or has done so before it executed
+ * what it is now and descends from us, or has got the area from us by a message with its credentials. The first claim
+ * is the program's, whatever it has made of the number: nobody else was started. False: none of these.
+ */
+static bool identify(const struct recorder *r, struct claim *claim)
+{
+    enum process_claim found;
+
+    if (!r->options.shm && !r->program)
+        claim->number = r->root;
+    if (!r->options.shm && claim->number == r->root && !r->ended) {
+        claim->process = (struct process){.pid = r->root};
+        return true;
+    }
+    if (!r->options.shm && !r->options.children)
+        return false;
+    found = process_find(claim->number, area_inode(r->spare), &claim->process);
+    if (found == PROCESS_CONFIRMED || found == PROCESS_GONE)
+        return true;
+    claim->process.pid = handover_gave(&r->handover, claim->number);
+    claim->process.nested = claim->process.pid && claim->process.pid != claim->number;
+    if (!claim->process.pid && process_descends(claim->number, is_recorded, r))
+        claim->process.pid = claim->number;
+    return claim->process.pid != 0;
+}
+
+static void refuse(struct recorder *r, pid_t number)
+{
+    r->refused_numbers[r->refused++ % RECORDER_REFUSED] = number;
+    area_close(r->spare);
+    r->spare = NULL;
+}
+
+/*
+ * A daemon that was forked, has lost its parent, and executes a program before its claim is looked at cannot be told from
+ * a stranger; but the program's own claim, which comes next, can.
+ */
+static void forgive(struct recorder *r, pid_t number)
+{
+    for (size_t i = 0; i < RECORDER_REFUSED; i++) {
+        if (r->refused_numbers[i] == number) {
+            r->refused_numbers[i] = 0;
+            r->refused--;
+        }
+    }
+}
+
+static void look_at_spare(struct recorder *r)
+{
+    struct claim claim = {.number = area_claimed(r->spare)};
+    struct recorded *process;
+
+    /* The program may have overwritten its claim. */
+    if (claim.number == 0 && (r->options.shm || r->program || !area_is_in_use(r->spare)))
+        return;
+    r->claimed_ns = now_ns();
+    if (!identify(r, &claim)) {
+        refuse(r, claim.number);
+        return;
+    }
+    forgive(r, claim.number);
+    /* Of those that come by themselves the first is the program. */
+    if (r->options.shm && !r->root)
+        r->root = claim.process.pid ? claim.process.pid : claim.number;
+    process = find_recorded(r, claim.process.pid);
+    if (process) {
+        /* The last of the former program; of one that is gone already nothing is taken, it would be the new one's. */
+        if (!collect_has_left(process->collect))
+            read_kernel(r, r->claimed_ns);
+        collect_next_area(process->collect, r->spare);
+    } else {
+        add_process(r, &claim);
+    }
+    r->spare = NULL;
+}
+
+/* MARK: Running */
+
+/* Gives the spare to who has claimed it, and makes another. */
+static void hand_out(struct recorder *r)
+{
+    trail_error err = no_error();
+
+    pthread_mutex_lock(&r->clock.lock);
+    if (r->spare)
+        look_at_spare(r);
+    if (!r->spare && !r->failed && !make_spare(r, &err))
+        fail(r, r->options.output, &err);
+    pthread_mutex_unlock(&r->clock.lock);
+    if (r->spare)
+        handover_serve(&r->handover, r->fd);
+}
+
+static void tick(void *recorder, bool going)
+{
+    struct recorder *r = recorder;
+    uint64_t now = going ? ticks_now(&r->ticks) : 0;
+
+    if (r->spare)
+        area_tick(r->spare, now);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            collect_tick(p->collect, now);
+    }
+}
+
+/* One that nobody has waited for yet has ended, too: it may stay like that for long. */
+static bool has_ended(const struct recorder *r, const struct recorded *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+
+    /* The program's end is told to us, as long as it is looked at. */
+    if (process->pid == r->root && !r->options.shm && !r->ended)
+        return false;
+    if (process->pidfd >= 0)
+        return poll(&end, 1, 0) > 0;
+    if (process->process.pid == 0)
+        return true;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
+static void complete(struct recorder *r, struct recorded *process)
+{
+    bool whole;
+    trail_error err = no_error();
+
+    pthread_mutex_lock(&r->clock.lock);
+    process->over = true;
+    process->over_ns = now_ns();
+    pthread_mutex_unlock(&r->clock.lock);
+    close_pidfd(process);
+    /* What its output has lost is found when that is closed. */
+    whole = collect_finish(process->collect, &err) || process->out.out.reason;
+    look_for_loss(r, process);
+    if (!whole)
+        fail(r, process->path, &err);
+    if (!trace_output_close(&process->out, whole, &err))
+        fail(r, NULL, &err);
+}
+
+/* The recording is over; the program is not. */
+static void stop(struct recorder *r)
+{
+    read_kernel(r, INT64_MAX);
+    r->stopped = true;
+    set_groups(r, 0);
+    handover_close(&r->handover);
+    /* Nobody hands out the next one: who comes now is not to wait for it. */
+    if (r->spare)
+        area_refuse(r->spare);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            complete(r, p);
+    }
+}
+
+static void keep_time(struct recorder *r)
+{
+    int64_t passed = now_ns() - r->begin_ns - r->options.delay_ns;
+
+    if (!r->begun && passed >= 0) {
+        r->begun = true;
+        set_groups(r, r->options.groups);
+    }
+    if (r->options.duration_ns && passed >= r->options.duration_ns)
+        stop(r);
+}
+
+/* Less than `pause` if something is due before: at `ns`, 0 for never. */
+static int64_t until(int64_t pause, int64_t ns, int64_t now)
+{
+    int64_t left = ns - now;
+
+    return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
+}
+
+/* Who starts programs starts further ones soon, which wait for the next area: not for much longer than since the last. */
+int64_t recorder_pause_ns(const struct recorder *r)
+{
+    int64_t now = now_ns(), pause = (now - r->claimed_ns) / 4;
+    int64_t most = r->busy ? BUSY_STEP_NS : STEP_NS, begin = r->begin_ns + r->options.delay_ns;
+
+    pause = pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
+    if (!r->begun)
+        pause = until(pause, begin, now);
+    if (r->options.duration_ns && !r->stopped)
+        pause = until(pause, begin + r->options.duration_ns, now);
+    return until(pause, r->snapshot_ns, now);
+}
+
+void recorder_snapshot(struct recorder *r)
+{
+    r->snapshot_ns = now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
+}
+
+static void write_snapshots(struct recorder *r)
+{
+    trail_error err;
+
+    r->snapshot_ns = 0;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over)
+            continue;
+        collect_cut(p->collect);
+        if (!trace_output_snapshot(&p->out, &err))
+            fail(r, NULL, &err);
+    }
+}
+
+/* What happened since the last step decides when the next one comes, and whether a coarse clock is worth it. */
+static void look_at_rates(struct recorder *r)
+{
+    uint64_t records = 0;
+    bool locks = r->options.heap || !r->ticks.clock.counter;
+
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over)
+            continue;
+        records += collect_rates(p->collect).records;
+        locks |= collect_rates(p->collect).many_locks;
+    }
+    r->busy = records > BUSY_RECORDS || r->samples || r->options.all_holds;
+    /* All holds are told with their times. */
+    coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
+}
+
+/* Whether it has forked a child that has not told of itself; one that takes long never will. */
+static bool is_forking(const struct recorded *process)
+{
+    return process->collect && collect_forking(process->collect) &&
+           now_ns() < process->over_ns + FORK_NS;
+}
+
+/* Of those that have ended only the summary is kept: a server may have many children. */
+static void release_ended(const struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || !p->collect || is_forking(p))
+            continue;
+        collect_summarize(p->collect, &p->summary);
+        collect_close(p->collect);
+        p->collect = NULL;
+    }
+}
+
+void recorder_step(struct recorder *r)
+{
+    int64_t now;
+
+    if (r->stopped)
+        return;
+    /* In front of all that is read, and of the spare: what they did last, and claimed last, is among it. */
+    for (struct recorded *p = r->processes; p; p = p->next)
+        p->ended = !p->over && has_ended(r, p);
+    now = now_ns();
+    hand_out(r);
+    keep_time(r);
+    /* Who claims the spare from now on is not known yet: what the kernel tells of it is left for the next step. */
+    read_kernel(r, now);
+    if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
+        write_snapshots(r);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || r->stopped)
+            continue;
+        collect_step(p->collect);
+        look_for_loss(r, p);
+        if (collect_is_full(p->collect))
+            stop(r);
+        if (!p->over && p->ended)
+            complete(r, p);
+    }
+    release_ended(r);
+    look_at_rates(r);
+}
+
+void recorder_program_ended(struct recorder *r)
+{
+    r->ended = true;
+    recorder_step(r);
+}
+
+bool recorder_goes_on(const struct recorder *r)
+{
+    if (r->stopped)
+        return false;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over || is_forking(p))
+            return true;
+    }
+    /* A child that has just said that it is. */
+    return r->spare && area_claimed(r->spare) != 0;
+}
+
+void recorder_finish(struct recorder *r)
+{
+    coarse_clock_stop(&r->clock);
+    if (r->spare && !r->stopped)
+        look_at_spare(r);
+    read_kernel(r, INT64_MAX);
+    set_groups(r, 0);
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            complete(r, p);
+    }
+}
+
+void recorder_close(struct recorder *r)
+{
+    while (r->processes) {
+        struct recorded *process = r->processes;
+        r->processes = process->next;
+        process_free(process);
+    }
+    samples_close(r->samples);
+    switches_close(r->switches);
+    modules_close(r->modules);
+    area_close(r->spare);
+    handover_close(&r->handover);
+    if (r->fd >= 0)
+        close(r->fd);
+    if (r->options.shm)
+        (void)unlink(r->options.shm);
+}

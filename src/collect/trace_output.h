@@ -1,0 +1,70 @@
+/*
+ * Where a trace goes that is being recorded: a file, stdout, one compressed, a row of files, or memory that
+ * keeps the newest generations only.
+ *
+ * All of it is possible because each generation of a trace stands for itself: what is in front may be missing.
+ */
+#ifndef TRAIL_COLLECT_TRACE_OUTPUT_H
+#define TRAIL_COLLECT_TRACE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <trail/export.h>
+
+#include "base/output.h"
+
+struct trace_limits {
+    int64_t flight_ns;     /* keep so much in memory only; 0: write as it comes */
+    uint64_t rotate_bytes; /* begin another file after so much; 0: do not */
+    int64_t rotate_ns;
+};
+
+/* The bytes of a generation in memory. */
+struct kept {
+    int64_t begin_ns;
+    uint8_t *data;
+    size_t size, room;
+};
+
+struct trace_output {
+    struct trace_limits limits;
+    const char *path; /* the first file's */
+    char *current;    /* the one that is written; NULL: none yet */
+    unsigned files;
+    struct output out;
+    bool open;
+    void *zstd; /* a ZSTD_CCtx, if the name says .zst */
+    int64_t begin_ns, now_ns;
+    uint64_t bytes; /* of this file */
+    uint8_t header[16];
+    size_t header_size;
+    struct kept *kept;
+    size_t kept_count, kept_room;
+    bool no_memory;
+    trail_error
+        lost; /* why a further file could not be begun, until trace_output_lost; TRAIL_OK: nothing */
+};
+
+/* `path` stays the caller's. False with *err: nothing is to be closed. */
+bool trace_output_open(struct trace_output *t, const char *path, const struct trace_limits *limits,
+                       trail_error *err);
+
+/* A sink that writes to it. */
+trail_sink trace_output_sink(struct trace_output *t);
+
+/* Between two generations: the next begins at `ns`. The context is the struct trace_output. */
+void trace_output_generation(void *context, int64_t ns);
+
+/* True once, with *err, when trace_output_generation could not complete a file or begin the next: the rest is lost. */
+bool trace_output_lost(struct trace_output *t, trail_error *err);
+
+/* Flight: writes what is kept into a file of its own. False with *err. */
+bool trace_output_snapshot(struct trace_output *t, trail_error *err);
+
+/* Completes the last file; flight: writes it, if the trace is `whole`. False with *err. */
+bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
+
+/* The first name for `number` 0; then NAME.NUMBER.SUFFIX. To be freed; NULL without memory. */
+char *numbered_path(const char *path, unsigned number);
+
+#endif

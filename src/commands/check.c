@@ -1,0 +1,314 @@
+/*
+ * trail check: reads everything with every check on, and gives a verdict a file: what is wrong,
+ * where, and how much before it is good.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/cli.h"
+#include "ui/progress.h"
+#include "ui/show.h"
+#include "ui/values.h"
+
+struct request {
+    const struct command *command;
+    bool repair, list, go121, json, quiet, speed;
+    size_t limit;
+};
+
+static const struct option rows[] = {
+    {'r', "repair", NULL,
+     "Go 1.5 to 1.21: repair what has no consistent order,\nand count the repairs",
+     TO_FLAG(struct request, repair)},
+    {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
+    {'n', "limit", "N", "with --list: at most N repairs (default 100)",
+     TO_NUMBER(struct request, limit), .expects = "a number"},
+    {0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools",
+     TO_FLAG(struct request, go121)},
+    {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    {'q', "quiet", NULL, "print nothing; the exit status tells", TO_FLAG(struct request, quiet)},
+    {0, "speed", NULL, "tell ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
+    {0},
+};
+
+/* What came out for one file. */
+struct verdict {
+    const char *word;
+    const struct request *request;
+    int code;
+    int version; /* 0: not even the header was good */
+    trail_error error;
+    trail_reader_stats stats;
+    int64_t first_ns, last_ns; /* of the events seen */
+    uint64_t seen;
+    int64_t total; /* bytes of the whole trace, -1 if not known */
+    const trail_repair
+        *repair_list; /* of the reader, which is open as long as the verdict is shown */
+    size_t repair_count;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* MARK: Reading */
+
+static long read_all(trail_reader *reader, trail_source *source, struct verdict *verdict)
+{
+    struct progress progress;
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
+    const trail_event *events;
+    long count;
+    while ((count = trail_reader_next_batch(reader, &events)) > 0) {
+        if (verdict->seen == 0)
+            verdict->first_ns = events[0].time_ns;
+        verdict->last_ns = events[count - 1].time_ns;
+        verdict->seen += (uint64_t)count;
+        progress_step(&progress);
+    }
+    progress_end(&progress);
+    return count;
+}
+
+static void tell_speed(const struct verdict *verdict, int64_t spent_ns)
+{
+    uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
+    double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
+    tell("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " events, %.3f s", source_title(verdict->word),
+         (double)spent_ns / (double)events, s > 0 ? mb / s : 0, events, s);
+}
+
+static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
+{
+    int64_t begin = now_ns();
+    long result = read_all(reader, source, verdict);
+    int64_t spent = now_ns() - begin;
+    trail_reader_get_stats(reader, &verdict->stats);
+    if (result < 0) {
+        verdict->error = *trail_reader_error(reader);
+        verdict->code = exit_code_of(&verdict->error);
+    }
+    verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
+    if (verdict->request->speed)
+        tell_speed(verdict, spent);
+}
+
+/* MARK: For people */
+
+static void show_repairs(const struct verdict *verdict)
+{
+    char where[256], text[SHOW_SIZE];
+    if (!verdict->request->repair)
+        return;
+    printf("  repairs      %" PRIu64 "\n", verdict->stats.repairs);
+    for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
+        if (verdict->stats.repairs_by_kind[kind] > 0)
+            printf("    %-18s %9" PRIu64 "\n", trail_repair_kind_name((trail_repair_kind)kind),
+                   verdict->stats.repairs_by_kind[kind]);
+    if (!verdict->request->list)
+        return;
+    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
+        const trail_repair *repair = &verdict->repair_list[i];
+        trail_error at = no_error();
+        at.offset = repair->offset;
+        at.proc = repair->proc;
+        at.goroutine = repair->goroutine;
+        at.time_ns = repair->time_ns;
+        (void)trail_error_where(&at, where, sizeof where);
+        printf("    %s at %s", trail_repair_kind_name(repair->kind), where);
+        if (repair->shift_ns != 0)
+            printf(", moved by %s", show_duration(text, repair->shift_ns));
+        printf("\n");
+    }
+    if (verdict->stats.repairs > verdict->request->limit)
+        printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
+}
+
+static void show_good(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char text[SHOW_SIZE];
+    show_line("%s: good", source_title(verdict->word));
+    printf("  format       go 1.%d trace (%s)\n", verdict->version,
+           trail_version_writers(verdict->version));
+    printf("  events       %" PRIu64, stats->events);
+    if (verdict->seen > 0)
+        printf(" in %s", show_duration(text, verdict->last_ns - verdict->first_ns));
+    printf("\n");
+    if (trail_version_is_v2(verdict->version))
+        printf("  generations  %" PRIu64 "\n", stats->generations);
+    printf("  stacks       %" PRIu64 ", strings %" PRIu64 ", CPU samples %" PRIu64 "\n",
+           stats->stacks, stats->strings, stats->cpu_samples);
+    show_repairs(verdict);
+}
+
+/* What to try next with a bad file. */
+static void show_hint(const struct verdict *verdict)
+{
+    const char *word = verdict->word;
+    if (strcmp(word, "-") == 0)
+        return;
+    bool v2 = trail_version_is_v2(verdict->version);
+    bool order =
+        verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
+    if (v2 && verdict->stats.events > 1)
+        show_line("  try          trail print %s   shows everything before the damage", word);
+    if (!v2 && order && !verdict->request->repair)
+        show_line("  try          trail check --repair %s   or trail print --repair", word);
+    if (!v2 && (verdict->stats.good_bytes > 16 || verdict->stats.events > 0))
+        show_line("  try          trail print --partial %s   shows what is consistent", word);
+}
+
+static void show_bad(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char where[256], good[SHOW_SIZE];
+    show_line("%s: bad: %s", source_title(verdict->word), verdict->error.message);
+    printf("  what         %s\n", trail_code_name(verdict->error.code));
+    if (*trail_error_where(&verdict->error, where, sizeof where))
+        show_line("  where        %s", where);
+    if (verdict->version == 0)
+        return;
+    printf("  format       go 1.%d trace (%s)\n", verdict->version,
+           trail_version_writers(verdict->version));
+    printf("  good         %s", show_bytes(good, stats->good_bytes));
+    if (verdict->total > 0)
+        printf(" of %" PRId64 " (%.1f %%)", verdict->total,
+               100.0 * (double)stats->good_bytes / (double)verdict->total);
+    if (trail_version_is_v2(verdict->version))
+        printf(", %" PRIu64 " event%s, %" PRIu64 " generation%s", stats->events,
+               stats->events == 1 ? "" : "s", stats->generations,
+               stats->generations == 1 ? "" : "s");
+    printf("\n");
+    show_hint(verdict);
+}
+
+/* MARK: --json (its keys are described in trail-check(1)) */
+
+static void json_repairs(struct json *json, const struct verdict *verdict)
+{
+    json_number(json, "repairs", verdict->stats.repairs);
+    json_open(json, "repairs_by_kind", '{');
+    for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
+        if (verdict->stats.repairs_by_kind[kind] > 0)
+            json_number(json, trail_repair_kind_name((trail_repair_kind)kind),
+                        verdict->stats.repairs_by_kind[kind]);
+    json_close(json, '}');
+    if (!verdict->request->list)
+        return;
+    json_open(json, "repair_list", '[');
+    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
+        const trail_repair *repair = &verdict->repair_list[i];
+        json_open(json, NULL, '{');
+        json_string(json, "kind", trail_repair_kind_name(repair->kind));
+        json_signed(json, "offset", repair->offset);
+        json_signed(json, "p", repair->proc);
+        json_signed(json, "g", repair->goroutine);
+        json_signed(json, "time_ns", repair->time_ns);
+        json_signed(json, "shift_ns", repair->shift_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_verdict(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_string(&json, "file", source_title(verdict->word));
+    json_bool(&json, "good", verdict->code == EXIT_GOOD);
+    if (verdict->version > 0) {
+        json_number(&json, "version", (uint64_t)verdict->version);
+        json_number(&json, "events", stats->events);
+        json_number(&json, "file_events", stats->wire_events);
+        json_number(&json, "generations", stats->generations);
+        json_number(&json, "strings", stats->strings);
+        json_number(&json, "stacks", stats->stacks);
+        json_number(&json, "cpu_samples", stats->cpu_samples);
+        json_number(&json, "bytes", stats->bytes);
+        json_number(&json, "good_bytes", stats->good_bytes);
+        if (verdict->request->repair)
+            json_repairs(&json, verdict);
+    }
+    if (verdict->code != EXIT_GOOD)
+        json_error(&json, "error", &verdict->error);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: Run */
+
+static void show_verdict(const struct verdict *verdict)
+{
+    if (verdict->request->json)
+        json_verdict(verdict);
+    else if (verdict->code == EXIT_INOUT || verdict->code == EXIT_USAGE)
+        (void)tell_error(verdict->word, &verdict->error);
+    else if (verdict->request->quiet)
+        return;
+    else if (verdict->code == EXIT_GOOD)
+        show_good(verdict);
+    else
+        show_bad(verdict);
+}
+
+static int check_file(const char *word, const struct request *request)
+{
+    struct verdict verdict = {.word = word, .request = request, .error = no_error(), .total = -1};
+    trail_reader_options options = {
+        .repair = request->repair,
+        .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
+        .verdict_only = true,
+    };
+    trail_reader *reader = NULL;
+    trail_source *source = open_source(word, &verdict.error);
+    if (source)
+        reader = trail_reader_open(source, &options, &verdict.error);
+    if (reader) {
+        verdict.version = trail_reader_version(reader);
+        if (strcmp(trail_source_compression(source), "none") == 0)
+            verdict.total = trail_source_size(source);
+        judge(&verdict, reader, source);
+    } else {
+        verdict.code = exit_code_of(&verdict.error);
+    }
+    show_verdict(&verdict);
+    trail_reader_close(reader);
+    trail_source_close(source);
+    return verdict.code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .limit = 100};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    request.repair = request.repair || request.list;
+    if (options.word_count == 0)
+        return usage_error(command, "which file? (- is stdin)");
+    for (int i = 0; i < options.word_count; i++)
+        code = worse_exit(code, check_file(options.words[i], &request));
+    return code;
+}
+
+const struct command command_check = {
+    COMMAND_ROW(check),
+    .synopsis = "[options] FILE...",
+    .details =
+        "Reads everything with all checks on. For a bad trace it says what is wrong, where, and\n"
+        "how much of the file before it is good. The exit status is 1 if any trace is bad.",
+    .examples = "  trail check *.trace\n"
+                "  trail check --repair --list --limit=20 cgo.trace\n"
+                "  trail check --quiet app.trace && echo good",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,286 @@
+/*
+ * trail convert: a trace of any version as one of another, whole or a part of it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/convert_select.h"
+#include "symbols/symbols.h"
+#include "ui/progress.h"
+#include "ui/values.h"
+
+enum { OPT_TO = 1, OPT_FROM, OPT_GOROUTINE, OPT_NAME, OPT_TASK };
+
+struct request {
+    const struct command *command;
+    const char *word, *output, *binary;
+    bool to_is_relative;
+    trail_convert_options convert;
+    trail_reader_options reader;
+    struct selection selection;
+};
+
+static const struct option rows[] = {
+    {'t', "to", "go1.N|TIME",
+     "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22;\n"
+     "a time: nothing after it (+TIME: as long after --from)",
+     TAKE(OPT_TO), .values = "go1.26 go1.25 go1.23 go1.22"},
+    {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
+     TAKE(OPT_FROM)},
+    {'g', "goroutine", "N,...",
+     "only these goroutines, those that woke or created them,\nand garbage collection",
+     TAKE(OPT_GOROUTINE)},
+    {0, "name", "PATTERN", "the same for all that began in such a function: 'main.*'",
+     TAKE(OPT_NAME)},
+    {0, "task", "N|NAME", "the same for all that took part in this task, or in\nthose of that type",
+     TAKE(OPT_TASK)},
+    {0, "anonymize", NULL,
+     "stand-ins for all names and texts but those of the\nlanguage's own library",
+     TO_FLAG(struct request, convert.anonymize)},
+    {0, "key", "SECRET", "with --anonymize: the same stand-ins in all traces with this key",
+     TO_TEXT(struct request, convert.secret)},
+    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
+     TO_TEXT(struct request, output)},
+    {0, "repair", NULL, "Go 1.21 and before: make a trace consistent whose events are not",
+     TO_FLAG(struct request, reader.repair)},
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
+     TO_TEXT(struct request, binary)},
+    {0},
+};
+
+/* MARK: The command line */
+
+/* 1.23, go1.23 or 23; 0: none that can be written. */
+static int version_of(const char *text)
+{
+    static const int versions[] = {22, 23, 25, 26};
+    int64_t minor;
+    if (strncmp(text, "go", 2) == 0)
+        text += 2;
+    if (strncmp(text, "1.", 2) != 0 || !parse_id(text + 2, "", &minor))
+        return -1;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+        if (versions[i] == minor)
+            return versions[i];
+    return 0;
+}
+
+static int parse_to(struct request *request, const char *value)
+{
+    trail_convert_options *convert = &request->convert;
+    int64_t ns;
+    /* A time has a unit, and no version has: 1.5s. */
+    bool relative = *value == '+';
+    if (parse_time(value + relative, &ns)) {
+        request->to_is_relative = relative;
+        convert->has_to = true;
+        convert->to_ns = ns;
+        return EXIT_GOOD;
+    }
+    int version = version_of(value);
+    if (version > 0)
+        convert->version = version;
+    else if (version == 0)
+        return usage_error(request->command,
+                           "format '%s' cannot be written: go1.26, go1.25, go1.23 or go1.22",
+                           value);
+    else
+        return usage_error(request->command,
+                           "--to is a version (go1.26) or a time (1.5s), not '%s'", value);
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_TO:
+        return parse_to(request, value);
+    case OPT_FROM:
+        request->convert.has_from = true;
+        if (!parse_time(value, &request->convert.from_ns))
+            return usage_error(request->command, "--from is a time like 1.5s, not '%s'", value);
+        return EXIT_GOOD;
+    case OPT_GOROUTINE:
+        return selection_goroutine(&request->selection, request->command, value);
+    case OPT_NAME:
+        return selection_name(&request->selection, request->command, value);
+    default:
+        return selection_task(&request->selection, request->command, value);
+    }
+}
+
+static int check_usage(struct request *request, const struct options *options)
+{
+    trail_convert_options *convert = &request->convert;
+    if (options->word_count != 1)
+        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
+                                                                      : "one trace at a time");
+    request->word = options->words[0];
+    if (request->to_is_relative &&
+        __builtin_add_overflow(convert->to_ns, convert->from_ns, &convert->to_ns))
+        convert->to_ns = INT64_MAX;
+    if (convert->has_from && convert->has_to && convert->to_ns < convert->from_ns)
+        return usage_error(request->command, "--to is before --from");
+    if (convert->secret && !convert->anonymize)
+        return usage_error(request->command, "--key is for --anonymize");
+    if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
+        return usage_error(request->command, "a trace is nothing for a terminal: --output=FILE");
+    if (overwrites(request->output, request->word))
+        return usage_error(request->command, "the new trace would overwrite the old, '%s'",
+                           request->output);
+    return EXIT_GOOD;
+}
+
+/* MARK: What is told */
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void tell_result(const struct request *request, const trail_reader *reader,
+                        const trail_convert_stats *stats)
+{
+    trail_reader_stats read;
+    const char *title = source_title(request->word);
+    trail_reader_get_stats(reader, &read);
+    if (read.repairs > 0)
+        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them", title,
+             read.repairs, plural(read.repairs));
+    if (read.frequency_assumed)
+        tell("%s: the speed of the clock is not in the trace: durations are right in "
+             "proportion only",
+             title);
+    if (stats->left_out > 0)
+        tell("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
+             stats->left_out, plural(stats->left_out));
+}
+
+/* MARK: Converting */
+
+static int convert_to(struct request *request, trail_reader *reader, struct output *output,
+                      const char *path)
+{
+    trail_convert_stats stats;
+    trail_error err = no_error();
+    trail_sink sink = output_sink(output);
+    int code = EXIT_GOOD;
+    bool good = trail_convert(reader, &request->convert, &sink, &stats, &err) == 0;
+    bool made = stats.generations > 0 && !output->reason;
+    if (!good && !output->reason)
+        code = tell_error(request->word, &err);
+    if (made) {
+        tell_result(request, reader, &stats);
+        if (code == EXIT_BAD)
+            tell("%s: what is good of it was converted: %" PRIu64 " event%s",
+                 source_title(request->word), stats.events, plural(stats.events));
+    } else if (code == EXIT_GOOD && !output->reason) {
+        tell("%s: no event is in %s", source_title(request->word),
+             request->convert.has_from || request->convert.has_to ? "that window" : "it");
+        code = EXIT_BAD;
+    }
+    return close_output(output, path, made && code != EXIT_INOUT, code);
+}
+
+static int convert_source(struct request *request, trail_source *source)
+{
+    struct output output;
+    struct progress progress;
+    trail_error err;
+    trail_reader *reader = trail_reader_open(source, &request->reader, &err);
+    if (!reader)
+        return tell_error(request->word, &err);
+    int code = open_output_beside(&output, request->output);
+    if (code == EXIT_GOOD) {
+        progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
+        request->convert.progress = progress_step;
+        request->convert.progress_context = &progress;
+        code = convert_to(request, reader, &output, request->output);
+        progress_end(&progress);
+    }
+    trail_reader_close(reader);
+    return code;
+}
+
+/* The trace, once which of its goroutines are kept is known. */
+static int convert_input(struct request *request)
+{
+    struct input input;
+    trail_error err;
+    int64_t *ids = NULL;
+    bool some = selection_is_some(&request->selection);
+    if (input_init(&input, request->word, some, &err) < 0)
+        return tell_error(request->word, &err);
+    int code = EXIT_GOOD;
+    if (some) {
+        code = selection_find(&request->selection, request->command, &input, &request->reader, &ids,
+                              &request->convert.goroutine_count);
+        request->convert.goroutines = ids;
+    }
+    if (code == EXIT_GOOD) {
+        trail_source *source = input_open(&input, &err);
+        code = source ? convert_source(request, source) : tell_error(request->word, &err);
+        trail_source_close(source);
+    }
+    free(ids);
+    input_free(&input);
+    return code;
+}
+
+static int convert_file(struct request *request)
+{
+    trail_error err;
+    struct symbols *symbols = NULL;
+    if (request->binary) {
+        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        if (!symbols)
+            return tell_error(request->binary, &err);
+        request->reader.symbolize = symbols_find;
+        request->reader.symbolize_context = symbols;
+    }
+    request->reader.partial = true;
+    request->reader.ahead = true;
+    request->reader.from_ns = request->convert.from_ns;
+    int code = convert_input(request);
+    symbols_close(symbols);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .output = "-"};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code == EXIT_GOOD)
+        code = check_usage(&request, &options);
+    if (code == EXIT_GOOD)
+        code = convert_file(&request);
+    selection_free(&request.selection);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_convert = {
+    COMMAND_ROW(convert),
+    .synopsis = "[options] TRACE --output=FILE",
+    .details =
+        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen\n"
+        "version open. Of a damaged trace it is the good part, and the exit status is 1. With\n"
+        "--from and --to only a window is written, with what was alive when it began. The file\n"
+        "is written beside and gets its name when it is complete. Of some goroutines "
+        "(--goroutine,\n"
+        "--name, --task) everything is kept, with those that woke them and garbage collection.\n"
+        "With --anonymize it can be shown to strangers: of texts only those of the language's own\n"
+        "library stay; times, numbers, lines and addresses do.",
+    .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
+                "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"
+                "  trail convert --from=1.5s --to=+20ms app.trace -o moment.trace\n"
+                "  trail convert --name='net/http.(*conn).serve' app.trace -o requests.trace\n"
+                "  trail convert --anonymize app.trace -o anonymous.trace\n"
+                "  trail convert --repair cgo.trace -o whole.trace",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,495 @@
+/*
+ * trail diff: the same figures of two traces side by side, and conditions on how they changed.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/whole.h"
+#include "commands/diff_check.h"
+#include "ui/nearest.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+enum { OPT_FAIL_IF = 1, OPT_PER };
+
+/* Those of diff(1), and one for a trace that is not whole. */
+enum { DIFF_SAME = 0, DIFF_MET = 1, DIFF_DAMAGED = 4 };
+
+/* A trace, when its analysis is gone. */
+struct side {
+    const char *word;
+    int64_t duration_ns;
+    uint64_t events, goroutines;
+    double divisor; /* of what is normalised */
+};
+
+struct request {
+    struct analysis common; /* the options; never run */
+    struct side sides[2];
+    const char *task; /* --per=task: of that */
+    bool per_second;
+    size_t limit;
+    struct diff_condition *conditions;
+    size_t condition_count;
+    struct diff_rows rows;
+};
+
+static const struct option rows[] = {
+    {0, "fail-if", "CONDITION",
+     "exit with 1 if it is met: 'sched_wait.p99 > +20%',\n"
+     "'block.select \"main.worker\" > +5ms', 'mmu.1ms < 50%'; repeatable",
+     TAKE(OPT_FAIL_IF)},
+    {0, "per", "second|task:NAME",
+     "sums and counts for each second of the traces,\nor for each task of that type that ended",
+     TAKE(OPT_PER)},
+    {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int add_condition(struct request *request, const char *text)
+{
+    struct diff_condition *grown =
+        reallocarray(request->conditions, request->condition_count + 1, sizeof *grown);
+    if (!grown)
+        return usage_error(request->common.command, "no memory");
+    request->conditions = grown;
+    return diff_condition_parse(&grown[request->condition_count++], request->common.command, text);
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_FAIL_IF:
+        return add_condition(request, value);
+    case OPT_PER:
+        request->per_second = strcmp(value, "second") == 0;
+        request->task = strncmp(value, "task:", 5) == 0 ? value + 5 : NULL;
+        if (request->per_second || request->task)
+            return EXIT_GOOD;
+        return usage_error(request->common.command, "--per is second or task:NAME, not '%s'",
+                           value);
+    default:
+        return analysis_option(&request->common, id, value);
+    }
+}
+
+static int take_words(struct request *request, struct options *options)
+{
+    if (options->word_count != 2)
+        return usage_error(request->common.command, "two traces are compared: the one before and "
+                                                    "the one after");
+    for (int i = 0; i < 2; i++)
+        request->sides[i].word = options->words[i];
+    if (strcmp(options->words[0], "-") == 0 && strcmp(options->words[1], "-") == 0)
+        return usage_error(request->common.command, "stdin is one trace only");
+    options->word_count = 1;
+    return analysis_words(&request->common, options);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->common.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->common.options.what = DIFF_ANALYSES;
+    request->common.options.mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+    return take_words(request, &options);
+}
+
+/* MARK: Reading */
+
+/* How many tasks of the type ended; -1: there is no such type. */
+static int64_t tasks_ended(const struct request *request, const struct analysis *analysis)
+{
+    const trail_task_kind *const *kinds;
+    size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = analysis_text(analysis, kinds[i]->name);
+        if (name.size == strlen(request->task) && memcmp(name.data, request->task, name.size) == 0)
+            return (int64_t)kinds[i]->ended;
+    }
+    return -1;
+}
+
+static int unknown_task(const struct request *request, const struct analysis *analysis)
+{
+    const trail_task_kind *const *kinds;
+    struct nearest nearest = {.word = request->task};
+    size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&nearest, trail_analysis_text(analysis->answers, kinds[i]->name));
+    return usage_error(request->common.command, "no task '%s' in %s%s", request->task,
+                       source_title(analysis->word), nearest_hint(&nearest));
+}
+
+static int find_divisor(const struct request *request, const struct analysis *analysis,
+                        struct side *side)
+{
+    side->divisor = 1;
+    if (request->per_second && side->duration_ns > 0)
+        side->divisor = (double)side->duration_ns / 1e9;
+    if (!request->task)
+        return EXIT_GOOD;
+    int64_t ended = tasks_ended(request, analysis);
+    if (ended < 0)
+        return unknown_task(request, analysis);
+    if (ended == 0)
+        return usage_error(request->common.command, "no task '%s' ended in %s", request->task,
+                           source_title(analysis->word));
+    side->divisor = (double)ended;
+    return EXIT_GOOD;
+}
+
+/* One of the two: its rows, and nothing else that stays. */
+static int read_side(struct request *request, int i)
+{
+    struct side *side = &request->sides[i];
+    struct analysis analysis = request->common;
+    analysis.word = side->word;
+    int code = analysis_run(&analysis);
+    if (code == EXIT_BAD)
+        code = DIFF_DAMAGED;
+    if (analysis.answers) {
+        side->duration_ns = analysis.span.end_ns - analysis.span.begin_ns;
+        side->events = analysis.span.events;
+        side->goroutines = analysis.span.goroutines;
+        code = worse_exit(code, find_divisor(request, &analysis, side));
+        diff_rows_collect(&request->rows, &analysis, i);
+    } else if (code == DIFF_DAMAGED) {
+        tell("nothing to compare with");
+    }
+    bool there = analysis.answers;
+    analysis_close(&analysis);
+    return there || code != DIFF_DAMAGED ? code : -DIFF_DAMAGED;
+}
+
+/* MARK: Order */
+
+static double size_of(double value)
+{
+    return value < 0 ? -value : value;
+}
+
+/* Whether it is a whole number that a double holds exactly. */
+static bool is_whole(double value)
+{
+    return size_of(value) < 9007199254740992.0 && (double)whole_of(value) == value;
+}
+
+static double size_of_change(const struct diff_row *row)
+{
+    return size_of(row->of[1].value - row->of[0].value);
+}
+
+/* Tables of one scope after the other; in each, times before counts, the greatest change first. */
+static int by_change(const void *a, const void *b)
+{
+    const struct diff_row *x = a, *y = b;
+    if (x->scope != y->scope)
+        return x->scope < y->scope ? -1 : 1;
+    if (x->unit != y->unit)
+        return x->unit < y->unit ? -1 : 1;
+    double p = size_of_change(x), q = size_of_change(y);
+    if (p != q)
+        return p > q ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->path, y->path);
+}
+
+/* MARK: JSON */
+
+static void json_figure(struct json *json, const char *key, double value)
+{
+    if (is_whole(value))
+        json_signed(json, key, whole_of(value));
+    else
+        json_real(json, key, value);
+}
+
+static void json_measure(struct json *json, const char *key, const struct diff_measure *m)
+{
+    if (!m->there) {
+        json_null(json, key);
+        return;
+    }
+    json_open(json, key, '{');
+    json_figure(json, "value", m->value);
+    if (m->spread) {
+        json_figure(json, "count", m->count);
+        json_figure(json, "p50", m->p50);
+        json_figure(json, "p99", m->p99);
+        json_figure(json, "max", m->max);
+    }
+    json_close(json, '}');
+}
+
+static const char *unit_name(enum diff_unit unit)
+{
+    static const char *const names[] = {"ns", "count", "bytes", "share"};
+    return names[unit];
+}
+
+static void json_sides(const struct request *request, struct json *json)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct side *side = &request->sides[i];
+        json_open(json, i == 0 ? "a" : "b", '{');
+        json_string(json, "file", side->word);
+        json_signed(json, "duration_ns", side->duration_ns);
+        json_number(json, "goroutines", side->goroutines);
+        json_number(json, "events", side->events);
+        json_figure(json, "divisor", side->divisor);
+        json_close(json, '}');
+    }
+}
+
+static void json_conditions(const struct request *request, struct json *json)
+{
+    json_open(json, "conditions", '[');
+    for (size_t i = 0; i < request->condition_count; i++) {
+        const struct diff_condition *c = &request->conditions[i];
+        json_open(json, NULL, '{');
+        json_string(json, "condition", c->text);
+        json_bool(json, "met", c->met);
+        json_figure(json, "a", c->a);
+        json_figure(json, "b", c->b);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void show_json(const struct request *request)
+{
+    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_sides(request, &json);
+    json_open(&json, "metrics", '[');
+    for (size_t i = 0; i < request->rows.count; i++) {
+        const struct diff_row *row = &request->rows.rows[i];
+        json_open(&json, NULL, '{');
+        json_string(&json, "of", scopes[row->scope]);
+        json_string(&json, "metric", row->path);
+        json_string(&json, "name", row->name);
+        json_string(&json, "unit", unit_name(row->unit));
+        json_measure(&json, "a", &row->of[0]);
+        json_measure(&json, "b", &row->of[1]);
+        json_figure(&json, "change", row->of[1].value - row->of[0].value);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_conditions(request, &json);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+/* A figure in its unit; `sign`: as a change. */
+static const char *figure(char *buf, enum diff_unit unit, double value, bool sign)
+{
+    char text[SHOW_SIZE], *at = buf;
+    double size = size_of(value);
+    if (sign || value < 0)
+        *at++ = value < 0 ? '-' : '+';
+    size_t left = SHOW_SIZE - 1;
+    if (unit == DIFF_NS)
+        (void)snprintf(at, left, "%s", show_duration(text, whole_of(size + 0.5)));
+    else if (unit == DIFF_BYTES)
+        (void)snprintf(at, left, "%s", show_bytes(text, (uint64_t)whole_of(size + 0.5)));
+    else if (unit == DIFF_SHARE)
+        (void)snprintf(at, left, sign ? "%.1f points" : "%.1f %%", size * 100);
+    else if (is_whole(size))
+        (void)snprintf(at, left, "%s", table_thousands(text, (uint64_t)whole_of(size)));
+    else
+        (void)snprintf(at, left, "%.3g", size);
+    return buf;
+}
+
+static void put_figure(struct table *table, enum diff_unit unit, double value)
+{
+    char buf[SHOW_SIZE];
+    table_word(table, value == 0 ? "-" : figure(buf, unit, value, false));
+}
+
+static const char *percent(char *buf, double a, double b)
+{
+    double ratio = diff_ratio(a, b);
+    if (a == b)
+        (void)snprintf(buf, SHOW_SIZE, "%s", "-");
+    else if (!isfinite(ratio))
+        (void)snprintf(buf, SHOW_SIZE, "%s", "new");
+    else if (b == 0)
+        (void)snprintf(buf, SHOW_SIZE, "%s", "gone");
+    else
+        (void)snprintf(buf, SHOW_SIZE, "%+.1f %%", ratio * 100);
+    return buf;
+}
+
+static void put_row(struct table *table, const struct diff_row *row)
+{
+    char buf[SHOW_SIZE];
+    double a = row->of[0].value, b = row->of[1].value;
+    put_figure(table, row->unit, a);
+    put_figure(table, row->unit, b);
+    table_word(table, a == b ? "-" : figure(buf, row->unit, b - a, true));
+    table_word(table, percent(buf, a, b));
+    for (enum diff_field field = DIFF_P50; field < DIFF_FIELDS; field++)
+        for (int i = 0; i < 2; i++)
+            put_figure(table, row->unit, diff_field_of(&row->of[i], field));
+    table_word(table, row->path);
+    if (row->scope != DIFF_WHOLE)
+        table_word(table, row->name);
+}
+
+/* Of single groups, what is the sum of others of their rows only repeats them. */
+static bool is_shown(const struct diff_row *row, enum diff_scope scope)
+{
+    bool sum = strcmp(row->path, "total") == 0 || strcmp(row->path, "block") == 0;
+    return row->scope == scope && !(scope == DIFF_GOROUTINES && sum) && diff_row_changed(row);
+}
+
+/* The rows of one scope that changed. */
+static size_t show_scope(const struct request *request, enum diff_scope scope)
+{
+    static const char *const titles[DIFF_SCOPES] = {
+        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:",
+        "locks:"};
+    struct table table;
+    char columns[160];
+    size_t changed = 0;
+    (void)snprintf(columns, sizeof columns,
+                   "A> B> change> %%> p50_A> p50_B> p99_A> p99_B> max_A> max_B> metric<%s",
+                   scope == DIFF_WHOLE ? "" : " of<");
+    table_begin(&table, columns);
+    for (size_t i = 0; i < request->rows.count; i++) {
+        const struct diff_row *row = &request->rows.rows[i];
+        if (is_shown(row, scope) && changed++ < request->limit)
+            put_row(&table, row);
+    }
+    if (changed == 0) {
+        table_drop(&table);
+        return 0;
+    }
+    printf("\n%s\n", titles[scope]);
+    table_print(&table);
+    if (changed > request->limit)
+        printf("... and %zu more; --limit=0 shows all\n", changed - request->limit);
+    return changed;
+}
+
+static void show_sides(const struct request *request)
+{
+    char duration[SHOW_SIZE], goroutines[SHOW_SIZE], events[SHOW_SIZE];
+    for (int i = 0; i < 2; i++) {
+        const struct side *side = &request->sides[i];
+        show_line("%c: %s: %s, %s goroutines, %s events", 'A' + i, source_title(side->word),
+                  show_duration(duration, side->duration_ns),
+                  table_thousands(goroutines, side->goroutines),
+                  table_thousands(events, side->events));
+    }
+    if (request->per_second)
+        printf("sums and counts are per second\n");
+    if (request->task)
+        show_line("sums and counts are per task %s: %.0f in A, %.0f in B", request->task,
+                  request->sides[0].divisor, request->sides[1].divisor);
+}
+
+static void show_conditions(const struct request *request)
+{
+    char a[SHOW_SIZE], b[SHOW_SIZE], change[SHOW_SIZE];
+    for (size_t i = 0; i < request->condition_count; i++) {
+        const struct diff_condition *c = &request->conditions[i];
+        if (i == 0)
+            putchar('\n');
+        show_line("%s: %s: %s became %s (%s)", c->met ? "MET" : "not met", c->text,
+                  figure(a, c->unit, c->a, false), figure(b, c->unit, c->b, false),
+                  c->a == c->b ? "no change" : percent(change, c->a, c->b));
+    }
+}
+
+static void show(const struct request *request)
+{
+    size_t changed = 0;
+    show_sides(request);
+    for (enum diff_scope scope = DIFF_WHOLE; scope < DIFF_SCOPES; scope++)
+        changed += show_scope(request, scope);
+    if (changed == 0)
+        printf("nothing changed\n");
+    show_conditions(request);
+}
+
+/* MARK: Running */
+
+static int compare(struct request *request)
+{
+    int code = EXIT_GOOD;
+    for (int i = 0; i < 2; i++) {
+        int of_side = read_side(request, i);
+        if (of_side != EXIT_GOOD && of_side != DIFF_DAMAGED)
+            return of_side < 0 ? -of_side : of_side;
+        code = worse_exit(code, of_side);
+    }
+    const double factors[2] = {1 / request->sides[0].divisor, 1 / request->sides[1].divisor};
+    if (!diff_rows_join(&request->rows))
+        return tell_output_error("the comparison: no memory", 0);
+    diff_rows_scale(&request->rows, factors);
+    bool met = false;
+    for (size_t i = 0; i < request->condition_count; i++) {
+        struct diff_condition *c = &request->conditions[i];
+        int wrong = diff_condition_decide(c, request->common.command, &request->rows);
+        if (wrong)
+            return wrong;
+        met |= c->met;
+    }
+    qsort(request->rows.rows, request->rows.count, sizeof *request->rows.rows, by_change);
+    if (request->common.json)
+        show_json(request);
+    else
+        show(request);
+    return worse_exit(code, met ? DIFF_MET : DIFF_SAME);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.common = {.command = command}, .limit = 30};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD)
+        code = compare(&request);
+    for (size_t i = 0; i < request.condition_count; i++)
+        diff_condition_free(&request.conditions[i]);
+    free(request.conditions);
+    diff_rows_free(&request.rows);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_diff = {
+    COMMAND_ROW(diff),
+    .synopsis = "[options] A B",
+    .details =
+        "Shows the same figures of two traces side by side, the greatest change first: where\n"
+        "goroutines' time went, by start function, and how it spread; tasks, regions and locks;\n"
+        "garbage collection and utilisation. What did not change is left out.\n"
+        "\n"
+        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that\n"
+        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With\n"
+        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, 10).\n"
+        "\n"
+        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names\n"
+        "what is in neither trace, 3 cannot read, 4 a trace is damaged.",
+    .examples = "  trail diff before.trace after.trace\n"
+                "  trail diff --per=task:request before.trace after.trace\n"
+                "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"
+                "  trail diff --json A B | jq '.metrics[] | select(.name == \"main.worker\")'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,292 @@
+/*
+ * trail doctor: what this machine and a program allow `trail record`, before it is asked to.
+ * machine.c knows the machine, program.c whether the program can be recorded, debug_info.c what its
+ * stacks will look like.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/machine.h"
+#include "inspect/debug_info.h"
+#include "inspect/preload_path.h"
+#include "inspect/program.h"
+#include "ui/cli.h"
+#include "ui/facts.h"
+
+struct request {
+    bool json;
+};
+
+static const struct option rows[] = {
+    {'j', "json", NULL, "one JSON object", TO_FLAG(struct request, json)},
+    {0},
+};
+
+/* MARK: The system's packages */
+
+/* The value of a key in os-release(5), without quotes; "" if it is not there. */
+static void os_release(const char *key, char *value, size_t size)
+{
+    char line[512];
+    size_t length = strlen(key);
+    FILE *file = fopen("/etc/os-release", "re");
+    *value = '\0';
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, length) == 0 && line[length] == '=') {
+            const char *text = line + length + 1 + (line[length + 1] == '"');
+            (void)snprintf(value, size, "%.*s", (int)strcspn(text, "\"\n"), text);
+        }
+    if (file)
+        (void)fclose(file);
+}
+
+/* Where Debian keeps packages with debug information of all others. */
+static void archive_of_symbols(char *text, size_t size)
+{
+    char id[64], codename[64];
+    os_release("ID", id, sizeof id);
+    os_release("VERSION_CODENAME", codename, sizeof codename);
+    if (strcmp(id, "debian") == 0 && *codename)
+        (void)snprintf(text, size, "deb http://deb.debian.org/debian-debug %s-debug main",
+                       codename);
+    else if (strcmp(id, "ubuntu") == 0 && *codename)
+        (void)snprintf(text, size, "deb http://ddebs.ubuntu.com %s main", codename);
+    else
+        (void)snprintf(text, size, "the archive of debug packages of your system");
+}
+
+/* How to get debug information of a file; into `text`. */
+static const char *how_to_get(const char *path, char *text, size_t size)
+{
+    char package[128], archive[160];
+    if (!debug_info_package(path, package, sizeof package))
+        (void)snprintf(text, size, "build it with -g, and do not strip it");
+    else if (strcmp(package, "libc6") == 0)
+        (void)snprintf(text, size, "apt install libc6-dbg");
+    else {
+        archive_of_symbols(archive, sizeof archive);
+        (void)snprintf(text, size, "apt install %s-dbgsym, from the debian-debug archive (%s)",
+                       package, archive);
+    }
+    return text;
+}
+
+/* MARK: Names and stacks */
+
+static void tell_names(struct facts *facts, const char *name, const char *path,
+                       const struct debug_info *info)
+{
+    char todo[512];
+    if (debug_info_has_lines(info))
+        fact(facts, FACT_OK, name, NULL, "functions and lines, from %s",
+             info->dwarf ? path : info->file);
+    else if (debug_info_has_names(info))
+        fact(facts, FACT_NOTE, name, how_to_get(path, todo, sizeof todo),
+             "%s has names of functions, but no lines", path);
+    else
+        fact(facts, FACT_NOTE, name, how_to_get(path, todo, sizeof todo),
+             "%s is stripped: no function names beyond exported ones", path);
+}
+
+static void tell_frames(struct facts *facts, const struct debug_info *info)
+{
+    static const char name[] = "frame pointers", todo[] = "build it with -fno-omit-frame-pointer";
+    unsigned framed = info->framed, functions = info->functions;
+    switch (info->frames) {
+    case FRAMES_YES:
+        fact(facts, FACT_OK, name, NULL, "yes: %u of %u functions looked at have one", framed,
+             functions);
+        break;
+    case FRAMES_NO:
+        fact(facts, FACT_NOTE, name, todo,
+             "no: %u of %u functions looked at have one; stacks are unwound by its tables, which "
+             "costs more",
+             framed, functions);
+        break;
+    case FRAMES_MIXED:
+        fact(facts, FACT_NOTE, name, todo,
+             "mixed: %u of %u functions looked at have one; stacks are unwound by its tables, "
+             "which costs more",
+             framed, functions);
+        break;
+    default:
+        fact(facts, FACT_OK, name, NULL, "not known: too few functions to tell by (%u)", functions);
+    }
+}
+
+/* The C library that this command runs with, which is the program's, too, if nothing is special. */
+static void tell_libc_names(struct facts *facts)
+{
+    Dl_info place;
+    struct debug_info info;
+    const char *(*known)(void) = gnu_get_libc_version;
+    void *address;
+    memcpy(&address, &known, sizeof address);
+    if (!dladdr(address, &place) || !place.dli_fname)
+        return;
+    debug_info_look(&info, place.dli_fname);
+    if (info.looked)
+        tell_names(facts, "names in libc", place.dli_fname, &info);
+}
+
+/* MARK: The program */
+
+static void tell_file(struct facts *facts, const struct program *program)
+{
+    if (program->scripts > 0 && strcmp(program->runs, program->script) != 0)
+        fact(facts, FACT_OK, "program", NULL, "%s, a script: what runs is %s", program->path,
+             program->runs);
+    else if (*program->path)
+        fact(facts, FACT_OK, "program", NULL, "%s", program->path);
+}
+
+static void tell_sanitizers(struct facts *facts, const struct program *program)
+{
+    if (*program->first)
+        fact(facts, FACT_NOTE, "sanitizers", NULL,
+             "AddressSanitizer (%s), which must be loaded first: trail record puts it before the "
+             "recorder in LD_PRELOAD",
+             program->first);
+    else if (program->sanitizers)
+        fact(facts, FACT_NOTE, "sanitizers", NULL,
+             "%s is in it: it answers some calls before the recorder sees them, and slows the "
+             "program down",
+             program->sanitizers & PROGRAM_ASAN   ? "AddressSanitizer"
+             : program->sanitizers & PROGRAM_TSAN ? "ThreadSanitizer"
+             : program->sanitizers & PROGRAM_MSAN ? "MemorySanitizer"
+                                                  : "LeakSanitizer");
+}
+
+/* gcc's does not tell what it does. */
+static void tell_openmp(struct facts *facts, const struct program *program)
+{
+    char libomp[PATH_MAX];
+    if (!*program->openmp)
+        return;
+    if (strncmp(program->openmp, "libgomp", 7) != 0)
+        fact(facts, FACT_OK, "OpenMP", NULL,
+             "it uses %s: parallel regions, tasks, barriers and locks are recorded",
+             program->openmp);
+    else
+        fact(facts, FACT_NOTE, "OpenMP",
+             preload_libomp(libomp, sizeof libomp) ? "trail record --openmp"
+                                                   : "apt install libomp5; trail record --openmp",
+             "it uses %s, which does not tell what it does: LLVM's, which can take its place, does",
+             program->openmp);
+}
+
+static void tell_program(struct facts *facts, const struct program *program)
+{
+    struct debug_info info;
+    const char *refusal = program_refusal(program);
+    tell_file(facts, program);
+    if (refusal) {
+        fact(facts, FACT_PROBLEM, "recording", NULL, "%s", refusal);
+        return;
+    }
+    if (program->unread) {
+        fact(facts, FACT_NOTE, "recording", NULL,
+             "%s may be run, but not read: what it is cannot be told", program->runs);
+        return;
+    }
+    fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");
+    tell_sanitizers(facts, program);
+    tell_openmp(facts, program);
+    debug_info_look(&info, program->runs);
+    if (!info.looked)
+        return;
+    tell_names(facts, "names", program->runs, &info);
+    tell_frames(facts, &info);
+    tell_libc_names(facts);
+}
+
+/* MARK: Run */
+
+static void tell_result(const struct facts *facts, const char *word)
+{
+    facts_put_text(word ? word : "programs");
+    if (facts->problems > 0)
+        puts(" cannot be recorded: see 'problem' above");
+    else if (facts->notes > 0)
+        printf(" can be recorded; %u note%s above: what would give more\n", facts->notes,
+               facts->notes == 1 ? "" : "s");
+    else
+        puts(" can be recorded");
+}
+
+static void json_begin(struct json *json, const struct program *program)
+{
+    json_open(json, NULL, '{');
+    if (!program)
+        return;
+    json_string(json, "word", program->word);
+    json_string(json, "path", program->path);
+    json_string(json, "runs", program->runs);
+    json_string(json, "verdict", program_verdict_name(program->verdict));
+    json_signed(json, "exit_status", program_exit_code(program));
+    if (*program->first)
+        json_string(json, "preload_first", program->first);
+}
+
+static int examine(const struct program *program, bool as_json)
+{
+    struct facts facts;
+    facts_begin(&facts, as_json);
+    if (as_json)
+        json_begin(&facts.json, program);
+    facts_open(&facts, "machine");
+    machine_facts(&facts);
+    facts_close(&facts);
+    if (program) {
+        facts_open(&facts, "program");
+        tell_program(&facts, program);
+        facts_close(&facts);
+    }
+    if (as_json) {
+        json_bool(&facts.json, "recordable", facts.problems == 0);
+        json_close(&facts.json, '}');
+        putchar('\n');
+    } else {
+        tell_result(&facts, program ? program->word : NULL);
+    }
+    return facts.problems == 0 ? EXIT_GOOD : EXIT_USAGE;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct request request = {0};
+    int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    if (options.word_count > 1)
+        return usage_error(command, "one program at a time, without its arguments");
+    if (options.word_count == 0)
+        return examine(NULL, request.json);
+    struct program *program = malloc(sizeof *program);
+    if (!program)
+        return tell_output_error("the facts", ENOMEM);
+    program_inspect(program, options.words[0]);
+    code = examine(program, request.json);
+    free(program);
+    return code;
+}
+
+const struct command command_doctor = {
+    COMMAND_ROW(doctor),
+    .synopsis = "[options] [PROGRAM]",
+    .details =
+        "A line a fact: 'ok', 'note' (it works, and what would give more), or 'problem' (nothing\n"
+        "can be recorded). PROGRAM is looked for as 'trail record -- PROGRAM' does, and is not\n"
+        "started. Exit status: 0 it can be recorded, 2 it cannot.",
+    .examples = "  trail doctor\n"
+                "  trail doctor ./server\n"
+                "  trail doctor --json pigz | jq '.program[] | select(.state != \"ok\")'",
+    .options = rows,
+    .run = run,
+    .no_input = true,
+};

@@ -1,0 +1,380 @@
+/*
+ * trail export: a trace for other tools.
+ */
+#include "commands/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/export_tables.h"
+#include "symbols/symbols.h"
+#include "ui/progress.h"
+
+enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE };
+
+static const struct export_format formats[] = {
+#define STREAM(function) .run = export_stream, .stream = (function)
+#define ROWS(format)     .run = export_tables, .rows = (format)
+#define RUN(function)    .run = (function)
+#define FORMAT(name, nature, output, how, suffixes, summary)                                       \
+    {#name, summary, suffixes, EXPORT_##nature, EXPORT_##output, how},
+#include "export/formats.def"
+#undef FORMAT
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+
+/* A space in front of each. */
+#define FORMAT(name, ...) " " #name
+static const char format_names[] =
+#include "export/formats.def"
+    ;
+#undef FORMAT
+
+static const struct option rows[] = {
+    {'t', "to", "FORMAT|TIME",
+     "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(OPT_TO),
+     .values = format_names + 1},
+    {'o', "output", "FILE",
+     "where it goes (- is stdout, the default); its suffix may\ntell the format", TAKE(OPT_OUTPUT)},
+    {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
+     TAKE(OPT_FROM)},
+    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+    {0, "name", "FUNCTION", "only goroutines that began in this function",
+     TO_TEXT(struct export_request, options.name)},
+    {0, "type", "TYPE",
+     "profiles: what to count: sync (the default), net, syscall, sched,\ncpu, running or offcpu",
+     TO_TEXT(struct export_request, type), .values = "net sync syscall sched cpu running offcpu"},
+    {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
+     TO_TEXT(struct export_request, table),
+     .values = "events states goroutines stacks frames strings tasks regions logs samples"},
+    {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
+     TO_TEXT(struct export_request, host)},
+    {0, "day", "YYYY-MM-DD",
+     "tables: the day that it is of (that of its clock, if it tells,\nor of the file)",
+     TO_TEXT(struct export_request, day)},
+    {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
+     TO_FLAG(struct export_request, csv_safe)},
+    {0, "schema", "SYSTEM", "no export: the statements that make the tables known to it",
+     TO_TEXT(struct export_request, schema), .values = EXPORT_SCHEMAS},
+    {0, "repair", NULL, "Go 1.21 and before: make a trace consistent whose events are not",
+     TO_FLAG(struct export_request, repair)},
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
+     TO_TEXT(struct export_request, binary)},
+    {0},
+};
+
+/* MARK: The command line */
+
+static bool ends_with(const char *text, const char *end, size_t end_size)
+{
+    size_t size = strlen(text);
+    return size > end_size && memcmp(text + size - end_size, end, end_size) == 0;
+}
+
+/* The format with the longest suffix that the name has. */
+static const struct export_format *format_by_suffix(const char *path)
+{
+    const struct export_format *found = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        for (const char *at = formats[i].suffixes; at && *at;) {
+            size_t size = strcspn(at, " ");
+            if (size > longest && ends_with(path, at, size)) {
+                found = &formats[i];
+                longest = size;
+            }
+            at += size + (at[size] == ' ');
+        }
+    }
+    return found;
+}
+
+static int parse_to(struct export_request *request, const char *value)
+{
+    const char *names[FORMAT_COUNT + 1] = {0};
+    int64_t ns;
+    /* A time has a unit, and no format is one. */
+    if (parse_time(value + (*value == '+'), &ns))
+        return window_to(&request->window, request->command, value);
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        names[i] = formats[i].name;
+        if (strcmp(value, formats[i].name) == 0) {
+            request->format = &formats[i];
+            return EXIT_GOOD;
+        }
+    }
+    const char *nearest = nearest_word(value, names);
+    return usage_error(request->command, "no format '%s'; %s%s%sthere are %s", value,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", format_names + 1);
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct export_request *request = context;
+    switch (id) {
+    case OPT_TO:
+        return parse_to(request, value);
+    case OPT_OUTPUT:
+        request->output = strcmp(value, "-") == 0 ? NULL : value;
+        return EXIT_GOOD;
+    case OPT_FROM:
+        return window_from(&request->window, request->command, value);
+    default:
+        return ids_option(request->command, value, "gG", &request->goroutines);
+    }
+}
+
+static int check_format(struct export_request *request)
+{
+    if (!request->format && request->output)
+        request->format = format_by_suffix(request->output);
+    const struct export_format *format = request->format;
+    if (!format)
+        return usage_error(request->command, "in which format? --to=%s", format_names + 1);
+    bool tables = format->nature == EXPORT_TABLES || format->nature == EXPORT_CSV;
+    if (request->type && format->nature != EXPORT_PROFILE)
+        return usage_error(request->command, "--type is for profiles, and %s is none",
+                           format->name);
+    if ((request->table || request->host || request->day) && !tables)
+        return usage_error(request->command,
+                           "--table, --host and --day are for tables, and %s is none",
+                           format->name);
+    if (request->csv_safe && format->nature != EXPORT_CSV)
+        return usage_error(request->command, "--csv-safe is for csv, not for %s", format->name);
+    if (!request->output && format->output == EXPORT_FOLDER)
+        return usage_error(request->command, "this makes a folder: --output=FOLDER");
+    if (!request->output && format->output != EXPORT_TEXT && isatty(STDOUT_FILENO))
+        return usage_error(request->command, "this is nothing for a terminal: --output=FILE");
+    return EXIT_GOOD;
+}
+
+static int check_usage(struct export_request *request, const struct options *options)
+{
+    if (options->word_count != 1)
+        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
+                                                                      : "one trace at a time");
+    request->word = options->words[0];
+    int wrong = check_format(request);
+    if (!wrong)
+        wrong = window_finish(&request->window, request->command);
+    if (wrong)
+        return wrong;
+    if (request->output && overwrites(request->output, request->word))
+        return usage_error(request->command, "%s is the trace itself", request->output);
+    const char *slash = strrchr(request->word, '/');
+    request->options.title = slash ? slash + 1 : source_title(request->word);
+    request->options.has_from = request->window.has_from;
+    request->options.has_to = request->window.has_to;
+    request->options.from_ns = request->window.from_ns;
+    request->options.to_ns = request->window.to_ns;
+    request->options.goroutines = request->goroutines.ids;
+    request->options.goroutine_count = request->goroutines.count;
+    return EXIT_GOOD;
+}
+
+/* MARK: Profiles */
+
+/* What 'trail profile' is asked: the same words. */
+int export_profile(struct export_request *request)
+{
+    char format[32], from[64], to[64], type[64], *goroutine = NULL, *name = NULL;
+    char *words[16];
+    int count = 0;
+    size_t size = 0;
+    FILE *list = open_memstream(&goroutine, &size);
+    if (!list)
+        return tell_output_error("the profile", errno);
+    fputs("--goroutine=", list);
+    for (size_t i = 0; i < request->goroutines.count; i++)
+        fprintf(list, "%s%" PRId64, i ? "," : "", request->goroutines.ids[i]);
+    (void)fclose(list);
+    (void)snprintf(format, sizeof format, "--format=%s", request->format->name);
+    (void)snprintf(type, sizeof type, "--type=%s", request->type ? request->type : "sync");
+    (void)snprintf(from, sizeof from, "--from=%" PRId64 "ns", request->window.from_ns);
+    (void)snprintf(to, sizeof to, "--to=%" PRId64 "ns", request->window.to_ns);
+    words[count++] = format;
+    words[count++] = type;
+    if (request->window.has_from)
+        words[count++] = from;
+    if (request->window.has_to)
+        words[count++] = to;
+    if (request->goroutines.count > 0)
+        words[count++] = goroutine;
+    if (request->options.name && asprintf(&name, "--name=%s", request->options.name) >= 0)
+        words[count++] = name;
+    if (request->repair)
+        words[count++] = "--repair";
+    if (request->binary) {
+        words[count++] = "--binary";
+        words[count++] = (char *)(uintptr_t)request->binary;
+    }
+    words[count++] = "--output";
+    words[count++] = (char *)(uintptr_t)(request->output ? request->output : "-");
+    words[count++] = "--";
+    words[count++] = (char *)(uintptr_t)request->word;
+    words[count] = NULL;
+    int code = command_profile.run(&command_profile, count, words);
+    free(goroutine);
+    free(name);
+    return code;
+}
+
+/* MARK: Streams */
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void tell_reader(const struct export_request *request, const trail_reader *reader)
+{
+    trail_reader_stats read;
+    trail_reader_get_stats(reader, &read);
+    if (read.repairs > 0)
+        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+             source_title(request->word), read.repairs, plural(read.repairs));
+    if (read.frequency_assumed)
+        tell("%s: the speed of the clock is not in the trace: durations are right in "
+             "proportion only",
+             source_title(request->word));
+}
+
+int export_result(const struct export_request *request, int result, bool lost,
+                  const trail_export_stats *stats, const trail_error *err, bool *made)
+{
+    const char *title = source_title(request->word);
+    bool filtered = request->options.name || request->goroutines.count > 0;
+    int code = result < 0 && !lost ? tell_error(request->word, err) : EXIT_GOOD;
+    *made = false;
+    if (lost || code > EXIT_BAD)
+        return code;
+    if (stats->events == 0) {
+        tell("%s: no event is in %s", title,
+             request->window.has_from || request->window.has_to ? "that window" : "it");
+        return EXIT_BAD;
+    }
+    if (filtered && stats->goroutines == 0)
+        return usage_error(request->command, "no such goroutine %s; 'trail goroutines' lists them",
+                           request->window.has_from ? "in the window" : "in the trace");
+    if (code == EXIT_BAD)
+        tell("%s: what is good of it was exported: %" PRIu64 " event%s", title, stats->events,
+             plural(stats->events));
+    *made = true;
+    return code;
+}
+
+static int stream_to(struct export_request *request, trail_reader *reader)
+{
+    const char *path = request->output ? request->output : "-";
+    struct output output;
+    trail_export_stats stats;
+    trail_error err = no_error();
+    bool made;
+    int code = open_output_beside(&output, path);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    int result = request->format->stream(reader, &request->options, &sink, &stats, &err);
+    code = export_result(request, result, output.reason != 0, &stats, &err, &made);
+    if (made && request->format->nature == EXPORT_SPANS && stats.spans == 0)
+        tell("%s: no task and no region is in it", source_title(request->word));
+    return close_output(&output, path, made, code);
+}
+
+static int use_reader(struct export_request *request, trail_source *source,
+                      const trail_reader_options *options,
+                      int (*use)(struct export_request *request, trail_reader *reader))
+{
+    struct progress progress;
+    trail_error err;
+    trail_reader *reader = trail_reader_open(source, options, &err);
+    if (!reader)
+        return tell_error(request->word, &err);
+    progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
+    request->options.progress = progress_step;
+    request->options.progress_context = &progress;
+    int code = use(request, reader);
+    progress_end(&progress);
+    request->options.progress = NULL;
+    request->options.progress_context = NULL;
+    tell_reader(request, reader);
+    trail_reader_close(reader);
+    return code;
+}
+
+int export_with_reader(struct export_request *request,
+                       int (*use)(struct export_request *request, trail_reader *reader))
+{
+    trail_error err;
+    trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
+    struct symbols *symbols = NULL;
+    if (request->binary) {
+        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        if (!symbols)
+            return tell_error(request->binary, &err);
+        options.symbolize = symbols_find;
+        options.symbolize_context = symbols;
+    }
+    trail_source *source = open_source(request->word, &err);
+    int code =
+        source ? use_reader(request, source, &options, use) : tell_error(request->word, &err);
+    trail_source_close(source);
+    symbols_close(symbols);
+    return code;
+}
+
+int export_stream(struct export_request *request)
+{
+    return export_with_reader(request, stream_to);
+}
+
+/* MARK: Run */
+
+static void list_formats(FILE *to)
+{
+    fputs("Formats:\n", to);
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        fprintf(to, "  %-10s  %s\n", formats[i].name, formats[i].summary);
+}
+
+static int answer(struct export_request *request, const struct options *options)
+{
+    if (request->schema)
+        return options->word_count > 0 ? usage_error(request->command, "a schema is of no trace")
+                                       : export_schema(request, request->schema);
+    int code = check_usage(request, options);
+    return code == EXIT_GOOD ? request->format->run(request) : code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct export_request request = {.command = command};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code == EXIT_GOOD)
+        code = answer(&request, &options);
+    free(request.goroutines.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_export = {
+    COMMAND_ROW(export),
+    .synopsis = "--to=FORMAT [options] TRACE [-o FILE]",
+    .list = list_formats,
+    .details =
+        "Of a damaged trace it is the good part, and the exit status is 1. A file is written\n"
+        "beside and gets its name when it is complete.",
+    .examples = "  trail export --to=chrome app.trace -o app.json\n"
+                "  trail export --to=chrome --from=1.5s --to=+20ms app.trace -o moment.json\n"
+                "  trail export --to=folded --type=offcpu app.trace | flamegraph.pl >wait.svg\n"
+                "  trail export --to=csv --table=goroutines app.trace\n"
+                "  trail export --to=parquet --host=web1 app.trace -o traces",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,489 @@
+/*
+ * trail export --to=csv, rowbinary, parquet: tables into files, one into a file or all into a
+ * folder. Parquet is DuckDB's work, from the same tables as in trail sql.
+ */
+#include "commands/export_tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sql/tables.h"
+#include "symbols/symbols.h"
+#include "ui/folders.h"
+
+struct tables_request {
+    struct export_request *request;
+    bool all; /* into a folder; else `only` */
+    trail_table_id only;
+    char *file; /* what the column says: the last part of the trace's name */
+    const char *host;
+    char own_host[256];
+    int32_t day;
+};
+
+/* MARK: What is asked for */
+
+static int find_table(struct tables_request *tables)
+{
+    const struct export_request *request = tables->request;
+    const char *names[TRAIL_TABLES + 1] = {0};
+    tables->all = request->table == NULL;
+    if (tables->all || trail_table_find(request->table, &tables->only))
+        return EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        names[i] = trail_table_get((trail_table_id)i)->name;
+    const char *near = nearest_word(request->table, names);
+    return usage_error(request->command, "no table '%s'%s%s%s", request->table,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* Hosts are names of folders too. */
+static int find_host(struct tables_request *tables)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const struct export_request *request = tables->request;
+    tables->host = request->host;
+    if (!tables->host) {
+        if (gethostname(tables->own_host, sizeof tables->own_host - 1) < 0)
+            tables->own_host[0] = '\0';
+        tables->host = tables->own_host;
+    }
+    size_t size = strlen(tables->host);
+    if (size == 0 || *tables->host == '.' || strspn(tables->host, letters) != size)
+        return usage_error(request->command,
+                           "--host is letters, digits, '.', '_' and '-', not '%s'", tables->host);
+    return EXIT_GOOD;
+}
+
+static int find_day(struct tables_request *tables)
+{
+    const struct export_request *request = tables->request;
+    struct tm day = {0};
+    if (!request->day) {
+        struct input input = {.word = request->word};
+        tables->day =
+            strcmp(request->word, "-") == 0 ? (int32_t)(time(NULL) / 86400) : trace_day(&input);
+        return EXIT_GOOD;
+    }
+    const char *end = strptime(request->day, "%Y-%m-%d", &day);
+    if (!end || *end || strlen(request->day) != 10)
+        return usage_error(request->command, "--day is a day like 2026-11-22, not '%s'",
+                           request->day);
+    tables->day = (int32_t)(timegm(&day) / 86400);
+    return EXIT_GOOD;
+}
+
+static int find_all(struct tables_request *tables)
+{
+    const struct export_request *request = tables->request;
+    if (request->options.name || request->goroutines.count > 0)
+        return usage_error(request->command,
+                           "tables are of all goroutines; of some: trail sql --csv %s 'select * "
+                           "from states where goroutine = 18'",
+                           source_title(request->word));
+    int code = find_table(tables);
+    if (code == EXIT_GOOD && tables->all && !request->output)
+        code =
+            usage_error(request->command, "all tables go into a folder: -o DIR (or --table=NAME)");
+    size_t size = code == EXIT_GOOD && request->output ? strlen(request->output) : 0;
+    const char *suffix = request->format->suffixes;
+    size_t end = strlen(suffix);
+    if (tables->all && size > end && strcmp(request->output + size - end, suffix) == 0)
+        code = usage_error(request->command,
+                           "which table? --table=NAME; without it -o is a folder for all");
+    if (code == EXIT_GOOD)
+        code = find_host(tables);
+    if (code == EXIT_GOOD)
+        code = find_day(tables);
+    if (code != EXIT_GOOD)
+        return code;
+    char *path = strdup(source_title(request->word));
+    tables->file = path ? strdup(basename(path)) : NULL;
+    free(path);
+    return tables->file ? EXIT_GOOD : EXIT_INOUT;
+}
+
+static bool is_wanted(const struct tables_request *tables, int table)
+{
+    return tables->all || (int)tables->only == table;
+}
+
+/* MARK: Folders */
+
+/* Where a table goes; NULL when memory is out. */
+static char *path_of(const struct tables_request *tables, int table)
+{
+    const char *output = tables->request->output;
+    char *path = NULL;
+    if (!tables->all)
+        return strdup(output ? output : "-");
+    if (asprintf(&path, "%s/%s%s", output, trail_table_get((trail_table_id)table)->name,
+                 tables->request->format->suffixes) < 0)
+        return NULL;
+    return path;
+}
+
+/* MARK: CSV and RowBinary */
+
+struct table_files {
+    struct output outputs[TRAIL_TABLES];
+    char *paths[TRAIL_TABLES];
+    bool open[TRAIL_TABLES];
+    struct folders folders;
+};
+
+static int open_files(const struct tables_request *tables, struct table_files *files,
+                      trail_tables_options *options, trail_sink *sinks)
+{
+    int code = tables->all ? folders_make(&files->folders, tables->request->output) : EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
+        if (!is_wanted(tables, i))
+            continue;
+        files->paths[i] = path_of(tables, i);
+        code =
+            files->paths[i] ? open_output_beside(&files->outputs[i], files->paths[i]) : EXIT_INOUT;
+        files->open[i] = code == EXIT_GOOD;
+        options->wanted[i] = TRAIL_ALL_COLUMNS;
+        sinks[i] = output_sink(&files->outputs[i]);
+    }
+    return code;
+}
+
+/* All files get their names, or none that was not there before. */
+static int name_files(struct table_files *files)
+{
+    bool fresh[TRAIL_TABLES] = {false};
+    bool good = true;
+    trail_error err;
+    for (int i = 0; i < TRAIL_TABLES && good; i++)
+        if (files->open[i])
+            good = output_settle(&files->outputs[i], files->paths[i], &err);
+    for (int i = 0; i < TRAIL_TABLES && good; i++) {
+        fresh[i] = files->open[i] && access(files->paths[i], F_OK) != 0;
+        if (files->open[i])
+            good = output_name(&files->outputs[i], files->paths[i], &err);
+    }
+    if (good)
+        return EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        if (fresh[i])
+            (void)unlink(files->paths[i]);
+    return tell_message(&err);
+}
+
+/* Tells of all that could not be written; those that were lost have said so. */
+static int tell_lost(const struct table_files *files, int code)
+{
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        if (files->open[i] && files->outputs[i].reason)
+            code = tell_output_error(files->paths[i], files->outputs[i].reason);
+    return code;
+}
+
+static int close_files(struct table_files *files, bool made, int code)
+{
+    int named = made ? name_files(files) : tell_lost(files, EXIT_GOOD);
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        if (files->open[i])
+            output_drop(&files->outputs[i]);
+        free(files->paths[i]);
+    }
+    folders_end(&files->folders, made && named == EXIT_GOOD);
+    return worse_exit(code, named);
+}
+
+/* A single one, which may be stdout. */
+static int close_file(const struct tables_request *tables, struct table_files *files, bool made,
+                      int code)
+{
+    int i = (int)tables->only;
+    if (files->open[i])
+        code = close_output(&files->outputs[i], files->paths[i], made, code);
+    free(files->paths[i]);
+    return code;
+}
+
+static bool any_lost(const struct table_files *files)
+{
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        if (files->outputs[i].reason)
+            return true;
+    return false;
+}
+
+/* What is less than was asked for. */
+static void tell_count(const struct export_request *request, int code, uint64_t count)
+{
+    const char *title = source_title(request->word);
+    bool window = request->window.has_from || request->window.has_to;
+    if (code == EXIT_BAD && count > 0)
+        tell("%s: what is good of it was exported: %" PRIu64 " rows", title, count);
+    else if (code == EXIT_GOOD && count == 0 && window)
+        tell("%s: no row is in that window", title);
+}
+
+static int write_tables(struct export_request *request, trail_reader *reader)
+{
+    const struct tables_request *tables = request->tables;
+    struct table_files *files = calloc(1, sizeof *files);
+    trail_sink sinks[TRAIL_TABLES] = {0};
+    uint64_t rows[TRAIL_TABLES], count = 0;
+    trail_error err = no_error();
+    trail_tables_options options = {
+        .file = tables->file,
+        .host = tables->host,
+        .day = tables->day,
+        .has_from = request->window.has_from,
+        .has_to = request->window.has_to,
+        .from_ns = request->window.from_ns,
+        .to_ns = request->window.to_ns,
+        .csv_safe = request->csv_safe,
+        .progress = request->options.progress,
+        .progress_context = request->options.progress_context,
+    };
+    if (!files)
+        return EXIT_INOUT;
+    int code = open_files(tables, files, &options, sinks);
+    bool opened = code == EXIT_GOOD, lost = false;
+    if (opened &&
+        trail_tables_write(reader, &options, request->format->rows, sinks, rows, &err) < 0) {
+        lost = any_lost(files);
+        code = lost ? EXIT_GOOD : tell_error(request->word, &err);
+    }
+    for (int i = 0; opened && i < TRAIL_TABLES; i++)
+        count += rows[i];
+    if (!lost)
+        tell_count(request, code, count);
+    bool made = opened && !lost && (code == EXIT_GOOD || (code == EXIT_BAD && count > 0));
+    code = tables->all ? close_files(files, made, code) : close_file(tables, files, made, code);
+    free(files);
+    return code;
+}
+
+int export_tables(struct export_request *request)
+{
+    struct tables_request tables = {.request = request};
+    int code = find_all(&tables);
+    request->tables = &tables; /* cppcheck-suppress autoVariables; it is gone before they are */
+    if (code == EXIT_GOOD)
+        code = export_with_reader(request, write_tables);
+    request->tables = NULL;
+    free(tables.file);
+    return code;
+}
+
+/* MARK: Parquet */
+
+/* The folder of a table's day, with the names that readers of Hive's folders know. */
+static char *partition_of(const struct tables_request *tables, int table)
+{
+    char *path = NULL, day[32];
+    time_t seconds = (time_t)tables->day * 86400;
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) || strftime(day, sizeof day, "%Y-%m-%d", &parts) == 0)
+        return NULL;
+    if (asprintf(&path, "%s/%s/host=%s/day=%s", tables->request->output,
+                 trail_table_get((trail_table_id)table)->name, tables->host, day) < 0)
+        return NULL;
+    return path;
+}
+
+static void put_quoted(FILE *to, const char *text)
+{
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "''" : "%c", *text);
+}
+
+/* COPY: host and day are in the names of the folders. */
+static char *copy_statement(const struct tables_request *tables, int table, const char *path)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&sql, &size);
+    if (!to)
+        return NULL;
+    fprintf(to, "COPY (SELECT *%s FROM %s) TO '", tables->all ? " EXCLUDE (host, day)" : "",
+            trail_table_get((trail_table_id)table)->name);
+    put_quoted(to, path);
+    fputs("' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)",
+          to);
+    return fclose(to) == 0 ? sql : NULL;
+}
+
+/* What is written beside until all is. */
+struct parquet {
+    char *beside[TRAIL_TABLES], *paths[TRAIL_TABLES];
+    struct folders folders;
+};
+
+/* Where a table goes; NULL when memory is out. */
+static char *parquet_path(const struct tables_request *tables, const char *folder)
+{
+    char *path = NULL;
+    if (!tables->all)
+        return strdup(tables->request->output);
+    if (!folder || asprintf(&path, "%s/%s.parquet", folder, tables->file) < 0)
+        return NULL;
+    return path;
+}
+
+static int copy_table(struct sql_tables *sql, const struct tables_request *tables, int table,
+                      const char *beside)
+{
+    char *statement = copy_statement(tables, table, beside);
+    int code = statement ? duckdb_run(sql->duckdb, statement) : EXIT_INOUT;
+    sql_tables_forget(sql);
+    free(statement);
+    return code == EXIT_GOOD ? code : EXIT_INOUT;
+}
+
+static int copy_one(struct sql_tables *sql, const struct tables_request *tables, int table,
+                    struct parquet *parquet)
+{
+    char *folder = tables->all ? partition_of(tables, table) : NULL;
+    char **path = &parquet->paths[table], **beside = &parquet->beside[table];
+    int code = folder ? folders_make(&parquet->folders, folder) : EXIT_GOOD;
+    *path = parquet_path(tables, folder);
+    if (!*path || asprintf(beside, "%s.%ld.part", *path, (long)getpid()) < 0) {
+        *beside = NULL;
+        code = EXIT_INOUT;
+    }
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): copy_all frees what `parquet` has. */
+    if (code == EXIT_GOOD)
+        code = copy_table(sql, tables, table, parquet->beside[table]);
+    free(folder);
+    return code;
+}
+
+/* All get their names, or none that was not there before. */
+static int name_parquet(const struct parquet *parquet)
+{
+    bool fresh[TRAIL_TABLES] = {false};
+    int code = EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
+        fresh[i] = parquet->paths[i] && access(parquet->paths[i], F_OK) != 0;
+        if (parquet->paths[i] && rename(parquet->beside[i], parquet->paths[i]) < 0)
+            code = tell_output_error(parquet->paths[i], errno);
+    }
+    for (int i = 0; i < TRAIL_TABLES && code != EXIT_GOOD; i++)
+        if (fresh[i])
+            (void)unlink(parquet->paths[i]);
+    return code;
+}
+
+static int copy_all(struct sql_tables *sql, const struct tables_request *tables)
+{
+    struct parquet parquet = {0};
+    int code = sql_tables_register(sql);
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++)
+        if (is_wanted(tables, i))
+            code = copy_one(sql, tables, i, &parquet);
+    if (code == EXIT_GOOD)
+        code = name_parquet(&parquet);
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        if (code != EXIT_GOOD && parquet.beside[i])
+            (void)unlink(parquet.beside[i]);
+        free(parquet.beside[i]);
+        free(parquet.paths[i]);
+    }
+    folders_end(&parquet.folders, code == EXIT_GOOD);
+    return worse_exit(code, sql->code);
+}
+
+static int write_parquet(const struct tables_request *tables, struct symbols *symbols)
+{
+    struct export_request *request = tables->request;
+    struct duckdb duckdb = {0};
+    struct duckdb_options options = {.files = true, .threads = "1"};
+    struct input input;
+    trail_error err = no_error();
+    const char *const files[] = {tables->file};
+    struct sql_tables sql = {
+        .duckdb = &duckdb,
+        .inputs = &input,
+        .files = files,
+        .count = 1,
+        .host = tables->host,
+        .has_day = true,
+        .day = tables->day,
+        .window = request->window,
+        .reader = {.partial = true, .repair = request->repair, .ahead = true},
+    };
+    if (symbols) {
+        sql.reader.symbolize = symbols_find;
+        sql.reader.symbolize_context = symbols;
+    }
+    int code = input_init(&input, request->word, true, &err) < 0 ? tell_error(request->word, &err)
+                                                                 : EXIT_GOOD;
+    trail_source *source = code == EXIT_GOOD ? input_open(&input, &err) : NULL;
+    trail_reader *reader = source ? trail_reader_open(source, &sql.reader, &err) : NULL;
+    if (code == EXIT_GOOD && !reader)
+        code = tell_error(request->word, &err);
+    trail_reader_close(reader);
+    trail_source_close(source);
+    if (code == EXIT_GOOD)
+        code = duckdb_begin(&duckdb, &options);
+    if (code == EXIT_GOOD)
+        code = copy_all(&sql, tables);
+    duckdb_end(&duckdb);
+    sql_tables_free(&sql);
+    input_free(&input);
+    return code;
+}
+
+int export_parquet(struct export_request *request)
+{
+    struct tables_request tables = {.request = request};
+    struct symbols *symbols = NULL;
+    trail_error err = no_error();
+    int code = find_all(&tables);
+    if (code == EXIT_GOOD && !request->output)
+        code = usage_error(request->command, "Parquet is written to a file or a folder: -o");
+    if (code == EXIT_GOOD && request->binary) {
+        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        if (!symbols)
+            code = tell_error(request->binary, &err);
+    }
+    if (code == EXIT_GOOD)
+        code = write_parquet(&tables, symbols);
+    symbols_close(symbols);
+    free(tables.file);
+    return code;
+}
+
+/* MARK: Schemas */
+
+int export_schema(const struct export_request *request, const char *name)
+{
+    const char *names[TRAIL_DIALECTS + 1] = {0}, *path = request->output ? request->output : "-";
+    struct output output;
+    trail_error err = no_error();
+    int dialect = TRAIL_DIALECTS;
+    for (int i = 0; i < TRAIL_DIALECTS; i++) {
+        names[i] = trail_dialect_name((trail_dialect)i);
+        if (strcmp(names[i], name) == 0)
+            dialect = i;
+    }
+    if (dialect == TRAIL_DIALECTS) {
+        const char *near = nearest_word(name, names);
+        return usage_error(request->command, "no schema for '%s'; %s%s%sthere are %s", name,
+                           near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
+                           EXPORT_SCHEMAS);
+    }
+    int code = open_output_beside(&output, path);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    bool good = trail_tables_schema((trail_dialect)dialect, &sink, &err) == 0;
+    return close_output(&output, path, good,
+                        good || output.reason ? EXIT_GOOD : exit_code_of(&err));
+}

@@ -1,0 +1,13 @@
+/*
+ * The schemas of the tables that `trail export` writes.
+ */
+#ifndef TRAIL_COMMANDS_EXPORT_TABLES_H
+#define TRAIL_COMMANDS_EXPORT_TABLES_H
+
+#include "commands/export.h"
+
+/* Writes the schema for the system of that name. */
+int export_schema(const struct export_request *request, const char *name);
+#define EXPORT_SCHEMAS "duckdb clickhouse spark trino"
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * trail find: where goroutines did what a pattern says, with the times, the stacks, and who woke
+ * them. Hits are printed as they are found.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/moment.h"
+#include "ui/who.h"
+
+struct request {
+    struct analysis analysis;
+    struct who who;
+    struct json json;
+    trail_pattern *pattern;
+    const char *text;
+    size_t limit; /* 0: none was given; SIZE_MAX: all */
+    uint64_t hits;
+    bool stacks, count, began;
+};
+
+static const struct option rows[] = {
+    {'n', "limit", "N", "stop after N hits (default 100; 0: all)", TO_LIMIT(struct request, limit),
+     .expects = "a number"},
+    {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'c', "count", NULL, "print only how many there are; all, without --limit",
+     TO_FLAG(struct request, count)},
+    WHO_ROWS,
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    return who_option(&request->who, &request->analysis, id, value);
+}
+
+/* The message, the pattern, and a mark under the place. */
+static int tell_pattern(const struct request *request, const trail_pattern_error *err)
+{
+    size_t size = err->end > err->begin ? err->end - err->begin : 1;
+    tell("find: %s", err->message);
+    tell_place("  ", request->text, err->begin, size);
+    return EXIT_USAGE;
+}
+
+static bool visit(void *context, const trail_hit *hit);
+
+static int parse_words(struct request *request, const struct options *options)
+{
+    struct analysis *analysis = &request->analysis;
+    trail_pattern_error err;
+    if (options->word_count != 2)
+        return usage_error(analysis->command,
+                           options->word_count < 2
+                               ? "a file and a pattern are needed (- is stdin)"
+                               : "one file and one pattern: put the pattern into quotes");
+    request->text = options->words[1];
+    request->pattern = trail_pattern_parse(request->text, &err);
+    if (!request->pattern)
+        return tell_pattern(request, &err);
+    if (request->limit == 0)
+        request->limit = request->count ? SIZE_MAX : 100;
+    analysis->streams = true;
+    analysis->options.what = TRAIL_ANALYZE_FIND;
+    analysis->options.find = (trail_find_options){
+        .pattern = request->pattern,
+        .who = who_wanted(&request->who, analysis),
+        .visit = visit,
+        .context = request,
+    };
+    return analysis_word(analysis, options->words[0]);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    return parse_words(request, &options);
+}
+
+/* MARK: JSON */
+
+static void json_step(struct request *request, const trail_hit_step *step)
+{
+    struct json *json = &request->json;
+    json_open(json, NULL, '{');
+    json_string(json, "what", step->what);
+    json_text(json, "reason", trail_analysis_text(request->analysis.answers, step->reason));
+    json_signed(json, "begin_ns", step->begin_ns);
+    json_signed(json, "end_ns", step->end_ns);
+    json_bool(json, "unfinished", step->open);
+    place_json(&request->analysis, json, "stack", step->stack);
+    if (step->waker != TRAIL_NONE) {
+        json_signed(json, "waker", step->waker);
+        place_json(&request->analysis, json, "waker_stack", step->waker_stack);
+    }
+    json_close(json, '}');
+}
+
+static void json_hit(struct request *request, const trail_hit *hit)
+{
+    struct json *json = &request->json;
+    json_open(json, NULL, '{');
+    json_signed(json, "goroutine", hit->goroutine);
+    json_text(json, "group", trail_analysis_text(request->analysis.answers, hit->name));
+    json_signed(json, "begin_ns", hit->begin_ns);
+    json_signed(json, "end_ns", hit->end_ns);
+    json_open(json, "steps", '[');
+    for (size_t i = 0; i < hit->step_count; i++)
+        json_step(request, &hit->steps[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void json_begin(struct request *request)
+{
+    trail_analysis_span span;
+    if (request->began)
+        return;
+    request->began = true;
+    trail_analysis_get_span(request->analysis.answers, &span);
+    json_open(&request->json, NULL, '{');
+    json_signed(&request->json, "origin_ns", span.origin_ns);
+    json_string(&request->json, "pattern", request->text);
+    json_open(&request->json, "hits", '[');
+}
+
+static void json_end(struct request *request)
+{
+    json_begin(request);
+    json_close(&request->json, ']');
+    json_number(&request->json, "count", request->hits);
+    json_close(&request->json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+/* Whether its end is told by somebody: a wait, and the moment of being let in. */
+static bool has_waker(const trail_hit_step *step)
+{
+    return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0;
+}
+
+static void show_waker(const struct request *request, const trail_hit_step *step)
+{
+    char text[400];
+    if (step->waker != TRAIL_NONE)
+        printf(", by G%" PRId64 " in %s", step->waker,
+               place_text(&request->analysis, step->waker_stack, text, sizeof text));
+    else if (has_waker(step) && !step->open)
+        printf(", by nobody in the trace");
+    putchar('\n');
+    if (!request->stacks)
+        return;
+    place_show(&request->analysis, step->stack, 30);
+    if (step->waker_stack) {
+        printf("%26sby\n", "");
+        place_show(&request->analysis, step->waker_stack, 30);
+    }
+}
+
+static void show_step(const struct request *request, const trail_hit_step *step, int64_t origin)
+{
+    char begin[SHOW_SIZE], length[SHOW_SIZE], text[400];
+    printf("%14s %14s%c %s", show_duration(begin, step->begin_ns - origin),
+           step->lasts ? show_duration(length, step->end_ns - step->begin_ns) : "",
+           step->open ? '+' : ' ', step->what);
+    if (step->reason) {
+        printf("[");
+        show_plain(trail_analysis_text(request->analysis.answers, step->reason));
+        printf("]");
+    }
+    if (step->stack)
+        printf(" in %s", place_text(&request->analysis, step->stack, text, sizeof text));
+    show_waker(request, step);
+}
+
+static void show_hit(const struct request *request, const trail_hit *hit)
+{
+    trail_analysis_span span;
+    char begin[SHOW_SIZE], length[SHOW_SIZE];
+    trail_analysis_get_span(request->analysis.answers, &span);
+    printf("%sG%" PRId64 " ", request->hits > 1 ? "\n" : "", hit->goroutine);
+    show_plain(analysis_text(&request->analysis, hit->name));
+    printf(": %s from %s on\n", show_duration(length, hit->end_ns - hit->begin_ns),
+           show_duration(begin, hit->begin_ns - span.origin_ns));
+    for (size_t i = 0; i < hit->step_count; i++)
+        show_step(request, &hit->steps[i], span.origin_ns);
+    char id[32], command[MOMENT_SIZE];
+    (void)snprintf(id, sizeof id, "%" PRId64, hit->goroutine);
+    struct moment moment = {id, hit->begin_ns - span.origin_ns, hit->end_ns - hit->begin_ns, true};
+    printf("  %s\n", moment_print(&request->analysis, &moment, command));
+}
+
+static bool visit(void *context, const trail_hit *hit)
+{
+    struct request *request = context;
+    request->hits++;
+    if (request->count) {
+        /* Only the sum is shown. */
+    } else if (request->analysis.json) {
+        json_begin(request);
+        json_hit(request, hit);
+    } else {
+        show_hit(request, hit);
+    }
+    return request->hits < request->limit;
+}
+
+/* After the pass. EXIT_BAD if there was nothing, as grep says it. */
+static int show_end(void *context)
+{
+    struct request *request = context;
+    int wrong = request->hits > 0 ? EXIT_GOOD : who_check(&request->who, &request->analysis);
+    if (wrong)
+        return wrong;
+    if (request->analysis.json)
+        json_end(request);
+    else if (request->count)
+        printf("%" PRIu64 "\n", request->hits);
+    else if (request->hits == 0)
+        tell("%s: nothing matches", source_title(request->analysis.word));
+    else if (request->hits == request->limit)
+        printf("\nstopped after %" PRIu64 "; --limit=0 shows all\n", request->hits);
+    return request->hits > 0 ? EXIT_GOOD : EXIT_BAD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .json = json_on_stdout()};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show_end, &request);
+    trail_pattern_free(request.pattern);
+    who_free(&request.who);
+    return code;
+}
+
+const struct command command_find = {
+    COMMAND_ROW(find),
+    .synopsis = "[options] FILE 'PATTERN'",
+    .details =
+        "A pattern is steps of one goroutine: STEP then STEP then STEP, with anything between.\n"
+        "  states    run ready block syscall; with a length: block >10ms, run >=1ms <2ms\n"
+        "  moments   create start stop wake end, creates wakes (another goroutine), log,\n"
+        "            region, region-end, task, task-end, sample\n"
+        "  [TEXT]    the reason of a block, stop or wake; the name of a region or task, the\n"
+        "            category of a log: block[sync], block[chan*|select]. net, chan and cond\n"
+        "            are short for reasons\n"
+        "  in F      a function of its stack: block in main.work; run in *.parse\n"
+        "  by F      a function of who ended the wait: block[sync] by main.flush\n"
+        "  or        either: log[error] or region[retry]\n"
+        "  then directly STEP      no other state between\n"
+        "  then within 5ms STEP    it begins at most so long after the step before\n"
+        "  within 5ms              at the end: from begin to end at most so long\n"
+        "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings\n"
+        "the last counts. A state counts if its beginning is in the trace and the window.\n"
+        "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or\n"
+        "the pattern is wrong, 3 cannot read or write.",
+    .examples = "  trail find app.trace 'block[sync] >10ms then start then block[net]'\n"
+                "  trail find --stacks app.trace 'block[sync] >1ms by main.flush'\n"
+                "  trail find --name=main.worker app.trace 'wake then directly ready >5ms'\n"
+                "  trail find app.trace 'region[request] then region-end[request] within 1ms'\n"
+                "  trail find --count app.trace 'syscall >100us in os.*'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,275 @@
+/*
+ * trail gc: the cycles of garbage collection, the pauses of the world, assists and sweeps.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ui/analysis.h"
+#include "ui/moment.h"
+#include "ui/spark.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+struct request {
+    struct analysis analysis;
+    size_t limit;
+    const trail_gc_cycle *cycles;
+    const trail_gc_pause *pauses;
+    size_t cycle_count, pause_count;
+};
+
+static const struct option rows[] = {
+    {'n', "limit", "N", "at most N cycles, and as many pauses (default 20; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    return analysis_option(&request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->analysis.options.what = TRAIL_ANALYZE_GC;
+    return analysis_words(&request->analysis, &options);
+}
+
+/* MARK: JSON */
+
+static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
+{
+    json_open(json, NULL, '{');
+    json_signed(json, "begin_ns", cycle->has_begin ? cycle->begin_ns : 0);
+    json_signed(json, "end_ns", cycle->has_end ? cycle->end_ns : 0);
+    json_number(json, "heap_at_begin_bytes", cycle->heap_at_begin);
+    json_number(json, "heap_at_end_bytes", cycle->heap_at_end);
+    json_number(json, "heap_goal_bytes", cycle->heap_goal);
+    json_number(json, "assists", cycle->assists);
+    json_signed(json, "assist_ns", cycle->assist_ns);
+    json_signed(json, "longest_assist_ns", cycle->longest_assist_ns);
+    json_number(json, "sweeps", cycle->sweeps);
+    json_signed(json, "sweep_ns", cycle->sweep_ns);
+    json_number(json, "swept_bytes", cycle->swept_bytes);
+    json_number(json, "reclaimed_bytes", cycle->reclaimed_bytes);
+    json_close(json, '}');
+}
+
+static void show_json(const struct request *request)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "cycles", '[');
+    for (size_t i = 0; i < request->cycle_count; i++)
+        json_cycle(&json, &request->cycles[i]);
+    json_close(&json, ']');
+    json_open(&json, "pauses", '[');
+    for (size_t i = 0; i < request->pause_count; i++) {
+        const trail_gc_pause *pause = &request->pauses[i];
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, pause->name));
+        json_signed(&json, "begin_ns", pause->begin_ns);
+        json_signed(&json, "end_ns", pause->end_ns);
+        json_signed(&json, "goroutine", pause->goroutine);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void put_bytes(struct table *table, uint64_t bytes)
+{
+    char buf[SHOW_SIZE];
+    table_word(table, bytes ? show_bytes(buf, bytes) : "-");
+}
+
+/* From when to when it marked. False: that is not in the trace, or none of it. */
+static bool marked(const struct request *request, const trail_gc_cycle *cycle, int64_t *begin_ns,
+                   int64_t *end_ns)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    *begin_ns = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
+    *end_ns = cycle->has_end ? cycle->end_ns : span->end_ns;
+    return cycle->begin_ns != 0 || cycle->has_end;
+}
+
+static void put_cycle(const struct request *request, struct table *table,
+                      const trail_gc_cycle *cycle)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin, end;
+    bool known = marked(request, cycle, &begin, &end);
+    if (cycle->has_begin)
+        table_duration(table, cycle->begin_ns - span->origin_ns);
+    else
+        table_word(table, "before");
+    table_duration(table, known ? end - begin : 0);
+    put_bytes(table, cycle->heap_at_begin);
+    put_bytes(table, cycle->heap_goal);
+    put_bytes(table, cycle->heap_at_end);
+    table_number(table, cycle->assists);
+    table_duration(table, cycle->assist_ns);
+    table_duration(table, cycle->longest_assist_ns);
+    table_number(table, cycle->sweeps);
+    table_duration(table, cycle->sweep_ns);
+    put_bytes(table, cycle->reclaimed_bytes);
+}
+
+/* The command that shows the longest mark phase. */
+static void show_longest_cycle(const struct request *request)
+{
+    int64_t begin, end, longest_begin = 0, longest = 0;
+    char command[MOMENT_SIZE];
+    for (size_t i = 0; i < request->cycle_count; i++)
+        if (marked(request, &request->cycles[i], &begin, &end) && end - begin > longest) {
+            longest_begin = begin;
+            longest = end - begin;
+        }
+    if (longest > 0)
+        printf("the longest: %s\n",
+               moment_of(&request->analysis, TRAIL_NONE, longest_begin, longest, command));
+}
+
+static void show_cycles(const struct request *request)
+{
+    struct table table;
+    size_t shown = request->cycle_count < request->limit ? request->cycle_count : request->limit;
+    if (shown == 0) {
+        printf("no garbage collection\n");
+        return;
+    }
+    table_begin(&table,
+                "cycle_at> marking> heap> goal> heap_after> assists> time> longest> sweeps> "
+                "time> reclaimed>");
+    for (size_t i = 0; i < shown; i++)
+        put_cycle(request, &table, &request->cycles[i]);
+    table_print(&table);
+    if (shown < request->cycle_count)
+        printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+    show_longest_cycle(request);
+}
+
+/* Marking is a share of the time; that the world was stopped is one so small that the worst is full. */
+static void show_times(const struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    struct spark_pieces marking, stopped;
+    char total[SHOW_SIZE], most[SHOW_SIZE], piece[SHOW_SIZE];
+    int64_t begin, end, sum = 0, worst = 0;
+    spark_begin(&marking, span->begin_ns, span->end_ns);
+    spark_begin(&stopped, span->begin_ns, span->end_ns);
+    for (size_t i = 0; i < request->cycle_count; i++) {
+        if (!marked(request, &request->cycles[i], &begin, &end))
+            continue;
+        spark_cover(&marking, begin, end);
+        sum += end - begin;
+    }
+    for (size_t i = 0; i < request->pause_count; i++)
+        spark_cover(&stopped, request->pauses[i].begin_ns, request->pauses[i].end_ns);
+    for (size_t i = 0; i < SPARK_WIDTH; i++)
+        worst = stopped.ns[i] > worst ? stopped.ns[i] : worst;
+    struct spark marks = spark_of(&marking), stops = spark_of(&stopped);
+    printf("\nmarking  ");
+    spark_line(&marks, 1);
+    printf(" %s in all\nstopped  ", show_duration(total, sum));
+    spark_line(&stops, (double)worst / (double)stops.piece_ns);
+    printf(" at most %s of %s\n", show_duration(most, worst), show_duration(piece, stops.piece_ns));
+}
+
+static int64_t length_of(const trail_gc_pause *pause)
+{
+    return pause->end_ns - pause->begin_ns;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const trail_gc_pause *p = a, *q = b;
+    if (length_of(p) != length_of(q))
+        return length_of(p) < length_of(q) ? 1 : -1;
+    return p->begin_ns < q->begin_ns ? -1 : p->begin_ns > q->begin_ns;
+}
+
+static void show_pauses(const struct request *request, const trail_gc_pause *sorted)
+{
+    struct table table;
+    trail_histogram histogram = {0};
+    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[MOMENT_SIZE];
+    size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
+    int64_t origin = request->analysis.span.origin_ns;
+    for (size_t i = 0; i < request->pause_count; i++)
+        (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
+    printf("\nthe world was stopped %zu times, for %s in all (p50 %s, p99 %s); longest first:\n",
+           request->pause_count, show_duration(sum, histogram.sum_ns),
+           show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
+           show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
+    trail_histogram_free(&histogram);
+    table_begin(&table, "at> for> by_G> why< to_see_it<");
+    for (size_t i = 0; i < shown; i++) {
+        table_duration(&table, sorted[i].begin_ns - origin);
+        table_duration(&table, length_of(&sorted[i]));
+        (void)snprintf(text, sizeof text, "%" PRId64, sorted[i].goroutine);
+        table_word(&table, text);
+        table_text(&table, analysis_text(&request->analysis, sorted[i].name));
+        table_word(&table, moment_of(&request->analysis, TRAIL_NONE, sorted[i].begin_ns,
+                                     length_of(&sorted[i]), text));
+    }
+    table_print(&table);
+    if (shown < request->pause_count)
+        printf("... and %zu more; --limit=0 shows all\n", request->pause_count - shown);
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    const trail_analysis *answers = request->analysis.answers;
+    request->cycle_count = trail_analysis_gc_cycles(answers, &request->cycles);
+    request->pause_count = trail_analysis_gc_pauses(answers, &request->pauses);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    show_cycles(request);
+    if (request->cycle_count > 0 || request->pause_count > 0)
+        show_times(request);
+    if (request->pause_count == 0)
+        return EXIT_GOOD;
+    trail_gc_pause *sorted = calloc(request->pause_count, sizeof *sorted);
+    if (!sorted)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->pause_count; i++)
+        sorted[i] = request->pauses[i];
+    qsort(sorted, request->pause_count, sizeof *sorted, longest_first);
+    show_pauses(request, sorted);
+    free(sorted);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 20};
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+}
+
+const struct command command_gc = {
+    COMMAND_ROW(gc),
+    .synopsis = "[options] FILE",
+    .details = "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do "
+               "and the\n"
+               "sweeps after it; and when the world was stopped, for how long and why.",
+    .examples = "  trail gc app.trace\n"
+                "  trail gc --from=1s --to=+200ms app.trace\n"
+                "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",
+    .options = rows,
+    .run = run,
+};

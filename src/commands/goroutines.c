@@ -1,0 +1,306 @@
+/*
+ * trail goroutines: where the time of goroutines went, by start function and one by one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/groups.h"
+#include "ui/moment.h"
+#include "ui/nearest.h"
+#include "ui/values.h"
+#include "ui/who.h"
+
+enum { OPT_GOROUTINE = 1 };
+
+struct request {
+    struct analysis analysis;
+    struct groups_view view;
+    const char *name;
+    trail_name wanted; /* the name, once it is known that there is one */
+    struct id_list ids;
+    bool members;
+};
+
+static const struct option rows[] = {
+    {0, "name", "FUNCTION", "the goroutines that began in this function, one by one",
+     TO_TEXT(struct request, name)},
+    {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
+    {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
+    {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
+    GROUPS_ROWS(struct request, view),
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    if (id == OPT_GOROUTINE)
+        return ids_option(request->analysis.command, value, "gG", &request->ids);
+    return groups_option(&request->view, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    unsigned *what = &request->analysis.options.what;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    bool some = request->members || request->name || request->ids.count > 0;
+    bool json = request->analysis.json;
+    request->members = json ? !request->view.json : some;
+    wrong = groups_check(&request->view, request->members);
+    *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
+    if (json && request->members)
+        *what |= TRAIL_ANALYZE_REGIONS;
+    if (!request->members && (request->view.percentiles || request->view.histogram || json))
+        *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
+    return wrong ? wrong : analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool is_name(const struct request *request, trail_name name)
+{
+    trail_string text = analysis_text(&request->analysis, name);
+    return text.size == strlen(request->name) && memcmp(text.data, request->name, text.size) == 0;
+}
+
+/* Nobody has that name: tells the nearest. */
+static int unknown_name(const struct request *request, const trail_goroutine *g, size_t count)
+{
+    struct nearest nearest = {.word = request->name};
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || g[i].name != g[i - 1].name)
+            nearest_offer(&nearest, analysis_text(&request->analysis, g[i].name));
+    return usage_error(request->analysis.command, "no goroutine began in '%s'%s", request->name,
+                       nearest_hint(&nearest));
+}
+
+static int unknown_goroutine(const struct request *request, const trail_goroutine *g, size_t count,
+                             int64_t id)
+{
+    int64_t nearest = count > 0 ? g[0].id : 0;
+    for (size_t i = 0; i < count; i++)
+        if (llabs(g[i].id - id) < llabs(nearest - id))
+            nearest = g[i].id;
+    if (count == 0)
+        return usage_error(request->analysis.command, "no goroutine %" PRId64, id);
+    return usage_error(request->analysis.command,
+                       "no goroutine %" PRId64 "; the nearest is %" PRId64, id, nearest);
+}
+
+/* Whether what is asked for by name or number exists. */
+static int find_wanted(struct request *request, const trail_goroutine *g, size_t count)
+{
+    bool found = !request->name;
+    for (size_t i = 0; i < count && !found; i++) {
+        found = is_name(request, g[i].name);
+        request->wanted = g[i].name;
+    }
+    if (!found)
+        return unknown_name(request, g, count);
+    for (size_t n = 0; n < request->ids.count; n++) {
+        size_t at = who_place(g, count, request->ids.ids[n]);
+        if (at == count || g[at].id != request->ids.ids[n])
+            return unknown_goroutine(request, g, count, request->ids.ids[n]);
+    }
+    return EXIT_GOOD;
+}
+
+static bool is_wanted(const struct request *request, const trail_goroutine *g)
+{
+    if (request->name && g->name != request->wanted)
+        return false;
+    for (size_t i = 0; i < request->ids.count; i++)
+        if (request->ids.ids[i] == g->id)
+            return true;
+    return request->ids.count == 0;
+}
+
+/* MARK: JSON */
+
+static void json_regions(const struct request *request, struct json *json, const trail_goroutine *g)
+{
+    json_open(json, "regions", '[');
+    for (uint32_t i = 0; i < g->region_count; i++) {
+        const trail_region *region = &g->regions[i];
+        json_open(json, NULL, '{');
+        json_number(json, "task", region->task);
+        json_text(json, "name", trail_analysis_text(request->analysis.answers, region->name));
+        json_signed(json, "start_ns", region->start_ns);
+        json_signed(json, "end_ns", region->end_ns);
+        analysis_json_times(&request->analysis, json, &region->times);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_goroutines(const struct request *request, const trail_goroutine *g, size_t count)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "goroutines", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (!is_wanted(request, &g[i]))
+            continue;
+        json_open(&json, NULL, '{');
+        json_signed(&json, "id", g[i].id);
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, g[i].name));
+        json_number(&json, "pc", g[i].pc);
+        json_signed(&json, "creation_ns", g[i].creation_ns);
+        json_signed(&json, "start_ns", g[i].start_ns);
+        json_signed(&json, "end_ns", g[i].end_ns);
+        analysis_json_times(&request->analysis, &json, &g[i].times);
+        json_regions(request, &json, &g[i]);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void show_head(const struct request *request, size_t groups)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    char duration[SHOW_SIZE], count[32], alive[32];
+    printf("%s goroutines, %s alive at the end", table_thousands(count, span->goroutines),
+           table_thousands(alive, span->goroutines_alive));
+    if (groups > 0)
+        printf(", in %zu group%s", groups, groups == 1 ? "" : "s");
+    printf(", in %s\n", show_duration(duration, span->end_ns - span->begin_ns));
+}
+
+static int by_column_of_goroutine(const void *a, const void *b, void *column)
+{
+    trail_column by = *(const trail_column *)column;
+    const trail_goroutine *g = *(const trail_goroutine *const *)a;
+    const trail_goroutine *h = *(const trail_goroutine *const *)b;
+    int64_t x = trail_times_column(&g->times, by), y = trail_times_column(&h->times, by);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return g->id < h->id ? -1 : g->id > h->id;
+}
+
+static int show_all_groups(const struct request *request)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_groups(request->analysis.answers, &groups);
+    if (request->analysis.json) {
+        groups_json(&request->view, groups, count);
+        return EXIT_GOOD;
+    }
+    show_head(request, count);
+    return groups_show(&request->view, groups, count);
+}
+
+static void show_members(const struct request *request, const trail_goroutine *const *list,
+                         size_t shown)
+{
+    struct table table;
+    char id[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    table_begin(&table, "G> created> ended> total> " GROUPS_TIMES " began_in<");
+    for (size_t i = 0; i < shown; i++) {
+        const trail_goroutine *g = list[i];
+        (void)snprintf(id, sizeof id, "%" PRId64, g->id);
+        table_word(&table, id);
+        table_duration(&table, g->creation_ns - origin);
+        if (g->end_ns == 0)
+            table_word(&table, "alive");
+        else
+            table_duration(&table, g->end_ns - origin);
+        table_duration(&table, g->times.total_ns);
+        groups_put_times(&request->analysis, &table, &g->times);
+        table_text(&table, analysis_text(&request->analysis, g->name));
+    }
+    table_print(&table);
+}
+
+/* The commands that show the first of the table. */
+static void show_first(const struct request *request, const trail_goroutine *g)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin = g->creation_ns > span->begin_ns ? g->creation_ns : span->begin_ns;
+    int64_t end = g->end_ns != 0 ? g->end_ns : span->end_ns;
+    char text[MOMENT_SIZE];
+    printf("\nthe first of these, and what it waited for:\n  %s\n",
+           moment_of(&request->analysis, g->id, begin, end - begin, text));
+    printf("  trail why --goroutine=%" PRId64 " %s\n", g->id,
+           moment_file(&request->analysis, text));
+}
+
+static int show_goroutines(struct request *request)
+{
+    const trail_goroutine *g;
+    size_t count = trail_analysis_goroutines(request->analysis.answers, &g), wanted = 0;
+    int wrong = find_wanted(request, g, count);
+    if (wrong)
+        return wrong;
+    if (request->analysis.json) {
+        json_goroutines(request, g, count);
+        return EXIT_GOOD;
+    }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_goroutine **list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(request, &g[i]))
+            list[wanted++] = &g[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
+    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
+    show_head(request, 0);
+    if (shown > 0)
+        show_members(request, list, shown);
+    groups_tell_more(shown, wanted);
+    if (shown > 0)
+        show_first(request, list[0]);
+    free(list);
+    return EXIT_GOOD;
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    return request->members ? show_goroutines(request) : show_all_groups(request);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}};
+    request.view = (struct groups_view){.analysis = &request.analysis,
+                                        .members = "goroutines",
+                                        .title = "began_in",
+                                        .sort = TRAIL_COLUMN_EXEC,
+                                        .limit = 30};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.ids.ids);
+    return code;
+}
+
+const struct command command_goroutines = {
+    COMMAND_ROW(goroutines),
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows, for all goroutines that began in the same function, how long they ran, were ready\n"
+        "but had no P, were in system calls (and of that without a P), and blocked, for what.\n"
+        "With a name or numbers, the goroutines one by one.",
+    .examples = "  trail goroutines app.trace\n"
+                "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"
+                "  trail goroutines --percentiles=sched-wait --from=1s --to=+500ms app.trace\n"
+                "  trail goroutines --json app.trace | jq '.goroutines[] | select(.exec_ns > 1e6)'",
+    .options = rows,
+    .run = run,
+};

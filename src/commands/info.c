@@ -1,0 +1,636 @@
+/*
+ * trail info: what a trace is. Without --full it looks at batch headers only, so that it answers at
+ * once;
+ * --full decodes everything.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/idset.h"
+#include "base/whole.h"
+#include "ui/cli.h"
+#include "ui/input.h"
+#include "ui/progress.h"
+#include "ui/show.h"
+
+struct request {
+    bool full, json;
+};
+
+static const struct option rows[] = {
+    {'f', "full", NULL,
+     "decode everything:\n"
+     "events by kind, goroutines, strings, stacks, tasks, the exact\n"
+     "duration, damage",
+     TO_FLAG(struct request, full)},
+    {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    {0},
+};
+
+#define BATCH_KINDS  (TRAIL_BATCH_END_GENERATION + 1)
+#define RECORD_TYPES 256
+
+struct tally {
+    uint64_t count, bytes;
+};
+
+/* What is known of one file. */
+struct info {
+    const char *title;
+    int version;
+    const char *compression;
+    int64_t size;   /* of the file, -1 if not known */
+    uint64_t bytes; /* of the trace, uncompressed, as far as it was read */
+    uint64_t batches;
+    uint64_t records; /* v1 */
+    struct tally by_batch[BATCH_KINDS];
+    uint64_t generations;
+    uint64_t last_generation;
+    struct idset threads, procs; /* v2: of batches, v1: of batches; --full: of events */
+    bool timed;
+    uint64_t first_ticks, last_ticks;
+    uint64_t frequency;
+    bool has_wall;
+    uint64_t wall_ticks; /* trace time of the wall clock reading below */
+    int64_t wall_s;
+    uint32_t wall_ns;
+    bool damaged;
+    trail_error damage;
+
+    /* --full */
+    bool full;
+    uint64_t events[TRAIL_KINDS];
+    uint64_t event_count;
+    struct tally by_record[RECORD_TYPES];
+    const char *record_name[RECORD_TYPES];
+    struct idset goroutines, tasks;
+    int64_t first_ns, last_ns;
+    trail_reader_stats stats;
+};
+
+/* MARK: Batches */
+
+/* A uvarint at *at; false if there is none. */
+static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+    uint64_t sum = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*at)++;
+        sum |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *value = sum;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The frequency and the clock reading of a v2 sync batch (types 8, 50 and 51, §5.1). */
+static void read_sync(struct info *info, const trail_batch *batch, const uint8_t *at)
+{
+    const uint8_t *end = at + batch->size;
+    uint64_t dt, mono, s, ns;
+    while (at < end) {
+        uint8_t type = *at++;
+        if (type == 8) {
+            if (!get_uvarint(&at, end, &info->frequency))
+                return;
+        } else if (type == 51) {
+            if (!get_uvarint(&at, end, &dt) || !get_uvarint(&at, end, &mono) ||
+                !get_uvarint(&at, end, &s) || !get_uvarint(&at, end, &ns))
+                return;
+            if (info->has_wall || ns >= 1000000000)
+                continue;
+            info->has_wall = true;
+            info->wall_ticks = batch->time_ticks + dt;
+            info->wall_s = (int64_t)s;
+            info->wall_ns = (uint32_t)ns;
+        } else if (type != 50) {
+            return;
+        }
+    }
+}
+
+/* Passes over one v1 record of a footer (§1.1). False at its end, or at what cannot be there. */
+static bool skip_v1_record(const uint8_t **at, const uint8_t *end, int version)
+{
+    uint8_t first = *(*at)++;
+    unsigned type = first & 0x3f, count = first >> 6;
+    uint64_t value;
+    if (type == 37) {
+        if (!get_uvarint(at, end, &value) || !get_uvarint(at, end, &value))
+            return false;
+    } else if (count == 3) {
+        if (!get_uvarint(at, end, &value))
+            return false;
+    } else {
+        for (unsigned i = 0; i < count + (version < 7 ? 2 : 1); i++)
+            if (!get_uvarint(at, end, &value))
+                return false;
+        return true;
+    }
+    if (value > (uint64_t)(end - *at))
+        return false;
+    *at += value;
+    return true;
+}
+
+/*
+ * The Frequency record of a v1 file: in the footer, which has no Batch record before it, or,
+ * in 1.21, first in the batches written at the end.
+ */
+static void read_v1_frequency(struct info *info, const trail_batch *batch, const uint8_t *at)
+{
+    const uint8_t *end = at + batch->size;
+    uint64_t frequency;
+    while (at < end) {
+        if ((*at & 0x3f) == 2) {
+            at++;
+            if (get_uvarint(&at, end, &frequency))
+                info->frequency = frequency;
+            return;
+        }
+        if (batch->header_size > 0 || !skip_v1_record(&at, end, info->version))
+            return;
+    }
+}
+
+static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *batch)
+{
+    bool v2 = trail_version_is_v2(info->version);
+    info->batches++;
+    info->records += batch->records;
+    info->bytes = (uint64_t)batch->offset + batch->header_size + batch->size;
+    info->by_batch[batch->kind].count++;
+    info->by_batch[batch->kind].bytes += batch->header_size + batch->size;
+    if (batch->kind == TRAIL_BATCH_END_GENERATION)
+        return true;
+    bool has_time = batch->header_size > 0;
+    if (has_time && (!info->timed || batch->time_ticks < info->first_ticks))
+        info->first_ticks = batch->time_ticks;
+    if (has_time && (!info->timed || batch->time_ticks > info->last_ticks))
+        info->last_ticks = batch->time_ticks;
+    info->timed = info->timed || has_time;
+    if (!v2) {
+        read_v1_frequency(info, batch, trail_walk_data(walk));
+        return batch->proc < 0 || idset_add(&info->procs, (uint64_t)batch->proc);
+    }
+    if (info->generations == 0 || batch->generation != info->last_generation)
+        info->generations++;
+    info->last_generation = batch->generation;
+    if (batch->kind == TRAIL_BATCH_SYNC)
+        read_sync(info, batch, trail_walk_data(walk));
+    if (batch->kind == TRAIL_BATCH_EVENTS && batch->thread >= 0)
+        return idset_add(&info->threads, (uint64_t)batch->thread);
+    return true;
+}
+
+static void note_damage(struct info *info, const trail_error *err)
+{
+    if (!info->damaged)
+        info->damage = *err;
+    info->damaged = true;
+}
+
+/* What is there is sound, but not all is there. */
+static void note_cut(struct info *info, const char *message)
+{
+    trail_error err = no_error();
+    err.code = TRAIL_TRUNCATED;
+    err.offset = (int64_t)info->bytes;
+    (void)snprintf(err.message, sizeof err.message, "%s", message);
+    note_damage(info, &err);
+}
+
+static int walk_batches(struct info *info, trail_source *source)
+{
+    trail_error err;
+    trail_walk *walk = trail_walk_open(source, &err);
+    if (!walk) {
+        note_damage(info, &err);
+        return -1;
+    }
+    info->version = trail_walk_version(walk);
+    info->bytes = 16;
+    struct progress progress;
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
+    trail_batch batch;
+    int more;
+    bool memory = true;
+    trail_batch_kind last = TRAIL_BATCH_END_GENERATION;
+    while (memory && (more = trail_walk_next(walk, &batch)) > 0) {
+        memory = add_batch(info, walk, &batch);
+        last = batch.kind;
+        progress_step(&progress);
+    }
+    progress_end(&progress);
+    if (memory && more < 0) {
+        note_damage(info, trail_walk_error(walk));
+    } else if (info->version >= 26 && last != TRAIL_BATCH_END_GENERATION) {
+        note_cut(info, "the last generation is incomplete: the trace is cut off");
+        info->damage.generation = (int64_t)info->last_generation;
+    } else if (memory && info->version < 22 && info->frequency == 0) {
+        note_cut(info, "the end of the trace, with the speed of its clock, is cut off");
+    }
+    trail_walk_close(walk);
+    return memory ? 0 : -1;
+}
+
+/* MARK: --full */
+
+static int count_records(struct info *info, trail_source *source)
+{
+    trail_error err;
+    trail_records *records = trail_records_open(source, &err);
+    if (!records) {
+        note_damage(info, &err);
+        return -1;
+    }
+    const trail_record *record;
+    int more;
+    while ((more = trail_records_next(records, &record)) > 0) {
+        if (record->type >= RECORD_TYPES)
+            continue;
+        info->by_record[record->type].count++;
+        info->by_record[record->type].bytes += record->size;
+        info->record_name[record->type] = record->name;
+    }
+    if (more < 0)
+        note_damage(info, trail_records_error(records));
+    trail_records_close(records);
+    return 0;
+}
+
+static bool count_event(struct info *info, const trail_event *event)
+{
+    bool ok = true;
+    info->events[event->kind < TRAIL_KINDS ? event->kind : TRAIL_BAD]++;
+    if (event->goroutine >= 0)
+        ok = idset_add(&info->goroutines, (uint64_t)event->goroutine) && ok;
+    if (event->proc >= 0 && event->proc < TRAIL_FAKE_PROC)
+        ok = idset_add(&info->procs, (uint64_t)event->proc) && ok;
+    if (event->thread >= 0)
+        ok = idset_add(&info->threads, (uint64_t)event->thread) && ok;
+    if (event->kind == TRAIL_TASK_BEGIN)
+        ok = idset_add(&info->tasks, event->task.id) && ok;
+    if (event->kind == TRAIL_STATE_TRANSITION && event->transition.id >= 0) {
+        bool goroutine = event->transition.resource == TRAIL_RESOURCE_GOROUTINE;
+        struct idset *set = goroutine ? &info->goroutines : &info->procs;
+        ok = idset_add(set, (uint64_t)event->transition.id) && ok;
+    }
+    return ok;
+}
+
+static int count_events(struct info *info, trail_source *source)
+{
+    trail_error err;
+    trail_reader_options options = {.partial = true};
+    trail_reader *reader = trail_reader_open(source, &options, &err);
+    if (!reader) {
+        note_damage(info, &err);
+        return -1;
+    }
+    struct progress progress;
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
+    const trail_event *events;
+    long count;
+    bool memory = true;
+    while (memory && (count = trail_reader_next_batch(reader, &events)) > 0) {
+        if (info->event_count == 0)
+            info->first_ns = events[0].time_ns;
+        info->last_ns = events[count - 1].time_ns;
+        info->event_count += (uint64_t)count;
+        for (long i = 0; i < count && memory; i++)
+            memory = count_event(info, &events[i]);
+        progress_step(&progress);
+    }
+    progress_end(&progress);
+    if (memory && count < 0)
+        note_damage(info, trail_reader_error(reader));
+    trail_reader_get_stats(reader, &info->stats);
+    trail_reader_close(reader);
+    return memory ? 0 : -1;
+}
+
+/* MARK: Results */
+
+/* Ticks to ns; -1 if the trace does not say how long a tick is. */
+static int64_t ticks_ns(const struct info *info, uint64_t ticks)
+{
+    if (info->frequency == 0)
+        return -1;
+    double ns = (double)ticks * 1e9 / (double)info->frequency;
+    return ns < 9e18 ? whole_of(ns) : -1;
+}
+
+/* All events were decoded; of a damaged trace the batch headers tell more than its first events. */
+static bool exact_duration(const struct info *info)
+{
+    return info->full && info->event_count > 0 && (!info->damaged || !info->timed);
+}
+
+static int64_t duration_ns(const struct info *info)
+{
+    if (exact_duration(info))
+        return (int64_t)((uint64_t)info->last_ns - (uint64_t)info->first_ns);
+    return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
+}
+
+/* The wall clock at the beginning of the trace. */
+static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
+{
+    int64_t before = info->wall_ticks >= info->first_ticks
+                         ? ticks_ns(info, info->wall_ticks - info->first_ticks)
+                         : 0;
+    if (!info->has_wall || before < 0)
+        return false;
+    int64_t whole = before / 1000000000, rest = before % 1000000000;
+    int64_t nanos = (int64_t)info->wall_ns - rest;
+    *s = (int64_t)((uint64_t)info->wall_s - (uint64_t)whole - (nanos < 0));
+    *ns = (uint32_t)(nanos < 0 ? nanos + 1000000000 : nanos);
+    return true;
+}
+
+/* A trace's own times, before its first event is known, hang on where its batches begin. */
+static const char *duration_quality(const struct info *info)
+{
+    if (exact_duration(info))
+        return "";
+    return info->version < 11 ? "at least " : "about ";
+}
+
+static void show_batches(const struct info *info)
+{
+    char size[SHOW_SIZE];
+    for (int i = 0; i < BATCH_KINDS; i++) {
+        const struct tally *tally = &info->by_batch[i];
+        if (tally->count == 0)
+            continue;
+        double part = 100.0 * (double)tally->bytes / (double)info->bytes;
+        printf("    %-18s %9" PRIu64 " %14s %6.1f %%\n", trail_batch_kind_name((trail_batch_kind)i),
+               tally->count, show_bytes(size, tally->bytes), part);
+    }
+}
+
+struct record_row {
+    uint64_t bytes;
+    size_t type;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct record_row *x = a, *y = b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void show_records(const struct info *info)
+{
+    struct record_row order[RECORD_TYPES];
+    char size[SHOW_SIZE];
+    for (size_t i = 0; i < RECORD_TYPES; i++)
+        order[i] = (struct record_row){.bytes = info->by_record[i].bytes, .type = i};
+    qsort(order, RECORD_TYPES, sizeof order[0], by_bytes);
+    printf("  records by type\n");
+    for (size_t i = 0; i < RECORD_TYPES && order[i].bytes > 0; i++) {
+        const struct tally *tally = &info->by_record[order[i].type];
+        printf("    %-20s %9" PRIu64 " %14s %6.1f %%\n", info->record_name[order[i].type],
+               tally->count, show_bytes(size, tally->bytes),
+               100.0 * (double)tally->bytes / (double)info->bytes);
+    }
+}
+
+static void show_full(const struct info *info)
+{
+    printf("  goroutines   %zu\n", info->goroutines.count);
+    printf("  tasks        %zu\n", info->tasks.count);
+    printf("  regions      %" PRIu64 "\n", info->events[TRAIL_REGION_BEGIN]);
+    printf("  CPU samples  %" PRIu64 "\n", info->events[TRAIL_STACK_SAMPLE]);
+    printf("  strings      %" PRIu64 "\n", info->stats.strings);
+    printf("  stacks       %" PRIu64 "\n", info->stats.stacks);
+    printf("  events       %" PRIu64 "\n", info->event_count);
+    for (int kind = 0; kind < TRAIL_KINDS; kind++)
+        if (info->events[kind] > 0)
+            printf("    %-18s %9" PRIu64 "\n", trail_kind_name((trail_kind)kind),
+                   info->events[kind]);
+    show_records(info);
+}
+
+static void show_times(const struct info *info)
+{
+    char text[SHOW_SIZE];
+    int64_t s, duration = duration_ns(info);
+    uint32_t ns;
+    if (duration >= 0)
+        printf("  duration     %s%s\n", duration_quality(info), show_duration(text, duration));
+    else
+        printf("  duration     not known: the trace does not say how fast its clock is\n");
+    if (wall_start(info, &s, &ns))
+        printf("  started      %s\n", show_wall(text, s, ns));
+}
+
+static void show_info(const struct info *info)
+{
+    char text[SHOW_SIZE];
+    const char *writers = trail_version_writers(info->version);
+    show_line("%s", info->title);
+    printf("  format       go 1.%d trace (%s)\n", info->version, writers ? writers : "?");
+    printf("  size         %s", show_bytes(text, info->bytes));
+    if (strcmp(info->compression, "none") != 0 && info->size >= 0)
+        printf(", %s with %s", show_bytes(text, (uint64_t)info->size), info->compression);
+    printf("\n");
+    show_times(info);
+    if (trail_version_is_v2(info->version)) {
+        printf("  generations  %" PRIu64 "\n", info->generations);
+        printf("  Ms           %zu\n", info->threads.count);
+        if (info->full)
+            printf("  Ps           %zu\n", info->procs.count);
+    } else {
+        printf("  records      %" PRIu64 "\n", info->records);
+        printf("  Ps           %zu\n", info->procs.count);
+        if (info->full)
+            printf("  Ms           %zu\n", info->threads.count);
+    }
+    printf("  batches      %" PRIu64 "\n", info->batches);
+    show_batches(info);
+    if (info->full)
+        show_full(info);
+    if (info->damaged) {
+        char where[256];
+        (void)trail_error_where(&info->damage, where, sizeof where);
+        show_line("  damaged      %s%s%s%s", info->damage.message, *where ? " (at " : "", where,
+                  *where ? ")" : "");
+    }
+}
+
+/* MARK: --json (its keys are described in trail-info(1)) */
+
+static void json_tallies(struct json *json, const struct info *info)
+{
+    json_open(json, "batches_by_kind", '{');
+    for (int i = 0; i < BATCH_KINDS; i++) {
+        if (info->by_batch[i].count == 0)
+            continue;
+        json_open(json, trail_batch_kind_name((trail_batch_kind)i), '{');
+        json_number(json, "count", info->by_batch[i].count);
+        json_number(json, "bytes", info->by_batch[i].bytes);
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+static void json_full(struct json *json, const struct info *info)
+{
+    json_number(json, "events", info->event_count);
+    json_number(json, "goroutines", info->goroutines.count);
+    json_number(json, "tasks", info->tasks.count);
+    json_number(json, "regions", info->events[TRAIL_REGION_BEGIN]);
+    json_number(json, "cpu_samples", info->events[TRAIL_STACK_SAMPLE]);
+    json_number(json, "strings", info->stats.strings);
+    json_number(json, "stacks", info->stats.stacks);
+    json_open(json, "events_by_kind", '{');
+    for (int kind = 0; kind < TRAIL_KINDS; kind++)
+        if (info->events[kind] > 0)
+            json_number(json, trail_kind_name((trail_kind)kind), info->events[kind]);
+    json_close(json, '}');
+    json_open(json, "records_by_type", '{');
+    for (size_t i = 0; i < RECORD_TYPES; i++) {
+        if (info->by_record[i].count == 0)
+            continue;
+        json_open(json, info->record_name[i], '{');
+        json_number(json, "count", info->by_record[i].count);
+        json_number(json, "bytes", info->by_record[i].bytes);
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+static void json_times(struct json *json, const struct info *info)
+{
+    char text[SHOW_SIZE];
+    int64_t s, duration = duration_ns(info);
+    uint32_t ns;
+    if (duration >= 0) {
+        json_signed(json, "duration_ns", duration);
+        json_bool(json, "duration_exact", *duration_quality(info) == '\0');
+    }
+    if (wall_start(info, &s, &ns)) {
+        json_signed(json, "start_wall_s", s);
+        json_number(json, "start_wall_ns", ns);
+        json_string(json, "start", show_wall(text, s, ns));
+    }
+}
+
+static void json_info(const struct info *info)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_string(&json, "file", info->title);
+    if (info->version > 0) {
+        const char *writers = trail_version_writers(info->version);
+        json_number(&json, "version", (uint64_t)info->version);
+        json_string(&json, "writers", writers ? writers : "?");
+        json_number(&json, "bytes", info->bytes);
+        json_string(&json, "compression", info->compression);
+        if (info->size >= 0)
+            json_signed(&json, "file_bytes", info->size);
+        json_times(&json, info);
+        json_number(&json, "batches", info->batches);
+        if (trail_version_is_v2(info->version))
+            json_number(&json, "generations", info->generations);
+        else
+            json_number(&json, "records", info->records);
+        if (trail_version_is_v2(info->version) || info->full)
+            json_number(&json, "ms", info->threads.count);
+        if (!trail_version_is_v2(info->version) || info->full)
+            json_number(&json, "ps", info->procs.count);
+        json_tallies(&json, info);
+        if (info->full)
+            json_full(&json, info);
+    }
+    if (info->damaged)
+        json_error(&json, "error", &info->damage);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: Run */
+
+/* One pass over the input with `pass`. */
+static bool with_source(struct info *info, struct input *input,
+                        int (*pass)(struct info *info, trail_source *source))
+{
+    trail_error err;
+    trail_source *source = input_open(input, &err);
+    if (!source) {
+        note_damage(info, &err);
+        return false;
+    }
+    if (info->size < 0)
+        info->size = trail_source_size(source);
+    info->compression = trail_source_compression(source);
+    bool ok = pass(info, source) == 0;
+    trail_source_close(source);
+    return ok;
+}
+
+static int info_file(const char *word, const struct request *request)
+{
+    struct info info = {
+        .title = source_title(word), .full = request->full, .size = -1, .compression = "none"};
+    struct input input;
+    trail_error err;
+    int code = EXIT_GOOD;
+    if (input_init(&input, word, request->full, &err) < 0) {
+        note_damage(&info, &err);
+    } else {
+        (void)(with_source(&info, &input, walk_batches) && request->full &&
+               with_source(&info, &input, count_records) &&
+               with_source(&info, &input, count_events));
+    }
+    input_free(&input);
+    if (info.damaged)
+        code = exit_code_of(&info.damage);
+    if (request->json)
+        json_info(&info);
+    else if (info.version > 0)
+        show_info(&info);
+    if (info.damaged && (info.version <= 0 || code == EXIT_INOUT))
+        (void)tell_error(word, &info.damage);
+    idset_free(&info.threads);
+    idset_free(&info.procs);
+    idset_free(&info.goroutines);
+    idset_free(&info.tasks);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct request request = {0};
+    int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    if (options.word_count == 0)
+        return usage_error(command, "which file? (- is stdin)");
+    for (int i = 0; i < options.word_count; i++) {
+        if (i > 0 && !request.json)
+            putchar('\n');
+        code = worse_exit(code, info_file(options.words[i], &request));
+    }
+    return code;
+}
+
+const struct command command_info = {
+    COMMAND_ROW(info),
+    .synopsis = "[options] FILE...",
+    .details =
+        "Looks at batch headers only, so that it answers at once; --full decodes everything.",
+    .examples = "  trail info app.trace\n"
+                "  trail info --full old.trace.gz\n"
+                "  trail info --json *.trace | jq -r '[.file, .version, .duration_ns] | @tsv'",
+    .options = rows,
+    .run = run,
+};

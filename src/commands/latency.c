@@ -1,0 +1,238 @@
+/*
+ * trail latency: how long things took to run once they were ready, to get locks, and to return from
+ * the system; each as a histogram, and by stack.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/analysis.h"
+#include "ui/moment.h"
+#include "ui/table.h"
+#include "ui/values.h"
+#include "ui/who.h"
+
+enum { OPT_GOROUTINE = 1 };
+
+/* What is shown, in this order. */
+static const struct kind {
+    trail_profile_type type;
+    const char *key, *title;
+    const char *pattern; /* of trail find */
+} kinds[] = {
+    {TRAIL_PROFILE_SCHED, "scheduling", "from ready to running, by who made it ready", "ready"},
+    {TRAIL_PROFILE_SYNC, "locks", "waits for locks, channels, select",
+     "block[sync*|chan*|select*]"},
+    {TRAIL_PROFILE_SYSCALL, "syscalls", "system calls", "syscall"},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+struct request {
+    struct analysis analysis;
+    const char *name;
+    struct id_list goroutines;
+    size_t limit;
+};
+
+static const struct option rows[] = {
+    {'n', "limit", "N", "at most N stacks of each kind (default 10; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    {0, "name", "FUNCTION", "only goroutines that began in this function",
+     TO_TEXT(struct request, name)},
+    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    if (id == OPT_GOROUTINE)
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
+    return analysis_option(&request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    wrong = analysis_words(&request->analysis, &options);
+    request->analysis.options.what = TRAIL_ANALYZE_PROFILES | TRAIL_ANALYZE_DISTRIBUTIONS;
+    if (request->name)
+        request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
+    request->analysis.options.profile = (trail_profile_options){
+        .name = request->name,
+        .goroutines = request->goroutines.ids,
+        .goroutine_count = request->goroutines.count,
+        .first_waits = true,
+    };
+    for (size_t i = 0; i < KINDS; i++)
+        request->analysis.options.profile.types |= 1U << kinds[i].type;
+    return wrong;
+}
+
+/* MARK: JSON */
+
+static void json_stack(const struct request *request, struct json *json,
+                       const trail_profile *profile, const trail_profile_sample *sample)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    json_open(json, "stack", '[');
+    for (uint32_t i = 0; i < sample->frame_count; i++) {
+        const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
+        json_open(json, NULL, '{');
+        json_text(json, "name", trail_analysis_text(answers, frame->function));
+        json_text(json, "file", trail_analysis_text(answers, frame->file));
+        json_number(json, "line", frame->line);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_kind(const struct request *request, struct json *json, const struct kind *kind)
+{
+    trail_profile profile;
+    trail_analysis_profile(request->analysis.answers, kind->type, &profile);
+    json_open(json, kind->key, '{');
+    json_number(json, "count", profile.count);
+    json_signed(json, "ns", profile.ns);
+    analysis_json_histogram(json, "times", &profile.times);
+    json_open(json, "stacks", '[');
+    for (size_t i = 0; i < profile.sample_count && i < request->limit; i++) {
+        const trail_profile_sample *sample = &profile.samples[i];
+        json_open(json, NULL, '{');
+        json_number(json, "count", sample->count);
+        json_signed(json, "ns", sample->ns);
+        analysis_json_histogram(json, "times", &sample->times);
+        json_stack(request, json, &profile, sample);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void show_json(const struct request *request)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    for (size_t i = 0; i < KINDS; i++)
+        json_kind(request, &json, &kinds[i]);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+/* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it. */
+static void put_stack(const struct request *request, struct table *table,
+                      const trail_profile *profile, const trail_profile_sample *sample)
+{
+    enum { MOST = 4 };
+    char text[512];
+    size_t used = 0;
+    *text = '\0';
+    for (uint32_t i = 0; i < sample->frame_count && i < MOST && used < sizeof text; i++) {
+        const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
+        trail_string name = trail_analysis_text(request->analysis.answers, frame->function);
+        const char *between = i > 0 ? " < " : "";
+        int size = name.size > 0 ? snprintf(text + used, sizeof text - used, "%s%.*s", between,
+                                            (int)(name.size < 100 ? name.size : 100), name.data)
+                                 : snprintf(text + used, sizeof text - used, "%s0x%" PRIx64,
+                                            between, frame->pc);
+        used += size > 0 ? (size_t)size : 0;
+    }
+    if (sample->frame_count > MOST && used < sizeof text)
+        (void)snprintf(text + used, sizeof text - used, " < ...");
+    table_word(table, sample->frame_count ? text : "(no stack)");
+}
+
+/* The command that shows each of the longest: who, when, where, and who ended it. */
+static void show_command(const struct request *request, const struct kind *kind,
+                         const trail_histogram *times)
+{
+    const struct window *window = &request->analysis.window;
+    char file[MOMENT_SIZE], name[MOMENT_SIZE];
+    printf("the longest of these: trail find");
+    if (request->name)
+        printf(" --name=%s", moment_word(request->name, name));
+    for (size_t i = 0; i < request->goroutines.count; i++)
+        printf("%s%" PRId64, i ? "," : " --goroutine=", request->goroutines.ids[i]);
+    if (window->has_from)
+        printf(" --from=%" PRId64 "ns", window->from_ns);
+    if (window->has_to)
+        printf(" --to=%" PRId64 "ns", window->to_ns);
+    printf(" %s '%s >=%" PRId64 "ns'\n", moment_file(&request->analysis, file), kind->pattern,
+           trail_histogram_quantile(times, 0.99));
+}
+
+static void show_kind(const struct request *request, const struct kind *kind)
+{
+    trail_profile profile;
+    struct table table;
+    trail_analysis_profile(request->analysis.answers, kind->type, &profile);
+    printf("%s:%s\n", kind->title, profile.count == 0 ? " none" : "");
+    if (profile.count == 0)
+        return;
+    table_histogram(&profile.times);
+    table_begin(&table, "count> total> p50> p95> p99> longest> stack<");
+    table_spread(&table, &profile.times);
+    table_word(&table, "(all)");
+    for (size_t i = 0; i < profile.sample_count && i < request->limit; i++) {
+        table_spread(&table, &profile.samples[i].times);
+        put_stack(request, &table, &profile, &profile.samples[i]);
+    }
+    table_print(&table);
+    if (profile.sample_count > request->limit)
+        printf("... and %zu more stacks\n", profile.sample_count - request->limit);
+    show_command(request, kind, &profile.times);
+}
+
+static int show(void *context)
+{
+    const struct request *request = context;
+    trail_profile profile;
+    trail_analysis_profile(request->analysis.answers, kinds[0].type, &profile);
+    if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
+        return who_nobody(request->name, &request->analysis);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    for (size_t i = 0; i < KINDS; i++) {
+        if (i > 0)
+            putchar('\n');
+        show_kind(request, &kinds[i]);
+    }
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 10};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.goroutines.ids);
+    return code;
+}
+
+const struct command command_latency = {
+    COMMAND_ROW(latency),
+    .synopsis = "[options] FILE",
+    .details = "Histograms of the time from ready to running, of waits for locks, channels and "
+               "select, and\n"
+               "of system calls; then the stacks that took most time, with how their times spread. "
+               "Stacks\n"
+               "are shown leaf first; those of 'ready' are of who made the goroutine ready.",
+    .examples = "  trail latency app.trace\n"
+                "  trail latency --name=main.worker --from=1s --to=+200ms app.trace\n"
+                "  trail latency --json -n 0 app.trace",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,357 @@
+/*
+ * trail locks: a row a lock; who waited for it where, who held it, and who waited for whom at once.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ui/lock_name.h"
+#include "ui/moment.h"
+#include "ui/table.h"
+#include "ui/who.h"
+
+/* Places that are shown of a lock; --stacks shows all. */
+enum { PLACES = 5 };
+
+struct request {
+    struct analysis analysis;
+    struct who who;
+    size_t limit;
+    bool stacks;
+};
+
+static const struct option rows[] = {
+    {'n', "limit", "N", "at most N locks, and N chains (default 10; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'c', "channels", NULL, "waits for channels and select as well",
+     TO_FLAG(struct request, analysis.options.locks.channels)},
+    WHO_ROWS,
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    return who_option(&request->who, &request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct analysis *analysis = &request->analysis;
+    struct options options;
+    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    analysis->options.what = TRAIL_ANALYZE_LOCKS;
+    analysis->options.locks.who = who_wanted(&request->who, analysis);
+    return analysis_words(analysis, &options);
+}
+
+/* MARK: JSON */
+
+static void json_longest(struct json *json, const char *key, const trail_longest *longest)
+{
+    if (longest->ns == 0)
+        return;
+    json_open(json, key, '{');
+    json_signed(json, "ns", longest->ns);
+    json_signed(json, "begin_ns", longest->begin_ns);
+    json_signed(json, "goroutine", longest->goroutine);
+    json_close(json, '}');
+}
+
+static void json_places(const struct request *request, struct json *json, const char *key,
+                        const trail_lock_place *places, size_t count)
+{
+    json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_number(json, "count", places[i].count);
+        json_signed(json, "ns", places[i].ns);
+        json_longest(json, "longest", &places[i].longest);
+        place_json(&request->analysis, json, "stack", places[i].stack);
+        if (places[i].released)
+            place_json(&request->analysis, json, "released", places[i].released);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_name(const struct request *request, struct json *json, const trail_lock *lock)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    json_text(json, "kind", trail_analysis_text(answers, lock->kind));
+    json_text(json, "name", trail_analysis_text(answers, lock->name));
+}
+
+static void json_lock(const struct request *request, struct json *json, const trail_lock *lock)
+{
+    json_open(json, NULL, '{');
+    json_name(request, json, lock);
+    if (lock->waited || lock->woken) {
+        place_json(&request->analysis, json, "waited", lock->waited);
+        place_json(&request->analysis, json, "woken", lock->woken);
+    }
+    json_number(json, "waits", lock->wait.count);
+    json_signed(json, "wait_ns", lock->wait.sum_ns);
+    analysis_json_histogram(json, "wait", &lock->wait);
+    json_longest(json, "longest", &lock->longest);
+    json_number(json, "unfinished", lock->open);
+    json_signed(json, "unfinished_ns", lock->open_ns);
+    json_longest(json, "longest_unfinished", &lock->longest_open);
+    json_number(json, "holds", lock->hold.count);
+    json_signed(json, "hold_ns", lock->hold.sum_ns);
+    if (lock->hold.count > 0)
+        analysis_json_histogram(json, "hold", &lock->hold);
+    json_longest(json, "longest_hold", &lock->longest_hold);
+    json_places(request, json, "waiters", lock->waiters, lock->waiter_count);
+    json_places(request, json, "held", lock->held, lock->held_count);
+    json_close(json, '}');
+}
+
+static void json_link(const struct request *request, struct json *json, const trail_lock_link *link)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    json_open(json, NULL, '{');
+    json_signed(json, "goroutine", link->goroutine);
+    json_text(json, "group", trail_analysis_text(answers, link->name));
+    json_name(request, json, link->lock);
+    json_signed(json, "begin_ns", link->begin_ns);
+    json_signed(json, "end_ns", link->end_ns);
+    if (link->holder == TRAIL_NONE)
+        json_null(json, "holder");
+    else
+        json_signed(json, "holder", link->holder);
+    json_text(json, "holder_group", trail_analysis_text(answers, link->holder_name));
+    json_close(json, '}');
+}
+
+static void json_chain(const struct request *request, struct json *json,
+                       const trail_lock_chain *chain)
+{
+    json_open(json, NULL, '{');
+    json_signed(json, "begin_ns", chain->begin_ns);
+    json_signed(json, "end_ns", chain->end_ns);
+    json_number(json, "others", chain->others);
+    json_open(json, "links", '[');
+    for (size_t i = 0; i < chain->link_count; i++)
+        json_link(request, json, &chain->links[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void show_json(const struct request *request)
+{
+    struct json json = json_on_stdout();
+    const trail_lock *const *locks;
+    const trail_lock_chain *chains;
+    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
+    size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "locks", '[');
+    for (size_t i = 0; i < count; i++)
+        json_lock(request, &json, locks[i]);
+    json_close(&json, ']');
+    json_open(&json, "chains", '[');
+    for (size_t i = 0; i < chain_count; i++)
+        json_chain(request, &json, &chains[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void show_table(const struct request *request, const trail_lock *const *locks, size_t count)
+{
+    struct table table;
+    char text[LOCK_NAME_SIZE];
+    table_begin(&table, "waits> total> p50> p95> p99> max> still> holds> held> lock<");
+    for (size_t i = 0; i < count; i++) {
+        const trail_lock *lock = locks[i];
+        table_number(&table, lock->wait.count);
+        table_duration(&table, lock->wait.sum_ns);
+        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.5));
+        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.95));
+        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.99));
+        table_duration(&table, lock->wait.max_ns);
+        table_duration(&table, lock->open_ns);
+        table_number(&table, lock->hold.count);
+        table_duration(&table, lock->hold.sum_ns);
+        table_word(&table, lock_name(&request->analysis, lock, text));
+    }
+    table_print(&table);
+}
+
+/* The command that shows what these goroutines did then. */
+static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
+                         int64_t ns)
+{
+    char command[MOMENT_SIZE];
+    struct moment moment = {goroutines, begin_ns - request->analysis.span.origin_ns, ns, true};
+    printf("    %s\n", moment_print(&request->analysis, &moment, command));
+}
+
+static void show_longest(const struct request *request, const char *title,
+                         const trail_longest *longest)
+{
+    char length[SHOW_SIZE], begin[SHOW_SIZE], goroutine[32];
+    if (longest->ns == 0)
+        return;
+    printf("  %s: G%" PRId64 ", %s from %s on\n", title, longest->goroutine,
+           show_duration(length, longest->ns),
+           show_duration(begin, longest->begin_ns - request->analysis.span.origin_ns));
+    (void)snprintf(goroutine, sizeof goroutine, "%" PRId64, longest->goroutine);
+    show_command(request, goroutine, longest->begin_ns, longest->ns);
+}
+
+static void show_place(const struct request *request, const char *word,
+                       const trail_lock_place *place)
+{
+    char total[SHOW_SIZE], longest[SHOW_SIZE], number[32], text[400];
+    printf("    %s x, %s in all, at most %s: %s %s", table_thousands(number, place->count),
+           show_duration(total, place->ns), show_duration(longest, place->longest.ns), word,
+           place_text(&request->analysis, place->stack, text, sizeof text));
+    if (place->released)
+        printf(", released in %s",
+               place_text(&request->analysis, place->released, text, sizeof text));
+    putchar('\n');
+    if (!request->stacks)
+        return;
+    place_show(&request->analysis, place->stack, 10);
+    if (!place->released)
+        return;
+    printf("        released in\n");
+    place_show(&request->analysis, place->released, 10);
+}
+
+static void show_places(const struct request *request, const char *title, const char *word,
+                        const trail_lock_place *places, size_t count)
+{
+    if (count > 0)
+        printf("  %s:\n", title);
+    for (size_t i = 0; i < count && (i < PLACES || request->stacks); i++)
+        show_place(request, word, &places[i]);
+    if (count > PLACES && !request->stacks)
+        printf("    ... and %zu more places; --stacks shows all\n", count - PLACES);
+}
+
+static void show_lock(const struct request *request, const trail_lock *lock)
+{
+    char text[LOCK_NAME_SIZE], place[400];
+    printf("\n%s\n", lock_name(&request->analysis, lock, text));
+    if (lock->waited && !lock->woken) {
+        printf("  let in by: nobody in the trace\n");
+    } else if (lock->woken) {
+        printf("  let in by: %s\n",
+               place_text(&request->analysis, lock->woken, place, sizeof place));
+        if (request->stacks)
+            place_show(&request->analysis, lock->woken, 10);
+    }
+    show_places(request, "waited", "in", lock->waiters, lock->waiter_count);
+    show_places(request, "held", "taken in", lock->held, lock->held_count);
+    show_longest(request, "longest wait", &lock->longest);
+    show_longest(request, "longest hold", &lock->longest_hold);
+    show_longest(request, "waits still", &lock->longest_open);
+}
+
+static void put_goroutine(const struct request *request, int64_t id, trail_name name)
+{
+    printf("G%" PRId64 " ", id);
+    show_plain(analysis_text(&request->analysis, name));
+}
+
+static void show_chain(const struct request *request, const trail_lock_chain *chain)
+{
+    char length[SHOW_SIZE], begin[SHOW_SIZE], text[LOCK_NAME_SIZE];
+    struct goroutine_list goroutines = {0};
+    printf("\n%s from %s on", show_duration(length, chain->end_ns - chain->begin_ns),
+           show_duration(begin, chain->begin_ns - request->analysis.span.origin_ns));
+    if (chain->others > 0)
+        printf(", and %" PRIu64 " more in front of it", chain->others);
+    printf(":\n");
+    for (size_t i = 0; i < chain->link_count; i++) {
+        const trail_lock_link *link = &chain->links[i];
+        printf("  ");
+        put_goroutine(request, link->goroutine, link->name);
+        printf(" waits for %s\n", lock_name(&request->analysis, link->lock, text));
+        (void)goroutine_list_add(&goroutines, link->goroutine);
+        if (i + 1 < chain->link_count)
+            continue;
+        printf("  ");
+        if (link->holder == TRAIL_NONE) {
+            printf("nobody in the trace");
+        } else {
+            put_goroutine(request, link->holder, link->holder_name);
+            (void)goroutine_list_add(&goroutines, link->holder);
+        }
+        printf(" ends that\n");
+    }
+    show_command(request, goroutines.text, chain->begin_ns, chain->end_ns - chain->begin_ns);
+}
+
+static void show_chains(const struct request *request)
+{
+    const trail_lock_chain *chains;
+    size_t count = trail_analysis_lock_chains(request->analysis.answers, &chains);
+    if (count > 0)
+        printf("\nLongest chains, of which each waits for the next:\n");
+    for (size_t i = 0; i < count && i < request->limit; i++)
+        show_chain(request, &chains[i]);
+}
+
+static int show(void *context)
+{
+    const struct request *request = context;
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
+    int wrong = who_check(&request->who, &request->analysis);
+    if (wrong)
+        return wrong;
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    if (count == 0) {
+        printf("nobody waited for a lock\n");
+        return EXIT_GOOD;
+    }
+    size_t shown = count < request->limit ? count : request->limit;
+    show_table(request, locks, shown);
+    if (shown < count)
+        printf("... and %zu more\n", count - shown);
+    for (size_t i = 0; i < shown; i++)
+        show_lock(request, locks[i]);
+    show_chains(request);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 10};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    who_free(&request.who);
+    return code;
+}
+
+const struct command command_locks = {
+    COMMAND_ROW(locks),
+    .synopsis = "[options] FILE",
+    .details =
+        "A row for each lock, condition or other thing that was waited for until somebody let in\n"
+        "who waited, by the time waited for it; then who waited where, who had it, and the\n"
+        "longest chains: one waits for another, who waits for a third. In recordings of C\n"
+        "programs locks have names or addresses, and the time they were held; in Go's traces a\n"
+        "row is a stack that waits with a stack that ends it. 'still' is waits that did not end.",
+    .examples = "  trail locks server.trace\n"
+                "  trail locks --channels --stacks --limit=3 app.trace\n"
+                "  trail locks --name=main.worker --from=1s --to=+200ms app.trace\n"
+                "  trail locks --json app.trace | jq '.locks[0]'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,319 @@
+/*
+ * trail mmu: how little of its Ps garbage collection left the program, for windows of any length:
+ * the least in any, the worst ones, and how it spread over all of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/whole.h"
+#include "ui/analysis.h"
+#include "ui/moment.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+enum { OPT_WINDOW = 1, OPT_FLAGS, OPT_QUANTILES };
+enum { MOST_WINDOWS = 64, MOST_WORST = 100, MOST_QUANTILES = 8 };
+
+struct request {
+    struct analysis analysis;
+    int64_t windows[MOST_WINDOWS];
+    size_t window_count;
+    size_t worst;
+    double quantiles[MOST_QUANTILES];
+    size_t quantile_count;
+};
+
+static const struct option rows[] = {
+    {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10 us on)",
+     TAKE(OPT_WINDOW)},
+    {0, "flags", "WHAT,...",
+     "what takes from the program: stw, background, assist, sweep\n"
+     "(default stw,background,assist); per-p: each P by itself",
+     TAKE(OPT_FLAGS), .values = "stw background assist sweep per-p"},
+    {0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
+     TO_NUMBER(struct request, worst), .most = MOST_WORST, .expects = "a number up to 100"},
+    {'q', "quantiles", "SHARE,...",
+     "also what this share of all windows does not fall below:\n0.5,0.99 (at most 8)",
+     TAKE(OPT_QUANTILES)},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* The next word of a list with commas. False if there is none, or it is too long. */
+static bool next_word(const char **list, char *word, size_t size)
+{
+    size_t length = strcspn(*list, ",");
+    if (length >= size)
+        return false;
+    memcpy(word, *list, length);
+    word[length] = '\0';
+    *list += length + ((*list)[length] == ',');
+    return true;
+}
+
+static int parse_windows(struct request *request, const char *list)
+{
+    char word[64] = "";
+    do {
+        int64_t ns;
+        if (request->window_count == MOST_WINDOWS)
+            return usage_error(request->analysis.command, "at most %d windows", MOST_WINDOWS);
+        if (!next_word(&list, word, sizeof word) || !parse_time(word, &ns) || ns == 0)
+            return usage_error(request->analysis.command,
+                               "'%s' is no length of a window; those are like 10us,1ms", word);
+        request->windows[request->window_count++] = ns;
+    } while (*list);
+    return EXIT_GOOD;
+}
+
+static int parse_flags(struct request *request, const char *list)
+{
+    static const char *const names[] = {"stw", "background", "assist", "sweep", "per-p", NULL};
+    unsigned flags = 0;
+    char word[64] = "";
+    do {
+        size_t i = 0;
+        if (!next_word(&list, word, sizeof word))
+            return usage_error(request->analysis.command, "--flags is a list like stw,assist");
+        while (names[i] && strcmp(word, names[i]) != 0)
+            i++;
+        if (!names[i]) {
+            const char *nearest = nearest_word(word, names);
+            return usage_error(request->analysis.command, "no flag '%s'; %s%s%sthere are %s", word,
+                               nearest ? "did you mean '" : "", nearest ? nearest : "",
+                               nearest ? "'? " : "", "stw, background, assist, sweep and per-p");
+        }
+        flags |= 1u << i;
+    } while (*list);
+    request->analysis.options.mmu_flags[0] = flags;
+    return EXIT_GOOD;
+}
+
+static int parse_quantiles(struct request *request, const char *list)
+{
+    char word[64] = "", *end;
+    do {
+        if (request->quantile_count == MOST_QUANTILES)
+            return usage_error(request->analysis.command, "at most %d quantiles", MOST_QUANTILES);
+        bool good = next_word(&list, word, sizeof word);
+        double share = good ? strtod(word, &end) : 0;
+        good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
+        if (!good)
+            return usage_error(request->analysis.command,
+                               "'%s' is no share of the windows; those are like 0.5,0.99", word);
+        request->quantiles[request->quantile_count++] = share;
+    } while (*list);
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_WINDOW:
+        return parse_windows(request, value);
+    case OPT_FLAGS:
+        return parse_flags(request, value);
+    case OPT_QUANTILES:
+        return parse_quantiles(request, value);
+    default:
+        return analysis_option(&request->analysis, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    unsigned *flags = request->analysis.options.mmu_flags;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    if (flags[0] & TRAIL_MMU_BACKGROUND)
+        flags[1] = flags[0] | TRAIL_MMU_CORRECTED;
+    return analysis_words(&request->analysis, &options);
+}
+
+/* 10 us, 30 us, 100 us, ... as long as they are shorter than the trace. */
+static void default_windows(struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t length = span->end_ns - span->begin_ns;
+    for (int64_t ns = 10000; request->window_count + 2 < MOST_WINDOWS; ns *= 10) {
+        for (int64_t factor = 1; factor <= 3; factor += 2)
+            if (request->window_count == 0 || ns * factor < length)
+                request->windows[request->window_count++] = ns * factor;
+        if (ns >= length || ns > INT64_MAX / 100)
+            return;
+    }
+}
+
+/* The one with background workers counted once, if it makes a difference. */
+static unsigned best_curve(const struct request *request)
+{
+    return request->analysis.options.mmu_flags[1] ? 1 : 0;
+}
+
+static void json_curve(const struct request *request, struct json *json, const char *key,
+                       unsigned curve)
+{
+    json_open(json, key, '[');
+    for (size_t i = 0; i < request->window_count; i++)
+        json_real(json, NULL,
+                  trail_analysis_mmu(request->analysis.answers, curve, request->windows[i]));
+    json_close(json, ']');
+}
+
+/* A list for each window, in the order in which they were asked for. */
+static void json_quantiles(const struct request *request, struct json *json, const char *key,
+                           unsigned curve)
+{
+    json_open(json, key, '[');
+    for (size_t i = 0; i < request->window_count; i++) {
+        json_open(json, NULL, '[');
+        for (size_t n = 0; n < request->quantile_count; n++)
+            json_real(json, NULL,
+                      trail_analysis_mmu_quantile(request->analysis.answers, curve,
+                                                  request->windows[i], request->quantiles[n]));
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+}
+
+static void show_json(const struct request *request)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_open(&json, "windows_ns", '[');
+    for (size_t i = 0; i < request->window_count; i++)
+        json_signed(&json, NULL, request->windows[i]);
+    json_close(&json, ']');
+    json_curve(request, &json, "mmu", 0);
+    json_curve(request, &json, "mmu_corrected", best_curve(request));
+    if (request->quantile_count > 0) {
+        json_open(&json, "quantiles", '[');
+        for (size_t i = 0; i < request->quantile_count; i++)
+            json_real(&json, NULL, request->quantiles[i]);
+        json_close(&json, ']');
+        json_quantiles(request, &json, "mmu_quantiles", 0);
+        json_quantiles(request, &json, "mmu_quantiles_corrected", best_curve(request));
+    }
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* Columns of quantiles: "50_%> 99.9_%> ". */
+static void quantile_titles(const struct request *request, char *titles, size_t size)
+{
+    size_t used = 0;
+    *titles = '\0';
+    for (size_t i = 0; i < request->quantile_count && used < size; i++)
+        used +=
+            (size_t)snprintf(titles + used, size - used, "%.6g_%%> ", request->quantiles[i] * 100);
+}
+
+static void put_quantiles(const struct request *request, struct table *table, int64_t window_ns)
+{
+    for (size_t i = 0; i < request->quantile_count; i++)
+        table_percent(table,
+                      trail_analysis_mmu_quantile(request->analysis.answers, best_curve(request),
+                                                  window_ns, request->quantiles[i]));
+}
+
+static void show_curve(const struct request *request)
+{
+    struct table table;
+    char bar[41], quantiles[200], titles[256];
+    quantile_titles(request, quantiles, sizeof quantiles);
+    (void)snprintf(titles, sizeof titles, "window> MMU> corrected> %s%s", quantiles,
+                   *quantiles ? "" : "<");
+    table_begin(&table, titles);
+    for (size_t i = 0; i < request->window_count; i++) {
+        double mmu = trail_analysis_mmu(request->analysis.answers, 0, request->windows[i]);
+        double right =
+            trail_analysis_mmu(request->analysis.answers, best_curve(request), request->windows[i]);
+        size_t length = (size_t)whole_within(right * 40 + 0.5, 0, 40);
+        memset(bar, '#', length);
+        bar[length] = '\0';
+        table_duration(&table, request->windows[i]);
+        table_percent(&table, mmu);
+        table_percent(&table, right);
+        put_quantiles(request, &table, request->windows[i]);
+        if (request->quantile_count == 0)
+            table_word(&table, bar);
+    }
+    table_print(&table);
+    if (request->quantile_count > 0)
+        printf("(50 %%: half of all windows have at least so much%s)\n",
+               best_curve(request) ? ", workers counted once" : "");
+}
+
+static void show_worst(const struct request *request)
+{
+    trail_mmu_window worst[MOST_WORST];
+    unsigned curve = best_curve(request);
+    int64_t origin = request->analysis.span.origin_ns;
+    struct table table;
+    bool any = false;
+    char text[MOMENT_SIZE];
+    table_begin(&table, "window> from> program's> to_see_it<");
+    for (size_t i = 0; i < request->window_count; i++) {
+        size_t count = trail_analysis_mmu_worst(request->analysis.answers, curve,
+                                                request->windows[i], worst, request->worst);
+        for (size_t n = 0; n < count && worst[n].mutator < 1; n++) {
+            any = true;
+            table_duration(&table, worst[n].end_ns - worst[n].begin_ns);
+            table_duration(&table, worst[n].begin_ns - origin);
+            table_percent(&table, worst[n].mutator);
+            table_word(&table, moment_of(&request->analysis, TRAIL_NONE, worst[n].begin_ns,
+                                         worst[n].end_ns - worst[n].begin_ns, text));
+        }
+    }
+    if (any) {
+        printf("\nworst windows:\n");
+        table_print(&table);
+    } else {
+        table_drop(&table);
+    }
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    if (request->window_count == 0)
+        default_windows(request);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    show_curve(request);
+    show_worst(request);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .worst = 3};
+    request.analysis.options.what = TRAIL_ANALYZE_MMU;
+    request.analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT;
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+}
+
+const struct command command_mmu = {
+    COMMAND_ROW(mmu),
+    .synopsis = "[options] FILE",
+    .details =
+        "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the\n"
+        "program had in any of them. 0 % at 1 ms: for a millisecond it did not run at all. The "
+        "first\n"
+        "figure is Go's, which counts background workers twice; the second counts them once.\n"
+        "\n"
+        "The minimum is of one window; --quantiles tells of how many: with 0.99, what 99 % of all\n"
+        "windows of that length have or exceed, wherever they begin.",
+    .examples = "  trail mmu app.trace\n"
+                "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
+                "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"
+                "  trail mmu --flags=stw --json --window=100us app.trace",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,334 @@
+/*
+ * trail print: the ordered events of a trace, as text for people, as Go's tools print them, or as
+ * JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/symbols.h"
+#include "ui/cli.h"
+#include "ui/progress.h"
+#include "ui/values.h"
+#include "ui/window.h"
+
+enum { OPT_FORMAT = 1, OPT_GOROUTINE, OPT_PROC, OPT_THREAD, OPT_KIND, OPT_FROM, OPT_TO, OPT_COLOR };
+
+/* FORMAT_WIRE is no format of events: it prints records. */
+enum { FORMAT_WIRE = 100 };
+
+/* What the command line asks for. */
+struct request {
+    const struct command *command;
+    const char *word;
+    int format;
+    const char *kinds[16];
+    size_t kind_count;
+    struct id_list goroutines, procs, threads;
+    trail_filter filter;
+    struct window window;
+    bool filtered;
+    bool stacks, no_stacks;
+    const char *color;
+    const char *binary;
+    trail_reader_options reader;
+};
+
+static const struct option rows[] = {
+    {'f', "format", "FORM",
+     "the form of the output:\n"
+     "text: one event a line, for people (default)\n"
+     "go: as 'go tool trace -d=parsed' of Go 1.26 and 1.27\n"
+     "go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to 1.21)\n"
+     "wire: the records of the file, unordered; 'trail assemble' reads it\n"
+     "jsonl: one JSON object an event",
+     TAKE(OPT_FORMAT), .values = "text go go-v1 wire jsonl"},
+    {'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
+     TAKE(OPT_GOROUTINE)},
+    {'p', "proc", "N,...", "only events on or of these Ps", TAKE(OPT_PROC)},
+    {'m', "thread", "N,...", "only events on these threads (Ms)", TAKE(OPT_THREAD)},
+    {'k', "kind", "NAME,...",
+     "only events of these kinds: StateTransition, Log, ...,\nor types in the file: GoBlock, ...",
+     TAKE(OPT_KIND)},
+    {0, "from", "TIME", "from this time on, counted from the first event: 1.5s 20ms 300us",
+     TAKE(OPT_FROM)},
+    {0, "to", "TIME", "up to this time; +3ms counts from --from", TAKE(OPT_TO)},
+    {'n', "limit", "N", "at most N events", TO_NUMBER(struct request, filter.limit), .least = 1,
+     .expects = "a number from 1 on"},
+    {'s', "stacks", NULL, "text: show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {0, "no-stacks", NULL, "jsonl: leave stacks out", TO_FLAG(struct request, no_stacks)},
+    {0, "color", "WHEN",
+     "when to use colours: auto (on a terminal, unless NO_COLOR\n"
+     "is set; the default), always or never",
+     TAKE(OPT_COLOR), .values = "auto always never"},
+    {0, "repair", NULL,
+     "Go 1.5 to 1.21: repair what has no consistent order;\n"
+     "'trail check --repair --list' tells what had to be assumed",
+     TO_FLAG(struct request, reader.repair)},
+    {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
+     TO_FLAG(struct request, reader.partial)},
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
+     TO_TEXT(struct request, binary)},
+    {0},
+};
+
+static int parse_format(struct request *request, const char *word)
+{
+    static const struct {
+        const char *name;
+        int format;
+    } formats[] = {
+        {"text", TRAIL_FORMAT_TEXT},   {"go", TRAIL_FORMAT_GO}, {"go-v1", TRAIL_FORMAT_GO_V1},
+        {"jsonl", TRAIL_FORMAT_JSONL}, {"wire", FORMAT_WIRE},
+    };
+    static const char *const names[] = {"text", "go", "go-v1", "jsonl", "wire", NULL};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(word, formats[i].name) == 0) {
+            request->format = formats[i].format;
+            return EXIT_GOOD;
+        }
+    }
+    const char *nearest = nearest_word(word, names);
+    return usage_error(
+        request->command, "no format '%s'; %s%s%sthere are text, go, go-v1, wire and jsonl", word,
+        nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'? " : "");
+}
+
+static int parse_color(struct request *request, const char *word)
+{
+    if (strcmp(word, "auto") != 0 && strcmp(word, "always") != 0 && strcmp(word, "never") != 0)
+        return usage_error(request->command, "--color is auto, always or never, not '%s'", word);
+    request->color = word;
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_FORMAT:
+        return parse_format(request, value);
+    case OPT_GOROUTINE:
+        return ids_option(request->command, value, "gG", &request->goroutines);
+    case OPT_PROC:
+        return ids_option(request->command, value, "pP", &request->procs);
+    case OPT_THREAD:
+        return ids_option(request->command, value, "mM", &request->threads);
+    case OPT_KIND:
+        if (request->kind_count == sizeof request->kinds / sizeof *request->kinds)
+            return usage_error(request->command, "too many --kind; names may be joined by commas");
+        request->kinds[request->kind_count++] = value;
+        return EXIT_GOOD;
+    case OPT_FROM:
+        return window_from(&request->window, request->command, value);
+    case OPT_TO:
+        return window_to(&request->window, request->command, value);
+    default:
+        return parse_color(request, value);
+    }
+}
+
+/* MARK: Filters */
+
+static int unknown_kind(const struct request *request, trail_view view, const char *name)
+{
+    const char *names[256];
+    size_t count = 0;
+    while (count < 255 && (names[count] = trail_filter_kind_name(view, count)) != NULL)
+        count++;
+    names[count] = NULL;
+    const char *nearest = nearest_word(name, names);
+    if (nearest)
+        return usage_error(request->command, "no kind of event '%s'; did you mean '%s'?", name,
+                           nearest);
+    return usage_error(request->command, "no kind of event '%s'", name);
+}
+
+/* The kinds depend on the view, so that they wait until --format is known. */
+static int finish_kinds(struct request *request)
+{
+    trail_view view = request->reader.view;
+    for (size_t i = 0; i < request->kind_count; i++) {
+        const char *at = request->kinds[i];
+        for (;;) {
+            size_t length = strcspn(at, ",");
+            char name[64];
+            (void)snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), at);
+            if (!trail_filter_add_kind(&request->filter, view, name))
+                return unknown_kind(request, view, name);
+            if (at[length] == '\0')
+                break;
+            at += length + 1;
+        }
+    }
+    return EXIT_GOOD;
+}
+
+static int finish_filter(struct request *request)
+{
+    trail_filter *filter = &request->filter;
+    int wrong = window_finish(&request->window, request->command);
+    if (wrong)
+        return wrong;
+    filter->has_from = request->window.has_from;
+    filter->from_ns = request->window.from_ns;
+    filter->has_to = request->window.has_to;
+    filter->to_ns = request->window.to_ns;
+    filter->goroutines = request->goroutines.ids;
+    filter->goroutine_count = request->goroutines.count;
+    filter->procs = request->procs.ids;
+    filter->proc_count = request->procs.count;
+    filter->threads = request->threads.ids;
+    filter->thread_count = request->threads.count;
+    wrong = finish_kinds(request);
+    if (wrong)
+        return wrong;
+    request->filtered = filter->goroutine_count || filter->proc_count || filter->thread_count ||
+                        filter->has_kinds || filter->has_from || filter->has_to || filter->limit;
+    if (request->format == FORMAT_WIRE && request->filtered)
+        return usage_error(request->command,
+                           "--format=wire prints the records of the file as they stand: "
+                           "it cannot be filtered");
+    return EXIT_GOOD;
+}
+
+/* OPTIONS_HELP if help was printed, else an exit code. */
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    if (options.word_count != 1)
+        return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
+                                                                     : "one file at a time");
+    request->word = options.words[0];
+    if (request->format == TRAIL_FORMAT_GO_V1) {
+        request->reader.view = TRAIL_VIEW_V1;
+        request->reader.verdict = TRAIL_VERDICT_GO121;
+    }
+    return finish_filter(request);
+}
+
+/* MARK: Printing */
+
+static bool want_colour(const struct request *request)
+{
+    if (strcmp(request->color, "auto") != 0)
+        return strcmp(request->color, "always") == 0;
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+static int print_result(const struct request *request, int result, struct output *output,
+                        const trail_error *err)
+{
+    int code = result == 0 || output->reason ? EXIT_GOOD : tell_error(request->word, err);
+    return close_output(output, "-", true, code);
+}
+
+/* What was made up is never shown without a word. */
+static void tell_repairs(const struct request *request, const trail_reader *reader)
+{
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    if (stats.repairs > 0)
+        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+             source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
+    if (stats.frequency_assumed)
+        tell("%s: the speed of the clock is not in the trace: durations are right in "
+             "proportion only",
+             source_title(request->word));
+}
+
+static int print_events(struct request *request, trail_source *source, trail_error *err)
+{
+    struct progress progress;
+    progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
+    trail_print_options options = {
+        .format = (trail_format)request->format,
+        .filter = request->filtered ? &request->filter : NULL,
+        .stacks = request->format == TRAIL_FORMAT_JSONL ? !request->no_stacks : request->stacks,
+        .colour = want_colour(request),
+        .flush = trail_source_size(source) < 0,
+        .progress = progress_step,
+        .progress_context = &progress,
+    };
+    request->reader.ahead = true;
+    trail_reader *reader = trail_reader_open(source, &request->reader, err);
+    if (!reader)
+        return tell_error(request->word, err);
+    struct output output;
+    (void)open_output(&output, "-");
+    /* Text alone has colours, and no names as they are. */
+    output.terminal.colours = options.colour && options.format == TRAIL_FORMAT_TEXT;
+    trail_sink sink = output_sink(&output);
+    int result = trail_print(reader, &options, &sink, err);
+    progress_end(&progress);
+    tell_repairs(request, reader);
+    trail_reader_close(reader);
+    return print_result(request, result, &output, err);
+}
+
+static int print_records(struct request *request, trail_source *source, trail_error *err)
+{
+    struct output output;
+    (void)open_output(&output, "-");
+    trail_sink sink = output_sink(&output);
+    int result = trail_print_wire(source, &sink, err);
+    return print_result(request, result, &output, err);
+}
+
+static int print_file(struct request *request)
+{
+    trail_error err;
+    struct symbols *symbols = NULL;
+    if (request->binary) {
+        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        if (!symbols)
+            return tell_error(request->binary, &err);
+        request->reader.symbolize = symbols_find;
+        request->reader.symbolize_context = symbols;
+    }
+    int code;
+    trail_source *source = open_source(request->word, &err);
+    if (!source)
+        code = tell_error(request->word, &err);
+    else if (request->format == FORMAT_WIRE)
+        code = print_records(request, source, &err);
+    else
+        code = print_events(request, source, &err);
+    trail_source_close(source);
+    symbols_close(symbols);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .color = "auto"};
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD)
+        code = print_file(&request);
+    free(request.goroutines.ids);
+    free(request.procs.ids);
+    free(request.threads.ids);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_print = {
+    COMMAND_ROW(print),
+    .synopsis = "[options] FILE",
+    .details = "Prints the events in order, one a line. Conditions combine: an event is shown if "
+               "it meets\n"
+               "each that is given. What arrives through a pipe is shown as it arrives.",
+    .examples = "  trail print app.trace | less\n"
+                "  trail print --goroutine=18 --stacks app.trace\n"
+                "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"
+                "  curl -s localhost:6060/debug/pprof/trace?seconds=30 | trail print -\n"
+                "  trail print --format=jsonl --no-stacks app.trace.gz | jq 'select(.g == 18)'",
+    .options = rows,
+    .run = run,
+};

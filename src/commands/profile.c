@@ -1,0 +1,255 @@
+/*
+ * trail profile: what the program waited for, and where it ran, by stack.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/analysis.h"
+#include "ui/profile_tree.h"
+#include "ui/values.h"
+#include "ui/who.h"
+
+enum { OPT_TYPE = 1, OPT_FORMAT, OPT_GOROUTINE, OPT_TASK, OPT_MIN };
+
+enum { AS_TREE = -1, AS_SUFFIX = -2 };
+
+#define TYPES   "net sync syscall sched cpu running offcpu"
+#define FORMATS "tree pprof folded speedscope json"
+
+struct request {
+    struct analysis analysis;
+    trail_profile_type type;
+    int format; /* trail_profile_format or AS_... */
+    const char *output, *name, *region;
+    struct id_list goroutines, tasks;
+    double least;
+};
+
+static const struct option rows[] = {
+    {'t', "type", "TYPE",
+     "what to count: sync (the default), net, syscall, sched, cpu,\nrunning or offcpu",
+     TAKE(OPT_TYPE), .values = TYPES},
+    {'o', "output", "FILE",
+     "write there: .pb.gz is for pprof, .folded for flame graphs,\n.json for speedscope",
+     TO_TEXT(struct request, output)},
+    {'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
+     TAKE(OPT_FORMAT), .values = FORMATS},
+    {0, "name", "FUNCTION", "only goroutines that began in this function",
+     TO_TEXT(struct request, name)},
+    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+    {0, "region", "NAME", "only time inside user regions of this name",
+     TO_TEXT(struct request, region)},
+    {0, "task", "N,...", "only time inside regions of these tasks", TAKE(OPT_TASK)},
+    {0, "min", "PERCENT", "tree: leave out what is under this share (default 1)", TAKE(OPT_MIN)},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_type(struct request *request, const char *word)
+{
+    const char *names[TRAIL_PROFILES + 1] = {0};
+    for (int i = 0; i < TRAIL_PROFILES; i++) {
+        names[i] = trail_profile_type_name((trail_profile_type)i);
+        request->type = (trail_profile_type)i;
+        if (strcmp(word, names[i]) == 0)
+            return EXIT_GOOD;
+    }
+    const char *nearest = nearest_word(word, names);
+    return usage_error(request->analysis.command, "no type '%s'; %s%s%sthere are %s", word,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", TYPES);
+}
+
+static const struct {
+    const char *name, *suffix, *suffix_too;
+    int format;
+} formats[] = {
+    {"tree", NULL, NULL, AS_TREE},
+    {"pprof", ".pb.gz", ".pprof", TRAIL_PROFILE_AS_PPROF},
+    {"folded", ".folded", ".txt", TRAIL_PROFILE_AS_FOLDED},
+    {"speedscope", ".json", ".speedscope", TRAIL_PROFILE_AS_SPEEDSCOPE},
+    {"json", NULL, NULL, TRAIL_PROFILE_AS_JSON},
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+
+static int parse_format(struct request *request, const char *word)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        request->format = formats[i].format;
+        if (strcmp(word, formats[i].name) == 0)
+            return EXIT_GOOD;
+    }
+    return usage_error(request->analysis.command, "no format '%s'; there are %s", word, FORMATS);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), n = end ? strlen(end) : 0;
+    return end && size >= n && strcmp(text + size - n, end) == 0;
+}
+
+/* The format that the name of the output asks for. */
+static int format_by_suffix(struct request *request)
+{
+    if (!request->output) {
+        request->format = AS_TREE;
+        return EXIT_GOOD;
+    }
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        request->format = formats[i].format;
+        if (ends_with(request->output, formats[i].suffix) ||
+            ends_with(request->output, formats[i].suffix_too))
+            return EXIT_GOOD;
+    }
+    return usage_error(request->analysis.command,
+                       "the name '%s' does not tell the format: use --format=", request->output);
+}
+
+static int parse_least(struct request *request, const char *value)
+{
+    char *end;
+    double percent = strtod(value, &end);
+    if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
+        return usage_error(request->analysis.command, "'%s' is no share from 0 to 100", value);
+    request->least = percent / 100;
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_TYPE:
+        return parse_type(request, value);
+    case OPT_FORMAT:
+        return parse_format(request, value);
+    case OPT_GOROUTINE:
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
+    case OPT_TASK:
+        return ids_option(request->analysis.command, value, "", &request->tasks);
+    case OPT_MIN:
+        return parse_least(request, value);
+    default:
+        return analysis_option(&request->analysis, id, value);
+    }
+}
+
+static int check_output(struct request *request)
+{
+    if (request->analysis.json)
+        request->format = TRAIL_PROFILE_AS_JSON;
+    if (request->format == AS_SUFFIX) {
+        int wrong = format_by_suffix(request);
+        if (wrong)
+            return wrong;
+    }
+    if (request->output && request->format == AS_TREE)
+        return usage_error(request->analysis.command, "a tree goes to stdout only");
+    bool to_stdout = !request->output || strcmp(request->output, "-") == 0;
+    if (request->format == (int)TRAIL_PROFILE_AS_PPROF && to_stdout && isatty(STDOUT_FILENO))
+        return usage_error(request->analysis.command,
+                           "this is nothing for a terminal: --output=FILE");
+    if (request->output && overwrites(request->output, request->analysis.word))
+        return usage_error(request->analysis.command, "%s is the trace itself", request->output);
+    return EXIT_GOOD;
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    wrong = analysis_words(&request->analysis, &options);
+    request->analysis.options.what = TRAIL_ANALYZE_PROFILES;
+    if (request->name)
+        request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
+    request->analysis.options.profile = (trail_profile_options){
+        .types = 1U << request->type,
+        .name = request->name,
+        .region = request->region,
+        .goroutines = request->goroutines.ids,
+        .goroutine_count = request->goroutines.count,
+        .tasks = request->tasks.ids,
+        .task_count = request->tasks.count,
+    };
+    return wrong ? wrong : check_output(request);
+}
+
+/* MARK: Output */
+
+/* A file is whole, or it is not there. */
+static int write_profile(const struct request *request, const trail_profile *profile)
+{
+    const char *path = request->output ? request->output : "-";
+    struct output output;
+    trail_error err;
+    int code = open_output_beside(&output, path);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    bool made = trail_profile_write(request->analysis.answers, profile,
+                                    (trail_profile_format)request->format, &sink, &err) == 0;
+    if (!made && err.code != TRAIL_IO)
+        code = tell_error(path, &err);
+    return close_output(&output, path, made, code);
+}
+
+static int show(void *context)
+{
+    const struct request *request = context;
+    trail_profile profile;
+    trail_analysis_profile(request->analysis.answers, request->type, &profile);
+    if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
+        return who_nobody(request->name, &request->analysis);
+    if (profile.regions == 0 && (request->region || request->tasks.count > 0))
+        return usage_error(request->analysis.command,
+                           "no such region in the trace; 'trail regions' lists them");
+    if (request->format != AS_TREE)
+        return write_profile(request, &profile);
+    if (profile_tree(request->analysis.answers, &profile, request->least))
+        return EXIT_GOOD;
+    tell("no memory for the tree");
+    return EXIT_INOUT;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command},
+        .type = TRAIL_PROFILE_SYNC,
+        .format = AS_SUFFIX,
+        .least = 0.01,
+    };
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.goroutines.ids);
+    free(request.tasks.ids);
+    return code;
+}
+
+const struct command command_profile = {
+    COMMAND_ROW(profile),
+    .synopsis = "[options] FILE",
+    .details =
+        "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
+        "system\n"
+        "calls (syscall), time from ready to running (sched; the stack is that of who made the\n"
+        "goroutine ready), CPU samples (cpu), time running (running; the stack is where that\n"
+        "ended), waits of any kind with the stack of who ended them (offcpu). net, sync, syscall\n"
+        "and sched are what 'go tool trace -pprof' computes.",
+    .examples =
+        "  trail profile app.trace\n"
+        "  trail profile --type=sched -o sched.pb.gz app.trace && go tool pprof sched.pb.gz\n"
+        "  trail profile --type=offcpu --format=folded app.trace | flamegraph.pl >wait.svg\n"
+        "  trail profile --name=main.worker --from=1s --to=+200ms app.trace",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,485 @@
+/*
+ * trail record: runs a program with libtrail-preload.so in it, and writes the execution trace of its threads.
+ *
+ * The program writes raw records into memory that it shares with this process; here they become a trace
+ * (src/collect/).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "collect/child.h"
+#include "collect/mapped_files.h"
+#include "collect/recorder.h"
+#include "commands/record_summary.h"
+#include "commands/viewer.h"
+#include "inspect/preload_path.h"
+#include "inspect/program.h"
+#include "ui/cli.h"
+#include "ui/values.h"
+
+/* Between lines of progress. */
+#define PROGRESS_NS 500000000
+
+/* So long after a signal a program is waited for in silence. */
+#define PATIENCE_NS INT64_C(1500000000)
+
+/* What the program has started may be about to end with it. */
+#define TELL_NS 500000000
+
+struct recording {
+    struct recorder_options options;
+    char default_output[4096];
+    int code; /* the worst that the recorder has met */
+    bool quiet, progress, openmp, view, told_patience;
+    int64_t shown_ns; /* when the last line of progress was; CLOCK_MONOTONIC */
+    struct viewer viewer;
+    char libomp[PATH_MAX]; /* to be loaded instead of gcc's; "": not */
+    int flight_signal;
+    char **argv;
+    struct preload preload;
+    struct program program;
+    struct recorder recorder;
+    struct child child;
+};
+
+/* MARK: Options */
+
+static const struct option_word stacks[] = {{"unwind", SHM_STACKS_UNWIND},
+                                            {"fp", SHM_STACKS_FRAME_POINTERS},
+                                            {"none", SHM_STACKS_NONE},
+                                            {0}};
+static const struct option_word groups[] = {{"locks", SHM_GROUP_LOCKS},
+                                            {"conditions", SHM_GROUP_CONDITIONS},
+                                            {"io", SHM_GROUP_IO},
+                                            {"sleep", SHM_GROUP_SLEEP},
+                                            {"threads", SHM_GROUP_THREADS},
+                                            {"openmp", SHM_GROUP_OPENMP},
+                                            {0}};
+static const struct option_word switches[] = {
+    {"auto", SWITCHES_AUTO}, {"off", SWITCHES_OFF}, {"need", SWITCHES_NEED}, {0}};
+static const struct option_word signals[] = {
+    {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {0}};
+static const struct option_word formats[] = {
+    {"1.22", 22}, {"1.23", 23}, {"1.25", 25}, {"1.26", 26}, {0}};
+
+enum { OPT_ROTATE = 1 };
+
+/* The kernel takes 10000 samples a second at most (kernel.perf_event_max_sample_rate is more). */
+static const struct option rows[] = {
+    {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
+     TO_TEXT(struct recording, options.output)},
+    {0, "stacks", "HOW",
+     "unwind: by the unwind tables, in any program (the default);\n"
+     "fp: by frame pointers; none",
+     TO_WORD(struct recording, options.stacks, stacks)},
+    {0, "only", "GROUPS",
+     "record these only: locks, conditions, io, sleep, threads, openmp;\nseveral with commas",
+     TO_WORDS(struct recording, options.groups, groups)},
+    {0, "min-wait", "TIME", "leave out calls that blocked for less (10us)",
+     TO_TIME(struct recording, options.min_wait_ns)},
+    {0, "hold", "TIME", "record locks that were held for longer (1ms)",
+     TO_TIME(struct recording, options.hold_ns)},
+    {0, "all", NULL, "record every hold of every lock",
+     TO_FLAG(struct recording, options.all_holds)},
+    {0, "openmp", NULL,
+     "run a program that gcc has built with LLVM's OpenMP library, which\ntells of parallel "
+     "regions, tasks, barriers and locks",
+     TO_FLAG(struct recording, openmp)},
+    {0, "heap", NULL, "record how much memory of malloc the program has at each time",
+     TO_FLAG(struct recording, options.heap)},
+    {0, "children", NULL,
+     "record the processes that it starts, too: each has a trace,\nwith its PID in the name",
+     TO_FLAG(struct recording, options.children)},
+    {0, "switches", "WHEN",
+     "ask the kernel when threads were really on a CPU: auto (the\ndefault): if it lets us; off; "
+     "need: refuse to record without",
+     TO_WORD(struct recording, options.switches, switches)},
+    {0, "cpu-samples", "HZ",
+     "have the kernel sample each thread's stack so often in a second of\nits CPU time",
+     TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
+    {0, "cpu-signal", NULL,
+     "take these samples by a timer signal (PROF) in the program, where\nthe kernel gives none",
+     TO_FLAG(struct recording, options.cpu_signal)},
+    {0, "attach-shm", "FILE",
+     "start no program: wait for those that find FILE by the variables of\n'trail env', until "
+     "Ctrl-C",
+     TO_TEXT(struct recording, options.shm)},
+    {0, "delay", "TIME", "begin to record after so long",
+     TO_TIME(struct recording, options.delay_ns)},
+    {0, "duration", "TIME", "record for so long; the program goes on",
+     TO_TIME(struct recording, options.duration_ns), .least = 1},
+    {0, "flight", "TIME",
+     "keep the newest so long in memory; it is written when the program\nends, in whatever way, "
+     "and on a signal",
+     TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
+    {0, "flight-signal", "NAME", "the signal to 'trail record' that has a snapshot written (USR2)",
+     TO_WORD(struct recording, flight_signal, signals)},
+    {0, "max-size", "BYTES", "end the recording when the trace is so large (64M)",
+     TO_SIZE(struct recording, options.max_size), .least = 1},
+    {0, "rotate", "AMOUNT", "begin another file after so many bytes (64M) or so long (60s)",
+     TAKE(OPT_ROTATE)},
+    {0, "progress", NULL, "show what is going on while the program runs",
+     TO_FLAG(struct recording, progress)},
+    {0, "format", "VERSION", "1.22, 1.23 (the default), 1.25 or 1.26",
+     TO_WORD(struct recording, options.version, formats)},
+    {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
+    {0, "view", NULL,
+     "look at the trace in the browser while the program runs, and\nafterwards until Ctrl-C",
+     TO_FLAG(struct recording, view)},
+    {0},
+};
+
+/* --rotate: a size, or a time. */
+static int take_rotate(void *context, int id, const char *value)
+{
+    struct recording *r = context;
+    struct trace_limits *limits = &r->options.limits;
+
+    (void)id;
+    if (parse_size(value, &limits->rotate_bytes) ||
+        (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
+        return EXIT_GOOD;
+    return usage_error(&command_record, "'%s' is no value for this option", value);
+}
+
+static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, command, argc, argv, take_rotate, r);
+
+    if (code != EXIT_GOOD)
+        return code;
+    r->argv = options.words;
+    if (r->options.cpu_signal && !r->options.cpu_samples)
+        return usage_error(command, "--cpu-signal is about --cpu-samples=HZ: how many a second?");
+    if (r->options.shm && options.word_count > 0)
+        return usage_error(command, "--attach-shm starts no program");
+    if (r->options.shm && r->openmp)
+        return usage_error(command, "--openmp goes with a program: --attach-shm starts none");
+    if (r->view &&
+        (r->options.shm || r->options.limits.flight_ns || r->options.limits.rotate_bytes ||
+         r->options.limits.rotate_ns || (r->options.output && strcmp(r->options.output, "-") == 0)))
+        return usage_error(command, "--view goes with one file that grows: not with --attach-shm, "
+                                    "--flight, --rotate or -o -");
+    if (!r->options.shm && options.word_count == 0)
+        return usage_error(command, "which program? trail record -- PROGRAM [ARGUMENT...]");
+    return EXIT_GOOD;
+}
+
+/* MARK: Before the start */
+
+static int refuse(const char *why)
+{
+    tell("%s", why);
+    return EXIT_USAGE;
+}
+
+static int look_at_program(struct recording *r)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): read_options saw to it that there is one. */
+    program_inspect(&r->program, r->argv[0]);
+    if (!program_refusal(&r->program))
+        return EXIT_GOOD;
+    tell("%s", program_refusal(&r->program));
+    return program_exit_code(&r->program);
+}
+
+/* gcc's OpenMP library tells nobody what it does; LLVM's does, and has all of its functions. */
+static int choose_libomp(struct recording *r)
+{
+    if (r->openmp && !*r->preload.openmp)
+        return refuse("--openmp: libtrail-ompt.so is not there; install it with the command");
+    if (r->openmp && !preload_libomp(r->libomp, sizeof r->libomp))
+        return refuse("--openmp: LLVM's OpenMP library is not installed: apt install libomp5");
+    return EXIT_GOOD;
+}
+
+/* NAME.trace in the current folder. */
+static void choose_output(struct recording *r)
+{
+    const char *word = r->options.shm ? "app" : r->argv[0], *slash = strrchr(word, '/');
+
+    if (r->options.output)
+        return;
+    (void)snprintf(r->default_output, sizeof r->default_output, "%s.trace",
+                   slash ? slash + 1 : word);
+    r->options.output = r->default_output;
+}
+
+/* MARK: Running */
+
+/* In the new process: what it will be may join; its own output does not mix with a trace. */
+static void before_program(void *context)
+{
+    struct recording *r = context;
+
+    recorder_announce(&r->recorder);
+    if (strcmp(r->options.output, "-") == 0)
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+static bool start_program(struct recording *r)
+{
+    char preload[4 * PATH_MAX], tools[2 * PATH_MAX], shm[96];
+    const char *others = getenv("LD_PRELOAD"), *other_tools = getenv("OMP_TOOL_LIBRARIES");
+    struct child_variable variables[] = {
+        {"LD_PRELOAD", preload}, {SHM_VARIABLE, shm}, {"OMP_TOOL_LIBRARIES", tools}, {NULL, NULL}};
+
+    (void)snprintf(preload, sizeof preload, "%s%s%s%s%s%s%s", r->program.first,
+                   *r->program.first ? ":" : "", r->preload.path, *r->libomp ? ":" : "", r->libomp,
+                   others && *others ? ":" : "", others ? others : "");
+    /* The first that wants to is loaded: the user's. */
+    (void)snprintf(tools, sizeof tools, "%s%s%s", other_tools ? other_tools : "",
+                   other_tools && *other_tools ? ":" : "", r->preload.openmp);
+    /* ThreadSanitizer has a tool of its own, without which it takes OpenMP's barriers for nothing. */
+    if (!*r->preload.openmp || (r->program.sanitizers & PROGRAM_TSAN))
+        variables[2].name = NULL;
+    recorder_variable(&r->recorder, shm, sizeof shm);
+    if (!child_start(&r->child, r->argv, variables, before_program, r))
+        return false;
+    r->recorder.root = r->child.pid;
+    return true;
+}
+
+/* One that goes on when it was asked to end. */
+static void tell_patience(struct recording *r)
+{
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+
+    if (r->told_patience || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
+        return;
+    r->told_patience = true;
+    tell("%s goes on; one more signal ends the recording without it", r->argv[0]);
+}
+
+/* One line on stderr, over and over. */
+static void show_progress(struct recording *r)
+{
+    struct collect_summary summary;
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+
+    if (!r->progress || !r->recorder.program || r->recorder.stopped ||
+        now < r->shown_ns + PROGRESS_NS)
+        return;
+    r->shown_ns = now;
+    collect_summarize(r->recorder.program->collect, &summary);
+    terminal_control(stderr, "\r");
+    fprintf(stderr,
+            "trail: %" PRIu64 " threads, %" PRIu64 " waits, %" PRIu64 " events, %.1f MB, %" PRIu64
+            " lost ",
+            summary.threads, summary.waits, summary.events,
+            (double)collect_bytes(r->recorder.program->collect) / 1e6, summary.lost_records);
+    terminal_control(stderr, "\033[K");
+}
+
+static void end_progress(const struct recording *r)
+{
+    if (r->progress)
+        terminal_control(stderr, "\r\033[K");
+}
+
+/* When there is a file to look at. */
+static void start_viewer(struct recording *r)
+{
+    const struct recorded *program = r->recorder.program;
+
+    if (!program || !program->out.open || !program->out.current)
+        return;
+    viewer_start(&r->viewer, program->out.current);
+    r->view = false;
+}
+
+/* Until the next step; and that. */
+static void wait_and_step(struct recording *r)
+{
+    if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
+                   r->options.limits.flight_ns ? r->flight_signal : 0))
+        recorder_snapshot(&r->recorder);
+    recorder_step(&r->recorder);
+}
+
+/* A program that becomes a daemon ends at once: what it has started goes on. */
+static void follow_children(struct recording *r)
+{
+    int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    bool told = r->quiet;
+
+    child_let_go(&r->child);
+    recorder_program_ended(&r->recorder);
+    while (!r->child.ended && recorder_goes_on(&r->recorder)) {
+        wait_and_step(r);
+        if (!told && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > TELL_NS) {
+            tell("%s has ended; what it has started is recorded until it ends, too, or "
+                 "Ctrl-C",
+                 r->argv[0]);
+            told = true;
+        }
+    }
+}
+
+static void run_program(struct recording *r)
+{
+    while (!r->child.ended) {
+        wait_and_step(r);
+        if (r->view)
+            start_viewer(r);
+        show_progress(r);
+        tell_patience(r);
+    }
+    end_progress(r);
+    if (r->child.given_up)
+        tell("the recording has ended; %s goes on as process %d", r->argv[0], (int)r->child.pid);
+    if (r->options.children && !r->child.given_up)
+        follow_children(r);
+}
+
+/* What is lost between two files of a trace does not change the exit status. */
+static void tell_failure(void *context, const struct recorder_failure *failure)
+{
+    struct recording *r = context;
+    int code =
+        failure->path ? tell_error(failure->path, failure->error) : tell_message(failure->error);
+
+    r->code = worse_exit(r->code, code);
+}
+
+static void finish(struct recording *r)
+{
+    recorder_finish(&r->recorder);
+    if (r->recorder.refused)
+        tell("refused to record %" PRIu64 " process%s that had claimed to be of the program, but "
+             "was not",
+             r->recorder.refused, r->recorder.refused == 1 ? "" : "es");
+}
+
+/* Until a signal ends it, or the recording is over. */
+static void record_others(struct recording *r)
+{
+    tell("waiting at %s; Ctrl-C ends the recording", r->options.shm);
+    child_none(&r->child);
+    while (!r->child.ended && !r->recorder.stopped)
+        wait_and_step(r);
+    finish(r);
+}
+
+static void tell_summaries(const struct recording *r)
+{
+    struct collect_summary summary;
+    /* Of several processes nobody tells whose it was. */
+    bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm;
+    int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
+
+    for (struct recorded *p = r->recorder.processes; p; p = p->next) {
+        recorder_summarize(&r->recorder, p, &summary);
+        record_summary_print(&summary, p->path, cpu_ns);
+    }
+}
+
+/* Something was lost that no summary counts. */
+static void tell_cut_files(void)
+{
+    uint64_t pages = mapped_files_cut();
+
+    if (pages)
+        tell("a file became shorter while it was read, the shared memory or a library of the "
+             "program: %" PRIu64 " page%s of it are missing",
+             pages, pages == 1 ? "" : "s");
+}
+
+static int record_program(struct recording *r)
+{
+    if (r->options.shm) {
+        record_others(r);
+        tell_cut_files();
+        if (!r->quiet)
+            tell_summaries(r);
+        return r->code;
+    }
+    if (!start_program(r)) {
+        int reason = errno;
+        tell("%s: %s", r->argv[0], strerror(reason));
+        return reason == ENOENT ? 127 : 126;
+    }
+    run_program(r);
+    finish(r);
+    if (!r->recorder.program)
+        tell("%s did not load the recorder: nothing was recorded; see 'trail doctor %s'",
+             r->argv[0], r->argv[0]);
+    tell_cut_files();
+    if (!r->quiet)
+        tell_summaries(r);
+    viewer_finish(&r->viewer);
+    return r->code == EXIT_GOOD ? child_exit_code(&r->child) : r->code;
+}
+
+static int record(struct recording *r)
+{
+    trail_error err = no_error();
+    int code;
+
+    mapped_files_guard();
+    choose_output(r);
+    if (recorder_open(&r->recorder, &r->options, &err))
+        code = record_program(r);
+    else
+        code = err.code == TRAIL_USAGE ? tell_message(&err) : tell_error(r->options.output, &err);
+    recorder_close(&r->recorder);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct recording *r = calloc(1, sizeof *r);
+    int code;
+
+    if (!r)
+        return EXIT_INOUT;
+    r->options.groups = UINT32_MAX;
+    r->options.stacks = SHM_STACKS_UNWIND;
+    r->options.min_wait_ns = 10000;
+    r->options.hold_ns = 1000000;
+    r->options.version = 23;
+    r->options.is_hurried = child_is_hurried;
+    r->options.is_hurried_context = &r->child;
+    r->options.failed = tell_failure;
+    r->options.failed_context = r;
+    r->flight_signal = SIGUSR2;
+    code = read_options(r, command, argc, argv);
+    if (code == EXIT_GOOD && !r->options.shm)
+        code = look_at_program(r);
+    /* Annotations are few, and wanted. */
+    r->options.groups |= SHM_GROUP_ANNOTATIONS;
+    if (r->options.heap)
+        r->options.groups |= SHM_GROUP_HEAP;
+    if (code == EXIT_GOOD &&
+        !(r->options.heap ? preload_path_with_heap(&r->preload) : preload_path(&r->preload)))
+        code = refuse(r->preload.wrong);
+    if (code == EXIT_GOOD)
+        code = choose_libomp(r);
+    if (code == EXIT_GOOD)
+        code = record(r);
+    free(r);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_record = {
+    COMMAND_ROW(record),
+    .synopsis = "[options] -- PROGRAM [ARGUMENT...]",
+    .details =
+        "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
+        "threads,\n"
+        "and writes an execution trace with stacks, and with who woke whom. No rebuild, no root.\n"
+        "The program's exit status is passed on; 128 + n if signal n ended it.\n",
+    .examples = "  trail record -- ./server --port=8080\n"
+                "  trail record --view -- ./server --port=8080\n"
+                "  trail record -o pigz.trace -- pigz -k big.tar && go tool trace pigz.trace\n",
+    .options = rows,
+    .run = run,
+    .no_input = true,
+    .has_command = true,
+};

@@ -1,0 +1,164 @@
+#include "commands/record_summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/duration.h"
+#include "base/share.h"
+#include "ui/cli.h"
+#include "ui/show.h"
+
+static const char *const wait_words[SHM_WAITS] = {
+#define WAIT(name, group, words, reason) [SHM_##name] = words,
+#include "shm/waits.def"
+#undef WAIT
+};
+
+/* One line with names in it. */
+static void put_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void put_line(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    show_line_on(stderr, format, args);
+    va_end(args);
+}
+
+/* Where the threads' time went: what they did, and what for. */
+static void print_states(const struct collect_summary *s, int64_t cpu_ns)
+{
+    int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
+    int64_t brief = s->switches ? 0 : s->short_ns;
+    const char *between = "";
+
+    /* Who is said to run was not on a CPU all the time: but for short waits nobody tells why. */
+    if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
+        brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
+        unexplained += running - cpu_ns - brief;
+        running = cpu_ns;
+    }
+    waiting = brief;
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
+        waiting += i == SHM_KERNEL ? 0 : s->wait_ns[i];
+    total = running + s->ready_ns + waiting + unexplained;
+    fprintf(
+        stderr,
+        "  running %.0f %%, ready but not running %.0f %%, waiting %.0f %%, unexplained %.0f %%\n",
+        percent_of(running, total), percent_of(s->ready_ns, total), percent_of(waiting, total),
+        percent_of(unexplained, total));
+    if (waiting == 0)
+        return;
+    fputs("  waiting for: ", stderr);
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++) {
+        if (i == SHM_KERNEL || percent_of(s->wait_ns[i], total) < 0.5)
+            continue;
+        fprintf(stderr, "%s%s %.0f %%", between, wait_words[i], percent_of(s->wait_ns[i], total));
+        between = ", ";
+    }
+    if (percent_of(brief, total) >= 0.5) {
+        fprintf(stderr, "%sshort waits %.0f %%", between, percent_of(brief, total));
+        between = ", ";
+    }
+    fputs(*between ? "\n" : "nothing for long\n", stderr);
+}
+
+static void print_worst(const struct collect_summary *s)
+{
+    char total[DURATION_SIZE], longest[DURATION_SIZE];
+
+    for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
+        const struct collect_wait_place *p = &s->worst[i];
+        put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s", *p->place ? p->place : "?",
+                 p->count, wait_words[p->wait], duration_text(total, p->total_ns, DURATION_SUMMARY),
+                 duration_text(longest, p->longest_ns, DURATION_SUMMARY),
+                 *p->waker ? ", woken by " : "", p->waker);
+    }
+}
+
+static void print_heap(const struct collect_summary *s)
+{
+    if (s->has_heap)
+        fprintf(stderr, "  heap: %.2f MB at most\n", (double)s->heap_peak / 1e6);
+    else if (s->heap_wanted)
+        fputs("  heap: not seen: the program's malloc is its own, or a sanitizer's\n", stderr);
+}
+
+static void print_loss(const char **between, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    fprintf(stderr, "%s%" PRIu64 " %s", *between, count, what);
+    *between = ", ";
+}
+
+/* What the recording itself cost, and what is missing in it. */
+static void print_recorder(const struct collect_summary *s)
+{
+    const char *between = "lost: ";
+    char cpu[DURATION_SIZE];
+
+    fprintf(stderr, "  recorder: %" PRIu64 " events, %" PRIu64 " stacks, ", s->events, s->stacks);
+    if (s->samples || s->lost_samples)
+        fprintf(stderr, "%" PRIu64 " CPU samples, ", s->samples);
+    fprintf(stderr, "%s of CPU; ",
+            duration_text(cpu, record_summary_cpu_ns(RUSAGE_SELF), DURATION_SUMMARY));
+    print_loss(&between, s->lost_records, "records");
+    print_loss(&between, s->lost_stacks, "stacks");
+    print_loss(&between, s->lost_threads, "threads");
+    print_loss(&between, s->lost_samples, "CPU samples");
+    print_loss(&between, s->lost_switches, "context switches (inferred there)");
+    print_loss(&between, s->damage, "damaged records, which contradict each other");
+    fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
+    if (s->unnamed)
+        fprintf(stderr,
+                "  %" PRIu64
+                " places have addresses instead of names, as the recording was to end at once: "
+                "'trail symbolize' adds them\n",
+                s->unnamed);
+}
+
+int64_t record_summary_cpu_ns(int who)
+{
+    struct rusage usage;
+
+    if (getrusage(who, &usage) != 0)
+        return 0;
+    return ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
+           ((int64_t)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
+void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
+{
+    char wall[DURATION_SIZE], cpu[DURATION_SIZE];
+
+    tell("%s: %" PRIu64 " threads (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
+         s->most_threads, duration_text(wall, s->wall_ns, DURATION_SUMMARY),
+         cpu_ns >= 0 ? ", " : "", cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
+         cpu_ns >= 0 ? " of CPU" : "");
+    print_states(s, cpu_ns);
+    if (s->worst[0].count)
+        fputs("  most of the waiting:\n", stderr);
+    print_worst(s);
+    if (s->gcc_openmp)
+        fputs("  OpenMP: gcc's library does not tell what it does; with --openmp LLVM's takes its "
+              "place, which does\n",
+              stderr);
+    if (s->switches)
+        put_line("  ready: inferred from wake-up to return; %s", s->switches);
+    if (s->refused_stacks)
+        fprintf(stderr,
+                "  long calls with only their place: %" PRIu64
+                "; the kernel refuses to let us read "
+                "the program's memory\n",
+                s->refused_stacks);
+    if (s->left)
+        fputs("  not recorded: what was executed in its place, for it did not load the recorder\n",
+              stderr);
+    print_heap(s);
+    print_recorder(s);
+    put_line("  next: trail summary %s, or go tool trace %s", path, path);
+}

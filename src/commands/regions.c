@@ -1,0 +1,272 @@
+/*
+ * trail regions: what goroutines did inside user regions, by name and one by one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/groups.h"
+#include "ui/moment.h"
+#include "ui/nearest.h"
+#include "ui/values.h"
+
+enum { OPT_GOROUTINE = 1, OPT_TASK };
+
+struct request {
+    struct analysis analysis;
+    struct groups_view view;
+    const char *name;
+    struct id_list goroutines, tasks;
+    bool members;
+};
+
+static const struct option rows[] = {
+    {0, "name", "REGION", "the regions of this name, one by one", TO_TEXT(struct request, name)},
+    {'g', "goroutine", "N,...", "the regions of these goroutines, one by one", TAKE(OPT_GOROUTINE)},
+    {'t', "task", "N,...", "the regions of these tasks, one by one", TAKE(OPT_TASK)},
+    {'m', "members", NULL, "all regions, one by one", TO_FLAG(struct request, members)},
+    GROUPS_ROWS(struct request, view),
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    switch (id) {
+    case OPT_GOROUTINE:
+        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
+    case OPT_TASK:
+        return ids_option(request->analysis.command, value, "", &request->tasks);
+    default:
+        return groups_option(&request->view, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    unsigned *what = &request->analysis.options.what;
+    int wrong =
+        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (wrong != EXIT_GOOD)
+        return wrong;
+    bool some = request->members || request->name || request->goroutines.count > 0 ||
+                request->tasks.count > 0;
+    request->members = request->analysis.json ? !request->view.json : some;
+    wrong = groups_check(&request->view, request->members);
+    *what = request->members ? TRAIL_ANALYZE_REGIONS : TRAIL_ANALYZE_REGION_GROUPS;
+    if (!request->members)
+        *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
+    return wrong ? wrong : analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool in_list(const struct id_list *list, uint64_t id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if ((uint64_t)list->ids[i] == id)
+            return true;
+    return list->count == 0;
+}
+
+static bool is_wanted(const struct request *request, const trail_region *region)
+{
+    trail_string name = trail_analysis_text(request->analysis.answers, region->name);
+    if (request->name &&
+        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+        return false;
+    return in_list(&request->goroutines, (uint64_t)region->goroutine) &&
+           in_list(&request->tasks, region->task);
+}
+
+/* Nothing is as asked for: says so, and tells the nearest name. */
+static int tell_none(const struct request *request, const trail_region *regions, size_t count)
+{
+    struct nearest nearest = {.word = request->name};
+    if (!request->name || request->goroutines.count > 0 || request->tasks.count > 0)
+        return usage_error(request->analysis.command, "no such region in the trace");
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&nearest, trail_analysis_text(request->analysis.answers, regions[i].name));
+    return usage_error(request->analysis.command, "no region '%s'%s", request->name,
+                       nearest_hint(&nearest));
+}
+
+/* MARK: Output */
+
+static void json_regions(const struct request *request, const trail_region *const *list,
+                         size_t count)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "regions", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        json_signed(&json, "goroutine", list[i]->goroutine);
+        json_number(&json, "task", list[i]->task);
+        json_text(&json, "name", trail_analysis_text(request->analysis.answers, list[i]->name));
+        json_signed(&json, "start_ns", list[i]->start_ns);
+        json_signed(&json, "end_ns", list[i]->end_ns);
+        analysis_json_times(&request->analysis, &json, &list[i]->times);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+static void show_members(const struct request *request, const trail_region *const *list,
+                         size_t count)
+{
+    struct table table;
+    char text[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    table_begin(&table, "G> task> start> total> " GROUPS_TIMES " region<");
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%" PRId64, list[i]->goroutine);
+        table_word(&table, text);
+        (void)snprintf(text, sizeof text, "%" PRIu64, list[i]->task);
+        table_word(&table, text);
+        if (list[i]->has_start)
+            table_duration(&table, list[i]->start_ns - origin);
+        else
+            table_word(&table, "before");
+        table_duration(&table, list[i]->times.total_ns);
+        groups_put_times(&request->analysis, &table, &list[i]->times);
+        table_text(&table, list[i]->name
+                               ? trail_analysis_text(request->analysis.answers, list[i]->name)
+                               : (trail_string){"(inherited)", strlen("(inherited)")});
+    }
+    table_print(&table);
+}
+
+/* The command that shows the first of the table. */
+static void show_first(const struct request *request, const trail_region *region)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t begin = region->has_start ? region->start_ns : span->begin_ns;
+    int64_t end = region->has_end ? region->end_ns : span->end_ns;
+    char command[MOMENT_SIZE];
+    printf("\nthe first of these:\n  %s\n",
+           moment_of(&request->analysis, region->goroutine, begin, end - begin, command));
+}
+
+/* The command that shows what the longest region of a name waited for: of the first that has one. */
+static void show_why(const struct request *request, const trail_group *groups, size_t count)
+{
+    const trail_group *longest = NULL;
+    char name[MOMENT_SIZE], file[MOMENT_SIZE];
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].name && (!longest || groups[i].times.total_ns > longest->times.total_ns))
+            longest = &groups[i];
+    if (!longest)
+        return;
+    printf("\nwhat the longest of one name waited for:\n  trail why --region=%s %s\n",
+           moment_name(trail_analysis_text(request->analysis.answers, longest->name), name),
+           moment_file(&request->analysis, file));
+}
+
+static int by_column(const void *a, const void *b, void *column)
+{
+    trail_column by = *(const trail_column *)column;
+    const trail_region *r = *(const trail_region *const *)a;
+    const trail_region *s = *(const trail_region *const *)b;
+    int64_t x = trail_times_column(&r->times, by), y = trail_times_column(&s->times, by);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return r->start_ns < s->start_ns ? -1 : r->start_ns > s->start_ns;
+}
+
+static int show_regions(struct request *request)
+{
+    const trail_region *regions;
+    size_t count = trail_analysis_regions(request->analysis.answers, &regions), wanted = 0;
+    bool some = request->name || request->goroutines.count > 0 || request->tasks.count > 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_region **list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(request, &regions[i]))
+            list[wanted++] = &regions[i];
+    int code = EXIT_GOOD;
+    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
+    if (some && wanted == 0) {
+        code = tell_none(request, regions, count);
+    } else if (request->analysis.json) {
+        json_regions(request, list, wanted);
+    } else if (wanted == 0) {
+        printf("no regions\n");
+    } else {
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
+        show_members(request, list, shown);
+        groups_tell_more(shown, wanted);
+        if (shown > 0)
+            show_first(request, list[0]);
+    }
+    free(list);
+    return code;
+}
+
+static int show_all_groups(const struct request *request)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_region_groups(request->analysis.answers, &groups);
+    if (request->analysis.json) {
+        groups_json(&request->view, groups, count);
+        return EXIT_GOOD;
+    }
+    if (count == 0)
+        printf("no regions\n");
+    int code = groups_show(&request->view, groups, count);
+    if (count > 0 && !request->view.percentiles && !request->view.histogram) {
+        struct groups_view spread = request->view;
+        spread.percentiles = true;
+        spread.spread = TRAIL_COLUMN_TOTAL;
+        printf("\nhow long they took:\n");
+        code = groups_show(&spread, groups, count);
+        show_why(request, groups, count);
+    }
+    return code;
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    return request->members ? show_regions(request) : show_all_groups(request);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}};
+    request.view = (struct groups_view){.analysis = &request.analysis,
+                                        .members = "regions",
+                                        .title = "region",
+                                        .sort = TRAIL_COLUMN_TOTAL,
+                                        .limit = 30};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.goroutines.ids);
+    free(request.tasks.ids);
+    return code;
+}
+
+const struct command command_regions = {
+    COMMAND_ROW(regions),
+    .synopsis = "[options] FILE",
+    .details = "Shows, for all regions of the same name, how many there were, how long they took, "
+               "and where\n"
+               "that time went. With a name or numbers, the regions one by one.",
+    .examples = "  trail regions app.trace\n"
+                "  trail regions --name=parse --sort=block app.trace\n"
+                "  trail regions --histogram=total app.trace\n"
+                "  trail regions --json --task=7 app.trace",
+    .options = rows,
+    .run = run,
+};

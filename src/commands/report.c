@@ -1,0 +1,271 @@
+/*
+ * trail report: one HTML file about a trace, to be opened from disk and mailed. The trace is read twice:
+ * once for all figures, and once for what goroutines did in the moments that these point at.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/report_embed.h"
+#include "report/report.h"
+#include "ui/analysis.h"
+#include "ui/input.h"
+#include "ui/progress.h"
+#include "ui/values.h"
+
+enum { WARNINGS = 4, LIMIT = 20 };
+
+struct request {
+    struct analysis analysis;
+    const char *output, *title;
+    size_t limit; /* 0: none was given */
+    bool embed;
+    bool figures; /* an option was given that is about the report's */
+    struct input input;
+    struct series *series;
+    struct moments moments;
+    char warning_text[WARNINGS][600];
+    const char *warnings[WARNINGS];
+    size_t warning_count;
+};
+
+static const struct option rows[] = {
+    {'o', "output", "FILE", "where the report goes (- is stdout, the default)",
+     TO_TEXT(struct request, output)},
+    {0, "title", "TEXT", "its title, instead of the file's name", TO_TEXT(struct request, title)},
+    {'n', "limit", "N", "at most N rows in each table (default 20; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    {0, "embed", NULL,
+     "the viewer instead, with the trace in it (up to 100 MB): one\nfile that needs neither trail "
+     "nor "
+     "a server",
+     TO_FLAG(struct request, embed)},
+    ANALYSIS_READ_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    request->figures = true;
+    return analysis_option(&request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct analysis *analysis = &request->analysis;
+    struct options options;
+    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->figures = request->figures || request->limit > 0;
+    if (request->limit == 0)
+        request->limit = LIMIT;
+    analysis->options.what = REPORT_ANALYSES;
+    analysis->options.mmu_flags[0] = REPORT_MMU;
+    analysis->options.profile.types = REPORT_PROFILES;
+    code = analysis_words(analysis, &options);
+    if (code != EXIT_GOOD)
+        return code;
+    if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
+        return usage_error(analysis->command,
+                           "a report is nothing for a terminal: --output=FILE.html");
+    if (request->embed && request->figures)
+        return usage_error(analysis->command,
+                           "--embed takes all of the trace as it is: only --output and --title go "
+                           "with it");
+    if (overwrites(request->output, analysis->word))
+        return usage_error(analysis->command, "the report would overwrite the trace, '%s'",
+                           request->output);
+    return EXIT_GOOD;
+}
+
+/* MARK: Reading */
+
+static bool observe(void *context, const trail_event *events, long count)
+{
+    return series_feed(context, events, count);
+}
+
+/* First: all figures, and how many goroutines were in which state when. */
+static int read_figures(struct request *request)
+{
+    struct analysis *analysis = &request->analysis;
+    trail_error err;
+    request->series = calloc(1, sizeof *request->series);
+    if (!request->series)
+        return tell_output_error(request->output, ENOMEM);
+    if (input_init(&request->input, analysis->word, true, &err) < 0)
+        return tell_error(analysis->word, &err);
+    analysis->input = &request->input;
+    int code = analysis_open(analysis);
+    if (code != EXIT_GOOD)
+        return code;
+    series_init(request->series, analysis->reader, &analysis->options);
+    analysis->options.observe = observe;
+    analysis->options.observe_context = request->series;
+    code = analysis_run(analysis);
+    if (analysis->answers)
+        series_finish(request->series, analysis->span.end_ns);
+    return code;
+}
+
+static int feed_moments(struct request *request, trail_reader *reader, trail_source *source)
+{
+    struct progress progress;
+    const trail_event *events;
+    int more = 1;
+    long count;
+    progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
+    moments_open(&request->moments, reader);
+    while (more > 0 && (count = trail_reader_next_batch(reader, &events)) > 0) {
+        more = moments_feed(&request->moments, events, count);
+        progress_step(&progress);
+    }
+    if (more >= 0)
+        moments_finish(&request->moments);
+    progress_end(&progress);
+    return more < 0 ? tell_output_error(request->output, ENOMEM) : EXIT_GOOD;
+}
+
+/* Then: the moments. Where the trace is damaged was told already. */
+static int read_moments(struct request *request, trail_reader **reader, trail_source **source)
+{
+    struct analysis *analysis = &request->analysis;
+    trail_error err;
+    moments_pick(&request->moments, analysis->answers);
+    if (request->moments.count == 0)
+        return EXIT_GOOD;
+    *source = input_open(&request->input, &err);
+    if (!*source)
+        return tell_error(analysis->word, &err);
+    *reader = analysis_reader(analysis, *source, &err);
+    if (!*reader)
+        return tell_error(analysis->word, &err);
+    return feed_moments(request, *reader, *source);
+}
+
+/* MARK: Writing */
+
+static void add_warning(struct request *request, const char *before, const char *text,
+                        const char *behind)
+{
+    char *to = request->warning_text[request->warning_count];
+    (void)snprintf(to, sizeof request->warning_text[0], "%s%s%s", before, text, behind);
+    request->warnings[request->warning_count++] = to;
+}
+
+static void add_warnings(struct request *request, int code)
+{
+    trail_reader_stats stats;
+    char number[32];
+    trail_reader_get_stats(request->analysis.reader, &stats);
+    if (code == EXIT_BAD)
+        add_warning(request, "This trace is damaged: ", request->analysis.damage.message,
+                    ". What follows is of the good part before that.");
+    (void)snprintf(number, sizeof number, "%llu", (unsigned long long)stats.repairs);
+    if (stats.repairs > 0)
+        add_warning(request, "Repairs were made to read it: ", number,
+                    ". 'trail check --repair --list' lists them.");
+    if (stats.frequency_assumed)
+        add_warning(request, "The speed of the clock is not in the trace: durations are right in ",
+                    "proportion", " only.");
+}
+
+static int write_report(struct request *request)
+{
+    struct analysis *analysis = &request->analysis;
+    const char *slash = strrchr(analysis->word, '/');
+    struct report report = {
+        .title = request->title ? request->title
+                 : slash        ? slash + 1
+                                : source_title(analysis->word),
+        .file = strcmp(analysis->word, "-") == 0 ? "FILE" : analysis->word,
+        .version = TRAIL_VERSION,
+        .warnings = request->warnings,
+        .warning_count = request->warning_count,
+        .answers = analysis->answers,
+        .series = request->series,
+        .moments = &request->moments,
+        .limit = request->limit,
+    };
+    struct output output;
+    trail_error err;
+    int code = open_output_beside(&output, request->output);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    bool made = report_write(&report, &sink, &err) == 0;
+    if (!made && err.code != TRAIL_IO)
+        code = tell_error(request->output, &err);
+    return close_output(&output, request->output, made, code);
+}
+
+static int make(struct request *request)
+{
+    trail_reader *reader = NULL;
+    trail_source *source = NULL;
+    int code = read_figures(request);
+    if (!request->analysis.answers)
+        return code;
+    if (request->analysis.span.events == 0) {
+        tell("%s: no event is in %s: there is nothing to report",
+             source_title(request->analysis.word),
+             request->analysis.window.has_from ? "that window" : "it");
+        return worse_exit(code, EXIT_BAD);
+    }
+    int moments = read_moments(request, &reader, &source);
+    if (moments == EXIT_GOOD) {
+        add_warnings(request, code);
+        moments = write_report(request);
+    }
+    moments_free(&request->moments);
+    trail_reader_close(reader);
+    trail_source_close(source);
+    return worse_exit(code, moments);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command},
+        .output = "-",
+    };
+    int code = parse_request(&request, argc, argv);
+    if (code == EXIT_GOOD && request.embed)
+        code = report_embed(request.analysis.word, request.title, request.output);
+    else if (code == EXIT_GOOD)
+        code = make(&request);
+    if (request.series)
+        series_free(request.series);
+    free(request.series);
+    analysis_close(&request.analysis);
+    input_free(&request.input);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_report = {
+    COMMAND_ROW(report),
+    .synopsis = "[options] FILE --output=REPORT.html",
+    .details =
+        "Writes one file that opens from disk in any browser and can be mailed: the figures and\n"
+        "findings of 'trail summary', how many goroutines ran, were ready and waited over the\n"
+        "time, where the program ran and waited as flame graphs, histograms of latency, heap and\n"
+        "garbage collection, tables, and what goroutines did in the worst moments. It needs no\n"
+        "network and asks for nothing; without scripts all but sorting, zooming and searching\n"
+        "works. Of a damaged trace it is of the good part, says so on top, and the exit status\n"
+        "is 1. The file is written beside and gets its name when it is complete.\n"
+        "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
+    .examples =
+        "  trail report app.trace -o report.html\n"
+        "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "
+        "second.html\n"
+        "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html\n"
+        "  trail report --embed app.trace -o viewer.html",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,554 @@
+/*
+ * trail sql: questions to traces in SQL, answered by DuckDB over the tables of tables.h.
+ *
+ * Words are files until one is a query: it begins with @, or has a space and names no file.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "sql/queries.h"
+#include "sql/show.h"
+#include "sql/tables.h"
+#include "symbols/symbols.h"
+#include "ui/cli.h"
+#include "ui/values.h"
+
+enum { OPT_JSON = 1, OPT_CSV, OPT_CSV_SAFE, OPT_MEMORY, OPT_THREADS, OPT_FROM, OPT_TO };
+
+struct request {
+    const struct command *command;
+    char **files;
+    size_t file_count;
+    const char *query; /* NULL: ask at a prompt, or read stdin */
+    enum sql_format format;
+    struct duckdb_options duckdb;
+    const char *host, *binary;
+    struct window window;
+    bool repair;
+};
+
+static const struct option rows[] = {
+    {0, "from", "TIME",
+     "only time from here on, counted from each file's first event:\n1.5s 20ms 300us",
+     TAKE(OPT_FROM)},
+    {0, "to", "TIME", "only time up to here; +3ms counts from --from", TAKE(OPT_TO)},
+    {'j', "json", NULL, "an array of objects, one a row", TAKE(OPT_JSON)},
+    {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(OPT_CSV)},
+    {0, "csv-safe", NULL,
+     "the same, with an apostrophe before text that a spreadsheet\nwould compute",
+     TAKE(OPT_CSV_SAFE)},
+    {0, "memory-limit", "SIZE",
+     "memory that DuckDB may use: 500M, 4G\n(its own default: 80 % of the machine's)",
+     TAKE(OPT_MEMORY)},
+    {0, "spill", "DIR", "where what is more than that goes; without it the query fails",
+     TO_TEXT(struct request, duckdb.spill)},
+    {0, "threads", "N", "threads that DuckDB may use (one a file, at most one a CPU)",
+     TAKE(OPT_THREADS)},
+    {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
+     TO_FLAG(struct request, duckdb.files)},
+    {0, "host", "NAME", "what the column host says", TO_TEXT(struct request, host)},
+    {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
+     TO_FLAG(struct request, repair)},
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
+     TO_TEXT(struct request, binary)},
+    {0},
+};
+
+struct session {
+    struct request *request;
+    struct duckdb duckdb;
+    struct sql_tables tables;
+    struct symbols *symbols;
+    char threads[32]; /* how many, unless the options say */
+};
+
+/* MARK: What there is to ask */
+
+static const char *type_name(trail_cell cell)
+{
+    static const char *const names[] = {
+        [TRAIL_CELL_I64] = "BIGINT", [TRAIL_CELL_I32] = "INTEGER",  [TRAIL_CELL_BOOL] = "BOOLEAN",
+        [TRAIL_CELL_ENUM] = "ENUM",  [TRAIL_CELL_TEXT] = "VARCHAR", [TRAIL_CELL_DATE] = "DATE",
+    };
+    return names[cell];
+}
+
+static void show_columns(const trail_table *table)
+{
+    printf("%s: %s\n", table->name, table->meaning);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const trail_table_column *column = &table->columns[i];
+        printf("  %-16s  %-7s  %s%s\n", column->name, type_name(column->cell), column->meaning,
+               column->nullable ? " (or NULL)" : "");
+    }
+}
+
+static void show_tables(void)
+{
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        const trail_table *table = trail_table_get((trail_table_id)i);
+        printf("%-10s  %s\n", table->name, table->meaning);
+    }
+}
+
+static void show_queries(void)
+{
+    for (const struct sql_named *query = sql_queries; query->name; query++)
+        printf("@%-14s  %s\n", query->name, query->meaning);
+}
+
+static int show_schema(const char *name)
+{
+    trail_table_id table;
+    if (*name && !trail_table_find(name, &table)) {
+        const char *names[TRAIL_TABLES + 1] = {0};
+        for (int i = 0; i < TRAIL_TABLES; i++)
+            names[i] = trail_table_get((trail_table_id)i)->name;
+        const char *near = nearest_word(name, names);
+        tell("no table '%s'%s%s%s", name, near ? "; did you mean '" : "", near ? near : "",
+             near ? "'?" : "");
+        return EXIT_USAGE;
+    }
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        if (*name && (trail_table_id)i != table)
+            continue;
+        if (!*name && i > 0)
+            putchar('\n');
+        show_columns(trail_table_get((trail_table_id)i));
+    }
+    return EXIT_GOOD;
+}
+
+/* MARK: One query */
+
+/* A name and a space in front are cut off: what a word of a query or a command means. */
+static const char *rest_of(const char *line, const char *word)
+{
+    size_t length = strlen(word);
+    if (strncasecmp(line, word, length) != 0 || (line[length] && line[length] != ' '))
+        return NULL;
+    line += length;
+    return line + strspn(line, " ");
+}
+
+/* .schema and the like. -1: it is none. */
+static int run_dot(const char *line)
+{
+    const char *rest;
+    if ((rest = rest_of(line, ".schema")))
+        return show_schema(rest);
+    if (rest_of(line, ".tables"))
+        return show_tables(), EXIT_GOOD;
+    if (rest_of(line, ".queries"))
+        return show_queries(), EXIT_GOOD;
+    if (rest_of(line, ".help")) {
+        fputs(".tables          the tables\n.schema [TABLE]  their columns\n"
+              ".queries         queries with names, asked for as @NAME; .show NAME is their text\n"
+              ".quit            end\n"
+              "Everything else is SQL as DuckDB knows it, and ends with a semicolon.\n",
+              stdout);
+        return EXIT_GOOD;
+    }
+    return -1;
+}
+
+static int no_query(const char *name)
+{
+    const char *near = sql_query_near(name);
+    tell("no query '@%s'%s%s%s; .queries lists them", name, near ? "; did you mean '@" : "",
+         near ? near : "", near ? "'?" : "");
+    return EXIT_USAGE;
+}
+
+static int run_one(struct session *session, const char *text)
+{
+    const char *rest = rest_of(text, ".show");
+    const struct sql_named *named =
+        rest || *text == '@' ? sql_query_find(rest ? rest : text + 1) : NULL;
+    if ((rest || *text == '@') && !named)
+        return no_query(rest ? rest : text + 1);
+    if (rest)
+        return printf("%s;\n", named->sql), EXIT_GOOD;
+    if (*text == '.') {
+        int code = run_dot(text);
+        if (code < 0)
+            tell("no command '%s'; .help lists them", text);
+        return code < 0 ? EXIT_USAGE : code;
+    }
+    int code = sql_show(&session->duckdb, named ? named->sql : text, session->request->format);
+    sql_tables_forget(&session->tables);
+    return worse_exit(code, session->tables.code);
+}
+
+/* MARK: Several queries */
+
+/* Where a statement ends: behind its semicolon, or NULL if it does not end here. Semicolons in
+ * quotes and comments end nothing. */
+static char *statement_end(char *at)
+{
+    while (*at) {
+        if (*at == ';')
+            return at;
+        if (*at == '\'' || *at == '"') {
+            char *end = strchr(at + 1, *at);
+            if (!end)
+                return NULL;
+            at = end + 1;
+        } else if (at[0] == '-' && at[1] == '-') {
+            at += strcspn(at, "\n");
+        } else if (at[0] == '/' && at[1] == '*') {
+            char *end = strstr(at + 2, "*/");
+            if (!end)
+                return NULL;
+            at = end + 2;
+        } else {
+            at++;
+        }
+    }
+    return NULL;
+}
+
+/* Where a statement begins: behind space and comments. */
+static const char *statement_begin(const char *at)
+{
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (at[0] == '-' && at[1] == '-') {
+            at += strcspn(at, "\n");
+        } else if (at[0] == '/' && at[1] == '*' && strstr(at + 2, "*/")) {
+            at = strstr(at + 2, "*/") + 2;
+        } else {
+            return at;
+        }
+    }
+}
+
+static bool is_blank(const char *text)
+{
+    return *statement_begin(text) == '\0';
+}
+
+/* Runs all whole statements of the text, and returns what is left of it. */
+static char *run_whole(struct session *session, char *text, int *code)
+{
+    char *end;
+    while ((end = statement_end(text))) {
+        *end = '\0';
+        if (!is_blank(text))
+            *code = worse_exit(*code, run_one(session, statement_begin(text)));
+        text = end + 1;
+    }
+    return text;
+}
+
+static int run_all(struct session *session, const char *query)
+{
+    char *text = strdup(query);
+    int code = EXIT_GOOD;
+    if (!text)
+        return EXIT_INOUT;
+    char *rest = run_whole(session, text, &code);
+    if (!is_blank(rest))
+        code = worse_exit(code, run_one(session, statement_begin(rest)));
+    free(text);
+    return code;
+}
+
+/* MARK: The prompt */
+
+/* Lines come through libedit if it is there and a person types them. */
+struct lines {
+    bool asked;
+    char *(*edit)(const char *prompt);
+    int (*remember)(const char *line);
+};
+
+static void lines_begin(struct lines *lines)
+{
+    *lines = (struct lines){.asked = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
+    void *library = lines->asked ? dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library)
+        return;
+    void *edit = dlsym(library, "readline"), *remember = dlsym(library, "add_history");
+    if (!edit || !remember)
+        return;
+    memcpy(&lines->edit, &edit, sizeof edit);
+    memcpy(&lines->remember, &remember, sizeof remember);
+}
+
+/* The next line without its end, to be freed; NULL at the end. */
+static char *lines_next(const struct lines *lines, const char *prompt)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    if (lines->edit) {
+        line = lines->edit(prompt);
+        if (line && *line)
+            (void)lines->remember(line);
+        return line;
+    }
+    if (lines->asked) {
+        fputs(prompt, stdout);
+        (void)fflush(stdout);
+    }
+    ssize_t size = getline(&line, &capacity, stdin);
+    if (size < 0) {
+        free(line);
+        return NULL;
+    }
+    if (size > 0 && line[size - 1] == '\n')
+        line[size - 1] = '\0';
+    return line;
+}
+
+/* Appends a line to what was typed of a statement. False when memory is out. */
+static bool append(char **text, const char *line)
+{
+    char *grown = NULL;
+    if (asprintf(&grown, "%s%s%s", *text ? *text : "", *text ? "\n" : "", line) < 0)
+        return false;
+    free(*text);
+    *text = grown;
+    return true;
+}
+
+static bool is_quit(const char *line)
+{
+    return strcmp(line, ".quit") == 0 || strcmp(line, ".exit") == 0;
+}
+
+static int prompt(struct session *session)
+{
+    struct lines lines;
+    char *text = NULL, *line;
+    int code = EXIT_GOOD;
+    lines_begin(&lines);
+    if (lines.asked)
+        puts("SQL over traces; .help tells what there is, .quit ends.");
+    while ((line = lines_next(&lines, text ? "  ...> " : "trail> ")) && (text || !is_quit(line))) {
+        bool alone = !text && (*line == '.' || *line == '@');
+        if (alone || append(&text, line)) {
+            int one = EXIT_GOOD;
+            char *rest = alone ? NULL : run_whole(session, text, &one);
+            if (alone)
+                one = run_one(session, line);
+            char *left = rest && !is_blank(rest) ? strdup(rest) : NULL;
+            if (!alone) {
+                free(text);
+                text = left;
+            }
+            code = lines.asked ? EXIT_GOOD : worse_exit(code, one);
+        }
+        free(line);
+    }
+    if (line)
+        free(line);
+    if (text && !is_blank(text))
+        code = worse_exit(code, run_one(session, statement_begin(text)));
+    free(text);
+    return code;
+}
+
+/* MARK: The session */
+
+/* What is not to be told by each query again: files that cannot be opened at all. */
+static int open_inputs(struct session *session)
+{
+    struct sql_tables *tables = &session->tables;
+    const struct request *request = session->request;
+    trail_error err = no_error();
+    tables->inputs = calloc(request->file_count + 1, sizeof *tables->inputs);
+    if (!tables->inputs)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->file_count; i++) {
+        if (input_init(&tables->inputs[i], request->files[i], true, &err) < 0)
+            return tell_error(request->files[i], &err);
+        tables->count++;
+        trail_source *source = input_open(&tables->inputs[i], &err);
+        trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
+        trail_reader_close(reader);
+        trail_source_close(source);
+        if (!reader)
+            return tell_error(request->files[i], &err);
+    }
+    return EXIT_GOOD;
+}
+
+static int begin(struct session *session)
+{
+    struct request *request = session->request;
+    struct sql_tables *tables = &session->tables;
+    trail_error err = no_error();
+    *tables = (struct sql_tables){
+        .duckdb = &session->duckdb,
+        .files = (const char *const *)request->files,
+        .host = request->host,
+        .window = request->window,
+        .reader = {.repair = request->repair, .partial = true, .ahead = true},
+    };
+    if (request->binary) {
+        session->symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        if (!session->symbols)
+            return tell_error(request->binary, &err);
+        tables->reader.symbolize = symbols_find;
+        tables->reader.symbolize_context = session->symbols;
+        request->duckdb.threads = "1"; /* symbols are found by one at a time */
+    }
+    /* A file is read by one thread, and others would only wait for it. */
+    long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
+    (void)snprintf(session->threads, sizeof session->threads, "%ld",
+                   files < most ? files
+                   : most > 0   ? most
+                                : 1);
+    struct duckdb_options options = request->duckdb;
+    if (!options.threads)
+        options.threads = session->threads;
+    int code = open_inputs(session);
+    if (code == EXIT_GOOD)
+        code = duckdb_begin(&session->duckdb, &options);
+    if (code == EXIT_GOOD)
+        code = sql_tables_register(tables);
+    /* From here on nothing may be let in that the options did not. */
+    return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
+}
+
+static void end(struct session *session)
+{
+    duckdb_end(&session->duckdb);
+    sql_tables_free(&session->tables);
+    for (size_t i = 0; i < session->tables.count; i++)
+        input_free(&session->tables.inputs[i]);
+    free(session->tables.inputs);
+    symbols_close(session->symbols);
+}
+
+/* MARK: The command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    uint64_t bytes;
+    int64_t threads;
+    switch (id) {
+    case OPT_JSON:
+        request->format = SQL_JSON;
+        break;
+    case OPT_CSV:
+        request->format = SQL_CSV;
+        break;
+    case OPT_CSV_SAFE:
+        request->format = SQL_CSV_SAFE;
+        break;
+    case OPT_MEMORY:
+        if (!parse_size(value, &bytes) || bytes == 0)
+            return usage_error(request->command, "--memory-limit is a size like 500M, not '%s'",
+                               value);
+        request->duckdb.memory = value;
+        break;
+    case OPT_THREADS:
+        if (!parse_id(value, "", &threads) || threads == 0)
+            return usage_error(request->command, "--threads is a number from 1 on, not '%s'",
+                               value);
+        request->duckdb.threads = value;
+        break;
+    case OPT_FROM:
+        return window_from(&request->window, request->command, value);
+    default:
+        return window_to(&request->window, request->command, value);
+    }
+    return EXIT_GOOD;
+}
+
+/* A query, not a file: @NAME, .schema, or several words in one that name no file. */
+static bool is_query(const char *word)
+{
+    if (*word == '@' || *word == '.')
+        return access(word, F_OK) != 0;
+    return strpbrk(word, " \n\t") && access(word, F_OK) != 0;
+}
+
+static int take_words(struct request *request, const struct options *options)
+{
+    int count = options->word_count;
+    request->files = options->words;
+    if (count > 0 && is_query(options->words[count - 1]))
+        request->query = options->words[--count];
+    for (int i = 0; i < count; i++)
+        if (is_query(options->words[i]))
+            return usage_error(request->command, "one query, and it comes last");
+    request->file_count = (size_t)count;
+    bool facts = request->query && *request->query == '.';
+    if (count == 0 && !facts)
+        return usage_error(request->command, "which trace?");
+    for (int i = 0; i < count && !request->query; i++)
+        if (strcmp(options->words[i], "-") == 0)
+            return usage_error(request->command, "the trace is on stdin: the query must be a word");
+    return EXIT_GOOD;
+}
+
+/* What is asked needs no trace and no DuckDB. */
+static int answer_facts(const struct request *request)
+{
+    const char *rest = rest_of(request->query, ".show");
+    if (rest) {
+        const struct sql_named *named = sql_query_find(rest);
+        return named ? (printf("%s;\n", named->sql), EXIT_GOOD) : no_query(rest);
+    }
+    int code = run_dot(request->query);
+    return code >= 0
+               ? code
+               : usage_error(request->command, "no command '%s'; .help lists them", request->query);
+}
+
+static int answer(struct request *request)
+{
+    struct session session = {.request = request};
+    if (request->query && *request->query == '.')
+        return answer_facts(request);
+    if (request->query && *request->query == '@' && !sql_query_find(request->query + 1))
+        return no_query(request->query + 1);
+    int code = begin(&session);
+    if (code == EXIT_GOOD)
+        code = request->query ? run_all(&session, request->query) : prompt(&session);
+    end(&session);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    code = window_finish(&request.window, command);
+    if (code == EXIT_GOOD)
+        code = take_words(&request, &options);
+    return code == EXIT_GOOD ? answer(&request) : code;
+}
+
+const struct command command_sql = {
+    COMMAND_ROW(sql),
+    .synopsis = "[options] FILE... [QUERY]",
+    .details =
+        "Answers a query over the tables of one or several traces, read straight from the files "
+        "by\n"
+        "DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below ~/.local/share/trail).\n"
+        "QUERY is SQL, or @NAME for a query with a name; without one, queries are read from stdin, "
+        "at\n"
+        "a prompt if that is a terminal. '.tables', '.schema [TABLE]' and '.queries' tell what "
+        "there\n"
+        "is. Queries read nothing but the traces and write nothing, unless --allow-files.",
+    .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
+                "  trail sql app.trace @long-waits\n"
+                "  trail sql --from=1.5s --to=+20ms app.trace @states\n"
+                "  trail sql --json a.trace b.trace 'select file, max(exec_ns) from goroutines "
+                "group by file'\n"
+                "  trail sql .schema",
+    .options = rows,
+    .run = run,
+};

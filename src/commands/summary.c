@@ -1,0 +1,566 @@
+/*
+ * trail summary: a trace on one screen: how busy its Ps were, where the time of goroutines went, who
+ * waited for how long, garbage collection, heap, tasks and regions. Where a figure is of a moment,
+ * the command that shows it stands beside.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/share.h"
+#include "report/overview.h"
+#include "ui/analysis.h"
+#include "ui/moment.h"
+#include "ui/spark.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+enum { MMU_WINDOWS = 3 };
+static const int64_t mmu_windows[MMU_WINDOWS] = {1000000, 10000000, 100000000};
+
+struct request {
+    struct analysis analysis;
+    size_t limit;
+    bool colour;
+    trail_activity activity;
+};
+
+static const struct option rows[] = {
+    {'n', "limit", "N", "at most N rows in each table (default 6; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    return analysis_option(&request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->analysis.options.what =
+        TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS |
+        TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
+    request->analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+    return analysis_words(&request->analysis, &options);
+}
+
+static bool want_colour(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+/* MARK: What is shown in both forms */
+
+static int64_t length_of(const struct request *request)
+{
+    return request->analysis.span.end_ns - request->analysis.span.begin_ns;
+}
+
+/* MARK: JSON */
+
+static void json_longest(struct json *json, const trail_longest *longest, const char *whose)
+{
+    json_open(json, "longest", '{');
+    json_signed(json, "ns", longest->ns);
+    json_signed(json, "begin_ns", longest->begin_ns);
+    json_signed(json, whose, longest->goroutine);
+    json_close(json, '}');
+}
+
+static void json_activity(const struct request *request, struct json *json)
+{
+    const trail_activity *a = &request->activity;
+    json_open(json, "activity", '{');
+    json_number(json, "procs", a->procs);
+    json_signed(json, "running_ns", a->running_ns);
+    json_signed(json, "ready_ns", a->runnable_ns);
+    json_signed(json, "procs_ns", a->procs_ns);
+    json_signed(json, "available_ns", a->available_ns);
+    json_signed(json, "idle_work_ns", a->idle_work_ns);
+    json_signed(json, "idle_lock_ns", a->idle_lock_ns);
+    json_signed(json, "idle_nothing_ns", a->idle_nothing_ns);
+    json_signed(json, "slice_ns", a->slice_ns);
+    json_open(json, "slices", '[');
+    for (size_t i = 0; i < a->slice_count; i++) {
+        json_open(json, NULL, '{');
+        json_signed(json, "running_ns", a->slices[i].running_ns);
+        json_signed(json, "ready_ns", a->slices[i].runnable_ns);
+        json_signed(json, "procs_ns", a->slices[i].procs_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void json_waits(const struct request *request, struct json *json)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    const trail_wait_group *const *groups;
+    size_t count = trail_analysis_waits(answers, &groups);
+    json_open(json, "waits", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", trail_analysis_text(answers, groups[i]->name));
+        json_number(json, "created", groups[i]->created);
+        json_number(json, "ended", groups[i]->ended);
+        json_open(json, "ready", '{');
+        json_number(json, "count", groups[i]->ready.count);
+        json_signed(json, "sum_ns", groups[i]->ready.sum_ns);
+        analysis_json_histogram(json, "spread", &groups[i]->ready);
+        json_longest(json, &groups[i]->ready_longest, "goroutine");
+        json_close(json, '}');
+        json_open(json, "blocked", '[');
+        for (size_t n = 0; n < groups[i]->wait_count; n++) {
+            const trail_wait *wait = &groups[i]->waits[n];
+            json_open(json, NULL, '{');
+            json_text(json, "reason", trail_analysis_text(answers, wait->reason));
+            json_number(json, "count", wait->spread.count);
+            json_signed(json, "sum_ns", wait->spread.sum_ns);
+            analysis_json_histogram(json, "spread", &wait->spread);
+            json_longest(json, &wait->longest, "goroutine");
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_gc(const struct request *request, struct json *json)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    const trail_gc_cycle *cycles;
+    int64_t sum_ns;
+    size_t cycle_count = trail_analysis_gc_cycles(answers, &cycles), pause_count;
+    const trail_gc_pause *longest = overview_pauses(answers, &pause_count, &sum_ns);
+    json_open(json, "gc", '{');
+    json_number(json, "cycles", cycle_count);
+    json_signed(json, "marking_ns", overview_marking(answers));
+    json_number(json, "pauses", pause_count);
+    json_signed(json, "paused_ns", sum_ns);
+    json_signed(json, "longest_pause_ns", longest ? pause_length(longest) : 0);
+    json_signed(json, "longest_pause_begin_ns", longest ? longest->begin_ns : 0);
+    json_real(json, "share", 1 - trail_analysis_mmu(answers, 0, length_of(request)));
+    json_open(json, "mmu", '{');
+    json_real(json, "1ms", trail_analysis_mmu(answers, 0, mmu_windows[0]));
+    json_real(json, "10ms", trail_analysis_mmu(answers, 0, mmu_windows[1]));
+    json_real(json, "100ms", trail_analysis_mmu(answers, 0, mmu_windows[2]));
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void json_heap_tasks(const struct request *request, struct json *json)
+{
+    const trail_activity *a = &request->activity;
+    const trail_task_kind *const *kinds;
+    size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
+    if (a->has_heap) {
+        json_open(json, "heap", '{');
+        json_number(json, "first_bytes", a->heap_first);
+        json_number(json, "peak_bytes", a->heap_peak);
+        json_number(json, "last_bytes", a->heap_last);
+        json_signed(json, "peak_at_ns", a->heap_peak_ns);
+        json_close(json, '}');
+    } else {
+        json_null(json, "heap");
+    }
+    json_open(json, "tasks", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", trail_analysis_text(request->analysis.answers, kinds[i]->name));
+        json_number(json, "begun", kinds[i]->begun);
+        json_number(json, "ended", kinds[i]->ended);
+        analysis_json_histogram(json, "spread", &kinds[i]->spread);
+        json_longest(json, &kinds[i]->longest, "task");
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_groups(const struct request *request, struct json *json, const char *key,
+                        const trail_group *groups, size_t count)
+{
+    json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        analysis_json_group(&request->analysis, json, &groups[i]);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void json_findings(const struct request *request, struct json *json)
+{
+    const trail_finding *findings;
+    size_t count = trail_analysis_findings(request->analysis.answers, &findings);
+    json_open(json, "findings", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_string(json, "kind", findings[i].kind);
+        json_string(json, "text", findings[i].text);
+        json_real(json, "weight", findings[i].weight);
+        if (findings[i].has_moment) {
+            json_signed(json, "begin_ns", findings[i].begin_ns);
+            json_signed(json, "end_ns", findings[i].end_ns);
+        }
+        if (findings[i].goroutine != TRAIL_NONE)
+            json_signed(json, "goroutine", findings[i].goroutine);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void show_json(const struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    const trail_group *groups;
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", span->origin_ns);
+    json_signed(&json, "begin_ns", span->begin_ns);
+    json_signed(&json, "end_ns", span->end_ns);
+    json_number(&json, "events", span->events);
+    json_number(&json, "goroutines", span->goroutines);
+    json_number(&json, "goroutines_alive", span->goroutines_alive);
+    json_findings(request, &json);
+    json_activity(request, &json);
+    size_t count = trail_analysis_groups(request->analysis.answers, &groups);
+    json_groups(request, &json, "groups", groups, count);
+    json_waits(request, &json);
+    json_gc(request, &json);
+    json_heap_tasks(request, &json);
+    count = trail_analysis_region_groups(request->analysis.answers, &groups);
+    json_groups(request, &json, "regions", groups, count);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: For people */
+
+static void put_colour(const struct request *request, const char *colour)
+{
+    if (request->colour)
+        terminal_control(stdout, colour);
+}
+
+static void title(const struct request *request, const char *text)
+{
+    putchar('\n');
+    put_colour(request, "\033[1m");
+    fputs(text, stdout);
+    put_colour(request, "\033[0m");
+    putchar('\n');
+}
+
+/* The command that shows a time, for copying. */
+static void put_command(const struct request *request, struct table *table,
+                        const trail_longest *longest)
+{
+    char text[MOMENT_SIZE];
+    table_word(table, longest->ns > 0 ? moment_of(&request->analysis, longest->goroutine,
+                                                  longest->begin_ns, longest->ns, text)
+                                      : "-");
+}
+
+#define SPREAD_TITLES "times> sum> p50> p95> p99> max> "
+
+static void show_head(const struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    char length[SHOW_SIZE], goroutines[32], alive[32], events[32];
+    show_line("%s: %s, %" PRIu64 " Ps, %s goroutines (%s alive at the end), %s events",
+              source_title(request->analysis.word), show_duration(length, length_of(request)),
+              request->activity.procs, table_thousands(goroutines, span->goroutines),
+              table_thousands(alive, span->goroutines_alive),
+              table_thousands(events, span->events));
+}
+
+/* Counts of goroutines over the time, against the number of Ps. */
+static void show_counts(const struct request *request, const char *name, bool runnable)
+{
+    const trail_activity *a = &request->activity;
+    int64_t length = length_of(request), sum = runnable ? a->runnable_ns : a->running_ns;
+    int64_t *ns = calloc(a->slice_count + 1, sizeof *ns);
+    struct spark spark = {ns, a->slice_count, a->slice_ns, length};
+    for (size_t i = 0; ns && i < a->slice_count; i++)
+        ns[i] = runnable ? a->slices[i].runnable_ns : a->slices[i].running_ns;
+    printf("%-8s ", name);
+    spark_line(&spark, (double)(a->procs ? a->procs : 1));
+    printf(" %.2f on average, of %" PRIu64 " Ps\n", length > 0 ? (double)sum / (double)length : 0,
+           a->procs);
+    free(ns);
+}
+
+static void show_activity(const struct request *request)
+{
+    const trail_activity *a = &request->activity;
+    int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
+    show_counts(request, "running", false);
+    show_counts(request, "ready", true);
+    printf("Ps idle  %.1f %% of their time: nothing to do %.1f %%, while a lock was waited for "
+           "%.1f %%, although work was ready %.1f %%\n",
+           percent_of(idle, a->available_ns), percent_of(a->idle_nothing_ns, a->available_ns),
+           percent_of(a->idle_lock_ns, a->available_ns),
+           percent_of(a->idle_work_ns, a->available_ns));
+}
+
+static void show_findings(const struct request *request)
+{
+    const trail_finding *findings;
+    size_t count = trail_analysis_findings(request->analysis.answers, &findings);
+    char command[MOMENT_SIZE];
+    title(request, count ? "What looks wrong" : "Nothing looks wrong");
+    for (size_t i = 0; i < count; i++) {
+        const trail_finding *finding = &findings[i];
+        put_colour(request, "\033[33m");
+        putchar('*');
+        put_colour(request, "\033[0m");
+        putchar(' ');
+        show_plain((trail_string){finding->text, strlen(finding->text)});
+        putchar('\n');
+        if (!finding->has_moment)
+            continue;
+        printf("  %s\n", moment_of(&request->analysis, finding->goroutine, finding->begin_ns,
+                                   finding->end_ns - finding->begin_ns, command));
+    }
+}
+
+static void put_part(struct table *table, const char *state, trail_string what, int64_t ns,
+                     int64_t total)
+{
+    if (ns == 0)
+        return;
+    table_duration(table, ns);
+    table_percent(table, share_of(ns, total));
+    table_word(table, state);
+    table_text(table, what);
+}
+
+static void show_times(const struct request *request)
+{
+    static const trail_string none = {"", 0}, no_p = {"its P taken away", 16},
+                              unknown = {"no reason given", 15};
+    struct overview_part *parts;
+    struct table table;
+    size_t count;
+    trail_times sum = overview_times(request->analysis.answers, false, &parts, &count);
+    title(request, "Time of all goroutines");
+    table_begin(&table, "time> share> state< for<");
+    put_part(&table, "running", none, sum.exec_ns, sum.total_ns);
+    put_part(&table, "ready", none, sum.sched_wait_ns, sum.total_ns);
+    put_part(&table, "system call", none, sum.syscall_ns, sum.total_ns);
+    put_part(&table, "system call", no_p, sum.syscall_block_ns, sum.total_ns);
+    for (size_t i = 0; i < count && i < request->limit; i++)
+        put_part(&table, "blocked", parts[i].name.size ? parts[i].name : unknown, parts[i].ns,
+                 sum.total_ns);
+    free(parts);
+    (void)overview_times(request->analysis.answers, true, &parts, &count);
+    for (size_t i = 0; i < count && i < request->limit; i++)
+        put_part(&table, "of these, in", parts[i].name, parts[i].ns, sum.total_ns);
+    free(parts);
+    table_print(&table);
+}
+
+static void tell_more(const struct request *request, size_t count)
+{
+    if (count > request->limit)
+        printf("... and %zu more; --limit=0 shows all\n", count - request->limit);
+}
+
+static void show_ready(const struct request *request)
+{
+    const trail_wait_group *const *groups;
+    struct table table;
+    size_t count = trail_analysis_waits(request->analysis.answers, &groups);
+    title(request, "Ready until running (scheduling latency)");
+    table_begin(&table, "goroutines> running> " SPREAD_TITLES "began_in< the_longest<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        const trail_group *group = overview_group(request->analysis.answers, groups[i]->name);
+        table_number(&table, group ? group->count : 0);
+        table_duration(&table, group ? group->times.exec_ns : 0);
+        table_spread(&table, &groups[i]->ready);
+        table_text(&table, analysis_text(&request->analysis, groups[i]->name));
+        put_command(request, &table, &groups[i]->ready_longest);
+    }
+    table_print(&table);
+    tell_more(request, count);
+}
+
+static void print_waits(const struct request *request, const struct overview_wait *list,
+                        size_t count)
+{
+    struct table table;
+    title(request, "Waits that ended");
+    table_begin(&table, SPREAD_TITLES "for< began_in< the_longest<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        trail_string reason = trail_analysis_text(request->analysis.answers, list[i].wait->reason);
+        table_spread(&table, &list[i].wait->spread);
+        table_text(&table, reason.size ? reason : (trail_string){"no reason given", 15});
+        table_text(&table, analysis_text(&request->analysis, list[i].group->name));
+        put_command(request, &table, &list[i].wait->longest);
+    }
+    table_print(&table);
+    tell_more(request, count);
+}
+
+static void show_waits(const struct request *request)
+{
+    size_t waits;
+    struct overview_wait *list = overview_waits(request->analysis.answers, &waits);
+    if (list && waits > 0)
+        print_waits(request, list, waits);
+    free(list);
+}
+
+static void show_gc(const struct request *request)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    const trail_gc_cycle *cycles;
+    char text[SHOW_SIZE], sum[SHOW_SIZE], command[MOMENT_SIZE];
+    int64_t sum_ns;
+    size_t cycle_count = trail_analysis_gc_cycles(answers, &cycles), pause_count;
+    const trail_gc_pause *longest = overview_pauses(answers, &pause_count, &sum_ns);
+    if (cycle_count == 0 && pause_count == 0)
+        return;
+    title(request, "Garbage collection");
+    printf("%zu cycles, marking %s; it took %.1f %% of the Ps' time; left to the program at worst: "
+           "%.1f %% of 1 ms, %.1f %% of 10 ms, %.1f %% of 100 ms\n",
+           cycle_count, show_duration(text, overview_marking(answers)),
+           100 * (1 - trail_analysis_mmu(answers, 0, length_of(request))),
+           100 * trail_analysis_mmu(answers, 0, mmu_windows[0]),
+           100 * trail_analysis_mmu(answers, 0, mmu_windows[1]),
+           100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
+    if (!longest)
+        return;
+    printf("the world was stopped %zu times, for %s in all, at most %s: %s\n", pause_count,
+           show_duration(sum, sum_ns), show_duration(text, pause_length(longest)),
+           moment_of(&request->analysis, TRAIL_NONE, longest->begin_ns, pause_length(longest),
+                     command));
+}
+
+static void show_heap(const struct request *request)
+{
+    const trail_activity *a = &request->activity;
+    char first[SHOW_SIZE], peak[SHOW_SIZE], last[SHOW_SIZE], at[SHOW_SIZE];
+    if (!a->has_heap)
+        return;
+    printf("heap: %s at first, %s at most (at %s), %s at the end\n",
+           show_bytes(first, a->heap_first), show_bytes(peak, a->heap_peak),
+           show_duration(at, a->heap_peak_ns - request->analysis.span.origin_ns),
+           show_bytes(last, a->heap_last));
+}
+
+static void show_tasks(const struct request *request)
+{
+    const trail_task_kind *const *kinds;
+    struct table table;
+    char text[MOMENT_SIZE + 64], file[MOMENT_SIZE];
+    size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
+    if (count == 0)
+        return;
+    title(request, "Tasks");
+    table_begin(&table, "begun> ended> " SPREAD_TITLES "type< the_longest<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        table_number(&table, kinds[i]->begun);
+        table_number(&table, kinds[i]->ended);
+        table_spread(&table, &kinds[i]->spread);
+        table_text(&table, analysis_text(&request->analysis, kinds[i]->name));
+        (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
+                       (uint64_t)kinds[i]->longest.goroutine,
+                       moment_file(&request->analysis, file));
+        table_word(&table, kinds[i]->spread.count > 0 ? text : "-");
+    }
+    table_print(&table);
+    tell_more(request, count);
+}
+
+/* The command that shows the critical path of the longest region of a name. */
+static void put_why(const struct request *request, struct table *table, trail_name region)
+{
+    char text[2 * MOMENT_SIZE + 64], name[MOMENT_SIZE], file[MOMENT_SIZE];
+    (void)snprintf(text, sizeof text, "trail why --region=%s %s",
+                   moment_name(trail_analysis_text(request->analysis.answers, region), name),
+                   moment_file(&request->analysis, file));
+    table_word(table, region ? text : "-");
+}
+
+static void show_regions(const struct request *request)
+{
+    const trail_group *groups;
+    struct table table;
+    size_t count = trail_analysis_region_groups(request->analysis.answers, &groups);
+    if (count == 0)
+        return;
+    title(request, "Regions");
+    table_begin(&table, SPREAD_TITLES "running> name< why_the_longest_took<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        table_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
+        table_duration(&table, groups[i].times.exec_ns);
+        table_text(&table, groups[i].name
+                               ? trail_analysis_text(request->analysis.answers, groups[i].name)
+                               : (trail_string){"(inherited)", 11});
+        put_why(request, &table, groups[i].name);
+    }
+    table_print(&table);
+    tell_more(request, count);
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    trail_analysis_activity(request->analysis.answers, &request->activity);
+    if (request->analysis.json) {
+        show_json(request);
+        return EXIT_GOOD;
+    }
+    show_head(request);
+    show_activity(request);
+    show_findings(request);
+    show_times(request);
+    show_ready(request);
+    show_waits(request);
+    show_gc(request);
+    show_heap(request);
+    show_tasks(request);
+    show_regions(request);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command},
+        .limit = 6,
+        .colour = want_colour(),
+    };
+    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+}
+
+const struct command command_summary = {
+    COMMAND_ROW(summary),
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows how many goroutines ran and could have run over the time, what idle Ps lacked, "
+        "where\n"
+        "the goroutines' time went, how long they were ready and waited, by start function,\n"
+        "garbage collection, heap, tasks and regions. Commands that show the longest of "
+        "each\n"
+        "stand beside it.",
+    .examples = "  trail summary app.trace\n"
+                "  trail summary --from=1s --to=+200ms app.trace\n"
+                "  trail summary --json app.trace | jq .gc",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,192 @@
+/*
+ * trail symbolize: puts functions, files, lines and inlined calls into the stacks of a trace.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/modules.h"
+#include "ui/cli.h"
+#include "ui/progress.h"
+#include "ui/show.h"
+
+enum { OPT_MODULE_PATH = 1 };
+
+struct request {
+    const char *output;
+    const char **folders; /* room for as many as there are words */
+    size_t count;
+};
+
+static const struct option rows[] = {
+    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
+     TO_TEXT(struct request, output)},
+    {'m', "module-path", "DIR",
+     "where to look for programs, libraries and their debug information\n"
+     "first: by build ID in .build-id, by path below DIR, by name; again\nfor more folders",
+     TAKE(OPT_MODULE_PATH)},
+    {0},
+};
+
+/* MARK: Telling */
+
+static void tell_missing(const struct module_file *file)
+{
+    if (file->wrong->code == TRAIL_INCONSISTENT)
+        tell(
+            "%s: not the file that was recorded: %s, recorded was %s; its frames stay as they were",
+            file->path, file->wrong->message, file->build_id);
+    else
+        tell("%s: %s; its frames stay as they were", file->path,
+             file->wrong->code == TRAIL_OK ? "not found" : file->wrong->message);
+}
+
+static void put_name(const struct module_file *file)
+{
+    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+    show_plain_on(stderr, (trail_string){name, strlen(name)});
+}
+
+/* Which modules lack what, and what can be done. */
+static void tell_lacking(const struct modules *modules)
+{
+    unsigned missing = 0, bare = 0;
+    for (struct module_file file = {0}; modules_next(modules, &file);) {
+        if (file.state != MODULE_IS_MISSING)
+            continue;
+        tell_missing(&file);
+        missing++;
+    }
+    for (struct module_file file = {0}; modules_next(modules, &file);) {
+        if (file.state != MODULE_HAS_NAMES)
+            continue;
+        fputs(bare++ == 0 ? "trail: names without lines, for want of debug information: " : ", ",
+              stderr);
+        put_name(&file);
+    }
+    if (bare > 0)
+        fputs("\ntrail: install it (packages -dbgsym or -debuginfo), or set DEBUGINFOD_URLS\n",
+              stderr);
+    if (missing + bare > 0)
+        tell("files of another machine: --module-path=DIR names a folder with them");
+}
+
+static void tell_result(const struct modules *modules, const trail_symbolize_stats *stats,
+                        const char *path)
+{
+    uint64_t left = stats->pcs - stats->resolved;
+    tell_lacking(modules);
+    if (stats->modules == 0 && stats->pcs > 0)
+        tell("the trace has no module map, as libtrail-record writes it: nothing can be named");
+    fprintf(stderr, "trail: %" PRIu64 " PCs: %" PRIu64 " named, %" PRIu64 " left as they were",
+            stats->pcs, stats->resolved, left);
+    if (stats->homeless > 0)
+        fprintf(stderr, " (%" PRIu64 " in no module)", stats->homeless);
+    if (stats->cut_stacks > 0)
+        fprintf(stderr, "; %" PRIu64 " stacks lost outer frames", stats->cut_stacks);
+    fputc('\n', stderr);
+    if (strcmp(path, "-") != 0)
+        tell("next: go tool trace %s, or trail print --stacks %s", path, path);
+}
+
+/* MARK: Copying */
+
+static int copy(trail_source *source, struct modules *modules, const char *word, const char *path)
+{
+    struct output output;
+    struct progress progress;
+    trail_symbolize_stats stats;
+    trail_error err;
+    int code = open_output_beside(&output, path);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = output_sink(&output);
+    trail_symbolize_options options = {.resolve = modules_resolve,
+                                       .resolve_context = modules,
+                                       .progress = progress_step,
+                                       .progress_context = &progress};
+    progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
+    bool good = trail_symbolize(source, &options, &sink, &stats, &err) == 0;
+    progress_end(&progress);
+    if (!good && !output.reason)
+        code = tell_error(word, &err);
+    /* A damaged trace is copied to its end: what can be read of it can be read of the copy. */
+    bool made = good || (!output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
+                         err.code != TRAIL_NOT_A_TRACE);
+    if (made)
+        tell_result(modules, &stats, path);
+    return close_output(&output, path, made, code);
+}
+
+static int symbolize(const char *word, const char *path, const char *const *folders, size_t count)
+{
+    trail_error err = no_error();
+    struct modules *modules = modules_open(folders, count, false);
+    if (!modules) {
+        err.code = TRAIL_NO_MEMORY;
+        (void)snprintf(err.message, sizeof err.message, "out of memory");
+        return tell_error(word, &err);
+    }
+    trail_source *source = open_source(word, &err);
+    int code = source ? copy(source, modules, word, path) : tell_error(word, &err);
+    trail_source_close(source);
+    modules_close(modules);
+    return code;
+}
+
+/* --module-path. */
+static int add_folder(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    (void)id;
+    request->folders[request->count++] = value;
+    return EXIT_GOOD;
+}
+
+static int check_usage(const struct command *command, const struct options *options,
+                       const char *output)
+{
+    if (options->word_count != 1)
+        return usage_error(command, options->word_count == 0 ? "which trace? (- is stdin)"
+                                                             : "one trace at a time");
+    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
+    if (overwrites(output, options->words[0]))
+        return usage_error(command, "the new trace would overwrite the old, '%s'", output);
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct request request = {.output = "-",
+                              .folders = calloc((size_t)argc + 1, sizeof *request.folders)};
+    if (!request.folders)
+        return EXIT_INOUT;
+    int code = options_each(&options, command, argc, argv, add_folder, &request);
+    if (code == EXIT_GOOD)
+        code = check_usage(command, &options, request.output);
+    if (code == EXIT_GOOD)
+        code = symbolize(options.words[0], request.output, request.folders, request.count);
+    free(request.folders);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+const struct command command_symbolize = {
+    COMMAND_ROW(symbolize),
+    .synopsis = "[options] TRACE --output=FILE",
+    .details =
+        "A trace of libtrail-record has addresses in its stacks, and a map of the files that they\n"
+        "belong to. This finds the files, checks their build IDs, and writes a copy of the trace\n"
+        "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and\n"
+        "all others. Frames that have lines already stay as they are. Nothing is fetched from\n"
+        "the network unless DEBUGINFOD_URLS says from where.",
+    .examples =
+        "  trail symbolize app.trace -o named.trace && go tool trace named.trace\n"
+        "  trail symbolize --module-path=build --module-path=/mnt/root app.trace -o named.trace\n"
+        "  trail symbolize - < app.trace | trail print --stacks -",
+    .options = rows,
+    .run = run,
+};

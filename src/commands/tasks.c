@@ -1,0 +1,471 @@
+/*
+ * trail tasks: user tasks by name and one by one, with their logs and children.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/whole.h"
+#include "ui/analysis.h"
+#include "ui/facts.h"
+#include "ui/moment.h"
+#include "ui/nearest.h"
+#include "ui/spark.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+enum { OPT_TASK = 1 };
+
+struct request {
+    struct analysis analysis;
+    const char *name;
+    struct id_list ids;
+    bool members, histogram;
+    size_t limit;
+    const trail_task *tasks;
+    size_t count;
+};
+
+static const struct option rows[] = {
+    {0, "name", "TYPE", "the tasks of this type, one by one", TO_TEXT(struct request, name)},
+    {'t', "task", "N,...", "these tasks, with their logs and children", TAKE(OPT_TASK)},
+    {'m', "members", NULL, "all tasks, one by one, longest first",
+     TO_FLAG(struct request, members)},
+    {'n', "limit", "N", "at most N rows (default 30; 0: all)", TO_LIMIT(struct request, limit),
+     .expects = "a number"},
+    {0, "histogram", NULL, "a histogram of how long the tasks of each type took",
+     TO_FLAG(struct request, histogram)},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    if (id == OPT_TASK)
+        return ids_option(request->analysis.command, value, "", &request->ids);
+    return analysis_option(&request->analysis, id, value);
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    request->analysis.options.what = TRAIL_ANALYZE_TASKS;
+    if (request->ids.count > 0 || request->analysis.json)
+        request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
+    return analysis_words(&request->analysis, &options);
+}
+
+/* MARK: Which */
+
+static bool is_complete(const trail_task *task)
+{
+    return task->has_start && task->has_end;
+}
+
+/* How long it took; as far as it is in the trace. */
+static int64_t duration(const struct request *request, const trail_task *task)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    int64_t end = task->has_end ? task->end_ns : span->end_ns;
+    return end - (task->has_start ? task->start_ns : span->begin_ns);
+}
+
+static bool is_wanted(const struct request *request, const trail_task *task)
+{
+    trail_string name = trail_analysis_text(request->analysis.answers, task->name);
+    if (request->name &&
+        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+        return false;
+    for (size_t i = 0; i < request->ids.count; i++)
+        if ((uint64_t)request->ids.ids[i] == task->id)
+            return true;
+    return request->ids.count == 0;
+}
+
+static int tell_none(const struct request *request)
+{
+    struct nearest nearest = {.word = request->name};
+    if (request->count == 0)
+        return usage_error(request->analysis.command, "no tasks in the trace");
+    if (!request->name)
+        return usage_error(request->analysis.command,
+                           "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
+                           request->tasks[0].id, request->tasks[request->count - 1].id);
+    for (size_t i = 0; i < request->count; i++)
+        nearest_offer(&nearest,
+                      trail_analysis_text(request->analysis.answers, request->tasks[i].name));
+    return usage_error(request->analysis.command, "no task '%s'%s", request->name,
+                       nearest_hint(&nearest));
+}
+
+/* MARK: JSON */
+
+static void json_task(const struct request *request, struct json *json, const trail_task *task)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    json_open(json, NULL, '{');
+    json_number(json, "id", task->id);
+    json_text(json, "name", trail_analysis_text(answers, task->name));
+    if (task->has_parent)
+        json_number(json, "parent", task->parent);
+    else
+        json_null(json, "parent");
+    json_signed(json, "start_ns", task->start_ns);
+    json_signed(json, "end_ns", task->end_ns);
+    json_bool(json, "complete", is_complete(task));
+    json_number(json, "region_count", task->regions);
+    json_open(json, "goroutines", '[');
+    for (size_t i = 0; i < task->goroutine_count; i++)
+        json_signed(json, NULL, task->goroutines[i]);
+    json_close(json, ']');
+    json_open(json, "children", '[');
+    for (size_t i = 0; i < task->child_count; i++)
+        json_number(json, NULL, request->tasks[task->children[i]].id);
+    json_close(json, ']');
+    json_open(json, "logs", '[');
+    for (uint64_t i = 0; task->logs && i < task->log_count; i++) {
+        json_open(json, NULL, '{');
+        json_signed(json, "time_ns", task->logs[i].time_ns);
+        json_signed(json, "goroutine", task->logs[i].goroutine);
+        json_text(json, "category", trail_analysis_text(answers, task->logs[i].category));
+        json_text(json, "message", task->logs[i].message);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void json_tasks(const struct request *request)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "tasks", '[');
+    for (size_t i = 0; i < request->count; i++)
+        if (is_wanted(request, &request->tasks[i]))
+            json_task(request, &json, &request->tasks[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: By type */
+
+static int64_t length_of(const trail_task *task)
+{
+    return task->end_ns - task->start_ns;
+}
+
+/* All tasks of a type, those that are complete in the histogram. */
+struct type {
+    trail_name name;
+    uint64_t count, incomplete, regions, logs;
+    trail_histogram took;
+    const trail_task *longest;     /* complete one; NULL: there is none */
+    struct spark_pieces under_way; /* of those that have a begin or an end */
+};
+
+static void cover(const struct request *request, struct type *type, const trail_task *task)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    if (type->count == 0)
+        spark_begin(&type->under_way, span->begin_ns, span->end_ns);
+    if (task->has_start || task->has_end)
+        spark_cover(&type->under_way, task->has_start ? task->start_ns : span->begin_ns,
+                    task->has_end ? task->end_ns : span->end_ns);
+}
+
+struct types {
+    struct type *list;
+    size_t count, capacity;
+};
+
+/* NULL when memory is out. Types are few. */
+static struct type *type_of(struct types *types, trail_name name)
+{
+    for (size_t i = 0; i < types->count; i++)
+        if (types->list[i].name == name)
+            return &types->list[i];
+    if (!GROW(types->list, types->capacity, types->count + 1))
+        return NULL;
+    types->list[types->count] = (struct type){.name = name};
+    return &types->list[types->count++];
+}
+
+static bool add_task(const struct request *request, struct types *types, const trail_task *task)
+{
+    struct type *type = type_of(types, task->name);
+    if (!type)
+        return false;
+    cover(request, type, task);
+    type->count++;
+    type->incomplete += !is_complete(task);
+    type->regions += task->regions;
+    type->logs += task->log_count;
+    if (is_complete(task) && (!type->longest || length_of(task) > length_of(type->longest)))
+        type->longest = task;
+    return !is_complete(task) || trail_histogram_add(&type->took, length_of(task));
+}
+
+static int by_sum(const void *a, const void *b)
+{
+    const struct type *x = a, *y = b;
+    if (x->took.sum_ns != y->took.sum_ns)
+        return x->took.sum_ns < y->took.sum_ns ? 1 : -1;
+    return x->name < y->name ? -1 : 1;
+}
+
+static void print_types(const struct request *request, const struct type *types, size_t count)
+{
+    struct table table;
+    table_begin(&table, "count> incomplete> regions> logs> min> mean> p50> p95> p99> max> task<");
+    for (size_t i = 0; i < count; i++) {
+        table_number(&table, types[i].count);
+        table_number(&table, types[i].incomplete);
+        table_number(&table, types[i].regions);
+        table_number(&table, types[i].logs);
+        table_range(&table, &types[i].took);
+        table_text(&table, analysis_text(&request->analysis, types[i].name));
+    }
+    table_print(&table);
+}
+
+/* The commands that show the longest task; NULL: there is none. */
+static void print_longest(const struct request *request, const trail_task *task)
+{
+    char file[MOMENT_SIZE];
+    if (!task)
+        return;
+    (void)moment_file(&request->analysis, file);
+    printf("\nthe longest, and what it waited for:\n  trail tasks --task=%" PRIu64
+           " %s\n  trail why --task=%" PRIu64 " %s\n",
+           task->id, file, task->id, file);
+}
+
+/* How many were under way at once; full is the most of all types. */
+static void print_over_time(const struct request *request, const struct type *types, size_t count)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    double most = 0, length = (double)(span->end_ns - span->begin_ns);
+    char text[SHOW_SIZE];
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < SPARK_WIDTH; n++) {
+            double share = (double)types[i].under_way.ns[n];
+            most = share > most ? share : most;
+        }
+    if (most == 0)
+        return;
+    printf("\nunder way, over %s:\n", show_duration(text, whole_of(length)));
+    for (size_t i = 0; i < count; i++) {
+        struct spark spark = spark_of(&types[i].under_way);
+        double sum = 0;
+        for (size_t n = 0; n < SPARK_WIDTH; n++)
+            sum += (double)types[i].under_way.ns[n];
+        if (sum == 0)
+            continue;
+        spark_line(&spark, most / (double)spark.piece_ns);
+        printf(" %.2f on average: ", sum / length);
+        show_plain(analysis_text(&request->analysis, types[i].name));
+        putchar('\n');
+    }
+}
+
+static void print_histograms(const struct request *request, const struct type *types, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = analysis_text(&request->analysis, types[i].name);
+        char *text = strndup(name.data, name.size);
+        printf("%s%" PRIu64 " complete tasks: ", i ? "\n" : "", types[i].took.count);
+        facts_put_text(text ? text : "?");
+        putchar('\n');
+        table_histogram(&types[i].took);
+        free(text);
+    }
+}
+
+static int show_types(const struct request *request)
+{
+    struct types types = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < request->count; i++)
+        good = add_task(request, &types, &request->tasks[i]);
+    if (good && types.count > 0) {
+        qsort(types.list, types.count, sizeof *types.list, by_sum);
+        size_t shown = types.count < request->limit ? types.count : request->limit;
+        if (request->histogram) {
+            print_histograms(request, types.list, shown);
+        } else {
+            print_types(request, types.list, shown);
+            print_over_time(request, types.list, shown);
+            print_longest(request, types.list[0].longest);
+        }
+    }
+    for (size_t i = 0; i < types.count; i++)
+        trail_histogram_free(&types.list[i].took);
+    free(types.list);
+    return good ? EXIT_GOOD : EXIT_INOUT;
+}
+
+/* MARK: One by one */
+
+static int by_duration(const void *a, const void *b, void *request)
+{
+    const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
+    int64_t x = duration(request, t), y = duration(request, u);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return t->id < u->id ? -1 : t->id > u->id;
+}
+
+static void put_task(const struct request *request, struct table *table, const trail_task *task)
+{
+    char text[32];
+    int64_t origin = request->analysis.span.origin_ns;
+    (void)snprintf(text, sizeof text, "%" PRIu64, task->id);
+    table_word(table, text);
+    (void)snprintf(text, sizeof text, "%" PRIu64, task->parent);
+    table_word(table, task->has_parent ? text : "-");
+    if (task->has_start)
+        table_duration(table, task->start_ns - origin);
+    else
+        table_word(table, "before");
+    table_duration(table, duration(request, task));
+    table_word(table, task->has_end ? "" : "not ended");
+    table_number(table, task->regions);
+    table_number(table, task->log_count);
+    table_number(table, task->goroutine_count);
+    table_text(table, analysis_text(&request->analysis, task->name));
+}
+
+static void print_logs(const struct request *request, const trail_task *task)
+{
+    struct table table;
+    char text[32];
+    if (!task->logs || task->log_count == 0)
+        return;
+    printf("\nlogs of task %" PRIu64 ":\n", task->id);
+    table_begin(&table, "time> G> category< message<");
+    for (uint64_t i = 0; i < task->log_count; i++) {
+        const trail_log *log = &task->logs[i];
+        (void)snprintf(text, sizeof text, "%" PRId64, log->goroutine);
+        table_duration(&table, log->time_ns - request->analysis.span.origin_ns);
+        table_word(&table, text);
+        table_text(&table, trail_analysis_text(request->analysis.answers, log->category));
+        table_text(&table, log->message);
+    }
+    table_print(&table);
+}
+
+static void print_children(const struct request *request, const trail_task *task)
+{
+    struct table table;
+    if (task->child_count == 0)
+        return;
+    printf("\nchildren of task %" PRIu64 ":\n", task->id);
+    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    for (size_t i = 0; i < task->child_count; i++)
+        put_task(request, &table, &request->tasks[task->children[i]]);
+    table_print(&table);
+}
+
+/* What else there is to see of a task. */
+static void print_commands(const struct request *request, const trail_task *task)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    char text[MOMENT_SIZE];
+    struct goroutine_list list = {0};
+    bool all = true;
+    int64_t begin = task->has_start ? task->start_ns : span->begin_ns;
+    int64_t end = task->has_end ? task->end_ns : span->end_ns;
+    for (size_t i = 0; i < task->goroutine_count && all; i++)
+        all = goroutine_list_add(&list, task->goroutines[i]);
+    struct moment moment = {list.size ? list.text : NULL, begin - span->origin_ns, end - begin,
+                            true};
+    printf("\nits regions, what it waited for, and its goroutines%s:\n",
+           all ? "" : " (the first of them)");
+    (void)moment_file(&request->analysis, text);
+    printf("  trail regions --task=%" PRIu64 " %s\n", task->id, text);
+    printf("  trail why --task=%" PRIu64 " %s\n", task->id, text);
+    printf("  %s\n", moment_print(&request->analysis, &moment, text));
+}
+
+static int show_tasks(struct request *request)
+{
+    size_t wanted = 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_task **list = calloc(request->count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->count; i++)
+        if (is_wanted(request, &request->tasks[i]))
+            list[wanted++] = &request->tasks[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    qsort_r(list, wanted, sizeof *list, by_duration, request);
+    size_t shown = wanted < request->limit ? wanted : request->limit;
+    struct table table;
+    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    for (size_t i = 0; i < shown; i++)
+        put_task(request, &table, list[i]);
+    table_print(&table);
+    if (shown < wanted)
+        printf("... and %zu more; --limit=0 shows all\n", wanted - shown);
+    for (size_t i = 0; i < shown && request->ids.count > 0; i++) {
+        print_logs(request, list[i]);
+        print_children(request, list[i]);
+        print_commands(request, list[i]);
+    }
+    if (shown > 0 && request->ids.count == 0)
+        print_longest(request, list[0]);
+    free(list);
+    return EXIT_GOOD;
+}
+
+static int show(void *context)
+{
+    struct request *request = context;
+    bool found = !request->name && request->ids.count == 0;
+    request->count = trail_analysis_tasks(request->analysis.answers, &request->tasks);
+    for (size_t i = 0; i < request->count && !found; i++)
+        found = is_wanted(request, &request->tasks[i]);
+    if (!found)
+        return tell_none(request);
+    if (request->analysis.json) {
+        json_tasks(request);
+        return EXIT_GOOD;
+    }
+    if (request->count == 0) {
+        printf("no tasks\n");
+        return EXIT_GOOD;
+    }
+    return request->members || request->name || request->ids.count > 0 ? show_tasks(request)
+                                                                       : show_types(request);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.analysis = {.command = command}, .limit = 30};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.ids.ids);
+    return code;
+}
+
+const struct command command_tasks = {
+    COMMAND_ROW(tasks),
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows, for all tasks of the same type, how many there were and how long they took.\n"
+        "With a type, the tasks one by one; with numbers, also their logs and children.",
+    .examples = "  trail tasks app.trace\n"
+                "  trail tasks --name=request --limit=10 app.trace\n"
+                "  trail tasks --task=7 app.trace\n"
+                "  trail tasks --json app.trace | jq '.tasks[] | select(.complete | not)'",
+    .options = rows,
+    .run = run,
+};

@@ -1,0 +1,82 @@
+/*
+ * trail threads: what each thread (M) did: ran goroutines, was in system calls, or idle.
+ */
+#include "base/share.h"
+#include "ui/analysis.h"
+#include "ui/running.h"
+
+static const struct option rows[] = {
+    ANALYSIS_ROWS,
+    {0},
+};
+
+static struct running get(const void *list, size_t i)
+{
+    const trail_thread *m = (const trail_thread *)list + i;
+    return (struct running){m->id, m->running_ns, m->running_slices};
+}
+
+static void put_json(struct json *json, const void *list, size_t i)
+{
+    const trail_thread *m = (const trail_thread *)list + i;
+    json_signed(json, "first_ns", m->first_ns);
+    json_signed(json, "last_ns", m->last_ns);
+    json_signed(json, "running_ns", m->running_ns);
+    json_signed(json, "syscall_ns", m->syscall_ns);
+    json_signed(json, "idle_ns", m->idle_ns);
+    json_number(json, "runs", m->runs);
+    json_number(json, "syscalls", m->syscalls);
+    json_number(json, "procs", m->procs);
+    json_number(json, "events", m->events);
+}
+
+static void put_cells(const struct analysis *analysis, struct table *table, const void *list,
+                      size_t i)
+{
+    const trail_thread *m = (const trail_thread *)list + i;
+    table_duration(table, m->first_ns - analysis->span.origin_ns);
+    table_duration(table, m->running_ns);
+    table_duration(table, m->syscall_ns);
+    table_duration(table, m->idle_ns);
+    table_percent(table, share_of(m->running_ns, analysis->span.end_ns - m->first_ns));
+    table_number(table, m->runs);
+    table_number(table, m->syscalls);
+    table_number(table, m->procs);
+    table_number(table, m->events);
+}
+
+static const struct running_kind kind = {
+    .letter = "M",
+    .list = "threads",
+    .titles = "M> seen_at> running> syscall> idle> running> runs> syscalls> Ps_taken> events>",
+    .get = get,
+    .json = put_json,
+    .cells = put_cells,
+};
+
+static int show(void *context)
+{
+    const struct analysis *analysis = context;
+    const trail_thread *list;
+    size_t count = trail_analysis_threads(analysis->answers, &list);
+    return running_show(analysis, &kind, list, count);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
+    return analysis_answer(&analysis, analysis_parse(&analysis, argc, argv), show, &analysis);
+}
+
+const struct command command_threads = {
+    COMMAND_ROW(threads),
+    .synopsis = "[options] FILE",
+    .details =
+        "A row a thread (M), from its first event on: how long goroutines ran on it or were in "
+        "system\n"
+        "calls, how often, and how often it took a P.",
+    .examples = "  trail threads app.trace\n"
+                "  trail threads --from=1s --to=+200ms --json app.trace",
+    .options = rows,
+    .run = run,
+};

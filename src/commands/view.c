@@ -1,0 +1,325 @@
+/*
+ * trail view: serves a trace to a browser on this machine.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/api.h"
+#include "serve/assets.h"
+#include "serve/intake.h"
+#include "serve/runs.h"
+#include "ui/cli.h"
+#include "ui/values.h"
+
+enum { OPT_HTTP = 1 };
+
+/* So long after the last request the server ends: the page asks for the status now and then. */
+#define IDLE_NS (INT64_C(300) * 1000000000)
+
+struct request {
+    const struct command *command;
+    const char *words[API_TRACES];
+    size_t count;
+    char host[64];
+    uint16_t port;
+    bool no_open, keep, follow;
+    int64_t idle_ns;
+    const char *save, *assets, *source;
+};
+
+static const struct option rows[] = {
+    {0, "http", "ADDRESS",
+     "serve on this address: HOST:PORT, :PORT or HOST\n(default 127.0.0.1 and a free port)",
+     TAKE(OPT_HTTP)},
+    {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
+    {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
+     TO_FLAG(struct request, keep)},
+    {0, "idle", "TIME", "end so long after the last request (300s)",
+     TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
+    {0, "save", "FILE", "with -: keep the trace that arrives in this file",
+     TO_TEXT(struct request, save)},
+    {0, "follow", NULL,
+     "FILE is being written by who holds the other end of stdin, and\nis complete when that ends",
+     TO_FLAG(struct request, follow)},
+    {0, "source", "DIR",
+     "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
+     "anywhere)",
+     TO_TEXT(struct request, source)},
+    {0, "assets", "DIR", "serve the page's files from here, for who works on it",
+     TO_TEXT(struct request, assets)},
+    {0},
+};
+
+/* MARK: Command line */
+
+/* --http. */
+static int parse_address(void *context, int id, const char *text)
+{
+    struct request *request = context;
+    const char *colon = strrchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    int64_t port = 0;
+    (void)id;
+    if (size >= sizeof request->host ||
+        (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
+        return usage_error(request->command, "'%s' is no address like 127.0.0.1:8080", text);
+    memcpy(request->host, text, size);
+    request->host[size] = '\0';
+    request->port = (uint16_t)port;
+    return EXIT_GOOD;
+}
+
+/* MARK: The browser */
+
+static bool is_local(const char *host)
+{
+    return host[0] == '\0' || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           strncmp(host, "127.", 4) == 0;
+}
+
+static void open_browser(const char *url)
+{
+    extern char **environ;
+    char program[] = "xdg-open";
+    char *argv[] = {program, (char *)(uintptr_t)url, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
+        return;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return;
+    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
+    (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    (void)posix_spawnp(&pid, program, &actions, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+}
+
+/* MARK: Serving */
+
+/* Until a signal, or until nobody has asked for long. */
+static void wait_for_end(const struct request *request, const struct http *http,
+                         const sigset_t *signals)
+{
+    for (;;) {
+        struct timespec pause = {.tv_nsec = 500000000}, now;
+        if (sigtimedwait(signals, NULL, &pause) > 0)
+            return;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t last = http_last_request(http);
+        int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+        if (!request->keep && last > 0 && ns - last > request->idle_ns)
+            return;
+    }
+}
+
+/* A trace that is served. */
+struct served {
+    const char *word;
+    struct intake *intake;
+    struct model *model;
+    struct runs *runs;
+    pthread_t reader;
+    bool reads; /* the thread runs */
+};
+
+/* What the server's handler needs. */
+struct site {
+    struct api api;
+    const char *assets; /* folder with the files of the page; NULL: those built in */
+};
+
+static struct api api_of(const struct request *request, const struct served *served)
+{
+    struct api api = {.count = request->count, .source = request->source};
+    for (size_t i = 0; i < request->count; i++)
+        api.traces[i] = (struct api_trace){.model = served[i].model,
+                                           .runs = served[i].runs,
+                                           .title = source_title(served[i].word)};
+    return api;
+}
+
+/* A file of the page, or an answer of the API. */
+static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
+{
+    const struct site *site = context;
+    const char *path = asked->path;
+    (void)api_find_trace(&site->api, &path);
+    /* Two traces have a page around theirs. */
+    if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
+        path = "/compare.html";
+    if (!assets_answer(site->assets, asked, path, answered))
+        api_answer(&site->api, asked, answered);
+}
+
+static int serve(const struct request *request, const struct served *served,
+                 const sigset_t *signals)
+{
+    struct site site = {.api = api_of(request, served), .assets = request->assets};
+    struct http_options options = {.host = request->host[0] ? request->host : NULL,
+                                   .port = request->port,
+                                   .handler = answer,
+                                   .context = &site};
+    trail_error err = no_error();
+    char url[160];
+    struct http *http = http_start(&options, &err);
+    if (!http)
+        return tell_error(request->words[0], &err);
+    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
+                   request->host[0] ? request->host : "127.0.0.1", http_port(http),
+                   http_token(http));
+    if (!is_local(request->host))
+        tell("whoever reaches %s and knows this address can read the trace", request->host);
+    printf("%s\n", url);
+    (void)fflush(stdout);
+    if (!request->no_open)
+        open_browser(url);
+    wait_for_end(request, http, signals);
+    for (size_t i = 0; i < request->count; i++)
+        runs_stop(served[i].runs);
+    http_stop(http);
+    return EXIT_GOOD;
+}
+
+/* Threads do not get the signals that end all. */
+static void block_signals(sigset_t *signals)
+{
+    (void)sigemptyset(signals);
+    (void)sigaddset(signals, SIGINT);
+    (void)sigaddset(signals, SIGTERM);
+    (void)sigaddset(signals, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+static void *read_all(void *model)
+{
+    while (model_read(model))
+        ;
+    return NULL;
+}
+
+static int start_reading(struct served *served)
+{
+    int reason = pthread_create(&served->reader, NULL, read_all, served->model);
+    served->reads = reason == 0;
+    if (!served->reads)
+        tell("cannot start a thread: %s", strerror(reason));
+    return served->reads ? EXIT_GOOD : EXIT_INOUT;
+}
+
+static int open_one(struct served *served, const struct intake *other)
+{
+    trail_error err = no_error();
+    served->model = model_open(served->intake, &err);
+    served->runs = runs_open("/proc/self/exe", served->intake, other);
+    if (!served->model)
+        return tell_error(served->word, &err);
+    return served->runs ? start_reading(served) : EXIT_INOUT;
+}
+
+/* Every intake first, because what compares two traces knows both. */
+static int open_all(const struct request *request, struct served *served)
+{
+    trail_error err = no_error();
+    int code = EXIT_GOOD;
+    for (size_t i = 0; i < request->count; i++) {
+        struct intake_options from = {
+            .path = request->words[i], .save = request->save, .follow = request->follow};
+        served[i].word = request->words[i];
+        served[i].intake = intake_open(&from, &err);
+        if (!served[i].intake)
+            return tell_error(served[i].word, &err);
+    }
+    for (size_t i = 0; i < request->count && code == EXIT_GOOD; i++)
+        code = open_one(&served[i], i == 0 && request->count > 1 ? served[1].intake : NULL);
+    return code;
+}
+
+static void stop_reading(struct served *served)
+{
+    if (!served->reads)
+        return;
+    model_stop(served->model);
+    (void)pthread_join(served->reader, NULL);
+}
+
+static void close_all(const struct request *request, struct served *served)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        runs_stop(served[i].runs);
+        stop_reading(&served[i]);
+        model_close(served[i].model);
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        runs_close(served[i].runs);
+        intake_close(served[i].intake);
+    }
+}
+
+static int view(const struct request *request)
+{
+    struct served served[API_TRACES] = {0};
+    sigset_t signals;
+    block_signals(&signals);
+    int code = open_all(request, served);
+    if (code == EXIT_GOOD)
+        code = serve(request, served, &signals);
+    close_all(request, served);
+    return code;
+}
+
+/* Standard input can be one trace only, and tells of the end of one only. */
+static int check_words(const struct request *request)
+{
+    bool is_stdin = strcmp(request->words[0], "-") == 0;
+    if (request->count == 1 && is_stdin && request->follow)
+        return usage_error(request->command, "--follow goes with a file");
+    if (request->count == 1 && !is_stdin && request->save)
+        return usage_error(request->command, "--save goes with -: %s is a file already",
+                           request->words[0]);
+    if (request->count == 1)
+        return EXIT_GOOD;
+    if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
+        return usage_error(request->command, "two traces are compared when they are files: "
+                                             "no -, --follow or --save");
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .idle_ns = IDLE_NS};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_address, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    if (options.word_count == 0 || options.word_count > API_TRACES)
+        return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
+                                                            : "two files at most");
+    request.count = (size_t)options.word_count;
+    for (size_t i = 0; i < request.count; i++)
+        request.words[i] = options.words[i];
+    code = check_words(&request);
+    return code == EXIT_GOOD ? view(&request) : code;
+}
+
+const struct command command_view = {
+    COMMAND_ROW(view),
+    .synopsis = "[options] FILE [FILE]",
+    .details =
+        "Serves the trace to a browser on this machine, and prints the address. It can be looked "
+        "at\nwhile it is still being read. Two files are shown one above the other, with a common "
+        "time "
+        "and\ntheir differences. Ctrl-C ends it, or some minutes without a page.",
+    .examples =
+        "  trail view app.trace\n"
+        "  trail view before.trace after.trace\n"
+        "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
+    .options = rows,
+    .run = run,
+};

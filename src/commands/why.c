@@ -1,0 +1,602 @@
+/*
+ * trail why: the critical path of a task, a region, a goroutine or a window.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/heap.h"
+#include "ui/analysis.h"
+#include "ui/moment.h"
+#include "ui/nearest.h"
+#include "ui/table.h"
+#include "ui/values.h"
+#include "ui/who.h"
+
+enum { OPT_TASK = 1, OPT_REGION, OPT_GOROUTINE, OPT_WINDOW, OPT_LIMIT };
+
+/* A segment that is kept to be shown: one of the longest. */
+struct kept {
+    trail_path_segment segment;
+    uint64_t place; /* counted from the end of the path */
+};
+
+struct request {
+    struct analysis analysis;
+    char *region;
+    uint64_t limit;
+    bool stacks;
+    trail_path path;
+    struct json json;
+    struct kept *kept; /* a heap: the shortest first */
+    size_t kept_count, kept_capacity;
+    uint64_t segments;
+    bool failed;
+};
+
+static const struct option rows[] = {
+    {'t', "task", "N", "of this task", TAKE(OPT_TASK)},
+    {0, "region", "NAME[#N]", "of the longest region of this name, or of its Nth",
+     TAKE(OPT_REGION)},
+    {'g', "goroutine", "N", "of this goroutine, from its end to its beginning",
+     TAKE(OPT_GOROUTINE)},
+    {'w', "window", NULL, "of the whole window or trace, from the goroutine that\nran last",
+     TAKE(OPT_WINDOW)},
+    {'n', "limit", "N", "show the N longest segments (default 40)", TAKE(OPT_LIMIT)},
+    {'s', "stacks", NULL, "show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+static int ask(struct request *request, trail_path_of of)
+{
+    trail_path_question *question = &request->analysis.options.path;
+    if (question->of != TRAIL_PATH_LONGEST && question->of != of)
+        return usage_error(request->analysis.command,
+                           "one of --task, --region, --goroutine and --window at a time");
+    question->of = of;
+    return EXIT_GOOD;
+}
+
+static int parse_region(struct request *request, const char *value)
+{
+    trail_path_question *question = &request->analysis.options.path;
+    int64_t nth;
+    free(request->region);
+    request->region = strdup(value);
+    if (!request->region)
+        return EXIT_INOUT;
+    char *sign = strrchr(request->region, '#');
+    if (sign && parse_id(sign + 1, "", &nth) && nth > 0) {
+        question->nth = (uint64_t)nth;
+        *sign = '\0';
+    }
+    question->region = request->region;
+    return ask(request, TRAIL_PATH_REGION);
+}
+
+static int parse_number(const struct request *request, const char *letters, const char *value,
+                        int64_t *number)
+{
+    if (parse_id(value, letters, number))
+        return EXIT_GOOD;
+    return usage_error(request->analysis.command, "'%s' is no number", value);
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    trail_path_question *question = &request->analysis.options.path;
+    int64_t number = 0;
+    int wrong;
+    switch (id) {
+    case OPT_TASK:
+        wrong = parse_number(request, "", value, &number);
+        question->task = (uint64_t)number;
+        return wrong ? wrong : ask(request, TRAIL_PATH_TASK);
+    case OPT_REGION:
+        return parse_region(request, value);
+    case OPT_GOROUTINE:
+        wrong = parse_number(request, "gG", value, &question->goroutine);
+        return wrong ? wrong : ask(request, TRAIL_PATH_GOROUTINE);
+    case OPT_WINDOW:
+        return ask(request, TRAIL_PATH_WINDOW);
+    case OPT_LIMIT:
+        wrong = parse_number(request, "", value, &number);
+        request->limit = (uint64_t)number;
+        return wrong;
+    default:
+        return analysis_option(&request->analysis, id, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    struct analysis *analysis = &request->analysis;
+    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
+    if (code != EXIT_GOOD)
+        return code;
+    int wrong = analysis_words(analysis, &options);
+    bool window = analysis->options.has_from || analysis->options.has_to;
+    if (window && analysis->options.path.of == TRAIL_PATH_LONGEST)
+        analysis->options.path.of = TRAIL_PATH_WINDOW;
+    analysis->options.what = TRAIL_ANALYZE_PATH;
+    return wrong;
+}
+
+/* MARK: The longest segments */
+
+static bool shorter(const struct kept *a, const struct kept *b)
+{
+    int64_t x = a->segment.end_ns - a->segment.begin_ns;
+    int64_t y = b->segment.end_ns - b->segment.begin_ns;
+    return x != y ? x < y : a->place > b->place;
+}
+
+HEAP(kept, struct kept, shorter)
+
+static void keep(void *context, const trail_path_segment *segment)
+{
+    struct request *request = context;
+    struct kept kept = {*segment, request->segments++};
+    if (request->kept_count < request->limit) {
+        if (!GROW(request->kept, request->kept_capacity, request->kept_count + 1)) {
+            request->failed = true;
+            return;
+        }
+        kept_up(request->kept, request->kept_count++, kept);
+    } else if (request->kept_count > 0 && shorter(&request->kept[0], &kept)) {
+        kept_down(request->kept, request->kept_count, 0, kept);
+    }
+}
+
+static int from_the_begin(const void *a, const void *b)
+{
+    const struct kept *x = a, *y = b;
+    return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
+}
+
+/* MARK: JSON */
+
+static void json_segment(void *context, const trail_path_segment *segment)
+{
+    struct request *request = context;
+    struct json *json = &request->json;
+    const trail_analysis *answers = request->analysis.answers;
+    json_open(json, NULL, '{');
+    json_signed(json, "begin_ns", segment->begin_ns);
+    json_signed(json, "end_ns", segment->end_ns);
+    json_signed(json, "goroutine", segment->goroutine);
+    json_text(json, "group", trail_analysis_text(answers, segment->group));
+    json_number(json, "depth", segment->depth);
+    json_string(json, "state", trail_path_state_name(segment->state));
+    if (segment->state == TRAIL_PATH_BLOCKED)
+        json_text(json, "reason", trail_analysis_text(answers, segment->reason));
+    json_text(json, "function", trail_analysis_text(answers, segment->function));
+    place_json(&request->analysis, json, "stack", segment->stack);
+    if (segment->wakes != TRAIL_NONE) {
+        json_signed(json, "wakes", segment->wakes);
+        json_text(json, "awaited", trail_analysis_text(answers, segment->awaited));
+        place_json(&request->analysis, json, "waited_at", segment->waited_at);
+    }
+    json_close(json, '}');
+}
+
+static const char *word_of(trail_path_of of)
+{
+    static const char *const words[] = {
+        [TRAIL_PATH_LONGEST] = "longest", [TRAIL_PATH_TASK] = "task",
+        [TRAIL_PATH_REGION] = "region",   [TRAIL_PATH_GOROUTINE] = "goroutine",
+        [TRAIL_PATH_WINDOW] = "window",
+    };
+    return words[of];
+}
+
+static void json_totals(const struct request *request, struct json *json)
+{
+    const trail_path_total *totals;
+    const trail_analysis *answers = request->analysis.answers;
+    size_t count = trail_analysis_path_totals(answers, &totals);
+    json_open(json, "totals", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_text(json, "group", trail_analysis_text(answers, totals[i].group));
+        json_string(json, "state", trail_path_state_name(totals[i].state));
+        if (totals[i].state == TRAIL_PATH_BLOCKED)
+            json_text(json, "reason", trail_analysis_text(answers, totals[i].reason));
+        json_text(json, "function", trail_analysis_text(answers, totals[i].function));
+        json_number(json, "count", totals[i].count);
+        json_signed(json, "ns", totals[i].ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static int show_json(struct request *request)
+{
+    struct json *json = &request->json;
+    const trail_path *path = &request->path;
+    json_open(json, NULL, '{');
+    json_signed(json, "origin_ns", request->analysis.span.origin_ns);
+    json_string(json, "of", word_of(path->of));
+    if (path->of == TRAIL_PATH_TASK || path->of == TRAIL_PATH_REGION)
+        json_number(json, "task", path->task);
+    json_text(json, "name", trail_analysis_text(request->analysis.answers, path->name));
+    if (path->of == TRAIL_PATH_REGION)
+        json_number(json, "nth", path->nth);
+    json_signed(json, "goroutine", path->goroutine);
+    json_bool(json, "complete", path->complete);
+    json_signed(json, "begin_ns", path->begin_ns);
+    json_signed(json, "end_ns", path->end_ns);
+    json_open(json, "segments", '[');
+    int failed = trail_analysis_path_walk(request->analysis.answers, json_segment, request);
+    json_close(json, ']');
+    json_totals(request, json);
+    json_close(json, '}');
+    putchar('\n');
+    return failed;
+}
+
+/* MARK: For people */
+
+static void put_name(const struct request *request, trail_name name)
+{
+    show_plain(analysis_text(&request->analysis, name));
+}
+
+static void show_title(const struct request *request)
+{
+    char begin[SHOW_SIZE], length[SHOW_SIZE];
+    const trail_path *path = &request->path;
+    int64_t origin = request->analysis.span.origin_ns;
+    printf("%s", word_of(path->of));
+    if (path->of == TRAIL_PATH_TASK)
+        printf(" %" PRIu64, path->task);
+    if (path->of == TRAIL_PATH_GOROUTINE)
+        printf(" %" PRId64, path->goroutine);
+    if (path->of != TRAIL_PATH_WINDOW) {
+        putchar(' ');
+        put_name(request, path->name);
+    }
+    if (path->of == TRAIL_PATH_REGION)
+        printf("#%" PRIu64, path->nth);
+    printf(": %s from %s on%s; what it waited for, back from G%" PRId64 ":\n\n",
+           show_duration(length, path->end_ns - path->begin_ns),
+           show_duration(begin, path->begin_ns - origin),
+           path->complete ? "" : ", not all of it in the trace", path->goroutine);
+}
+
+static void show_stack(const struct request *request, trail_stack stack, unsigned indent)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(request->analysis.answers, stack, &places);
+    for (size_t i = 0; i < count; i++) {
+        printf("%*s", (int)indent, "");
+        put_name(request, places[i].function);
+        putchar(' ');
+        show_plain(trail_analysis_text(request->analysis.answers, places[i].file));
+        printf(":%" PRIu64 "\n", places[i].line);
+    }
+}
+
+/* Where the function that says best what it did is. */
+static void put_place(const struct request *request, const trail_path_segment *segment)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(request->analysis.answers, segment->stack, &places);
+    for (size_t i = 0; i < count; i++) {
+        if (places[i].function != segment->function)
+            continue;
+        trail_string file = trail_analysis_text(request->analysis.answers, places[i].file);
+        const char *slash = file.size ? memrchr(file.data, '/', file.size) : NULL;
+        if (slash) {
+            file.size -= (size_t)(slash + 1 - file.data);
+            file.data = slash + 1;
+        }
+        printf(segment->state == TRAIL_PATH_RUNNING ? " up to " : " in ");
+        put_name(request, segment->function);
+        putchar(' ');
+        show_plain(file);
+        printf(":%" PRIu64, places[i].line);
+        return;
+    }
+}
+
+static void show_segment(const struct request *request, const trail_path_segment *segment)
+{
+    enum { COLUMNS = 26, DEEPEST = 20 };
+    char begin[SHOW_SIZE], length[SHOW_SIZE];
+    unsigned depth = segment->depth < DEEPEST ? segment->depth : DEEPEST;
+    printf("%12s %12s %*sG%" PRId64 " ",
+           show_duration(begin, segment->begin_ns - request->analysis.span.origin_ns),
+           show_duration(length, segment->end_ns - segment->begin_ns), (int)(2 * depth), "",
+           segment->goroutine);
+    put_name(request, segment->group);
+    printf(": %s", trail_path_state_name(segment->state));
+    if (segment->state == TRAIL_PATH_BLOCKED && segment->reason) {
+        printf(" (");
+        put_name(request, segment->reason);
+        printf(")");
+    }
+    put_place(request, segment);
+    if (segment->wakes != TRAIL_NONE) {
+        printf("; wakes G%" PRId64, segment->wakes);
+        if (segment->awaited) {
+            printf(" from ");
+            put_name(request, segment->awaited);
+        }
+    }
+    putchar('\n');
+    if (request->stacks)
+        show_stack(request, segment->stack, COLUMNS + 2 * depth + 2);
+}
+
+static void show_gap(const struct request *request, uint64_t count, int64_t ns)
+{
+    char length[SHOW_SIZE], number[32];
+    (void)request;
+    if (count > 0)
+        printf("%12s %12s %s shorter segment%s\n", "...", show_duration(length, ns),
+               table_thousands(number, count), count == 1 ? "" : "s");
+}
+
+static void show_segments(const struct request *request)
+{
+    uint64_t place = request->segments;
+    int64_t at = request->path.begin_ns;
+    printf("%12s %12s\n", "at", "for");
+    for (size_t i = 0; i < request->kept_count; i++) {
+        const struct kept *kept = &request->kept[i];
+        show_gap(request, place - kept->place - 1, kept->segment.begin_ns - at);
+        show_segment(request, &kept->segment);
+        place = kept->place;
+        at = kept->segment.end_ns;
+    }
+    show_gap(request, place, request->path.end_ns - at);
+}
+
+static void show_totals(const struct request *request)
+{
+    enum { MOST = 20 };
+    struct table table;
+    const trail_path_total *totals;
+    size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
+    double whole = (double)(request->path.end_ns - request->path.begin_ns);
+    table_begin(&table, "share> time> times> goroutine< state< function<");
+    for (size_t i = 0; i < count && i < MOST; i++) {
+        char state[128];
+        trail_string reason = analysis_text(&request->analysis, totals[i].reason);
+        bool blocked = totals[i].state == TRAIL_PATH_BLOCKED && totals[i].reason;
+        (void)snprintf(state, sizeof state, blocked ? "%s (%.*s)" : "%s",
+                       trail_path_state_name(totals[i].state),
+                       (int)(reason.size < 100 ? reason.size : 100), reason.data);
+        table_percent(&table, (double)totals[i].ns / whole);
+        table_duration(&table, totals[i].ns);
+        table_number(&table, totals[i].count);
+        table_text(&table, analysis_text(&request->analysis, totals[i].group));
+        table_word(&table, state);
+        table_text(&table, analysis_text(&request->analysis, totals[i].function));
+    }
+    printf("\n");
+    table_print(&table);
+    if (count > MOST)
+        printf("... and %zu more\n", count - MOST);
+}
+
+/* The goroutines of what was shown, as far as there is room. */
+static void show_command(const struct request *request)
+{
+    char command[MOMENT_SIZE];
+    struct goroutine_list list = {0};
+    const trail_path *path = &request->path;
+    for (size_t i = 0; i < request->kept_count; i++)
+        (void)goroutine_list_add(&list, request->kept[i].segment.goroutine);
+    struct moment moment = {
+        .goroutines = list.text,
+        .from_ns = path->begin_ns - request->analysis.span.origin_ns,
+        .ns = path->end_ns - path->begin_ns,
+        .stacks = true,
+    };
+    if (list.size > 0)
+        printf("\nwhat they did, event by event:\n  %s\n",
+               moment_print(&request->analysis, &moment, command));
+}
+
+static int show_text(struct request *request)
+{
+    int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);
+    if (failed || request->failed)
+        return -1;
+    if (request->kept_count > 0)
+        qsort(request->kept, request->kept_count, sizeof *request->kept, from_the_begin);
+    show_title(request);
+    show_segments(request);
+    if (request->segments > 0)
+        show_totals(request);
+    show_command(request);
+    return 0;
+}
+
+/* MARK: What is not there */
+
+/*
+ * What the trace has instead of what was asked for. It takes another pass over the file, so that who
+ * asks right pays nothing for it; nothing is known of what came from stdin.
+ */
+struct instead {
+    trail_source *source;
+    trail_reader *reader;
+    trail_analysis *answers; /* NULL: not known */
+};
+
+static void look_instead(struct instead *instead, const struct request *request, unsigned what)
+{
+    trail_error err;
+    trail_analysis_options options = request->analysis.options;
+    *instead = (struct instead){0};
+    if (strcmp(request->analysis.word, "-") == 0)
+        return;
+    options.what = what;
+    options.progress = NULL;
+    instead->source = open_source(request->analysis.word, &err);
+    if (instead->source)
+        instead->reader = analysis_reader(&request->analysis, instead->source, &err);
+    if (instead->reader)
+        instead->answers = trail_analysis_open(instead->reader, &options, &err);
+    if (instead->answers)
+        (void)trail_analysis_run(instead->answers, instead->reader, &err); /* was told already */
+}
+
+static void instead_close(struct instead *instead)
+{
+    trail_analysis_close(instead->answers);
+    trail_reader_close(instead->reader);
+    trail_source_close(instead->source);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* "; the nearest is 7" */
+static const char *nearest_number(char *buf, bool found, uint64_t number)
+{
+    *buf = '\0';
+    if (found)
+        (void)snprintf(buf, SHOW_SIZE, "; the nearest is %" PRIu64, number);
+    return buf;
+}
+
+static int tell_no_task(const struct request *request, const struct instead *instead, uint64_t id)
+{
+    const trail_task *tasks = NULL;
+    char nearest[SHOW_SIZE];
+    uint64_t best = 0;
+    size_t count = instead->answers ? trail_analysis_tasks(instead->answers, &tasks) : 0;
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        /* what is only mentioned has no path */
+        bool whole = tasks[i].has_start || tasks[i].has_end;
+        if (whole && (!found || apart(tasks[i].id, id) < apart(best, id))) {
+            best = tasks[i].id;
+            found = true;
+        }
+    }
+    return usage_error(request->analysis.command,
+                       "no task %" PRIu64 " in the trace%s; 'trail tasks' lists them", id,
+                       nearest_number(nearest, found, best));
+}
+
+static int tell_no_goroutine(const struct request *request, const struct instead *instead,
+                             int64_t id)
+{
+    const trail_goroutine *g = NULL;
+    char nearest[SHOW_SIZE];
+    uint64_t wanted = (uint64_t)id, best = 0;
+    size_t count = instead->answers ? trail_analysis_goroutines(instead->answers, &g) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || apart((uint64_t)g[i].id, wanted) < apart(best, wanted))
+            best = (uint64_t)g[i].id;
+    return usage_error(request->analysis.command,
+                       "no goroutine %" PRId64 " in the trace%s; 'trail goroutines' lists them", id,
+                       nearest_number(nearest, count > 0, best));
+}
+
+static int tell_no_region(const struct request *request, const struct instead *instead)
+{
+    const trail_path_question *question = &request->analysis.options.path;
+    const trail_group *groups = NULL;
+    struct nearest nearest = {.word = question->region};
+    size_t count = instead->answers ? trail_analysis_region_groups(instead->answers, &groups) : 0;
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = trail_analysis_text(instead->answers, groups[i].name);
+        if (question->nth > 0 && name.size == strlen(question->region) &&
+            memcmp(name.data, question->region, name.size) == 0)
+            return usage_error(request->analysis.command,
+                               "no region '%s', number %" PRIu64
+                               ", in the trace: there are %" PRIu64,
+                               question->region, question->nth, groups[i].count);
+        nearest_offer(&nearest, name);
+    }
+    return usage_error(request->analysis.command,
+                       "no region '%s' in the trace%s 'trail regions' lists them", question->region,
+                       nearest.found ? nearest_hint(&nearest) : ";");
+}
+
+static int tell_none(const struct request *request)
+{
+    static const unsigned what[] = {
+        [TRAIL_PATH_TASK] = TRAIL_ANALYZE_TASKS,
+        [TRAIL_PATH_REGION] = TRAIL_ANALYZE_REGION_GROUPS,
+        [TRAIL_PATH_GOROUTINE] = TRAIL_ANALYZE_GOROUTINES,
+    };
+    const trail_path_question *question = &request->analysis.options.path;
+    struct instead instead;
+    int code;
+    if (question->of == TRAIL_PATH_LONGEST || question->of == TRAIL_PATH_WINDOW) {
+        printf("no goroutine ran\n");
+        return EXIT_GOOD;
+    }
+    look_instead(&instead, request, what[question->of]);
+    if (question->of == TRAIL_PATH_TASK)
+        code = tell_no_task(request, &instead, question->task);
+    else if (question->of == TRAIL_PATH_REGION)
+        code = tell_no_region(request, &instead);
+    else
+        code = tell_no_goroutine(request, &instead, question->goroutine);
+    instead_close(&instead);
+    return code;
+}
+
+/* MARK: Running */
+
+static int show(void *context)
+{
+    struct request *request = context;
+    trail_path_of asked = request->analysis.options.path.of;
+    int64_t begin = request->analysis.span.begin_ns;
+    request->path = (trail_path){TRAIL_PATH_WINDOW, .goroutine = TRAIL_NONE, .begin_ns = begin,
+                                 .end_ns = begin};
+    if (!trail_analysis_path(request->analysis.answers, &request->path) &&
+        (!request->analysis.json || (asked != TRAIL_PATH_LONGEST && asked != TRAIL_PATH_WINDOW)))
+        return tell_none(request);
+    int failed = request->analysis.json ? show_json(request) : show_text(request);
+    if (failed)
+        tell("no memory for the path, or its temporary file cannot be read");
+    return failed ? EXIT_INOUT : EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command}, .json = json_on_stdout(), .limit = 40};
+    int code =
+        analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    free(request.kept);
+    free(request.region);
+    return code;
+}
+
+const struct command command_why = {
+    COMMAND_ROW(why),
+    .synopsis = "[options] FILE",
+    .details =
+        "Shows where the time of a task, a region, a goroutine or a window went, whoever spent\n"
+        "it: from its end back through the wake-ups. While one goroutine waited for another, the\n"
+        "time is the other's, indented; but no longer than it really waited. Blocked is what\n"
+        "nobody in the trace ended: timers, the network. Without an option: the longest task or\n"
+        "region; with --from or --to: the window.",
+    .examples = "  trail why app.trace\n"
+                "  trail why --task=7 --stacks app.trace\n"
+                "  trail why --region=parse#3 app.trace\n"
+                "  trail why --from=1.5s --to=+20ms app.trace\n"
+                "  trail why --goroutine=18 --json app.trace | jq .totals",
+    .options = rows,
+    .run = run,
+};

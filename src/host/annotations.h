@@ -1,0 +1,26 @@
+/*
+ * How a program's annotations get into the trace that `trail record` makes of it: the library that it loads into
+ * programs exports one object of this type, and this one calls it where the program has started no tracer itself.
+ */
+#ifndef TRAIL_HOST_ANNOTATIONS_H
+#define TRAIL_HOST_ANNOTATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ANNOTATIONS_SYMBOL  "trail_preload_annotations"
+#define ANNOTATIONS_VERSION 1
+
+struct annotations {
+    uint32_t version;
+    uint64_t (*task_begin)(uint64_t parent, const char *name); /* 0: not recorded */
+    void (*task_end)(uint64_t task);
+    void (*region_begin)(uint64_t task, const char *name);
+    void (*region_end)(uint64_t task, const char *name);
+    void (*log)(uint64_t task, const char *category, const char *message);
+};
+
+/* Of the recorder that is in this process; NULL: none is. Set before main. */
+extern const struct annotations *annotations __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * What options of the command need that a page cannot ask for (see serve/command_line.c), so that
+ * no ELF reader and no compressor is in the WebAssembly; and a second thread, which it has not.
+ */
+#include "base/error.h"
+#include "export/profile.h"
+#include "read/ahead.h"
+#include "symbols/symbols.h"
+#include "ui/terminal.h"
+
+/* Does not, as where there is one processor: so the others are never called. */
+void ahead_start(trail_reader *reader)
+{
+    (void)reader;
+}
+
+void ahead_stop(struct ahead *ahead)
+{
+    (void)ahead;
+}
+
+long ahead_next(struct ahead *ahead, const trail_event **events)
+{
+    (void)ahead, (void)events;
+    return -1;
+}
+
+const trail_reader_stats *ahead_stats(const struct ahead *ahead)
+{
+    (void)ahead;
+    return NULL;
+}
+
+bool ahead_settle(struct ahead *ahead)
+{
+    (void)ahead;
+    return true;
+}
+
+/* There is no terminal. */
+bool terminal_end(void)
+{
+    return true;
+}
+
+void terminal_control(FILE *to, const char *controls)
+{
+    fputs(controls, to);
+}
+
+/* --binary */
+struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
+                             trail_error *err)
+{
+    (void)wanted, (void)detail;
+    (void)error_set(err, TRAIL_USAGE, "%s: no program can be read here", path);
+    return NULL;
+}
+
+void symbols_close(struct symbols *symbols)
+{
+    (void)symbols;
+}
+
+bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
+                  uint64_t *line)
+{
+    (void)context, (void)pc, (void)function, (void)file, (void)line;
+    return false;
+}
+
+/* --format=pprof */
+int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,
+                        const trail_sink *sink, trail_error *err)
+{
+    (void)analysis, (void)profile, (void)sink;
+    return error_set(err, TRAIL_USAGE, "no pprof file can be written here");
+}

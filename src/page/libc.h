@@ -1,0 +1,20 @@
+/*
+ * What the C library of WebAssembly (wasi-libc) lacks or does otherwise than glibc. Included in
+ * front of each file of that build.
+ */
+#ifndef TRAIL_PAGE_LIBC_H
+#define TRAIL_PAGE_LIBC_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Nothing can be written: there are no temporary files. */
+#define O_TMPFILE 0
+int mkostemp(char *name, int flags);
+mode_t umask(mode_t mask);
+int fchmod(int fd, mode_t mode);
+
+void qsort_r(void *base, size_t count, size_t size,
+             int (*compare)(const void *, const void *, void *), void *context);
+
+#endif

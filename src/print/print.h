@@ -1,0 +1,46 @@
+/*
+ * What the printers of events have in common. A printer is a function for one event and functions
+ * that render its strings and stacks; print.c runs the events of a reader through the filter and
+ * through it.
+ */
+#ifndef TRAIL_PRINT_PRINT_H
+#define TRAIL_PRINT_PRINT_H
+
+#include <trail/export.h>
+
+#include "base/out.h"
+#include "print/cache.h"
+#include "timeline/spans.h"
+
+/* One run of trail_print. */
+struct print {
+    trail_reader *reader;
+    const trail_print_options *options;
+    struct out out;
+    struct cache strings; /* rendered by printer->string, with quotes if the form has them */
+    struct cache stacks;  /* rendered by printer->stack: the whole block */
+    int64_t first_ns;     /* time of the first event of the trace, printed or not */
+    struct spans spans;   /* filled by printer->observe */
+    int64_t span_ns; /* how long what this event ends had lasted; -1 if it ends nothing known */
+};
+
+struct printer {
+    cache_render_fn string, stack;
+    /* Sees every event, also those that are not printed; returns span_ns. NULL: none. */
+    int64_t (*observe)(struct spans *spans, const trail_event *event);
+    void (*event)(struct print *print, const trail_event *event); /* or, for TRAIL_VIEW_V1: */
+    void (*v1_event)(struct print *print, const trail_v1_event *event);
+};
+
+extern const struct printer print_go, print_go_v1, print_text, print_text_stacks, print_jsonl;
+
+/* Writes a string of the trace. */
+static inline void print_string(struct print *print, trail_string_handle handle)
+{
+    cache_put(&print->strings, handle, &print->out);
+}
+
+/* Writes a literal. */
+#define PRINT(print, literal) out_bytes(&(print)->out, (literal), sizeof(literal) - 1)
+
+#endif

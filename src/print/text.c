@@ -1,0 +1,704 @@
+/*
+ * --format=text: for people. One event a line: when, where (G, P, M), what happened, why, by whom,
+ * after how long, and the place in the code:
+ *
+ *     0.004213312  G 18   P 0  M 4512  blocks: chan receive     at main.worker (main.go:42)
+ *     0.004230912  G 7    P 1  M 4510  G 18 made runnable by G 7, after 17.6us
+ *
+ * The event is told from the side of its context; what it happened to is named where that is
+ * another. Text from the trace is written so that it cannot steer a terminal.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/duration.h"
+#include "base/plain.h"
+#include "print/print.h"
+#include "wire/wire.h"
+
+#define PLACE_COLUMN   78   /* places in the code are aligned there */
+#define COLOUR_BYTES   16   /* of the codes before it */
+#define TEXT_LINE_ROOM 4096 /* enough for nearly every line */
+#define CONTEXT_ROOM   32   /* enough for a letter and a number */
+
+enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE_GC, STYLE_USER };
+
+/* At most a few dozen. */
+static void put_spaces(struct out *out, size_t count)
+{
+    out_room(out, count);
+    memset(out->at, ' ', count);
+    out->at += count;
+}
+
+/* MARK: Text of the trace */
+
+/* As base/plain.h says, and quotes with a backslash. */
+static void plain_text(struct out *out, trail_string string)
+{
+    const uint8_t *at = (const uint8_t *)string.data, *end = at + string.size;
+    while (at < end) {
+        unsigned size;
+        if (*at == '"')
+            out_char(out, '\\');
+        out_room(out, PLAIN_MOST);
+        at += plain_step(at, end, out->at, &size);
+        out->at += size;
+    }
+}
+
+static void text_string(const trail_reader *reader, uint32_t handle, struct out *out)
+{
+    plain_text(out, trail_reader_string(reader, handle));
+}
+
+static void frame_name(const trail_reader *reader, const trail_frame *frame, struct out *out)
+{
+    trail_string name = trail_reader_string(reader, frame->function);
+    if (name.size > 0) {
+        plain_text(out, name);
+        return;
+    }
+    out_str(out, "0x");
+    out_hex(out, frame->pc, 1);
+}
+
+static trail_string base_name(trail_string path)
+{
+    for (size_t i = path.size; i > 0; i--)
+        if (path.data[i - 1] == '/')
+            return (trail_string){path.data + i, path.size - i};
+    return path;
+}
+
+static bool has_prefix(trail_string string, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return string.size >= n && memcmp(string.data, prefix, n) == 0;
+}
+
+static bool is_machinery(trail_string name)
+{
+    static const char *const prefixes[] = {
+        "runtime.", "runtime/", "internal/", "sync.", "golang.org/x/sys/unix.", "syscall."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (has_prefix(name, prefixes[i]))
+            return true;
+    return name.size == 0;
+}
+
+/* The frame that says most: the first that is not of Go's own machinery, else the leaf. */
+static const trail_frame *telling_frame(const trail_reader *reader, const trail_frame *frames,
+                                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!is_machinery(trail_reader_string(reader, frames[i].function)))
+            return &frames[i];
+    return &frames[0];
+}
+
+/* The system call that a stack is in, by the name of Go's wrapper of it; empty if that is not
+ * known. */
+static trail_string system_call(const trail_reader *reader, trail_stack_handle stack)
+{
+    static const char *const packages[] = {"syscall.", "golang.org/x/sys/unix.",
+                                           "internal/syscall/unix."};
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(reader, stack, &count);
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = trail_reader_string(reader, frames[i].function);
+        for (size_t j = 0; j < sizeof packages / sizeof *packages; j++) {
+            size_t n = strlen(packages[j]);
+            trail_string rest = {name.data + n, name.size - n};
+            if (has_prefix(name, packages[j]) && !has_prefix(rest, "Syscall") &&
+                !has_prefix(rest, "RawSyscall") && !has_prefix(rest, "rawSyscall"))
+                return rest;
+        }
+    }
+    return (trail_string){"", 0};
+}
+
+static void frame_place(const trail_reader *reader, const trail_frame *frame, trail_string file,
+                        struct out *out)
+{
+    frame_name(reader, frame, out);
+    if (file.size == 0)
+        return;
+    out_str(out, " (");
+    plain_text(out, file);
+    out_char(out, ':');
+    out_u64(out, frame->line);
+    out_char(out, ')');
+}
+
+/* Without --stacks: the place in one phrase. */
+static void stack_place(const trail_reader *reader, uint32_t handle, struct out *out)
+{
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(reader, handle, &count);
+    if (count == 0)
+        return;
+    const trail_frame *frame = telling_frame(reader, frames, count);
+    frame_place(reader, frame, base_name(trail_reader_string(reader, frame->file)), out);
+}
+
+/* With --stacks: a line a frame. */
+static void stack_lines(const trail_reader *reader, uint32_t handle, struct out *out)
+{
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(reader, handle, &count);
+    for (size_t i = 0; i < count; i++) {
+        put_spaces(out, 20);
+        frame_place(reader, &frames[i], trail_reader_string(reader, frames[i].file), out);
+        out_char(out, '\n');
+    }
+}
+
+/* MARK: Numbers for people */
+
+/* Seconds with nine decimals, in 13 columns. */
+static void put_time(struct out *out, int64_t ns)
+{
+    uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    uint64_t seconds = value / 1000000000;
+    unsigned width = ns < 0 ? 2 : 1;
+    for (uint64_t s = seconds; s >= 10; s /= 10)
+        width++;
+    if (width < 3)
+        put_spaces(out, 3 - width);
+    if (ns < 0)
+        out_char(out, '-');
+    out_u64(out, seconds);
+    out_char(out, '.');
+    out_u64_padded(out, value % 1000000000, 9);
+}
+
+static void put_bytes(struct out *out, uint64_t bytes)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned i = 0;
+    while (i < 6 && bytes >> (10 * (i + 1)))
+        i++;
+    out_room(out, U64_DIGITS + 3);
+    out->at = scaled_put(out->at, bytes, UINT64_C(1) << (10 * i));
+    out_char(out, ' ');
+    out_str(out, names[i]);
+}
+
+/* MARK: Parts of a line */
+
+static void put_style(struct print *print, enum style style)
+{
+    static const char *const codes[] = {"\033[0m",  "\033[2m",  "\033[32m", "\033[33m",
+                                        "\033[36m", "\033[35m", "\033[34m"};
+    if (print->options->colour)
+        out_str(&print->out, codes[style]);
+}
+
+/* "G 12" or "-", padded to `width` columns. */
+static void put_context(struct out *out, char letter, int64_t id, size_t width)
+{
+    out_room(out, CONTEXT_ROOM);
+    const char *begin = out->at;
+    out_char(out, id == TRAIL_NONE ? '-' : letter);
+    if (id != TRAIL_NONE) {
+        out_char(out, ' ');
+        out_i64(out, id);
+    }
+    size_t n = (size_t)(out->at - begin);
+    put_spaces(out, n < width ? width - n : 1);
+}
+
+/* v1 files have lanes that are no Ps. */
+static const char *lane_name(int64_t proc)
+{
+    switch (proc) {
+    case TRAIL_FAKE_PROC:
+        return "none";
+    case TRAIL_TIMER_PROC:
+        return "timers";
+    case TRAIL_NETPOLL_PROC:
+        return "netpoll";
+    case TRAIL_SYSCALL_PROC:
+        return "syscall";
+    case TRAIL_GC_PROC:
+        return "gc";
+    case TRAIL_PROFILE_PROC:
+        return "profile";
+    default:
+        return NULL;
+    }
+}
+
+static void put_where(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    put_context(out, 'G', event->goroutine, 9);
+    const char *lane = lane_name(event->proc);
+    if (lane) {
+        size_t n = strlen(lane);
+        out_bytes(out, lane, n);
+        put_spaces(out, n < 7 ? 7 - n : 1);
+    } else {
+        put_context(out, 'P', event->proc, 7);
+    }
+    put_context(out, 'M', event->thread, 11);
+}
+
+static void put_quoted(struct print *print, trail_string_handle handle)
+{
+    out_char(&print->out, '"');
+    print_string(print, handle);
+    out_char(&print->out, '"');
+}
+
+static void put_id(struct out *out, const char *letter, int64_t id)
+{
+    out_str(out, letter);
+    out_char(out, ' ');
+    out_i64(out, id);
+}
+
+/* MARK: What happened */
+
+static void what_sync(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    if (event->sync.final) {
+        PRINT(print, "--- end of the trace");
+        return;
+    }
+    PRINT(print, "--- generation ");
+    out_u64(out, event->sync.n);
+    const trail_clock_snapshot *snapshot = event->sync.snapshot;
+    if (snapshot) {
+        time_t seconds = (time_t)snapshot->wall_s;
+        struct tm tm;
+        char text[64];
+        if (gmtime_r(&seconds, &tm) &&
+            strftime(text, sizeof text, ", %Y-%m-%d %H:%M:%S.", &tm) > 0) {
+            out_str(out, text);
+            out_u64_padded(out, snapshot->wall_ns, 9);
+            PRINT(print, " UTC");
+        }
+    }
+}
+
+static void what_metric(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    switch (event->metric.metric) {
+    case TRAIL_METRIC_GOMAXPROCS:
+        PRINT(print, "GOMAXPROCS is ");
+        out_u64(out, event->metric.value);
+        break;
+    case TRAIL_METRIC_HEAP_LIVE:
+        PRINT(print, "heap: ");
+        put_bytes(out, event->metric.value);
+        break;
+    default:
+        PRINT(print, "heap goal: ");
+        put_bytes(out, event->metric.value);
+        break;
+    }
+}
+
+static void put_took(struct print *print, const char *before)
+{
+    if (print->span_ns < 0)
+        return;
+    out_str(&print->out, before);
+    out_room(&print->out, DURATION_SIZE);
+    print->out.at = duration_put(print->out.at, print->span_ns, DURATION_EVENT);
+}
+
+static void what_range(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    if (event->range.scope == TRAIL_RESOURCE_GOROUTINE &&
+        event->range.scope_id != event->goroutine) {
+        put_id(out, "G", event->range.scope_id);
+        PRINT(print, ": ");
+    }
+    if (event->range.scope == TRAIL_RESOURCE_PROC && event->range.scope_id != event->proc) {
+        put_id(out, "P", event->range.scope_id);
+        PRINT(print, ": ");
+    }
+    print_string(print, event->range.name);
+    if (event->kind == TRAIL_RANGE_BEGIN)
+        PRINT(print, " begins");
+    else if (event->kind == TRAIL_RANGE_ACTIVE)
+        PRINT(print, " is under way");
+    else
+        PRINT(print, " ends");
+    put_took(print, " after ");
+    if (event->range.has_swept) {
+        PRINT(print, ", ");
+        put_bytes(out, event->range.swept_bytes);
+        PRINT(print, " swept, ");
+        put_bytes(out, event->range.reclaimed_bytes);
+        PRINT(print, " reclaimed");
+    }
+}
+
+static void what_task(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    PRINT(print, "task ");
+    out_u64(out, event->task.id);
+    out_char(out, ' ');
+    put_quoted(print, event->task.type);
+    if (event->kind == TRAIL_TASK_END) {
+        PRINT(print, " ends");
+        put_took(print, " after ");
+        return;
+    }
+    PRINT(print, " begins");
+    if (event->task.parent != TRAIL_NO_TASK && event->task.parent != TRAIL_BACKGROUND_TASK) {
+        PRINT(print, ", part of task ");
+        out_u64(out, event->task.parent);
+    }
+}
+
+static void put_task(struct print *print, uint64_t task)
+{
+    if (task == TRAIL_BACKGROUND_TASK || task == TRAIL_NO_TASK)
+        return;
+    PRINT(print, " (task ");
+    out_u64(&print->out, task);
+    PRINT(print, ")");
+}
+
+static void what_region(struct print *print, const trail_event *event)
+{
+    PRINT(print, "region ");
+    put_quoted(print, event->region.type);
+    if (event->kind == TRAIL_REGION_BEGIN)
+        PRINT(print, " begins");
+    else
+        PRINT(print, " ends");
+    put_task(print, event->region.task);
+}
+
+static void what_log(struct print *print, const trail_event *event)
+{
+    PRINT(print, "log ");
+    if (trail_reader_string(print->reader, event->log.category).size > 0) {
+        print_string(print, event->log.category);
+        PRINT(print, ": ");
+    }
+    put_quoted(print, event->log.message);
+    put_task(print, event->log.task);
+}
+
+static void what_experimental(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    out_str(out, trail_experimental_name(event));
+    for (unsigned i = 0; i < event->experimental.args; i++) {
+        out_char(out, ' ');
+        out_str(out, trail_experimental_arg(event, i));
+        out_char(out, '=');
+        out_u64(out, event->experimental.arg[i]);
+    }
+}
+
+/* MARK: Transitions */
+
+enum voice {
+    ACTIVE, /* the context does it itself; the subject is named only if it is another */
+    PASSIVE /* it is done to the subject, by the context */
+};
+
+struct phrase {
+    const char *text; /* NULL: no such transition is known */
+    enum voice voice;
+    enum style style;
+};
+
+static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
+    {
+        [TRAIL_GO_UNDETERMINED] =
+            {
+                [TRAIL_GO_RUNNABLE] = {"is there, runnable", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNING] = {"is there, running", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_WAITING] = {"is there, waiting", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_SYSCALL] = {"is there, in a system call", PASSIVE, STYLE_DIM},
+            },
+        [TRAIL_GO_NOT_EXIST] =
+            {
+                [TRAIL_GO_RUNNABLE] = {"created", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_WAITING] = {"created, not yet runnable,", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_SYSCALL] = {"comes in from C", PASSIVE, STYLE_RUN},
+            },
+        [TRAIL_GO_RUNNABLE] =
+            {
+                [TRAIL_GO_RUNNABLE] = {"is still runnable", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNING] = {"runs", ACTIVE, STYLE_RUN},
+            },
+        [TRAIL_GO_RUNNING] =
+            {
+                [TRAIL_GO_NOT_EXIST] = {"ends", ACTIVE, STYLE_WAIT},
+                [TRAIL_GO_RUNNABLE] = {"stops", ACTIVE, STYLE_WAIT},
+                [TRAIL_GO_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_WAITING] = {"blocks", ACTIVE, STYLE_WAIT},
+                [TRAIL_GO_SYSCALL] = {"enters a system call", ACTIVE, STYLE_SYSCALL},
+            },
+        [TRAIL_GO_WAITING] =
+            {
+                [TRAIL_GO_RUNNABLE] = {"made runnable", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_WAITING] = {"is still waiting", PASSIVE, STYLE_DIM},
+            },
+        [TRAIL_GO_SYSCALL] =
+            {
+                [TRAIL_GO_NOT_EXIST] = {"goes back to C and ends", ACTIVE, STYLE_WAIT},
+                [TRAIL_GO_RUNNABLE] = {"leaves the system call without a P", ACTIVE, STYLE_SYSCALL},
+                [TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
+                [TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
+            },
+};
+
+static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = {
+    [TRAIL_PROC_UNDETERMINED] =
+        {
+            [TRAIL_PROC_RUNNING] = {"is there, running", PASSIVE, STYLE_DIM},
+            [TRAIL_PROC_IDLE] = {"is there, idle", PASSIVE, STYLE_DIM},
+        },
+    [TRAIL_PROC_NOT_EXIST] =
+        {
+            [TRAIL_PROC_RUNNING] = {"appears, running", PASSIVE, STYLE_DIM},
+            [TRAIL_PROC_IDLE] = {"appears, idle", PASSIVE, STYLE_DIM},
+        },
+    [TRAIL_PROC_RUNNING] =
+        {
+            [TRAIL_PROC_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
+            [TRAIL_PROC_IDLE] = {"stops", PASSIVE, STYLE_PLAIN},
+        },
+    [TRAIL_PROC_IDLE] =
+        {
+            [TRAIL_PROC_RUNNING] = {"starts", PASSIVE, STYLE_PLAIN},
+            [TRAIL_PROC_IDLE] = {"is still idle", PASSIVE, STYLE_DIM},
+        },
+};
+
+static const struct phrase *phrase_of(const trail_event *event)
+{
+    static const struct phrase unknown = {"changes", PASSIVE, STYLE_PLAIN};
+    static const struct phrase steal = {"taken from a thread in a system call", PASSIVE,
+                                        STYLE_SYSCALL};
+    unsigned from = event->transition.from, to = event->transition.to;
+    const struct phrase *phrase = &unknown;
+    if (event->wire == V2_ProcSteal)
+        return &steal;
+    if (event->transition.resource == TRAIL_RESOURCE_PROC) {
+        if (from < TRAIL_PROC_STATES && to < TRAIL_PROC_STATES)
+            phrase = &proc_phrases[from][to];
+    } else if (from < TRAIL_GO_STATES && to < TRAIL_GO_STATES) {
+        phrase = &go_phrases[from][to];
+    }
+    return phrase->text ? phrase : &unknown;
+}
+
+/* Who did it, where that is known and someone else. */
+static void put_by(struct print *print, const trail_event *event)
+{
+    if (event->goroutine != TRAIL_NONE && event->goroutine != event->transition.id) {
+        PRINT(print, " by ");
+        put_id(&print->out, "G", event->goroutine);
+    } else if (event->proc == TRAIL_NETPOLL_PROC) {
+        PRINT(print, " by the network poller");
+    } else if (event->proc == TRAIL_TIMER_PROC) {
+        PRINT(print, " by a timer");
+    }
+}
+
+/* The function that a new goroutine begins with: the outermost frame of its stack. */
+static void put_entry(struct print *print, const trail_event *event)
+{
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(print->reader, event->transition.stack, &count);
+    if (count == 0)
+        return;
+    PRINT(print, ": ");
+    frame_name(print->reader, &frames[count - 1], &print->out);
+}
+
+static void put_system_call(struct print *print, const trail_event *event)
+{
+    trail_string name = system_call(print->reader, event->stack);
+    if (name.size == 0)
+        return;
+    PRINT(print, ": ");
+    plain_text(&print->out, name);
+}
+
+static bool is_status(const trail_event *event)
+{
+    return event->wire == V2_GoStatus || event->wire == V2_GoStatusStack;
+}
+
+static void what_go(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    unsigned from = event->transition.from, to = event->transition.to;
+    const struct phrase *phrase = phrase_of(event);
+    if (phrase->voice == PASSIVE || event->transition.id != event->goroutine) {
+        put_id(out, "G", event->transition.id);
+        out_char(out, ' ');
+    }
+    out_str(out, phrase->text);
+    if (phrase->voice == PASSIVE && !is_status(event))
+        put_by(print, event);
+    if (from == TRAIL_GO_NOT_EXIST)
+        put_entry(print, event);
+    if (from == TRAIL_GO_RUNNING && to == TRAIL_GO_SYSCALL)
+        put_system_call(print, event);
+    if (trail_reader_string(print->reader, event->transition.reason).size > 0) {
+        PRINT(print, ": ");
+        print_string(print, event->transition.reason);
+    }
+    if (from == TRAIL_GO_WAITING && to == TRAIL_GO_RUNNABLE)
+        put_took(print, ", after ");
+    /* A v1 file does not tell when a system call that did not block ended: 1 ns stands for that. */
+    else if (from != to && (from == TRAIL_GO_RUNNABLE || from == TRAIL_GO_SYSCALL) &&
+             print->span_ns > 1)
+        put_took(print, " after ");
+}
+
+static void what_proc(struct print *print, const trail_event *event)
+{
+    put_id(&print->out, "P", event->transition.id);
+    out_char(&print->out, ' ');
+    out_str(&print->out, phrase_of(event)->text);
+}
+
+static void what(struct print *print, const trail_event *event)
+{
+    switch (event->kind) {
+    case TRAIL_SYNC:
+        what_sync(print, event);
+        break;
+    case TRAIL_METRIC:
+        what_metric(print, event);
+        break;
+    case TRAIL_LABEL:
+        PRINT(print, "label ");
+        put_quoted(print, event->label.text);
+        break;
+    case TRAIL_STACK_SAMPLE:
+        PRINT(print, "CPU sample");
+        break;
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        what_range(print, event);
+        break;
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        what_task(print, event);
+        break;
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        what_region(print, event);
+        break;
+    case TRAIL_LOG:
+        what_log(print, event);
+        break;
+    case TRAIL_STATE_TRANSITION:
+        if (event->transition.resource == TRAIL_RESOURCE_PROC)
+            what_proc(print, event);
+        else
+            what_go(print, event);
+        break;
+    case TRAIL_EXPERIMENTAL:
+        what_experimental(print, event);
+        break;
+    default:
+        PRINT(print, "?");
+        break;
+    }
+}
+
+static enum style style_of(const trail_event *event)
+{
+    switch (event->kind) {
+    case TRAIL_SYNC:
+        return STYLE_DIM;
+    case TRAIL_METRIC:
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        return STYLE_GC;
+    case TRAIL_STATE_TRANSITION:
+        return phrase_of(event)->style;
+    case TRAIL_STACK_SAMPLE:
+        return STYLE_RUN;
+    case TRAIL_EXPERIMENTAL:
+        return STYLE_PLAIN;
+    default:
+        return STYLE_USER;
+    }
+}
+
+/* MARK: Lines */
+
+/* Everything of a line but its end and what comes after. */
+static void text_line(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    put_style(print, STYLE_DIM);
+    put_time(out, (int64_t)((uint64_t)event->time_ns - (uint64_t)print->first_ns));
+    put_style(print, STYLE_PLAIN);
+    put_spaces(out, 2);
+    put_where(print, event);
+    put_style(print, style_of(event));
+    what(print, event);
+    put_style(print, STYLE_PLAIN);
+}
+
+static void text_event(struct print *print, const trail_event *event)
+{
+    struct out *out = &print->out;
+    out_room(out, TEXT_LINE_ROOM);
+    const char *begin = out->at;
+    text_line(print, event);
+    struct cache_block place = cache_get(&print->stacks, event->stack);
+    if (event->stack != 0 && place.size > 0) {
+        /* A line so long that the buffer was flushed in between is not padded. */
+        size_t width = out->at > begin ? (size_t)(out->at - begin) : PLACE_COLUMN;
+        size_t column = PLACE_COLUMN + (print->options->colour ? COLOUR_BYTES : 0);
+        put_spaces(out, width < column ? column - width : 0);
+        put_style(print, STYLE_DIM);
+        PRINT(print, "  at ");
+        out_bytes(out, place.data, place.size);
+        put_style(print, STYLE_PLAIN);
+    }
+    out_char(out, '\n');
+}
+
+static void text_event_stacks(struct print *print, const trail_event *event)
+{
+    text_line(print, event);
+    out_char(&print->out, '\n');
+    if (event->stack == 0 && event->kind != TRAIL_STATE_TRANSITION)
+        return;
+    put_style(print, STYLE_DIM);
+    if (event->stack != 0)
+        cache_put(&print->stacks, event->stack, &print->out);
+    else if (event->transition.stack != 0)
+        cache_put(&print->stacks, event->transition.stack, &print->out);
+    put_style(print, STYLE_PLAIN);
+}
+
+const struct printer print_text = {
+    .string = text_string,
+    .stack = stack_place,
+    .observe = spans_observe,
+    .event = text_event,
+};
+const struct printer print_text_stacks = {
+    .string = text_string,
+    .stack = stack_lines,
+    .observe = spans_observe,
+    .event = text_event_stacks,
+};

@@ -1,0 +1,36 @@
+/*
+ * v1, check: do the events, in their final order, make sense together (§3.6)? And what an event can
+ * only be told by those before it: the stack of a goroutine's first start, the lanes of the GC and
+ * of the network poller, name and parent of a task that ends.
+ *
+ * Repair: what an event contradicts is corrected to what the event says, and the event is kept.
+ */
+#ifndef TRAIL_READ_V1_CHECK_H
+#define TRAIL_READ_V1_CHECK_H
+
+#include "read/v1/merge.h"
+
+struct v1_check {
+    const struct v1_merge *merge; /* for positions */
+    const struct tables *tables;
+    struct v1_gs *gs;
+    struct v1_repairs *repairs;
+    int version;
+    bool newer_rules;
+    bool gc_running, stopped_world;
+    struct idmap tasks; /* those that did not end yet */
+    struct slab task_slab;
+    trail_error error;
+};
+
+void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
+                   const struct tables *tables, struct v1_repairs *repairs);
+void v1_check_fini(struct v1_check *check);
+
+/*
+ * Checks an event and completes it. A UserTaskEnd gets in arg[1..3]: parent and name ID of its
+ * task, and whether it is known. Returns -1 when it contradicts what was before: check->error.
+ */
+int v1_check_event(struct v1_check *check, struct v1_event *event);
+
+#endif

@@ -1,0 +1,545 @@
+#include "read/v1/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+
+int64_t v1_clock_ns(const struct v1_clock *clock, int64_t ticks)
+{
+    int64_t since = (int64_t)((uint64_t)ticks - (uint64_t)clock->first_ticks);
+    double ns = (double)since * clock->ns_per_tick;
+    if (ns >= 9.2e18)
+        return INT64_MAX / 2;
+    return ns <= -9.2e18 ? INT64_MIN / 2 : (int64_t)ns;
+}
+
+/* MARK: Strings of the new model */
+
+static const char *const reasons[V1_TYPE_MASK + 1] = {
+    [V1_GoStop] = "forever",
+    [V1_GoPreempt] = "preempted",
+    [V1_GoSched] = "runtime.Gosched",
+    [V1_GoSleep] = "sleep",
+    [V1_GoBlockSend] = "chan send",
+    [V1_GoBlockRecv] = "chan receive",
+    [V1_GoBlockNet] = "network",
+    [V1_GoBlockSync] = "sync",
+    [V1_GoBlockCond] = "sync.(*Cond).Wait",
+    [V1_GoBlockSelect] = "select",
+    [V1_GoBlockGC] = "GC mark assist wait for work",
+};
+
+/* Texts of STW kinds as Go's conversion has them: two are not those of Go 1.21 (§4.1). */
+static const char *stw_text(unsigned kind)
+{
+    enum { UNKNOWN = 0, ALL_STACKS = 6 };
+    if (kind == UNKNOWN)
+        return "";
+    return kind == ALL_STACKS ? "all goroutine stack trace" : v1_stw_kind(kind, 21);
+}
+
+static bool add_text(struct tables *tables, const char *text, trail_string_handle *handle)
+{
+    *handle = tables_extra_string(tables, text, strlen(text));
+    return *handle != 0;
+}
+
+static bool add_texts(struct v1_convert *convert)
+{
+    struct tables *tables = convert->tables;
+    bool good = add_text(tables, "GC concurrent mark phase", &convert->ranges[TRAIL_RANGE_GC]) &&
+                add_text(tables, "GC incremental sweep", &convert->ranges[TRAIL_RANGE_SWEEP]) &&
+                add_text(tables, "GC mark assist", &convert->ranges[TRAIL_RANGE_MARK_ASSIST]);
+    for (unsigned type = 0; good && type <= V1_TYPE_MASK; type++)
+        if (reasons[type])
+            good = add_text(tables, reasons[type], &convert->reasons[type]);
+    for (unsigned i = 0; good && i < V1_STW_REASONS; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "stop-the-world (%s)", stw_text(i));
+        good = add_text(tables, name, &convert->stw[i]);
+    }
+    return good;
+}
+
+/* 1.10 to 1.20 know two kinds, numbered otherwise; files before have no number, which reads as 0.
+ */
+static unsigned stw_reason(const struct v1_convert *convert, uint64_t kind)
+{
+    if (convert->version >= 21)
+        return kind < V1_STW_REASONS ? (unsigned)kind : 0;
+    return kind < 2 ? (unsigned)kind + 1 : 0;
+}
+
+trail_stack_handle v1_stack_handle(const struct tables *tables, uint64_t id)
+{
+    uint32_t handle;
+    return tables_stack(tables, id, &handle) ? handle : 0;
+}
+
+trail_stack_handle v1_start_stack(const struct tables *tables, const struct idmap *pc_stacks,
+                                  int version, uint64_t id)
+{
+    if (version >= 7)
+        return v1_stack_handle(tables, id);
+    return (trail_stack_handle)(uintptr_t)idmap_find(pc_stacks, id);
+}
+
+static trail_string_handle string_handle(const struct v1_convert *convert, uint64_t id)
+{
+    uint32_t handle;
+    return tables_string(convert->tables, id, &handle) ? handle : 0;
+}
+
+trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *event)
+{
+    uint64_t size = 0;
+    /* The decoder made sure that these bytes are there. */
+    const uint8_t *at = uvarint_get(event->text, event->text + UVARINT_MAX_SIZE, &size);
+    if (!at)
+        return 0;
+    const char *data = (const char *)at;
+    /* What the lane holds of a file goes with its batch. */
+    return event->lane->piece.data ? tables_extra_string(tables, data, (size_t)size)
+                                   : tables_text(tables, (trail_string){data, (size_t)size});
+}
+
+/* MARK: Output */
+
+static int no_memory(struct v1_convert *convert)
+{
+    return error_set(&convert->error, TRAIL_NO_MEMORY, "out of memory while converting the trace");
+}
+
+static int reserve(struct v1_convert *convert, size_t more)
+{
+    bool room = GROW(convert->out, convert->out_capacity, convert->out_count + more);
+    return room ? 0 : no_memory(convert);
+}
+
+/* Room was reserved. Times become strictly increasing here. */
+static inline trail_event *push(struct v1_convert *convert, int64_t time_ns)
+{
+    if (time_ns <= convert->last_ns)
+        time_ns = convert->last_ns + 1;
+    convert->last_ns = time_ns;
+    trail_event *out = &convert->out[convert->out_count++];
+    *out = (trail_event){
+        .time_ns = time_ns,
+        .thread = TRAIL_NONE,
+        .proc = TRAIL_NONE,
+        .goroutine = TRAIL_NONE,
+    };
+    return out;
+}
+
+static void push_sync(struct v1_convert *convert, int64_t time_ns, bool final)
+{
+    trail_event *out = &convert->out[convert->out_count++];
+    *out = (trail_event){
+        .time_ns = time_ns,
+        .thread = TRAIL_NONE,
+        .proc = TRAIL_NONE,
+        .goroutine = TRAIL_NONE,
+        .kind = TRAIL_SYNC,
+        .wire = V2_Sync,
+    };
+    out->sync.n = ++convert->syncs;
+    out->sync.final = final;
+}
+
+/* The thread of a P, where the event's P is a real one. */
+static int64_t thread_of(const struct v1_event *ev, int64_t unknown)
+{
+    if (!ev->lane || ev->proc != ev->lane->proc || ev->type == V1_CPUSample)
+        return unknown;
+    return ev->lane->thread != TRAIL_NONE ? ev->lane->thread : unknown;
+}
+
+static inline trail_event *push_event(struct v1_convert *convert, const struct v1_event *ev,
+                                      uint8_t wire, trail_kind kind)
+{
+    trail_event *out = push(convert, v1_clock_ns(convert->clock, ev->ticks));
+    out->kind = (uint8_t)kind;
+    out->wire = wire;
+    out->proc = ev->proc;
+    out->goroutine = ev->g == 0 ? TRAIL_NONE : (int64_t)ev->g;
+    out->thread = ev->proc == TRAIL_NONE ? TRAIL_NONE : thread_of(ev, TRAIL_NONE);
+    return out;
+}
+
+static void put_stack(struct v1_convert *convert, trail_event *out, const struct v1_event *ev)
+{
+    out->stack = v1_stack_handle(convert->tables, ev->stack);
+}
+
+/* MARK: Transitions */
+
+static trail_event *go_transition(struct v1_convert *convert, const struct v1_event *ev,
+                                  uint8_t wire, uint64_t g, trail_go_state from, trail_go_state to)
+{
+    trail_event *out = push_event(convert, ev, wire, TRAIL_STATE_TRANSITION);
+    out->transition.resource = TRAIL_RESOURCE_GOROUTINE;
+    out->transition.id = (int64_t)g;
+    out->transition.from = (uint8_t)from;
+    out->transition.to = (uint8_t)to;
+    return out;
+}
+
+/* A goroutine stops running, for a reason; the stack is both the context's and its own. */
+static void go_stops(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
+                     trail_go_state to)
+{
+    trail_event *out = go_transition(convert, ev, wire, ev->g, TRAIL_GO_RUNNING, to);
+    put_stack(convert, out, ev);
+    out->transition.reason = convert->reasons[ev->type];
+    out->transition.stack = out->stack;
+}
+
+static void proc_transition(struct v1_convert *convert, const struct v1_event *ev, bool start)
+{
+    struct v1_lane *lane = ev->lane;
+    if (start)
+        lane->thread = (int64_t)ev->arg[0];
+    uint8_t wire = !lane->seen ? V2_ProcStatus : start ? V2_ProcStart : V2_ProcStop;
+    trail_event *out = push_event(convert, ev, wire, TRAIL_STATE_TRANSITION);
+    out->transition.resource = TRAIL_RESOURCE_PROC;
+    out->transition.id = ev->proc;
+    out->transition.from = !lane->seen ? TRAIL_PROC_UNDETERMINED
+                           : start     ? TRAIL_PROC_IDLE
+                                       : TRAIL_PROC_RUNNING;
+    out->transition.to = start ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE;
+    lane->seen = true;
+    if (!start)
+        lane->thread = TRAIL_NONE;
+}
+
+/* MARK: Start of the trace: what was there before it (§4.3) */
+
+static int created_before(struct v1_convert *convert, uint64_t g)
+{
+    if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
+        return no_memory(convert);
+    convert->created_order[convert->created_count++] = g;
+    return idmap_put(&convert->created, g, convert) ? 0 : no_memory(convert);
+}
+
+/* Goroutines of which nothing was said since are runnable. */
+static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
+{
+    convert->starting = false;
+    if (reserve(convert, convert->created.count) < 0)
+        return -1;
+    for (size_t i = 0; i < convert->created_count; i++) {
+        uint64_t g = convert->created_order[i];
+        if (!idmap_remove(&convert->created, g))
+            continue;
+        trail_event *out = push(convert, v1_clock_ns(convert->clock, ev->ticks));
+        out->kind = TRAIL_STATE_TRANSITION;
+        out->wire = V2_GoStatus;
+        out->transition.resource = TRAIL_RESOURCE_GOROUTINE;
+        out->transition.id = (int64_t)g;
+        out->transition.from = TRAIL_GO_UNDETERMINED;
+        out->transition.to = TRAIL_GO_RUNNABLE;
+    }
+    convert->created_count = 0;
+    return 0;
+}
+
+static void go_status(struct v1_convert *convert, const struct v1_event *ev, trail_go_state state)
+{
+    idmap_remove(&convert->created, ev->arg[0]);
+    go_transition(convert, ev, V2_GoStatus, ev->arg[0], TRAIL_GO_UNDETERMINED, state);
+}
+
+/* MARK: The other events */
+
+static void metric(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
+                   trail_metric which)
+{
+    trail_event *out = push_event(convert, ev, wire, TRAIL_METRIC);
+    out->metric.metric = which;
+    out->metric.value = ev->arg[0];
+    put_stack(convert, out, ev);
+}
+
+static trail_event *range(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
+                          trail_range which, bool begin)
+{
+    static const uint8_t scopes[TRAIL_RANGES] = {
+        [TRAIL_RANGE_STW] = TRAIL_RESOURCE_GOROUTINE,
+        [TRAIL_RANGE_GC] = TRAIL_RESOURCE_NONE,
+        [TRAIL_RANGE_SWEEP] = TRAIL_RESOURCE_PROC,
+        [TRAIL_RANGE_MARK_ASSIST] = TRAIL_RESOURCE_GOROUTINE,
+    };
+    trail_event *out = push_event(convert, ev, wire, begin ? TRAIL_RANGE_BEGIN : TRAIL_RANGE_END);
+    out->range.range = which;
+    out->range.scope = scopes[which];
+    out->range.scope_id = out->range.scope == TRAIL_RESOURCE_GOROUTINE ? out->goroutine
+                          : out->range.scope == TRAIL_RESOURCE_PROC    ? out->proc
+                                                                       : TRAIL_NONE;
+    out->range.name =
+        which == TRAIL_RANGE_STW ? convert->stw[convert->stw_reason] : convert->ranges[which];
+    put_stack(convert, out, ev);
+    return out;
+}
+
+static void sweep_end(struct v1_convert *convert, const struct v1_event *ev)
+{
+    trail_event *out = range(convert, ev, V2_GCSweepEnd, TRAIL_RANGE_SWEEP, false);
+    out->range.has_swept = true;
+    out->range.swept_bytes = ev->arg[0];
+    out->range.reclaimed_bytes = ev->arg[1];
+}
+
+/* Where a converter of Go's asks a map for the thread without looking whether it is there, it gets
+ * 0. */
+static void thread_or_0(trail_event *out, const struct v1_event *ev)
+{
+    out->thread = thread_of(ev, 0);
+    out->goroutine = (int64_t)ev->g;
+}
+
+static void go_start_label(struct v1_convert *convert, const struct v1_event *ev)
+{
+    trail_event *out =
+        go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
+    thread_or_0(out, ev);
+    out = push_event(convert, ev, V2_GoLabel, TRAIL_LABEL);
+    thread_or_0(out, ev);
+    out->label.goroutine = (int64_t)ev->g;
+    out->label.text = string_handle(convert, ev->arg[2]);
+}
+
+/* A call that does not block takes a nanosecond: its end was not written. */
+static void sys_call(struct v1_convert *convert, const struct v1_event *ev)
+{
+    bool blocks = v1_notes_blocks(convert->notes, ev->offset);
+    trail_event *out =
+        go_transition(convert, ev, V2_GoSyscallBegin, ev->g, TRAIL_GO_RUNNING, TRAIL_GO_SYSCALL);
+    put_stack(convert, out, ev);
+    out->transition.stack = out->stack;
+    if (blocks)
+        return;
+    thread_or_0(out, ev);
+    out = go_transition(convert, ev, V2_GoSyscallEnd, ev->g, TRAIL_GO_SYSCALL, TRAIL_GO_RUNNING);
+    thread_or_0(out, ev);
+}
+
+static void go_create(struct v1_convert *convert, const struct v1_event *ev)
+{
+    trail_event *out =
+        go_transition(convert, ev, V2_GoCreate, ev->arg[0], TRAIL_GO_NOT_EXIST, TRAIL_GO_RUNNABLE);
+    put_stack(convert, out, ev);
+    out->transition.stack =
+        v1_start_stack(convert->tables, convert->pc_stacks, convert->version, ev->arg[1]);
+}
+
+/* v1_check left in arg[1..3] what is known of the task (§4.3: the parent as it was in the file). */
+static void user_task(struct v1_convert *convert, const struct v1_event *ev, bool begin)
+{
+    trail_event *out = push_event(convert, ev, begin ? V2_UserTaskBegin : V2_UserTaskEnd,
+                                  begin ? TRAIL_TASK_BEGIN : TRAIL_TASK_END);
+    bool known = begin ? ev->arg[1] != 0 : ev->arg[3] != 0;
+    out->task.id = ev->arg[0];
+    out->task.parent = known ? ev->arg[1] : TRAIL_NO_TASK;
+    out->task.type = begin || known ? string_handle(convert, ev->arg[2]) : 0;
+    put_stack(convert, out, ev);
+}
+
+static void user_region(struct v1_convert *convert, const struct v1_event *ev)
+{
+    bool begin = ev->arg[1] == 0;
+    trail_event *out = push_event(convert, ev, begin ? V2_UserRegionBegin : V2_UserRegionEnd,
+                                  begin ? TRAIL_REGION_BEGIN : TRAIL_REGION_END);
+    out->region.task = ev->arg[0];
+    out->region.type = string_handle(convert, ev->arg[2]);
+    put_stack(convert, out, ev);
+}
+
+static void user_log(struct v1_convert *convert, const struct v1_event *ev)
+{
+    trail_event *out = push_event(convert, ev, V2_UserLog, TRAIL_LOG);
+    out->log.task = ev->arg[0];
+    out->log.category = string_handle(convert, ev->arg[1]);
+    out->log.message = v1_log_text(convert->tables, ev);
+    put_stack(convert, out, ev);
+}
+
+static int unexpected(struct v1_convert *convert, const struct v1_event *ev)
+{
+    if (ev->type == V1_FutileWakeup && convert->drop_futile)
+        return 0;
+    error_set(&convert->error, TRAIL_INCONSISTENT, "unexpected event type %u (%s)", ev->type,
+              v1_types[ev->type].name);
+    convert->error.offset = (int64_t)ev->offset;
+    convert->error.proc = ev->proc;
+    convert->error.goroutine = (int64_t)ev->g;
+    convert->error.time_ns = ev->ticks;
+    return -1;
+}
+
+static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
+{
+    switch (ev->type) {
+    case V1_Gomaxprocs:
+        if (convert->starting)
+            return start_ends(convert, ev);
+        metric(convert, ev, V2_ProcsChange, TRAIL_METRIC_GOMAXPROCS);
+        return 0;
+    case V1_HeapAlloc:
+        metric(convert, ev, V2_HeapAlloc, TRAIL_METRIC_HEAP_LIVE);
+        return 0;
+    case V1_HeapGoal:
+        metric(convert, ev, V2_HeapGoal, TRAIL_METRIC_HEAP_GOAL);
+        return 0;
+    case V1_ProcStart:
+    case V1_ProcStop:
+        proc_transition(convert, ev, ev->type == V1_ProcStart);
+        return 0;
+    case V1_GCStart:
+        range(convert, ev, V2_GCBegin, TRAIL_RANGE_GC, true);
+        return 0;
+    case V1_GCDone:
+        range(convert, ev, V2_GCEnd, TRAIL_RANGE_GC, false);
+        return 0;
+    case V1_STWStart:
+        convert->stw_reason = stw_reason(convert, ev->arg[0]);
+        range(convert, ev, V2_STWBegin, TRAIL_RANGE_STW, true);
+        return 0;
+    case V1_STWDone:
+        range(convert, ev, V2_STWEnd, TRAIL_RANGE_STW, false);
+        return 0;
+    case V1_GCSweepStart:
+        range(convert, ev, V2_GCSweepBegin, TRAIL_RANGE_SWEEP, true);
+        return 0;
+    case V1_GCSweepDone:
+        sweep_end(convert, ev);
+        return 0;
+    case V1_GCMarkAssistStart:
+        range(convert, ev, V2_GCMarkAssistBegin, TRAIL_RANGE_MARK_ASSIST, true);
+        return 0;
+    case V1_GCMarkAssistDone:
+        range(convert, ev, V2_GCMarkAssistEnd, TRAIL_RANGE_MARK_ASSIST, false);
+        return 0;
+    case V1_GoCreate:
+        if (convert->starting)
+            return created_before(convert, ev->arg[0]);
+        go_create(convert, ev);
+        return 0;
+    case V1_GoStart:
+        if (convert->starting)
+            go_status(convert, ev, TRAIL_GO_RUNNING);
+        else
+            go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
+        return 0;
+    case V1_GoStartLabel:
+        go_start_label(convert, ev);
+        return 0;
+    case V1_GoEnd:
+        go_transition(convert, ev, V2_GoDestroy, ev->g, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST);
+        return 0;
+    case V1_GoSched:
+    case V1_GoPreempt:
+        go_stops(convert, ev, V2_GoStop, TRAIL_GO_RUNNABLE);
+        return 0;
+    case V1_GoStop:
+    case V1_GoSleep:
+    case V1_GoBlock:
+    case V1_GoBlockSend:
+    case V1_GoBlockRecv:
+    case V1_GoBlockSelect:
+    case V1_GoBlockSync:
+    case V1_GoBlockCond:
+    case V1_GoBlockNet:
+    case V1_GoBlockGC:
+        go_stops(convert, ev, V2_GoBlock, TRAIL_GO_WAITING);
+        return 0;
+    case V1_GoUnblock:
+        put_stack(convert,
+                  go_transition(convert, ev, V2_GoUnblock, ev->arg[0], TRAIL_GO_WAITING,
+                                TRAIL_GO_RUNNABLE),
+                  ev);
+        return 0;
+    case V1_GoSysCall:
+        sys_call(convert, ev);
+        return 0;
+    case V1_GoSysBlock:
+        return 0;
+    case V1_GoSysExit:
+        go_transition(convert, ev, V2_GoSyscallEndBlocked, ev->g, TRAIL_GO_SYSCALL,
+                      TRAIL_GO_RUNNABLE);
+        return 0;
+    case V1_GoWaiting:
+        go_status(convert, ev, TRAIL_GO_WAITING);
+        return 0;
+    case V1_GoInSyscall:
+        go_status(convert, ev, TRAIL_GO_SYSCALL);
+        return 0;
+    case V1_UserTaskCreate:
+    case V1_UserTaskEnd:
+        user_task(convert, ev, ev->type == V1_UserTaskCreate);
+        return 0;
+    case V1_UserRegion:
+        user_region(convert, ev);
+        return 0;
+    case V1_UserLog:
+        user_log(convert, ev);
+        return 0;
+    case V1_CPUSample:
+        put_stack(convert, push_event(convert, ev, V2_CPUSample, TRAIL_STACK_SAMPLE), ev);
+        return 0;
+    default:
+        return unexpected(convert, ev);
+    }
+}
+
+/* MARK: Interface */
+
+int v1_convert_event(struct v1_convert *convert, const struct v1_event *ev)
+{
+    /* No event becomes more than two, but for the end of the start, which makes its own room. */
+    if (reserve(convert, 3) < 0)
+        return -1;
+    if (!convert->synced) {
+        convert->synced = true;
+        push_sync(convert, v1_clock_ns(convert->clock, ev->ticks) - 1, false);
+    }
+    return convert_one(convert, ev);
+}
+
+int v1_convert_end(struct v1_convert *convert)
+{
+    if (reserve(convert, 1) < 0)
+        return -1;
+    push_sync(convert, convert->last_ns + 1, true);
+    return 0;
+}
+
+bool v1_convert_init(struct v1_convert *convert, struct tables *tables,
+                     const struct v1_notes *notes, const struct v1_clock *clock, int version,
+                     bool drop_futile, const struct idmap *pc_stacks)
+{
+    *convert = (struct v1_convert){
+        .tables = tables,
+        .notes = notes,
+        .clock = clock,
+        .version = version,
+        .drop_futile = drop_futile,
+        .pc_stacks = pc_stacks,
+        .last_ns = -1,
+        .starting = true,
+    };
+    error_clear(&convert->error);
+    return add_texts(convert);
+}
+
+void v1_convert_fini(struct v1_convert *convert)
+{
+    free(convert->out);
+    free(convert->created_order);
+    idmap_free(&convert->created);
+    convert->out = NULL;
+    convert->created_order = NULL;
+}

@@ -1,0 +1,96 @@
+#include "read/v1/g.h"
+
+#include "read/v1/waiters.h"
+
+#include <stdlib.h>
+
+#define WORD_BITS (8 * sizeof(uintptr_t))
+
+void v1_gs_init(struct v1_gs *gs)
+{
+    *gs = (struct v1_gs){
+        .slab = {.object_size = sizeof(struct v1_g)},
+        .region_slab = {.object_size = sizeof(struct v1_region)},
+        .waiters_slab = {.object_size = sizeof(struct v1_waiters)},
+    };
+}
+
+static void free_lists(struct v1_gs *gs)
+{
+    for (size_t i = 0; gs->map.count > 0 && i <= gs->map.mask; i++) {
+        struct v1_g *g = gs->map.slots[i].value;
+        if (g)
+            free(g->wakeup.position);
+    }
+}
+
+void v1_gs_fini(struct v1_gs *gs)
+{
+    free_lists(gs);
+    idmap_free(&gs->map);
+    idmap_free(&gs->ended);
+    slab_free(&gs->slab);
+    slab_free(&gs->region_slab);
+    slab_free(&gs->waiters_slab);
+}
+
+void v1_gs_reset(struct v1_gs *gs)
+{
+    v1_gs_fini(gs);
+    v1_gs_init(gs);
+}
+
+static uintptr_t ended_word(const struct v1_gs *gs, uint64_t id)
+{
+    return (uintptr_t)idmap_find(&gs->ended, id / WORD_BITS);
+}
+
+static uintptr_t ended_bit(uint64_t id)
+{
+    return (uintptr_t)1 << (id % WORD_BITS);
+}
+
+struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id)
+{
+    struct v1_g *g = slab_get(&gs->slab);
+    if (!g)
+        return NULL;
+    g->id = id;
+    g->alive = true;
+    if (ended_word(gs, id) & ended_bit(id)) {
+        g->status = V1_RUNNING;
+        g->known = true;
+    }
+    /* Goroutine 0, the scheduler's, has been running ever since. */
+    if (id == 0) {
+        g->state = V1_RUNNING;
+        g->known = true;
+    }
+    if (!idmap_put(&gs->map, id, g)) {
+        slab_put(&gs->slab, g);
+        return NULL;
+    }
+    return g;
+}
+
+void v1_g_pop_region(struct v1_gs *gs, struct v1_g *g)
+{
+    struct v1_region *region = g->regions;
+    g->regions = region->outer;
+    slab_put(&gs->region_slab, region);
+}
+
+bool v1_gs_end(struct v1_gs *gs, struct v1_g *g)
+{
+    uint64_t id = g->id;
+    uintptr_t word = ended_word(gs, id) | ended_bit(id);
+    if (!idmap_put(&gs->ended, id / WORD_BITS, (void *)word))
+        return false;
+    while (g->regions)
+        v1_g_pop_region(gs, g);
+    free(g->wakeup.position);
+    idmap_remove(&gs->map, id);
+    g->alive = false;
+    slab_put(&gs->slab, g);
+    return true;
+}

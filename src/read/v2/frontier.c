@@ -1,0 +1,39 @@
+/*
+ * The parts of the merge that need no speed: the heap's other operations, and the choice of a
+ * merge.
+ */
+#include "read/v2/merge.h"
+
+void v2_frontier_push(struct v2_frontier *frontier, struct v2_cursor *cursor)
+{
+    struct v2_head head = {.time_ns = cursor->last_ns, .cursor = cursor};
+    v2_heads_up(frontier->heads, frontier->count++, head);
+}
+
+void v2_frontier_update(struct v2_frontier *frontier, size_t i)
+{
+    struct v2_head head = frontier->heads[i];
+    head.time_ns = head.cursor->last_ns;
+    if (v2_heads_up(frontier->heads, i, head) == i)
+        v2_heads_down(frontier->heads, frontier->count, i, head);
+}
+
+/* The entry goes to the root as if it were the smallest, and from there out. */
+void v2_frontier_remove(struct v2_frontier *frontier, size_t i)
+{
+    struct v2_head *heads = frontier->heads;
+    for (; i > 0; i = (i - 1) / 2)
+        heads[i] = heads[(i - 1) / 2];
+    struct v2_head last = heads[--frontier->count];
+    if (frontier->count > 0)
+        v2_heads_down(heads, frontier->count, 0, last);
+}
+
+v2_merge_fn *v2_merge_best(void)
+{
+#ifdef TRAIL_HAVE_BMI2
+    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+        return v2_merge_bmi2;
+#endif
+    return v2_merge_any;
+}

@@ -1,0 +1,514 @@
+#include "read/v2/generation.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "base/varint.h"
+#include "read/source.h"
+#include "read/v2/batch.h"
+#include "read/v2/order.h"
+#include "wire/wire.h"
+
+#define READ_STEP ((size_t)256 * 1024)
+
+/* MARK: The buffer */
+
+/* Reads more of the source behind what is there. Returns 1, 0 at the end, -1 on an error. */
+static int fill(struct v2_generation *g, trail_error *err)
+{
+    if (g->at_end)
+        return 0;
+    if (!GROW(g->buffer, g->capacity, g->filled + READ_STEP))
+        return error_set(err, TRAIL_NO_MEMORY, "out of memory for a generation of %zu bytes",
+                         g->filled + READ_STEP);
+    ssize_t n = source_read(g->source, g->buffer + g->filled, READ_STEP, err);
+    if (n < 0)
+        return -1;
+    g->at_end = n == 0;
+    g->filled += (size_t)n;
+    return n > 0;
+}
+
+/* Makes `size` bytes available from `at` on; fewer at the end of the source. -1 on an error. */
+static int require(struct v2_generation *g, size_t at, size_t size, trail_error *err)
+{
+    while (g->filled - at < size) {
+        int more = fill(g, err);
+        if (more <= 0)
+            return more;
+    }
+    return 1;
+}
+
+/* Drops the current generation's bytes; what was read beyond them moves to the front. */
+static void drop_used(struct v2_generation *g)
+{
+    g->filled -= g->used;
+    if (g->filled > 0)
+        memmove(g->buffer, g->buffer + g->used, g->filled);
+    g->offset += (int64_t)g->used;
+    g->used = 0;
+}
+
+static int out_of_memory(trail_error *err)
+{
+    return error_set(err, TRAIL_NO_MEMORY, "out of memory while reading a generation");
+}
+
+/* MARK: Sections: what the structural batches hold (§5.1) */
+
+/* The bytes of a section while it is being decoded. */
+struct section {
+    struct v2_generation *g;
+    const uint8_t *at, *end;
+    uint64_t batch_time;
+    trail_error *err;
+};
+
+static int section_fail(struct section *s, trail_error *err)
+{
+    if (err)
+        err->offset = s->g->offset + (s->at - s->g->buffer);
+    return -1;
+}
+
+#define FAIL(s, code, ...) (error_set((s)->err, code, __VA_ARGS__), section_fail(s, (s)->err))
+
+static int section_number(struct section *s, uint64_t *value)
+{
+    const uint8_t *next = uvarint_get(s->at, s->end, value);
+    if (!next)
+        return FAIL(s, TRAIL_CORRUPT, "found invalid uvarint in a table batch");
+    s->at = next;
+    return 0;
+}
+
+static int section_numbers(struct section *s, uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (section_number(s, &values[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int table_error(struct section *s, enum table_result result, const char *what, uint64_t id)
+{
+    switch (result) {
+    case TABLE_OK:
+        return 0;
+    case TABLE_DUPLICATE:
+        return FAIL(s, TRAIL_CORRUPT, "multiple %ss with the same ID: id=%" PRIu64, what, id);
+    case TABLE_FULL:
+        return FAIL(s, TRAIL_CORRUPT, "too many %ss in one generation", what);
+    case TABLE_NO_MEMORY:
+        break;
+    }
+    return out_of_memory(s->err);
+}
+
+static int read_string(struct section *s)
+{
+    uint64_t id, size;
+    if (*s->at != V2_String)
+        return FAIL(s, TRAIL_CORRUPT, "expected string event, got %u", *s->at);
+    s->at++;
+    if (section_number(s, &id) < 0 || section_number(s, &size) < 0)
+        return -1;
+    if (size > V2_MAX_STRING)
+        return FAIL(s, TRAIL_CORRUPT, "invalid string size %" PRIu64 ", maximum is %d", size,
+                    V2_MAX_STRING);
+    size_t left = (size_t)(s->end - s->at);
+    if (size > left)
+        return FAIL(s, TRAIL_CORRUPT, "failed to read full string: read %zu but wanted %" PRIu64,
+                    left, size);
+    trail_string text = {.data = (const char *)s->at, .size = (size_t)size};
+    s->at += size;
+    return table_error(s, tables_add_string(s->g->tables, id, text), "string", id);
+}
+
+static int read_stack(struct section *s)
+{
+    uint64_t id, frames, raw[V2_MAX_FRAMES * 4];
+    if (*s->at != V2_Stack)
+        return FAIL(s, TRAIL_CORRUPT, "expected stack event, got %u", *s->at);
+    s->at++;
+    if (section_number(s, &id) < 0 || section_number(s, &frames) < 0)
+        return -1;
+    if (frames > V2_MAX_FRAMES)
+        return FAIL(s, TRAIL_CORRUPT, "invalid stack size %" PRIu64 ", maximum is %d", frames,
+                    V2_MAX_FRAMES);
+    if (section_numbers(s, raw, (size_t)frames * 4) < 0)
+        return -1;
+    return table_error(s, tables_add_stack(s->g->tables, id, raw, (size_t)frames), "stack", id);
+}
+
+/* The stack is an ID until v2_generation_load resolves it; samples' IDs are not checked (§6.4). */
+static int read_sample(struct section *s)
+{
+    struct v2_generation *g = s->g;
+    uint64_t v[5];
+    if (*s->at != V2_CPUSample)
+        return FAIL(s, TRAIL_CORRUPT, "expected CPU sample event, got %u", *s->at);
+    s->at++;
+    if (section_numbers(s, v, 5) < 0)
+        return -1;
+    if (!GROW(g->samples, g->sample_capacity, g->sample_count + 1))
+        return out_of_memory(s->err);
+    g->samples[g->sample_count] = (struct v2_sample){
+        .index = g->sample_count,
+        .time_ns = (int64_t)v[0], /* ticks yet */
+        .thread = (int64_t)v[1],
+        .proc = (int64_t)v[2],
+        .goroutine = v[3] == 0 ? TRAIL_NONE : (int64_t)v[3],
+        .stack = v[4] > UINT32_MAX ? UINT32_MAX : (uint32_t)v[4], /* an ID yet */
+    };
+    g->sample_count++;
+    return 0;
+}
+
+static int read_frequency(struct section *s)
+{
+    uint64_t frequency;
+    if (section_number(s, &frequency) < 0)
+        return -1;
+    if (s->g->ns_per_tick != 0)
+        return FAIL(s, TRAIL_CORRUPT, "found multiple frequency events");
+    if (frequency == 0)
+        return FAIL(s, TRAIL_CORRUPT, "no frequency event found (it is 0)");
+    s->g->ns_per_tick = 1.0 / ((double)frequency / 1e9);
+    return 0;
+}
+
+static int read_snapshot(struct section *s)
+{
+    struct v2_generation *g = s->g;
+    uint64_t v[4];
+    if (section_numbers(s, v, 4) < 0)
+        return -1;
+    if (g->has_snapshot)
+        return FAIL(s, TRAIL_CORRUPT, "found multiple clock snapshot events");
+    g->has_snapshot = true;
+    g->snapshot = (trail_clock_snapshot){
+        .trace_ns = (int64_t)(s->batch_time + v[0]), /* ticks yet */
+        .mono_ns = v[1],
+        .wall_s = (int64_t)v[2],
+        .wall_ns = (uint32_t)v[3],
+    };
+    return 0;
+}
+
+/* Up to 1.23 the section's first byte is that of its only record, from 1.25 on it is Sync. */
+static int read_sync(struct section *s)
+{
+    uint8_t type = *s->at;
+    if (type == V2_Frequency || (type == V2_ClockSnapshot && s->g->version >= 25)) {
+        s->at++;
+        return type == V2_Frequency ? read_frequency(s) : read_snapshot(s);
+    }
+    return FAIL(s, TRAIL_CORRUPT, "expected frequency or clock snapshot event, got %u", type);
+}
+
+static int read_section(struct v2_generation *g, trail_batch_kind kind, const uint8_t *data,
+                        size_t size, uint64_t batch_time, trail_error *err)
+{
+    struct section s = {
+        .g = g,
+        .at = kind == TRAIL_BATCH_SYNC && g->version < 25 ? data : data + 1,
+        .end = data + size,
+        .batch_time = batch_time,
+        .err = err,
+    };
+    int result = 0;
+    while (result == 0 && s.at < s.end) {
+        switch (kind) {
+        case TRAIL_BATCH_STRINGS:
+            result = read_string(&s);
+            break;
+        case TRAIL_BATCH_STACKS:
+            result = read_stack(&s);
+            break;
+        case TRAIL_BATCH_CPU_SAMPLES:
+            result = read_sample(&s);
+            break;
+        default:
+            result = read_sync(&s);
+            break;
+        }
+    }
+    return result;
+}
+
+/* MARK: Batches */
+
+static int add_event_batch(struct v2_generation *g, const struct v2_batch_header *header, size_t at,
+                           trail_error *err)
+{
+    if (g->batch_count >= V2_NO_BATCH || !GROW(g->batches, g->batch_capacity, g->batch_count + 1))
+        return out_of_memory(err);
+    g->batches[g->batch_count++] = (struct v2_batch){
+        .at = at,
+        .size = (uint32_t)header->size,
+        .next = V2_NO_BATCH,
+        .thread = header->thread,
+        .time = header->time,
+    };
+    return 0;
+}
+
+static int add_experiment(struct v2_generation *g, const struct v2_batch_header *header,
+                          const uint8_t *data, trail_error *err)
+{
+    if (!GROW(g->experiments, g->experiment_capacity, g->experiment_count + 1))
+        return out_of_memory(err);
+    g->experiments[g->experiment_count++] = (trail_experiment_batch){
+        .experiment = header->experiment,
+        .thread = (int64_t)header->thread,
+        .data = data,
+        .size = (size_t)header->size,
+    };
+    return 0;
+}
+
+/* Second pass over the buffer, which does not move any more: decodes tables, lists event batches.
+ */
+static int sort_out_batches(struct v2_generation *g, trail_error *err)
+{
+    struct v2_batch_header header;
+    size_t length;
+    g->min_time = UINT64_MAX;
+    for (size_t at = 0; at < g->used; at += length + (size_t)header.size) {
+        (void)v2_batch_header(g->buffer + at, g->used - at, g->version, &header, &length, NULL);
+        if (header.end_of_generation)
+            break;
+        const uint8_t *data = g->buffer + at + length;
+        size_t size = (size_t)header.size;
+        trail_batch_kind kind = v2_batch_kind(&header, size ? data[0] : 0, g->version);
+        int result;
+        if (header.time < g->min_time)
+            g->min_time = header.time;
+        if (kind == TRAIL_BATCH_EVENTS)
+            result = add_event_batch(g, &header, at + length, err);
+        else if (kind == TRAIL_BATCH_EXPERIMENT)
+            result = add_experiment(g, &header, data, err);
+        else
+            result = read_section(g, kind, data, size, header.time, err);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+/* What the batches that were read so far make of the bytes at hand. */
+enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
+
+struct extent_state {
+    size_t at;        /* end of the last whole batch */
+    bool any;         /* a batch belongs to the generation */
+    bool event_batch; /* one of them has events */
+};
+
+/* The source ends between two batches. */
+static enum extent end_of_input(const struct v2_generation *g, const struct extent_state *s,
+                                trail_error *err)
+{
+    if (g->version >= 26 && s->event_batch) {
+        error_set(err, TRAIL_TRUNCATED,
+                  "incomplete generation found; trace likely truncated (generation %" PRIu64
+                  " has no end)",
+                  g->number);
+        return EXTENT_ERROR;
+    }
+    /* Tables without events, cut before their end mark, count as a normal end (§6.2). */
+    return s->any && g->version < 26 ? EXTENT_END : EXTENT_NO_MORE;
+}
+
+/* Whether a batch belongs to the generation, ends it or breaks the trace. */
+static enum extent place_batch(struct v2_generation *g, const struct v2_batch_header *header,
+                               struct extent_state *s, trail_error *err)
+{
+    if (header->generation == 0) {
+        error_set(err, TRAIL_CORRUPT, "invalid generation number 0");
+        return EXTENT_ERROR;
+    }
+    if (!s->any) {
+        g->number = header->generation;
+    } else if (header->generation != g->number) {
+        if (g->version >= 26) {
+            error_set(err, TRAIL_CORRUPT,
+                      "broken trace: missing end-of-generation event, or generations are "
+                      "interleaved (%" PRIu64 " in %" PRIu64 ")",
+                      header->generation, g->number);
+            return EXTENT_ERROR;
+        }
+        if (header->generation == g->number + 1)
+            return EXTENT_END;
+        error_set(err, TRAIL_CORRUPT, "generations out of order (%" PRIu64 " after %" PRIu64 ")",
+                  header->generation, g->number);
+        return EXTENT_ERROR;
+    }
+    return EXTENT_MORE;
+}
+
+/*
+ * Decodes the batch header at `at`. Returns 1, 0 at the end of the source, -1 on an error. Reads no
+ * more than the header needs: what comes after it through a pipe may be a while.
+ */
+static int next_header(struct v2_generation *g, size_t at, struct v2_batch_header *header,
+                       size_t *length, trail_error *err)
+{
+    for (;;) {
+        trail_error problem;
+        if (g->filled > at) {
+            enum v2_header_result result = v2_batch_header(g->buffer + at, g->filled - at,
+                                                           g->version, header, length, &problem);
+            if (result == V2_HEADER_OK)
+                return 1;
+            if (result == V2_HEADER_BAD || g->at_end) {
+                *err = problem;
+                return -1;
+            }
+        } else if (g->at_end) {
+            return 0;
+        }
+        if (fill(g, err) < 0)
+            return -1;
+    }
+}
+
+/* Takes one more batch into the generation. */
+static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
+{
+    struct v2_batch_header header;
+    size_t length;
+    int found = next_header(g, s->at, &header, &length, err);
+    if (found <= 0)
+        return found < 0 ? EXTENT_ERROR : end_of_input(g, s, err);
+    if (header.end_of_generation) {
+        s->at += length;
+        return EXTENT_END;
+    }
+    if (require(g, s->at, length + (size_t)header.size, err) < 0)
+        return EXTENT_ERROR;
+    if (g->filled - s->at < length + (size_t)header.size) {
+        error_set(err, TRAIL_TRUNCATED, "failed to read full batch: read %zu but wanted %" PRIu64,
+                  g->filled - s->at - length, header.size);
+        return EXTENT_ERROR;
+    }
+    enum extent placed = place_batch(g, &header, s, err);
+    if (placed != EXTENT_MORE)
+        return placed;
+    uint8_t first = header.size ? g->buffer[s->at + length] : 0;
+    s->any = true;
+    s->event_batch |= v2_batch_kind(&header, first, g->version) == TRAIL_BATCH_EVENTS;
+    s->at += length + (size_t)header.size;
+    return EXTENT_MORE;
+}
+
+/* Reads until the generation is whole, or as far as it goes: then *behind says why not further. */
+static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
+{
+    struct extent_state s = {0};
+    enum extent extent;
+    g->number = 0;
+    do {
+        extent = extend(g, &s, behind);
+    } while (extent == EXTENT_MORE);
+    g->used = s.at;
+    if (extent == EXTENT_NO_MORE)
+        return V2_NO_MORE;
+    if (extent == EXTENT_END)
+        return V2_LOADED;
+    if (behind->code != TRAIL_IO && behind->code != TRAIL_NO_MEMORY) {
+        behind->offset = g->offset + (int64_t)s.at;
+        behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
+    }
+    return s.any && g->version < 26 ? V2_LOADED : V2_LOAD_FAILED;
+}
+
+/* MARK: Whole generations */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct v2_sample *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Times become nanoseconds and stacks handles once frequency and tables are known. */
+static void finish_samples(struct v2_generation *g)
+{
+    bool sorted = true;
+    for (size_t i = 0; i < g->sample_count; i++) {
+        struct v2_sample *sample = &g->samples[i];
+        sample->time_ns = v2_ticks_to_ns(g->ns_per_tick, (uint64_t)sample->time_ns);
+        tables_stack(g->tables, sample->stack, &sample->stack);
+        sorted = sorted && (i == 0 || sample[-1].time_ns <= sample->time_ns);
+    }
+    if (!sorted)
+        qsort(g->samples, g->sample_count, sizeof *g->samples, by_time);
+}
+
+static int check_mandatory(const struct v2_generation *g, trail_error *err)
+{
+    uint64_t stack, string;
+    bool is_file;
+    if (g->ns_per_tick == 0)
+        return error_set(err, TRAIL_CORRUPT, "no frequency event found");
+    if (g->version >= 25 && !g->has_snapshot)
+        return error_set(err, TRAIL_CORRUPT, "no clock snapshot event found");
+    if (!tables_resolve_frames(g->tables, &stack, &string, &is_file))
+        return error_set(err, TRAIL_CORRUPT,
+                         "found invalid %s string ID %" PRIu64 " for stack %" PRIu64,
+                         is_file ? "file" : "func", string, stack);
+    return 0;
+}
+
+static int assemble(struct v2_generation *g, trail_error *err)
+{
+    g->batch_count = g->sample_count = g->experiment_count = 0;
+    g->ns_per_tick = 0;
+    g->has_snapshot = false;
+    if (!tables_reset(g->tables))
+        return out_of_memory(err);
+    if (sort_out_batches(g, err) < 0 || check_mandatory(g, err) < 0) {
+        if (err->offset == TRAIL_NOWHERE)
+            err->offset = g->offset;
+        err->generation = (int64_t)g->number;
+        return -1;
+    }
+    finish_samples(g);
+    g->snapshot.trace_ns = v2_ticks_to_ns(g->ns_per_tick, (uint64_t)g->snapshot.trace_ns);
+    return 0;
+}
+
+enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err, trail_error *behind)
+{
+    drop_used(g);
+    enum v2_load extent = read_extent(g, behind);
+    /* A trace up to 1.25 has at least one generation; one of 1.26 may be only a header. */
+    if (extent == V2_NO_MORE && g->version < 26 && g->offset == WIRE_HEADER_SIZE) {
+        error_set(err, TRAIL_TRUNCATED, "no frequency event found: the trace has no generation");
+        err->offset = g->offset;
+        return V2_LOAD_FAILED;
+    }
+    if (extent == V2_LOAD_FAILED) {
+        *err = *behind;
+        error_clear(behind);
+    }
+    if (extent != V2_LOADED)
+        return extent;
+    return assemble(g, err) < 0 ? V2_LOAD_FAILED : V2_LOADED;
+}
+
+void v2_generation_free(struct v2_generation *g)
+{
+    free(g->buffer);
+    free(g->batches);
+    free(g->samples);
+    free(g->experiments);
+    *g = (struct v2_generation){0};
+}

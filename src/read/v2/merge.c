@@ -1,0 +1,181 @@
+/*
+ * The loop in which a v2 trace is read. Compiled twice: for any CPU, and for x86-64 with BMI2,
+ * where events stay packed in a word until a handler asks for an argument.
+ */
+#include "read/v2/merge.h"
+
+#ifdef __BMI2__
+#define V2_WORD_ARGS
+#define MERGE v2_merge_bmi2
+#else
+#define MERGE v2_merge_any
+#endif
+
+#include "read/v2/common.h"
+
+/* On Linux a tick is 64 ns, and integers give the same as Go's floating point. */
+COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
+{
+    if (LIKELY(ticks <= clock->exact_until))
+        return (int64_t)(ticks * clock->exact);
+    return v2_ticks_to_ns(clock->ns_per_tick, ticks);
+}
+
+/*
+ * Decodes the event at `at`, which is before cursor->end. Returns where it ends, NULL if it is
+ * malformed, and its time in *time_ns, which held that of the event before. The two are the
+ * caller's so that the loop can keep them in registers: the place of each event hangs on that of
+ * the one before.
+ */
+COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor *c,
+                                  const uint8_t *at, int64_t *time_ns)
+{
+    c->event = at;
+#ifdef V2_WORD_ARGS
+    const uint8_t *next = v2_decode_packed(at, c->end, &c->wire);
+    if (UNLIKELY(!next)) {
+        next = v2_decode_any(at, c->end, &c->wire);
+        c->wire.type = 0; /* not packed, so no common handler may take it */
+    }
+#else
+    const uint8_t *next = v2_decode_any(at, c->end, &c->wire);
+#endif
+    if (LIKELY(next))
+        *time_ns = (int64_t)((uint64_t)*time_ns + (uint64_t)delta_ns(clock, c->wire.ticks));
+    c->last_ns = *time_ns;
+    return next;
+}
+
+/*
+ * Offers the cursor's event, which is at `time_ns`, to the model. The output is the caller's copy
+ * of the order's, in registers.
+ */
+COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns,
+                            struct v2_output *output)
+{
+    struct step s = step_of(order, c, true);
+    s.time_ns = time_ns;
+    s.output = *output;
+    enum v2_step step = handle_common(&s);
+    if (UNLIKELY(step == V2_FAILED)) {
+        order->output = *output;
+        step = v2_order_advance_any(order, c);
+        s.output = order->output;
+    }
+    *output = s.output;
+    return step;
+}
+
+/* The head has to wait: offers the others in order of time, and delivers one event. */
+static __attribute__((noinline)) enum v2_merge
+merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *which)
+{
+    struct v2_head *heads = frontier->heads;
+    for (size_t i = 1; i < frontier->count; i++) { /* a stable sort; a sorted heap is a heap */
+        struct v2_head moving = heads[i];
+        size_t j = i;
+        for (; j > 0 && heads[j - 1].time_ns > moving.time_ns; j--)
+            heads[j] = heads[j - 1];
+        heads[j] = moving;
+    }
+    for (size_t i = 1; i < frontier->count; i++) {
+        struct v2_cursor *c = heads[i].cursor;
+        struct v2_output before = order->output;
+        *which = i;
+        enum v2_step step = v2_order_advance_any(order, c);
+        if (step == V2_WAIT)
+            continue;
+        if (step == V2_FAILED)
+            return V2_MERGE_FAILED;
+        order->steps++;
+        if (c->at == c->end)
+            return V2_MERGE_END;
+        c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
+        if (!c->at) {
+            order->output = before;
+            return V2_MERGE_MALFORMED;
+        }
+        v2_frontier_update(frontier, i);
+        return V2_MERGE_PAUSE;
+    }
+    return V2_MERGE_STUCK;
+}
+
+COMMON int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * Runs the head's thread while it stays the head, which it does up to `limit_ns`: its events follow
+ * one another without sifting.
+ */
+COMMON enum v2_merge run_head(struct v2_order *order, struct v2_head *head, int64_t limit_ns,
+                              const trail_event *full, bool *waits)
+{
+    struct v2_cursor *c = head->cursor;
+    struct v2_output output = order->output, before;
+    const uint8_t *at = c->at;
+    int64_t time_ns = c->last_ns;
+    enum v2_merge result = V2_MERGE_PAUSE;
+    do {
+        before = output;
+        enum v2_step step = advance(order, c, time_ns, &output);
+        if (UNLIKELY(step != V2_ADVANCED)) {
+            *waits = step == V2_WAIT;
+            result = V2_MERGE_FAILED;
+            break;
+        }
+        order->steps++;
+        if (UNLIKELY(at == c->end)) {
+            result = V2_MERGE_END;
+            break;
+        }
+        const uint8_t *next = decode_next(&order->clock, c, at, &time_ns);
+        if (UNLIKELY(!next)) {
+            output = before;
+            result = V2_MERGE_MALFORMED;
+            break;
+        }
+        at = next;
+    } while (time_ns <= limit_ns && output.next < full);
+    c->at = at;
+    head->time_ns = time_ns;
+    order->output = output;
+    return result;
+}
+
+enum v2_merge MERGE(struct v2_order *order, struct v2_frontier *frontier, int64_t until_ns,
+                    const trail_event *full, size_t *which)
+{
+    struct v2_head *heads = frontier->heads;
+    size_t count = frontier->count;
+    *which = 0;
+    do {
+        bool waits = false;
+        int64_t limit_ns = until_ns;
+        if (count > 1)
+            limit_ns = earlier(limit_ns, heads[1].time_ns);
+        if (count > 2)
+            limit_ns = earlier(limit_ns, heads[2].time_ns);
+        enum v2_merge result = run_head(order, &heads[0], limit_ns, full, &waits);
+        if (UNLIKELY(waits))
+            return merge_another(order, frontier, which);
+        if (UNLIKELY(result != V2_MERGE_PAUSE))
+            return result;
+        v2_heads_down(heads, count, 0, heads[0]);
+    } while (order->output.next < full && heads[0].time_ns <= until_ns);
+    return V2_MERGE_PAUSE;
+}
+
+#ifndef __BMI2__
+bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor)
+{
+    cursor->last_ns = cursor->batch_ns;
+    const uint8_t *at = decode_next(clock, cursor, cursor->at, &cursor->last_ns);
+    cursor->wire.type = 0; /* see decode_next */
+    if (at)
+        cursor->at = at;
+    return at != NULL;
+}
+#endif

@@ -1,0 +1,936 @@
+#include "read/v2/common.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "wire/wire.h"
+
+/* Text that outlives its generation. */
+struct v2_name {
+    size_t size;
+    char data[];
+};
+
+struct v2_region {
+    struct v2_region *outer;
+    uint64_t task;
+    struct v2_name *name;
+};
+
+struct v2_task {
+    void *link; /* of the slab */
+    uint64_t parent;
+    struct v2_name *name;
+};
+
+/* MARK: Finding, failing, requiring */
+
+enum v2_step v2_fail(const struct step *s, const char *format, ...)
+{
+    char message[TRAIL_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    error_set(s->order->error, TRAIL_INCONSISTENT, "%s", message);
+    s->order->error->goroutine = s->now.g;
+    s->order->error->proc = s->now.p;
+    return V2_FAILED;
+}
+
+static enum v2_step fail_memory(const struct step *s)
+{
+    error_set(s->order->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+    return V2_FAILED;
+}
+
+/* MARK: Emitting */
+
+/* MARK: Ps */
+
+static trail_proc_state proc_state_of(unsigned status)
+{
+    static const uint8_t states[V2_PROC_STATUSES] = {
+        [V2_PROC_RUNNING] = TRAIL_PROC_RUNNING,
+        [V2_PROC_IDLE] = TRAIL_PROC_IDLE,
+        [V2_PROC_SYSCALL] = TRAIL_PROC_RUNNING,
+        [V2_PROC_ABANDONED] = TRAIL_PROC_IDLE,
+    };
+    return (trail_proc_state)states[status];
+}
+
+/* The context of the M that holds P `id`, for a P whose status another M announces. */
+static bool find_context_of_p(struct step *s, int64_t id)
+{
+    const struct idmap *ms = &s->order->ms;
+    for (size_t i = 0; ms->slots && i <= ms->mask; i++) {
+        const struct v2_m *m = ms->slots[i].value;
+        if (m && m->seen && m->p_id == id) {
+            s->now = (struct context){.m = m->id, .p = id, .g = m->g_id};
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum v2_step on_proc_status(struct step *s)
+{
+    struct v2_order *o = s->order;
+    int64_t id = (int64_t)arg(s, 0);
+    unsigned announced = (uint8_t)arg(s, 1), status = announced;
+    if (announced >= V2_PROC_STATUSES)
+        return fail(s, "invalid status for proc %" PRId64 ": %u", id, announced);
+    trail_proc_state from = proc_state_of(announced);
+    bool promoted = false;
+    struct v2_p *p = find_p(o, id);
+    if (p) {
+        if (announced == V2_PROC_ABANDONED && p->status == V2_PROC_SYSCALL) {
+            /* "Abandoned" is a loss of information that has not happened to us. */
+            promoted = true;
+            from = TRAIL_PROC_RUNNING;
+            status = V2_PROC_SYSCALL;
+        } else if (p->status != announced) {
+            return fail(s, "inconsistent status for proc %" PRId64 ": old %s vs. new %s", id,
+                        proc_status_name(p->status), proc_status_name(announced));
+        }
+    } else {
+        p = slab_get(&o->p_slab);
+        if (!p || !idmap_put(&o->ps, (uint64_t)id, p))
+            return fail_memory(s);
+        p->id = id;
+        p->status = (uint8_t)status;
+        from =
+            o->generation == o->initial_generation ? TRAIL_PROC_UNDETERMINED : TRAIL_PROC_NOT_EXIST;
+    }
+    set_seq(o, &p->seq, 0);
+    if (announced == V2_PROC_RUNNING || announced == V2_PROC_SYSCALL)
+        bind_p(s, id, p);
+    if (promoted && !find_context_of_p(s, id))
+        return fail(
+            s, "failed to find sched context for proc %" PRId64 " that's about to be stolen", id);
+    emit_proc(s, id, from, proc_state_of(status))->transition.status = (uint8_t)status;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_proc_steal(struct step *s)
+{
+    struct v2_order *o = s->order;
+    int64_t id = (int64_t)arg(s, 0), victim_id = (int64_t)arg(s, 2);
+    struct v2_p *p = find_p(o, id);
+    if (!p || (p->status != V2_PROC_SYSCALL && p->status != V2_PROC_ABANDONED) ||
+        !succeeds(o, p->seq, arg(s, 1)))
+        return V2_WAIT;
+    REQUIRE(s, V2_NEED_M);
+    bool abandoned = p->status == V2_PROC_ABANDONED;
+    p->status = V2_PROC_IDLE;
+    p->seq.n = arg(s, 1);
+    if (abandoned) {
+        /* Whose it was is not known any more, and that M may have gone on. */
+        emit_proc(s, id, TRAIL_PROC_IDLE, TRAIL_PROC_IDLE);
+        return V2_ADVANCED;
+    }
+    if (victim_id == s->now.m) {
+        if (s->now.p != id)
+            return fail(s,
+                        "tried to self-steal proc %" PRId64 " (thread %" PRId64
+                        "), but got proc %" PRId64 " instead",
+                        id, victim_id, s->now.p);
+        bind_p(s, TRAIL_NONE, NULL);
+    } else {
+        struct v2_m *victim = idmap_find(&o->ms, (uint64_t)victim_id);
+        if (!victim || !victim->seen)
+            return fail(s, "stole proc from non-existent thread %" PRId64, victim_id);
+        if (victim->p_id != id)
+            return fail(s,
+                        "tried to steal proc %" PRId64 " from thread %" PRId64
+                        ", but got proc %" PRId64 " instead",
+                        id, victim_id, victim->p_id);
+        /* The victim is in a system call; its GoSyscallEndBlocked waits for this. */
+        victim->p_id = TRAIL_NONE;
+        victim->p = NULL;
+    }
+    emit_proc(s, id, TRAIL_PROC_RUNNING, TRAIL_PROC_IDLE);
+    return V2_ADVANCED;
+}
+
+/* MARK: Goroutines */
+
+static trail_go_state go_state_of(unsigned status)
+{
+    static const uint8_t states[V2_GO_STATUSES] = {
+        [V2_GO_BAD] = TRAIL_GO_UNDETERMINED, [V2_GO_RUNNABLE] = TRAIL_GO_RUNNABLE,
+        [V2_GO_RUNNING] = TRAIL_GO_RUNNING,  [V2_GO_SYSCALL] = TRAIL_GO_SYSCALL,
+        [V2_GO_WAITING] = TRAIL_GO_WAITING,
+    };
+    return (trail_go_state)states[status];
+}
+
+static void drop_regions(struct v2_g *g)
+{
+    while (g->regions) {
+        struct v2_region *outer = g->regions->outer;
+        free(g->regions->name);
+        free(g->regions);
+        g->regions = outer;
+    }
+}
+
+struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
+{
+    struct v2_g *g = slab_get(&o->g_slab);
+    if (!g || !idmap_put(&o->gs, (uint64_t)id, g)) {
+        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+        return NULL;
+    }
+    g->id = id;
+    g->status = (uint8_t)status;
+    set_seq(o, &g->seq, 0);
+    return g;
+}
+
+void v2_destroy_g(struct v2_order *o, struct v2_g *g)
+{
+    idmap_remove(&o->gs, (uint64_t)g->id);
+    drop_regions(g);
+    free(g->ranges.items);
+    g->id = TRAIL_NONE;
+    slab_put(&o->g_slab, g);
+}
+
+static enum v2_step not_in_thread(struct step *s, int64_t g, int64_t held)
+{
+    return fail(s,
+                "inconsistent thread for syscalling goroutine %" PRId64
+                ": thread has goroutine %" PRId64,
+                g, held);
+}
+
+/* A goroutine that sits in a system call is bound to thread `m_id`, which may be another one. */
+static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, int64_t m_id)
+{
+    struct v2_order *o = s->order;
+    if (m_id == TRAIL_NONE)
+        return fail(s, "found goroutine %" PRId64 " in syscall without a thread", id);
+    if (m_id == s->now.m) {
+        if (o->generation != o->initial_generation && s->now.g != id)
+            return not_in_thread(s, id, s->now.g);
+        bind_g(s, id, g);
+        return V2_ADVANCED;
+    }
+    struct v2_m *m = v2_order_m(o, (uint64_t)m_id);
+    if (!m)
+        return fail_memory(s);
+    if (m->seen) {
+        if (m->g_id != id)
+            return not_in_thread(s, id, m->g_id);
+        s->now.g = id;
+    } else {
+        m->seen = true;
+        m->g_id = id;
+        m->g = g;
+    }
+    s->now.m = m_id;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_go_status(struct step *s)
+{
+    struct v2_order *o = s->order;
+    int64_t id = (int64_t)arg(s, 0);
+    unsigned status = (uint8_t)arg(s, 2);
+    trail_stack_handle stack = 0;
+    if (status >= V2_GO_STATUSES)
+        return fail(s, "invalid status for goroutine %" PRId64 ": %u", id, status);
+    trail_go_state from = go_state_of(status);
+    struct v2_g *g = find_g(o, id);
+    if (g) {
+        if (g->status != status)
+            return fail(s, "inconsistent status for goroutine %" PRId64 ": old %s vs. new %s", id,
+                        go_status_name(g->status), go_status_name(status));
+        set_seq(o, &g->seq, 0);
+    } else if (o->generation == o->initial_generation) {
+        g = v2_create_g(o, id, status);
+        if (!g)
+            return fail_memory(s);
+        from = TRAIL_GO_UNDETERMINED;
+    } else {
+        return fail(s,
+                    "found goroutine status for new goroutine after the first generation: "
+                    "id=%" PRId64 " status=%s",
+                    id, go_status_name(status));
+    }
+    if (status == V2_GO_RUNNING) {
+        bind_g(s, id, g);
+    } else if (status == V2_GO_SYSCALL) {
+        enum v2_step bound = bind_syscalling(s, id, g, (int64_t)arg(s, 1));
+        if (bound != V2_ADVANCED)
+            return bound;
+    }
+    if (s->type == V2_GoStatusStack)
+        STACK(s, arg(s, 3), &stack);
+    trail_event *e = emit_go(s, id, from, go_state_of(status));
+    e->stack = stack;
+    e->transition.stack = stack;
+    return V2_ADVANCED;
+}
+
+/*
+ * GoSwitch and GoSwitchDestroy hand the thread from one goroutine to another at once. Three events
+ * tell it: the other is unblocked, the current one blocks or ends, the other starts (§6.5).
+ */
+static enum v2_step on_go_switch(struct step *s)
+{
+    struct v2_order *o = s->order;
+    int64_t id = (int64_t)arg(s, 0);
+    REQUIRE(s, V2_NEED_USER_GO);
+    struct v2_g *g = running_g(s, V2_GO_RUNNING);
+    if (!g)
+        return V2_FAILED;
+    struct v2_g *next = find_g(o, id);
+    if (!next || next->status != V2_GO_WAITING || !succeeds(o, next->seq, arg(s, 1)))
+        return V2_WAIT;
+    emit_go(s, id, TRAIL_GO_WAITING, TRAIL_GO_RUNNABLE);
+    if (s->type == V2_GoSwitch) {
+        g->status = V2_GO_WAITING;
+        s->type = V2_GoBlock;
+        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_WAITING)->flags = TRAIL_EVENT_IMPLIED;
+    } else {
+        v2_destroy_g(o, g);
+        s->type = V2_GoDestroy;
+        emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST)->flags = TRAIL_EVENT_IMPLIED;
+    }
+    next->status = V2_GO_RUNNING;
+    next->seq.n = arg(s, 1);
+    bind_g(s, id, next);
+    s->type = V2_GoStart;
+    s->now.g = TRAIL_NONE;
+    emit_go(s, id, TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING)->flags = TRAIL_EVENT_IMPLIED;
+    return V2_ADVANCED;
+}
+
+/* MARK: System calls */
+
+static enum v2_step on_create_syscall(struct step *s)
+{
+    struct v2_order *o = s->order;
+    int64_t id = (int64_t)arg(s, 0);
+    REQUIRE(s, V2_NEED_M | V2_NEED_NO_G);
+    if (find_g(o, id))
+        return fail(s, "tried to create goroutine (%" PRId64 ") in syscall that already exists",
+                    id);
+    struct v2_g *g = v2_create_g(o, id, V2_GO_SYSCALL);
+    if (!g)
+        return fail_memory(s);
+    bind_g(s, id, g);
+    emit_go(s, id, TRAIL_GO_NOT_EXIST, TRAIL_GO_SYSCALL);
+    return V2_ADVANCED;
+}
+
+/* The end of a C thread that called into Go. A P that it still holds is lost track of: see
+ * "abandoned". */
+static enum v2_step on_destroy_syscall(struct step *s)
+{
+    struct v2_order *o = s->order;
+    REQUIRE(s, V2_NEED_M | V2_NEED_G);
+    struct v2_g *g = running_g(s, V2_GO_SYSCALL);
+    if (!g)
+        return V2_FAILED;
+    v2_destroy_g(o, g);
+    bind_g(s, TRAIL_NONE, NULL);
+    if (s->now.p != TRAIL_NONE) {
+        struct v2_p *p = current_p(s);
+        if (!p)
+            return fail(s, "found invalid proc %" PRId64 " during %s", s->now.p, type_name(s));
+        if (p->status != V2_PROC_SYSCALL)
+            return fail(s, "proc %" PRId64 " in unexpected state %s during %s", s->now.p,
+                        proc_status_name(p->status), type_name(s));
+        p->status = V2_PROC_ABANDONED;
+        bind_p(s, TRAIL_NONE, NULL);
+        s->type = V2_ProcSteal;
+        emit_proc(s, s->now.p, TRAIL_PROC_RUNNING, TRAIL_PROC_IDLE)->flags = TRAIL_EVENT_IMPLIED;
+        s->type = V2_GoDestroySyscall;
+    }
+    emit_go(s, s->now.g, TRAIL_GO_SYSCALL, TRAIL_GO_NOT_EXIST);
+    return V2_ADVANCED;
+}
+
+/* MARK: Annotations */
+
+static struct v2_name *name_copy(const struct v2_order *o, trail_string_handle handle)
+{
+    trail_string text = o->tables->strings[handle];
+    struct v2_name *name = malloc(sizeof *name + text.size);
+    if (!name)
+        return NULL;
+    name->size = text.size;
+    memcpy(name->data, text.data, text.size);
+    return name;
+}
+
+static enum v2_step bad_name(struct step *s, uint64_t id)
+{
+    return fail(s, "invalid string ID %" PRIu64 " for %s event", id, type_name(s));
+}
+
+static enum v2_step on_task_begin(struct step *s)
+{
+    struct v2_order *o = s->order;
+    uint64_t id = arg(s, 0), parent = arg(s, 1);
+    trail_string_handle type;
+    trail_stack_handle stack;
+    if (idmap_find(&o->tasks, id))
+        return fail(s, "task ID conflict: %" PRIu64, id);
+    if (parent == TRAIL_BACKGROUND_TASK)
+        parent = TRAIL_NO_TASK;
+    if (!tables_string(o->tables, arg(s, 2), &type))
+        return bad_name(s, arg(s, 2));
+    struct v2_task *task = slab_get(&o->task_slab);
+    if (!task || !idmap_put(&o->tasks, id, task))
+        return fail_memory(s);
+    task->parent = parent;
+    task->name = name_copy(o, type);
+    if (!task->name)
+        return fail_memory(s);
+    REQUIRE(s, V2_NEED_USER_GO);
+    STACK(s, arg(s, 3), &stack);
+    trail_event *e = emit(s, TRAIL_TASK_BEGIN);
+    e->stack = stack;
+    e->task.id = id;
+    e->task.parent = parent;
+    e->task.type = type;
+    return V2_ADVANCED;
+}
+
+/* A task whose begin was not seen may end: it has no parent and no name then. */
+static enum v2_step on_task_end(struct step *s)
+{
+    struct v2_order *o = s->order;
+    uint64_t id = arg(s, 0), parent = TRAIL_NO_TASK;
+    trail_string_handle type = 0;
+    trail_stack_handle stack;
+    struct v2_task *task = idmap_remove(&o->tasks, id);
+    if (task) {
+        parent = task->parent;
+        type = tables_extra_string(o->tables, task->name->data, task->name->size);
+        free(task->name);
+        slab_put(&o->task_slab, task);
+    }
+    REQUIRE(s, V2_NEED_USER_GO);
+    STACK(s, arg(s, 1), &stack);
+    trail_event *e = emit(s, TRAIL_TASK_END);
+    e->stack = stack;
+    e->task.id = id;
+    e->task.parent = parent;
+    e->task.type = type;
+    return V2_ADVANCED;
+}
+
+static enum v2_step begin_region(struct step *s, struct v2_g *g, uint64_t task,
+                                 trail_string_handle type)
+{
+    struct v2_region *region = malloc(sizeof *region);
+    struct v2_name *name = name_copy(s->order, type);
+    if (!region || !name) {
+        free(region);
+        free(name);
+        return fail_memory(s);
+    }
+    *region = (struct v2_region){.outer = g->regions, .task = task, .name = name};
+    g->regions = region;
+    return V2_ADVANCED;
+}
+
+/* A region that began before the trace may end; one that is not the inner-most may not. */
+static enum v2_step end_region(struct step *s, struct v2_g *g, uint64_t task,
+                               trail_string_handle type)
+{
+    struct v2_region *inner = g->regions;
+    trail_string text = s->order->tables->strings[type];
+    if (!inner)
+        return V2_ADVANCED;
+    if (inner->task != task || inner->name->size != text.size ||
+        memcmp(inner->name->data, text.data, text.size) != 0)
+        return fail(s,
+                    "misuse of region in goroutine %" PRId64 ": region end {%" PRIu64
+                    " %.*s} when the inner-most active region start event is {%" PRIu64 " %.*s}",
+                    g->id, task, (int)text.size, text.data, inner->task, (int)inner->name->size,
+                    inner->name->data);
+    g->regions = inner->outer;
+    free(inner->name);
+    free(inner);
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_region(struct step *s)
+{
+    bool begin = s->type == V2_UserRegionBegin;
+    uint64_t task = arg(s, 0);
+    trail_string_handle type;
+    trail_stack_handle stack;
+    REQUIRE(s, V2_NEED_USER_GO);
+    if (!tables_string(s->order->tables, arg(s, 1), &type))
+        return bad_name(s, arg(s, 1));
+    struct v2_g *g = current_g(s);
+    if (!g)
+        return fail(s, "encountered %s without known state for current goroutine %" PRId64,
+                    type_name(s), s->now.g);
+    enum v2_step step = begin ? begin_region(s, g, task, type) : end_region(s, g, task, type);
+    if (step != V2_ADVANCED)
+        return step;
+    STACK(s, arg(s, 2), &stack);
+    trail_event *e = emit(s, begin ? TRAIL_REGION_BEGIN : TRAIL_REGION_END);
+    e->stack = stack;
+    e->region.task = task;
+    e->region.type = type;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_log(struct step *s)
+{
+    trail_stack_handle stack;
+    trail_string_handle category, message;
+    REQUIRE(s, V2_NEED_USER_GO);
+    STACK(s, arg(s, 3), &stack);
+    STRING(s, arg(s, 1), &category);
+    STRING(s, arg(s, 2), &message);
+    trail_event *e = emit(s, TRAIL_LOG);
+    e->stack = stack;
+    e->log.task = arg(s, 0);
+    e->log.category = category;
+    e->log.message = message;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_label(struct step *s)
+{
+    trail_string_handle text;
+    REQUIRE(s, V2_NEED_USER_GO);
+    STRING(s, arg(s, 0), &text);
+    trail_event *e = emit(s, TRAIL_LABEL);
+    e->label.goroutine = s->now.g;
+    e->label.text = text;
+    return V2_ADVANCED;
+}
+
+/* MARK: Metrics and ranges */
+
+static enum v2_step on_procs_change(struct step *s)
+{
+    trail_stack_handle stack;
+    REQUIRE(s, V2_NEED_USER_GO);
+    STACK(s, arg(s, 1), &stack);
+    trail_event *e = emit(s, TRAIL_METRIC);
+    e->stack = stack;
+    e->metric.metric = TRAIL_METRIC_GOMAXPROCS;
+    e->metric.value = arg(s, 0);
+    return V2_ADVANCED;
+}
+
+static trail_event *emit_range(struct step *s, trail_kind kind, trail_range range,
+                               trail_resource scope, int64_t scope_id)
+{
+    trail_event *e = emit(s, kind);
+    e->range.range = range;
+    e->range.scope = scope;
+    e->range.scope_id = scope_id;
+    e->range.name = s->order->range_names[range];
+    e->range.has_swept = false;
+    return e;
+}
+
+static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kind)
+{
+    for (size_t i = 0; i < ranges->count; i++)
+        if (ranges->items[i].type == type && ranges->items[i].kind == kind)
+            return true;
+    return false;
+}
+
+static enum v2_step add_range(struct step *s, struct v2_ranges *ranges, uint8_t type, uint64_t kind)
+{
+    if (!GROW(ranges->items, ranges->capacity, ranges->count + 1))
+        return fail_memory(s);
+    ranges->items[ranges->count++] = (struct v2_range){.type = type, .kind = kind};
+    return V2_ADVANCED;
+}
+
+static enum v2_step begin_range(struct step *s, struct v2_ranges *ranges, uint64_t kind)
+{
+    if (has_range(ranges, s->type, kind))
+        return fail(s, "discovered event already in-flight for when starting event %s",
+                    type_name(s));
+    return add_range(s, ranges, s->type, kind);
+}
+
+/* Ends the range of begin type `type`, whatever its kind, and tells the kind. */
+static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t type,
+                              uint64_t *kind)
+{
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (ranges->items[i].type == type) {
+            *kind = ranges->items[i].kind;
+            ranges->items[i] = ranges->items[--ranges->count];
+            return V2_ADVANCED;
+        }
+    }
+    return fail(s, "tried to end event %s, but not in-flight", v2_types[type].name);
+}
+
+/* A range announced as in progress: new in the first generation, known in any other. */
+static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8_t type)
+{
+    bool initial = s->order->generation == s->order->initial_generation;
+    bool known = has_range(ranges, type, 0);
+    if (initial && known)
+        return fail(s, "found named active range already in first gen: %s", v2_types[type].name);
+    if (!initial && !known)
+        return fail(s, "resource is missing active range: %s", v2_types[type].name);
+    return initial ? add_range(s, ranges, type, 0) : V2_ADVANCED;
+}
+
+static trail_string_handle stw_name(struct v2_order *o, uint64_t kind)
+{
+    char name[V2_MAX_STRING + 32];
+    trail_string_handle handle;
+    tables_string(o->tables, kind, &handle);
+    trail_string text = o->tables->strings[handle];
+    int size = snprintf(name, sizeof name, "stop-the-world (%.*s)", (int)text.size, text.data);
+    return tables_extra_string(o->tables, name, (size_t)size);
+}
+
+/* STW and mark assists: ranges of the goroutine of the context. */
+static struct v2_g *range_g(struct step *s)
+{
+    struct v2_g *g = current_g(s);
+    if (!g)
+        fail(s, "encountered event %s without known state for current goroutine %" PRId64,
+             type_name(s), s->now.g);
+    return g;
+}
+
+static enum v2_step on_stw(struct step *s)
+{
+    bool begin = s->type == V2_STWBegin;
+    uint64_t kind = begin ? arg(s, 0) : 0;
+    trail_stack_handle stack = 0;
+    trail_string_handle known;
+    REQUIRE(s, V2_NEED_USER_GO);
+    struct v2_g *g = range_g(s);
+    if (!g)
+        return V2_FAILED;
+    enum v2_step step =
+        begin ? begin_range(s, &g->ranges, kind) : end_range(s, &g->ranges, V2_STWBegin, &kind);
+    if (step != V2_ADVANCED)
+        return step;
+    if (begin) {
+        STACK(s, arg(s, 1), &stack);
+        STRING(s, kind, &known);
+    }
+    trail_event *e = emit_range(s, begin ? TRAIL_RANGE_BEGIN : TRAIL_RANGE_END, TRAIL_RANGE_STW,
+                                TRAIL_RESOURCE_GOROUTINE, s->now.g);
+    e->stack = stack;
+    e->range.name = stw_name(s->order, kind);
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_mark_assist(struct step *s)
+{
+    bool begin = s->type == V2_GCMarkAssistBegin;
+    uint64_t kind;
+    trail_stack_handle stack = 0;
+    REQUIRE(s, V2_NEED_USER_GO);
+    struct v2_g *g = range_g(s);
+    if (!g)
+        return V2_FAILED;
+    enum v2_step step = begin ? begin_range(s, &g->ranges, 0)
+                              : end_range(s, &g->ranges, V2_GCMarkAssistBegin, &kind);
+    if (step != V2_ADVANCED)
+        return step;
+    if (begin)
+        STACK(s, arg(s, 0), &stack);
+    emit_range(s, begin ? TRAIL_RANGE_BEGIN : TRAIL_RANGE_END, TRAIL_RANGE_MARK_ASSIST,
+               TRAIL_RESOURCE_GOROUTINE, s->now.g)
+        ->stack = stack;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_mark_assist_active(struct step *s)
+{
+    int64_t id = (int64_t)arg(s, 0);
+    struct v2_g *g = find_g(s->order, id);
+    if (!g)
+        return fail(s, "uninitialized goroutine %" PRId64 " found during %s", id, type_name(s));
+    enum v2_step step = active_range(s, &g->ranges, V2_GCMarkAssistBegin);
+    if (step == V2_ADVANCED)
+        emit_range(s, TRAIL_RANGE_ACTIVE, TRAIL_RANGE_MARK_ASSIST, TRAIL_RESOURCE_GOROUTINE, id);
+    return step;
+}
+
+static enum v2_step on_sweep(struct step *s)
+{
+    bool begin = s->type == V2_GCSweepBegin;
+    uint64_t kind;
+    trail_stack_handle stack = 0;
+    REQUIRE(s, V2_NEED_M | V2_NEED_P);
+    struct v2_p *p = current_p(s);
+    if (!p)
+        return fail(s, "uninitialized proc %" PRId64 " found during %s", s->now.p, type_name(s));
+    enum v2_step step =
+        begin ? begin_range(s, &p->ranges, 0) : end_range(s, &p->ranges, V2_GCSweepBegin, &kind);
+    if (step != V2_ADVANCED)
+        return step;
+    if (begin)
+        STACK(s, arg(s, 0), &stack);
+    trail_event *e = emit_range(s, begin ? TRAIL_RANGE_BEGIN : TRAIL_RANGE_END, TRAIL_RANGE_SWEEP,
+                                TRAIL_RESOURCE_PROC, s->now.p);
+    e->stack = stack;
+    if (!begin) {
+        e->range.has_swept = true;
+        e->range.swept_bytes = arg(s, 0);
+        e->range.reclaimed_bytes = arg(s, 1);
+    }
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_sweep_active(struct step *s)
+{
+    int64_t id = (int64_t)arg(s, 0);
+    struct v2_p *p = find_p(s->order, id);
+    if (!p)
+        return fail(s, "encountered GCSweepActive for unknown proc %" PRId64, id);
+    enum v2_step step = active_range(s, &p->ranges, V2_GCSweepBegin);
+    if (step == V2_ADVANCED)
+        emit_range(s, TRAIL_RANGE_ACTIVE, TRAIL_RANGE_SWEEP, TRAIL_RESOURCE_PROC, id);
+    return step;
+}
+
+static enum v2_step emit_gc(struct step *s, trail_kind kind, trail_stack_handle stack)
+{
+    emit_range(s, kind, TRAIL_RANGE_GC, TRAIL_RESOURCE_NONE, 0)->stack = stack;
+    return V2_ADVANCED;
+}
+
+static enum v2_step on_gc_active(struct step *s)
+{
+    struct v2_order *o = s->order;
+    if (o->generation == o->initial_generation) {
+        if (o->gc != V2_GC_UNDETERMINED)
+            return fail(s, "GCActive in the first generation isn't first GC event");
+    } else {
+        if (arg(s, 0) != o->gc_seq + 1)
+            return V2_WAIT;
+        if (o->gc != V2_GC_RUNNING)
+            return fail(s, "encountered GCActive while GC was not in progress");
+        REQUIRE(s, V2_NEED_USER_GO);
+    }
+    o->gc_seq = arg(s, 0);
+    o->gc = V2_GC_RUNNING;
+    return emit_gc(s, TRAIL_RANGE_ACTIVE, 0);
+}
+
+static enum v2_step on_gc_begin(struct step *s)
+{
+    struct v2_order *o = s->order;
+    trail_stack_handle stack;
+    if (o->gc != V2_GC_UNDETERMINED) {
+        if (arg(s, 0) != o->gc_seq + 1)
+            return V2_WAIT;
+        if (o->gc == V2_GC_RUNNING)
+            return fail(s, "encountered GCBegin while GC was already in progress");
+        REQUIRE(s, V2_NEED_USER_GO);
+    }
+    o->gc_seq = arg(s, 0);
+    o->gc = V2_GC_RUNNING;
+    STACK(s, arg(s, 1), &stack);
+    return emit_gc(s, TRAIL_RANGE_BEGIN, stack);
+}
+
+static enum v2_step on_gc_end(struct step *s)
+{
+    struct v2_order *o = s->order;
+    if (arg(s, 0) != o->gc_seq + 1)
+        return V2_WAIT;
+    if (o->gc == V2_GC_NOT_RUNNING)
+        return fail(s, "encountered GCEnd when GC was not in progress");
+    if (o->gc == V2_GC_UNDETERMINED)
+        return fail(s, "encountered GCEnd when GC was in an undetermined state");
+    REQUIRE(s, V2_NEED_USER_GO);
+    o->gc_seq = arg(s, 0);
+    o->gc = V2_GC_NOT_RUNNING;
+    return emit_gc(s, TRAIL_RANGE_END, 0);
+}
+
+static enum v2_step on_alloc_free(struct step *s)
+{
+    REQUIRE(s, V2_NEED_M);
+    trail_event *e = emit(s, TRAIL_EXPERIMENTAL);
+    e->experimental.args = (uint8_t)(v2_types[s->type].args - 1);
+    for (unsigned i = 0; i < e->experimental.args; i++)
+        e->experimental.arg[i] = arg(s, i);
+    return V2_ADVANCED;
+}
+
+/* MARK: Dispatch */
+
+static enum v2_step handle_any(struct step *s)
+{
+    switch (s->type) {
+    case V2_ProcsChange:
+        return on_procs_change(s);
+    case V2_ProcSteal:
+        return on_proc_steal(s);
+    case V2_ProcStatus:
+        return on_proc_status(s);
+    case V2_GoCreateSyscall:
+        return on_create_syscall(s);
+    case V2_GoDestroySyscall:
+        return on_destroy_syscall(s);
+    case V2_GoStatus:
+    case V2_GoStatusStack:
+        return on_go_status(s);
+    case V2_STWBegin:
+    case V2_STWEnd:
+        return on_stw(s);
+    case V2_GCActive:
+        return on_gc_active(s);
+    case V2_GCBegin:
+        return on_gc_begin(s);
+    case V2_GCEnd:
+        return on_gc_end(s);
+    case V2_GCSweepActive:
+        return on_sweep_active(s);
+    case V2_GCSweepBegin:
+    case V2_GCSweepEnd:
+        return on_sweep(s);
+    case V2_GCMarkAssistActive:
+        return on_mark_assist_active(s);
+    case V2_GCMarkAssistBegin:
+    case V2_GCMarkAssistEnd:
+        return on_mark_assist(s);
+    case V2_GoLabel:
+        return on_label(s);
+    case V2_UserTaskBegin:
+        return on_task_begin(s);
+    case V2_UserTaskEnd:
+        return on_task_end(s);
+    case V2_UserRegionBegin:
+    case V2_UserRegionEnd:
+        return on_region(s);
+    case V2_UserLog:
+        return on_log(s);
+    case V2_GoSwitch:
+    case V2_GoSwitchDestroy:
+        return on_go_switch(s);
+    case V2_Span:
+    case V2_SpanAlloc:
+    case V2_SpanFree:
+    case V2_HeapObject:
+    case V2_HeapObjectAlloc:
+    case V2_HeapObjectFree:
+    case V2_GoroutineStack:
+    case V2_GoroutineStackAlloc:
+    case V2_GoroutineStackFree:
+        return on_alloc_free(s);
+    default:
+        return handle_common(s);
+    }
+}
+
+enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
+{
+    struct v2_wire_event wire; /* the cursor's is packed, or of no type: see v2/merge.c */
+    if (UNLIKELY(order->initial_generation == 0))
+        order->initial_generation = order->generation;
+    (void)v2_decode_any(c->event, c->end, &wire);
+    c->m->seen = true;
+    struct step s = step_of(order, c, false);
+    s.wire = &wire;
+    s.type = wire.type;
+    enum v2_step step = handle_any(&s);
+    order->output = s.output;
+    order->nobody.g_id = TRAIL_NONE;
+    order->nobody.p_id = TRAIL_NONE;
+    return step;
+}
+
+/* MARK: Life of the model */
+
+void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
+{
+    *order = (struct v2_order){
+        .g_slab.object_size = sizeof(struct v2_g),
+        .p_slab.object_size = sizeof(struct v2_p),
+        .m_slab.object_size = sizeof(struct v2_m),
+        .task_slab.object_size = sizeof(struct v2_task),
+        .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
+        .tables = tables,
+        .error = error,
+    };
+}
+
+void v2_order_fini(struct v2_order *order)
+{
+    for (size_t i = 0; order->gs.slots && i <= order->gs.mask; i++) {
+        struct v2_g *g = order->gs.slots[i].value;
+        if (g) {
+            drop_regions(g);
+            free(g->ranges.items);
+        }
+    }
+    for (size_t i = 0; order->ps.slots && i <= order->ps.mask; i++)
+        if (order->ps.slots[i].value)
+            free(((struct v2_p *)order->ps.slots[i].value)->ranges.items);
+    for (size_t i = 0; order->tasks.slots && i <= order->tasks.mask; i++)
+        if (order->tasks.slots[i].value)
+            free(((struct v2_task *)order->tasks.slots[i].value)->name);
+    idmap_free(&order->gs);
+    idmap_free(&order->ps);
+    idmap_free(&order->ms);
+    idmap_free(&order->tasks);
+    slab_free(&order->g_slab);
+    slab_free(&order->p_slab);
+    slab_free(&order->m_slab);
+    slab_free(&order->task_slab);
+}
+
+bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick)
+{
+    static const char *const names[TRAIL_RANGES] = {
+        [TRAIL_RANGE_GC] = "GC concurrent mark phase",
+        [TRAIL_RANGE_SWEEP] = "GC incremental sweep",
+        [TRAIL_RANGE_MARK_ASSIST] = "GC mark assist",
+    };
+    bool whole = ns_per_tick < 0x1p31 && ns_per_tick == (double)(uint64_t)ns_per_tick;
+    order->clock = (struct v2_clock){
+        .ns_per_tick = ns_per_tick,
+        .exact = whole ? (uint64_t)ns_per_tick : 0,
+        .exact_until = whole ? UINT32_MAX : 0,
+    };
+    order->generation = generation;
+    for (int i = 0; i < TRAIL_RANGES; i++) {
+        if (!names[i])
+            continue;
+        order->range_names[i] = tables_extra_string(order->tables, names[i], strlen(names[i]));
+        if (order->range_names[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread)
+{
+    struct v2_m *m = idmap_find(&order->ms, thread);
+    if (m)
+        return m;
+    m = slab_get(&order->m_slab);
+    if (!m || !idmap_put(&order->ms, thread, m))
+        return NULL;
+    m->id = (int64_t)thread;
+    m->g_id = TRAIL_NONE;
+    m->p_id = TRAIL_NONE;
+    return m;
+}

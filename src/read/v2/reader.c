@@ -1,0 +1,434 @@
+/*
+ * v2 reader: generations one after another, each with its Sync event, its CPU samples and the
+ * events of its threads merged (v2/merge.h). Delivered times are strictly increasing, Sync events
+ * included: a time that is not later than the last one delivered becomes last + 1.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "read/reader.h"
+#include "read/source.h"
+#include "read/v2/generation.h"
+#include "read/v2/merge.h"
+#include "read/v2/skip.h"
+#include "wire/wire.h"
+
+/* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
+#define BATCH_EVENTS 128
+
+enum v2_phase {
+    PHASE_LOAD,   /* a generation has to be loaded */
+    PHASE_EVENTS, /* events of the current one are delivered */
+    PHASE_ERROR,  /* the final Sync went out; the error comes next */
+    PHASE_DONE
+};
+
+struct v2_reader {
+    struct trail_reader base; /* first: a trail_reader is this */
+    struct v2_generation generation;
+    struct v2_order order;
+    struct v2_cursor *cursors;
+    size_t cursor_count, cursor_capacity;
+    struct v2_frontier frontier;
+    size_t frontier_capacity;
+    v2_merge_fn *merge;
+    size_t next_sample;
+    uint64_t syncs;
+    enum v2_phase phase;
+    trail_error behind; /* follows the current generation; TRAIL_OK: nothing does */
+    trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
+};
+
+static struct v2_reader *v2(trail_reader *reader)
+{
+    return (struct v2_reader *)reader;
+}
+
+/* MARK: Cursors */
+
+static void set_position(struct v2_reader *r, const struct v2_cursor *c)
+{
+    trail_error *err = &r->base.error;
+    err->offset = r->generation.offset + (c->event - r->generation.buffer);
+    err->generation = (int64_t)r->generation.number;
+    err->thread = c->thread;
+    if (err->time_ns == TRAIL_NOWHERE)
+        err->time_ns = c->last_ns;
+}
+
+static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
+{
+    char message[128];
+    v2_decode_problem(c->event, c->end, message, sizeof message);
+    error_set(&r->base.error, TRAIL_CORRUPT, "%s", message);
+    set_position(r, c);
+    return -1;
+}
+
+/*
+ * Puts the cursor at the first event of the next batch of its thread that is not empty. Returns 1,
+ * 0 if there is none, -1 if the event is malformed.
+ */
+static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
+{
+    const struct v2_generation *g = &r->generation;
+    while (c->batch != V2_NO_BATCH) {
+        const struct v2_batch *batch = &g->batches[c->batch];
+        c->batch = batch->next;
+        if (batch->size == 0)
+            continue;
+        c->at = g->buffer + batch->at;
+        c->end = c->at + batch->size;
+        c->batch_ns = v2_ticks_to_ns(g->ns_per_tick, batch->time);
+        return v2_cursor_start(&r->order.clock, c) ? 1 : bad_event(r, c);
+    }
+    return 0;
+}
+
+/* MARK: Generations */
+
+static int out_of_memory(struct v2_reader *r)
+{
+    return error_set(&r->base.error, TRAIL_NO_MEMORY, "out of memory while reading a trace");
+}
+
+/* The cursor of a batch's thread in this generation; a new one stands before its first batch. */
+static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
+{
+    struct v2_m *m = v2_order_m(&r->order, thread);
+    if (!m)
+        return NULL;
+    if (m->cursor_epoch == r->base.tables.epoch)
+        return &r->cursors[m->cursor];
+    if (!GROW(r->cursors, r->cursor_capacity, r->cursor_count + 1))
+        return NULL;
+    m->cursor_epoch = r->base.tables.epoch;
+    m->cursor = (uint32_t)r->cursor_count;
+    struct v2_cursor *c = &r->cursors[r->cursor_count++];
+    *c = (struct v2_cursor){
+        .m = thread == V2_NO_THREAD ? &r->order.nobody : m,
+        .thread = (int64_t)thread,
+        .batch = V2_NO_BATCH,
+    };
+    return c;
+}
+
+/* Links the batches of each thread; the cursors come in the order of their threads' first batches.
+ */
+static int link_batches(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    r->cursor_count = 0;
+    for (uint32_t i = 0; i < g->batch_count; i++) {
+        struct v2_cursor *c = cursor_of(r, g->batches[i].thread);
+        if (!c)
+            return out_of_memory(r);
+        if (c->batch == V2_NO_BATCH)
+            c->batch = i;
+        else
+            g->batches[c->last_batch].next = i;
+        c->last_batch = i;
+    }
+    return 0;
+}
+
+/* Puts every cursor at its first event and into the frontier. */
+static int fill_frontier(struct v2_reader *r)
+{
+    struct v2_frontier *f = &r->frontier;
+    if (!GROW(f->heads, r->frontier_capacity, r->cursor_count))
+        return out_of_memory(r);
+    f->count = 0;
+    for (size_t i = 0; i < r->cursor_count; i++) {
+        struct v2_cursor *c = &r->cursors[i];
+        int started = next_batch_of(r, c);
+        if (started < 0)
+            return -1;
+        if (started > 0)
+            v2_frontier_push(f, c);
+    }
+    return 0;
+}
+
+/* The next place for an event; its time is made later than that of the event before. */
+static trail_event *deliver(struct v2_reader *r, int64_t time_ns)
+{
+    struct v2_output *o = &r->order.output;
+    int64_t later_ns = (int64_t)((uint64_t)o->last_ns + 1);
+    o->last_ns = time_ns > o->last_ns ? time_ns : later_ns;
+    *o->next = (trail_event){
+        .time_ns = o->last_ns,
+        .thread = TRAIL_NONE,
+        .proc = TRAIL_NONE,
+        .goroutine = TRAIL_NONE,
+    };
+    return o->next++;
+}
+
+static void deliver_sync(struct v2_reader *r, int64_t time_ns, bool final)
+{
+    trail_event *e = deliver(r, time_ns);
+    e->kind = TRAIL_SYNC;
+    e->sync.n = ++r->syncs;
+    e->sync.final = final;
+    e->sync.snapshot = !final && r->generation.has_snapshot ? &r->generation.snapshot : NULL;
+}
+
+static void count_generation(struct v2_reader *r)
+{
+    const struct tables *tables = &r->base.tables;
+    trail_reader_stats *stats = &r->base.stats;
+    stats->strings += tables->string_ids.count;
+    stats->stacks += tables->stack_ids.count;
+    stats->cpu_samples += r->generation.sample_count;
+}
+
+/*
+ * What is wrong in a generation that the trace's end cut short (up to 1.25) is mostly that: tables
+ * come last. The error stays that of Go; the cut is told with it.
+ */
+static void tell_what_is_behind(struct v2_reader *r)
+{
+    char *message = r->base.error.message;
+    size_t size = strlen(message);
+    if (r->behind.code != TRAIL_OK)
+        (void)snprintf(message + size, TRAIL_MESSAGE_MAX - size,
+                       " (the generation is incomplete: at offset %#" PRIx64 ", %.200s)",
+                       (uint64_t)r->behind.offset, r->behind.message);
+}
+
+/* Loads the next generation and delivers its Sync, or the final one. -1: fail at once. */
+static int load(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    enum v2_load loaded = V2_LOAD_FAILED;
+    if (!reader_settle(&r->base)) {
+        r->phase = PHASE_DONE;
+        return 0;
+    }
+    if (r->behind.code == TRAIL_OK) {
+        loaded = v2_generation_load(g, &r->base.error, &r->behind);
+        if (loaded == V2_LOAD_FAILED)
+            tell_what_is_behind(r);
+    } else {
+        r->base.error = r->behind;
+    }
+    r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
+    if (loaded != V2_LOADED) {
+        r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
+        deliver_sync(r, r->order.output.last_ns, true);
+        return 0;
+    }
+    r->next_sample = 0;
+    count_generation(r);
+    if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
+        return out_of_memory(r);
+    if (link_batches(r) < 0 || fill_frontier(r) < 0)
+        return -1;
+    r->phase = PHASE_EVENTS;
+    deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
+    return 0;
+}
+
+/* MARK: Merging */
+
+static void deliver_sample(struct v2_reader *r)
+{
+    const struct v2_sample *sample = &r->generation.samples[r->next_sample++];
+    trail_event *e = deliver(r, sample->time_ns);
+    e->kind = TRAIL_STACK_SAMPLE;
+    e->wire = V2_CPUSample;
+    e->thread = sample->thread;
+    e->proc = sample->proc;
+    e->goroutine = sample->goroutine;
+    e->stack = sample->stack;
+}
+
+static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
+{
+    set_position(r, c);
+    return -1;
+}
+
+/* No thread can go on: says which event is the earliest and what it would need. */
+static int stuck(struct v2_reader *r)
+{
+    const struct v2_cursor *c = r->frontier.heads[0].cursor;
+    const struct v2_type_info *type = &v2_types[*c->event];
+    struct v2_wire_event wire;
+    char args[160] = "";
+    size_t n = 0;
+    (void)v2_decode_any(c->event, c->end, &wire);
+    for (unsigned i = 1; i < type->args && n < sizeof args; i++)
+        n += (size_t)snprintf(args + n, sizeof args - n, " %s=%" PRIu64, type->arg[i],
+                              wire.arg[i - 1]);
+    error_set(&r->base.error, TRAIL_INCONSISTENT,
+              "broken trace: failed to advance: frontier: %zu threads wait, the earliest is M "
+              "%" PRId64 " [%s time=%" PRId64 "%s]",
+              r->frontier.count, c->thread, type->name, c->last_ns, args);
+    return failed_at(r, c);
+}
+
+/* The batch of entry i is at its end: its thread goes on with the next one, or leaves. */
+static int end_of_batch(struct v2_reader *r, size_t i)
+{
+    int next = next_batch_of(r, r->frontier.heads[i].cursor);
+    if (next > 0)
+        v2_frontier_update(&r->frontier, i);
+    else
+        v2_frontier_remove(&r->frontier, i);
+    return next < 0 ? -1 : 0;
+}
+
+/* Delivers events of the frontier, up to the next CPU sample. */
+static int merge_events(struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    const trail_event *full = r->events + BATCH_EVENTS;
+    int64_t until_ns =
+        r->next_sample < g->sample_count ? g->samples[r->next_sample].time_ns : INT64_MAX;
+    size_t which;
+    enum v2_merge merged = r->merge(&r->order, &r->frontier, until_ns, full, &which);
+    struct v2_cursor *c = r->frontier.heads[which].cursor;
+    switch (merged) {
+    case V2_MERGE_PAUSE:
+        break;
+    case V2_MERGE_END:
+        return end_of_batch(r, which);
+    case V2_MERGE_STUCK:
+        return stuck(r);
+    case V2_MERGE_FAILED:
+        return failed_at(r, c);
+    case V2_MERGE_MALFORMED:
+        return bad_event(r, c);
+    }
+    return 0;
+}
+
+static bool sample_comes_first(const struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    return r->next_sample < g->sample_count &&
+           (r->frontier.count == 0 ||
+            g->samples[r->next_sample].time_ns < r->frontier.heads[0].time_ns);
+}
+
+/* Delivers events until the batch is full or the generation at its end. Returns -1 on an error. */
+static int merge(struct v2_reader *r)
+{
+    while (r->order.output.next < r->events + BATCH_EVENTS) {
+        if (sample_comes_first(r)) {
+            deliver_sample(r);
+        } else if (r->frontier.count > 0) {
+            if (merge_events(r) < 0)
+                return -1;
+        } else {
+            r->base.stats.generations++;
+            r->base.stats.good_bytes =
+                (uint64_t)(r->generation.offset + (int64_t)r->generation.used);
+            r->phase = PHASE_LOAD;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static long v2_next_batch(trail_reader *reader, const trail_event **events)
+{
+    struct v2_reader *r = v2(reader);
+    r->order.output.next = r->events;
+    *events = r->events;
+    while (r->order.output.next == r->events) {
+        int result = 0;
+        switch (r->phase) {
+        case PHASE_LOAD:
+            result = load(r);
+            break;
+        case PHASE_EVENTS:
+            result = merge(r);
+            break;
+        case PHASE_ERROR:
+            return -1;
+        case PHASE_DONE:
+            return 0;
+        }
+        if (result < 0) {
+            tell_what_is_behind(r);
+            r->phase = PHASE_ERROR;
+        }
+    }
+    long count = r->order.output.next - r->events;
+    reader->stats.events += (uint64_t)count;
+    reader->stats.wire_events = r->order.steps;
+    return count;
+}
+
+static size_t v2_experiment_batches(const trail_reader *reader,
+                                    const trail_experiment_batch **batches)
+{
+    const struct v2_reader *r = (const struct v2_reader *)reader;
+    *batches = r->generation.experiments;
+    return r->generation.experiment_count;
+}
+
+static void v2_close(trail_reader *reader)
+{
+    struct v2_reader *r = v2(reader);
+    v2_order_fini(&r->order);
+    v2_generation_free(&r->generation);
+    tables_free(&reader->tables);
+    free(r->cursors);
+    free(r->frontier.heads);
+    free(r);
+}
+
+/* Leaves out what options.from_ns says, if the source can be looked at. -1 on an error. */
+static int skip_generations(struct v2_reader *r, trail_error *err)
+{
+    struct v2_skip skip;
+    if (r->base.options.from_ns <= 0 ||
+        !v2_skip_find(r->base.source, r->base.version, r->base.options.from_ns, &skip))
+        return 0;
+    if (source_skip(r->base.source, skip.size, err) < 0)
+        return -1;
+    r->generation.offset += (int64_t)skip.size;
+    r->base.stats.skipped_bytes = skip.size;
+    r->base.stats.first_ns = skip.first_ns > 0 ? skip.first_ns : 1;
+    return 0;
+}
+
+trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
+                             trail_error *err)
+{
+    static const struct reader_ops ops = {
+        .next_batch = v2_next_batch,
+        .experiment_batches = v2_experiment_batches,
+        .close = v2_close,
+    };
+    struct v2_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory for a reader");
+        return NULL;
+    }
+    r->base.ops = &ops;
+    r->base.source = source;
+    r->base.options = *options;
+    r->base.version = version;
+    error_clear(&r->base.error);
+    error_clear(&r->behind);
+    r->generation.version = version;
+    r->generation.source = source;
+    r->generation.tables = &r->base.tables;
+    r->generation.offset = WIRE_HEADER_SIZE;
+    r->merge = v2_merge_best();
+    v2_order_init(&r->order, &r->base.tables, &r->base.error);
+    if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
+        v2_close(&r->base);
+        return NULL;
+    }
+    return &r->base;
+}

@@ -1,0 +1,65 @@
+/*
+ * What a module's .eh_frame says of one PC: where the frame that it is in ends, and where the
+ * caller's frame pointer is. Only x86-64's; of its registers only those with which a stack can be
+ * walked: rsp, rbp and the return address. What needs others is "unknown".
+ *
+ * The tables are the module's word and nothing more: each byte is read only if it lies in a segment
+ * that the module has mapped readable, and no table makes it take longer than its own length.
+ *
+ * (System V ABI for x86-64, 3.7; LSB Core, "Exception Frames"; DWARF 4, 6.4.)
+ */
+#ifndef TRAIL_SHM_UNWIND_CFI_H
+#define TRAIL_SHM_UNWIND_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cfi_range {
+    uintptr_t low, high; /* [low, high) */
+};
+
+#define CFI_MAX_RANGES 12
+
+struct cfi_module {
+    struct cfi_range header; /* .eh_frame_hdr; empty: none */
+    struct cfi_range readable[CFI_MAX_RANGES];
+    size_t ranges;
+};
+
+enum cfi_kind {
+    CFI_NONE,  /* no entry covers the PC, or the tables are damaged */
+    CFI_FRAME, /* the members below tell; the return address is in the word below the frame's end */
+    CFI_SIGNAL,  /* the kernel's frame of a signal */
+    CFI_END,     /* the outermost function */
+    CFI_UNKNOWN, /* there is a rule, but not one that can be told here */
+};
+
+enum cfi_base { CFI_SP, CFI_FP };
+
+enum cfi_fp {
+    CFI_FP_SAME,
+    CFI_FP_AT_END, /* saved at the frame's end + fp_offset */
+    CFI_FP_AT_FP,  /* saved at the frame pointer + fp_offset */
+    CFI_FP_LOST,
+};
+
+/*
+ * The frame's end (the "canonical frame address") is base + offset, or, if indirect, *(base +
+ * inner) + offset.
+ */
+struct cfi_rule {
+    enum cfi_kind kind;
+    enum cfi_base base;
+    enum cfi_fp fp;
+    bool indirect;
+    int32_t offset, inner, fp_offset;
+};
+
+/* Whether [at, at + size) lies in one of the module's segments. */
+bool cfi_is_readable(const struct cfi_module *module, uintptr_t at, size_t size);
+
+/* The rule for the instruction that `at` lies in. */
+struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at);
+
+#endif

@@ -1,0 +1,162 @@
+#include "sql/duckdb.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/cli.h"
+
+/* MARK: Loading */
+
+/* Where npm puts it if it is told --prefix: below a folder of ours. */
+static const char below[] = "node_modules/" DUCKDB_PACKAGE "/libduckdb.so";
+
+static void *load_path(const char *folder, const char *rest)
+{
+    char path[4096];
+    int size = snprintf(path, sizeof path, "%s/%s", folder, rest);
+    if (size < 0 || (size_t)size >= sizeof path || access(path, R_OK) != 0)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* $TRAIL_DUCKDB is the library, or a folder with it; nothing else is tried then. */
+static void *load_chosen(const char *chosen)
+{
+    void *library = load_path(chosen, "libduckdb.so");
+    if (!library)
+        library = load_path(chosen, below);
+    return library ? library : dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *load_library(void)
+{
+    const char *chosen = getenv("TRAIL_DUCKDB"), *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    char folder[4096] = "";
+    if (chosen && *chosen)
+        return load_chosen(chosen);
+    if (data && *data)
+        (void)snprintf(folder, sizeof folder, "%s/trail", data);
+    else if (home && *home)
+        (void)snprintf(folder, sizeof folder, "%s/.local/share/trail", home);
+    void *library = *folder ? load_path(folder, below) : NULL;
+    if (!library && *folder)
+        library = load_path(folder, "libduckdb.so");
+    return library ? library : dlopen("libduckdb.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+static int tell_missing(void)
+{
+    const char *chosen = getenv("TRAIL_DUCKDB");
+    if (chosen && *chosen)
+        tell("no libduckdb.so at TRAIL_DUCKDB=%s", chosen);
+    else
+        tell("this needs DuckDB's library, libduckdb.so, which is not here");
+    fputs("trail: this gets it:\n"
+          "  " DUCKDB_INSTALL "\n"
+          "trail: or set TRAIL_DUCKDB to where one is\n",
+          stderr);
+    return EXIT_INOUT;
+}
+
+static bool find_symbol(struct duckdb *duckdb, const char *name, void *pointer)
+{
+    void *symbol = dlsym(duckdb->library, name);
+    memcpy(pointer, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+const char *duckdb_load(struct duckdb *duckdb)
+{
+    *duckdb = (struct duckdb){0};
+    duckdb->library = load_library();
+    if (!duckdb->library)
+        return NULL;
+#define DUCKDB_FIND(result, name, arguments)                                                       \
+    if (!find_symbol(duckdb, "duckdb_" #name, (void *)&duckdb->name))                              \
+        return "duckdb_" #name;
+    DUCKDB_FUNCTIONS(DUCKDB_FIND)
+#undef DUCKDB_FIND
+    return NULL;
+}
+
+/* MARK: Opening */
+
+static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_options *options)
+{
+    const struct {
+        const char *name, *value;
+    } settings[] = {
+        {"access_mode", "read_write"},
+        {"autoinstall_known_extensions", "false"},
+        {"autoload_known_extensions", "false"},
+        {"temp_directory", options->spill ? options->spill : ""},
+        {"memory_limit", options->memory},
+        {"threads", options->threads},
+        {"enable_external_access", options->files ? "true" : "false"},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (!settings[i].value)
+            continue;
+        if (duckdb->set_config(config, settings[i].name, settings[i].value) != 0) {
+            tell("DuckDB takes no %s of '%s'", settings[i].name, settings[i].value);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int open_database(struct duckdb *duckdb, const struct duckdb_options *options)
+{
+    void *config = NULL;
+    char *message = NULL;
+    if (duckdb->create_config(&config) != 0 || !configure(duckdb, config, options)) {
+        duckdb->destroy_config(&config);
+        return EXIT_USAGE;
+    }
+    int failed = duckdb->open_ext(NULL, &duckdb->database, config, &message);
+    duckdb->destroy_config(&config);
+    if (failed != 0 || duckdb->connect(duckdb->database, &duckdb->connection) != 0) {
+        tell("DuckDB does not start: %s", message ? message : "no reason told");
+        duckdb->free(message);
+        return EXIT_USAGE;
+    }
+    return EXIT_GOOD;
+}
+
+int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options)
+{
+    const char *lacks = duckdb_load(duckdb);
+    if (!duckdb->library)
+        return tell_missing();
+    if (lacks) {
+        tell("this libduckdb.so has no %s: version 1.5 is needed", lacks);
+        return EXIT_INOUT;
+    }
+    return open_database(duckdb, options);
+}
+
+/* The library stays: its threads may be on their way out. */
+void duckdb_end(struct duckdb *duckdb)
+{
+    if (duckdb->connection)
+        duckdb->disconnect(&duckdb->connection);
+    if (duckdb->database)
+        duckdb->close(&duckdb->database);
+}
+
+int duckdb_run(struct duckdb *duckdb, const char *sql)
+{
+    duckdb_result result;
+    int code = EXIT_GOOD;
+    if (duckdb->query(duckdb->connection, sql, &result) != 0) {
+        const char *message = duckdb->result_error(&result);
+        tell_lines(message ? message : "DuckDB told no reason");
+        code = EXIT_USAGE;
+    }
+    duckdb->destroy_result(&result);
+    return code;
+}

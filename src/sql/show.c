@@ -1,0 +1,479 @@
+#include "sql/show.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/utf8.h"
+#include "ui/cli.h"
+#include "ui/show.h"
+
+#define CELL_SIZE 64
+
+/* A value of a result. `text` points into the chunk, or to `digits`. */
+struct cell {
+    bool null;
+    bool number; /* JSON writes it bare */
+    bool truth;
+    trail_string text;
+    char digits[CELL_SIZE];
+};
+
+/* How wide columns of a table are is found by so many rows; what comes later must do with it. */
+#define TABLE_MEASURED 1000
+
+struct show {
+    struct duckdb *duckdb;
+    enum sql_format format;
+    duckdb_result result;
+    size_t columns;
+    const int *types; /* before what is shown as text was made text of */
+    struct json json;
+    struct out csv;
+    int *widths;
+    char **kept; /* cells of the rows that are measured */
+    size_t kept_count, rows;
+    bool measured, failed;
+    bool plan; /* what EXPLAIN tells */
+};
+
+/* MARK: Values */
+
+/* Those that are shown from their bits; all others DuckDB makes text of. */
+static bool is_plain(int type)
+{
+    return (type >= DUCKDB_BOOLEAN && type <= DUCKDB_DOUBLE) || type == DUCKDB_HUGEINT ||
+           type == DUCKDB_VARCHAR;
+}
+
+static bool is_number(int type)
+{
+    return (type > DUCKDB_BOOLEAN && type <= DUCKDB_DOUBLE) || type == DUCKDB_HUGEINT ||
+           type == DUCKDB_DECIMAL;
+}
+
+static void put_digits(struct cell *cell, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put_digits(struct cell *cell, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int size = vsnprintf(cell->digits, sizeof cell->digits, format, list);
+    va_end(list);
+    cell->text = (trail_string){cell->digits, size > 0 ? (size_t)size : 0};
+}
+
+static void put_huge(struct cell *cell, duckdb_hugeint value)
+{
+    char buf[CELL_SIZE], *at = buf + sizeof buf;
+    bool negative = value.upper < 0;
+    __uint128_t rest = (__uint128_t)(uint64_t)value.upper << 64 | value.lower;
+    if (negative)
+        rest = -rest;
+    do {
+        *--at = (char)('0' + (int)(rest % 10));
+        rest /= 10;
+    } while (rest > 0);
+    put_digits(cell, "%s%.*s", negative ? "-" : "", (int)(buf + sizeof buf - at), at);
+}
+
+/* The fewest digits that are this number. */
+static void put_real(struct cell *cell, double value)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        put_digits(cell, "%.*g", digits, value);
+        if (strtod(cell->digits, NULL) == value)
+            break;
+    }
+    cell->number = isfinite(value);
+}
+
+static void put_bits(struct cell *cell, int type, const void *data, uint64_t row)
+{
+    switch (type) {
+    case DUCKDB_BOOLEAN:
+        cell->truth = true;
+        put_digits(cell, "%s", ((const uint8_t *)data)[row] ? "true" : "false");
+        break;
+    case DUCKDB_TINYINT:
+        put_digits(cell, "%d", ((const int8_t *)data)[row]);
+        break;
+    case DUCKDB_SMALLINT:
+        put_digits(cell, "%d", ((const int16_t *)data)[row]);
+        break;
+    case DUCKDB_INTEGER:
+        put_digits(cell, "%" PRId32, ((const int32_t *)data)[row]);
+        break;
+    case DUCKDB_BIGINT:
+        put_digits(cell, "%" PRId64, ((const int64_t *)data)[row]);
+        break;
+    case DUCKDB_UTINYINT:
+        put_digits(cell, "%u", ((const uint8_t *)data)[row]);
+        break;
+    case DUCKDB_USMALLINT:
+        put_digits(cell, "%u", ((const uint16_t *)data)[row]);
+        break;
+    case DUCKDB_UINTEGER:
+        put_digits(cell, "%" PRIu32, ((const uint32_t *)data)[row]);
+        break;
+    case DUCKDB_UBIGINT:
+        put_digits(cell, "%" PRIu64, ((const uint64_t *)data)[row]);
+        break;
+    case DUCKDB_FLOAT:
+        put_real(cell, (double)((const float *)data)[row]);
+        break;
+    case DUCKDB_DOUBLE:
+        put_real(cell, ((const double *)data)[row]);
+        break;
+    default:
+        put_huge(cell, ((const duckdb_hugeint *)data)[row]);
+        break;
+    }
+}
+
+static void get_cell(const struct show *show, void *vector, size_t column, uint64_t row,
+                     struct cell *cell)
+{
+    int type = show->types[column];
+    const void *data = show->duckdb->vector_get_data(vector);
+    const uint64_t *valid = show->duckdb->vector_get_validity(vector);
+    *cell = (struct cell){.number = is_number(type)};
+    cell->null = valid && (valid[row / 64] >> (row % 64) & 1) == 0;
+    if (cell->null)
+        return;
+    if (is_plain(type) && type != DUCKDB_VARCHAR) {
+        put_bits(cell, type, data, row);
+        return;
+    }
+    const duckdb_text *text = &((const duckdb_text *)data)[row];
+    cell->text.size = text->size;
+    cell->text.data = text->size <= DUCKDB_INLINE_TEXT ? text->start : text->data;
+}
+
+/* MARK: JSON and CSV */
+
+/* Whole numbers that not every reader keeps whole are strings, as everywhere here. */
+static bool is_bare(int type, const struct cell *cell)
+{
+    bool real = type == DUCKDB_FLOAT || type == DUCKDB_DOUBLE || type == DUCKDB_DECIMAL;
+    if (!cell->number || real || cell->text.size < 16)
+        return cell->number;
+    return cell->text.size < CELL_SIZE && fabsl(strtold(cell->text.data, NULL)) <= 0x1p53L;
+}
+
+static void json_cell(struct show *show, size_t column, const struct cell *cell)
+{
+    const char *name = show->duckdb->column_name(&show->result, column);
+    json_key(&show->json, (trail_string){name, strlen(name)});
+    if (cell->null)
+        json_null(&show->json, NULL);
+    else if (cell->truth)
+        json_bool(&show->json, NULL, cell->text.data[0] == 't');
+    else if (is_bare(show->types[column], cell))
+        json_bare(&show->json, NULL, cell->text);
+    else
+        json_text(&show->json, NULL, cell->text);
+}
+
+static bool is_csv(const struct show *show)
+{
+    return show->format == SQL_CSV || show->format == SQL_CSV_SAFE;
+}
+
+static bool write_stdout(void *context, const void *data, size_t size)
+{
+    (void)context;
+    return fwrite(data, 1, size, stdout) == size;
+}
+
+static void csv_text(struct show *show, trail_string text)
+{
+    out_csv(&show->csv, text.data, text.size, show->format == SQL_CSV_SAFE ? CSV_SAFE : CSV_EXACT);
+}
+
+static void csv_cell(struct show *show, const struct cell *cell)
+{
+    if (cell->number)
+        out_bytes(&show->csv, cell->text.data, cell->text.size);
+    else if (!cell->null)
+        csv_text(show, cell->text);
+}
+
+static void csv_titles(struct show *show)
+{
+    for (size_t i = 0; i < show->columns; i++) {
+        const char *name = show->duckdb->column_name(&show->result, i);
+        if (i > 0)
+            out_char(&show->csv, ',');
+        csv_text(show, (trail_string){name, strlen(name)});
+    }
+    out_char(&show->csv, '\n');
+}
+
+/* MARK: Tables */
+
+/* Text for a table; freed with free. The lines of a plan stay lines. NULL: memory is out. */
+static char *shown_text(const struct show *show, trail_string text)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *to = show->plan ? open_memstream(&all, &size) : NULL;
+    if (!to)
+        return show->plan ? NULL : plain_new(text.data, text.size);
+    while (text.size > 0) {
+        const char *end = memchr(text.data, '\n', text.size);
+        size_t line = end ? (size_t)(end - text.data) : text.size;
+        show_plain_on(to, (trail_string){text.data, line});
+        if (end)
+            fputc('\n', to);
+        text.data += line + (end != NULL);
+        text.size -= line + (end != NULL);
+    }
+    return fclose(to) == 0 ? all : NULL;
+}
+
+static void print_cell(const struct show *show, size_t column, const char *text)
+{
+    int pad = show->widths[column] - utf8_columns(text);
+    bool last = column + 1 == show->columns, right = is_number(show->types[column]);
+    printf("%s%*s", column > 0 ? "  " : "", right && pad > 0 ? pad : 0, "");
+    fputs(text, stdout);
+    printf("%*s%s", !right && !last && pad > 0 ? pad : 0, "", last ? "\n" : "");
+}
+
+static void measure(struct show *show, size_t column, const char *text)
+{
+    int width = utf8_columns(text);
+    if (width > show->widths[column])
+        show->widths[column] = width;
+}
+
+static void print_titles(struct show *show)
+{
+    char **titles = calloc(show->columns + 1, sizeof *titles);
+    show->failed |= !titles;
+    for (size_t i = 0; titles && i < show->columns; i++) {
+        const char *name = show->duckdb->column_name(&show->result, i);
+        titles[i] = plain_new(name, strlen(name));
+        measure(show, i, titles[i] ? titles[i] : "");
+    }
+    for (size_t i = 0; titles && i < show->columns; i++) {
+        print_cell(show, i, titles[i] ? titles[i] : "");
+        free(titles[i]);
+    }
+    free(titles);
+}
+
+/* The rows so far, now that their widths are known. */
+static void print_kept(struct show *show)
+{
+    if (show->measured)
+        return;
+    show->measured = true;
+    print_titles(show);
+    for (size_t i = 0; show->columns > 0 && i < show->kept_count; i++)
+        print_cell(show, i % show->columns, show->kept[i]);
+}
+
+static void table_cell(struct show *show, size_t column, const struct cell *cell)
+{
+    char *text = shown_text(show, cell->null ? (trail_string){"NULL", 4} : cell->text);
+    show->failed |= !text;
+    if (show->rows >= TABLE_MEASURED) {
+        print_kept(show);
+        print_cell(show, column, text ? text : "");
+        free(text);
+        return;
+    }
+    measure(show, column, text ? text : "");
+    if (text)
+        show->kept[show->kept_count++] = text;
+}
+
+/* MARK: A result */
+
+static void show_row(struct show *show, void *chunk, uint64_t row)
+{
+    struct cell cell;
+    if (show->format == SQL_JSON)
+        json_open(&show->json, NULL, '{');
+    for (size_t i = 0; i < show->columns; i++) {
+        void *vector = show->duckdb->data_chunk_get_vector(chunk, i);
+        get_cell(show, vector, i, row, &cell);
+        if (show->format == SQL_JSON)
+            json_cell(show, i, &cell);
+        else if (show->format == SQL_TABLE)
+            table_cell(show, i, &cell);
+        else if (i > 0)
+            out_char(&show->csv, ',');
+        if (is_csv(show))
+            csv_cell(show, &cell);
+    }
+    if (show->format == SQL_JSON)
+        json_close(&show->json, '}');
+    else if (is_csv(show))
+        out_char(&show->csv, '\n');
+    show->rows++;
+}
+
+static int show_rows(struct show *show)
+{
+    struct duckdb *duckdb = show->duckdb;
+    void *chunk;
+    if (show->format == SQL_JSON)
+        json_open(&show->json, NULL, '[');
+    else if (is_csv(show))
+        csv_titles(show);
+    while (!show->failed && !ferror(stdout) && (chunk = duckdb->fetch_chunk(show->result))) {
+        uint64_t count = duckdb->data_chunk_get_size(chunk);
+        for (uint64_t row = 0; row < count; row++)
+            show_row(show, chunk, row);
+        duckdb->destroy_data_chunk(&chunk);
+        if (count == 0)
+            break;
+    }
+    if (show->format == SQL_JSON) {
+        json_close(&show->json, ']');
+        putchar('\n');
+    } else if (show->format == SQL_TABLE) {
+        print_kept(show);
+    } else {
+        out_flush(&show->csv);
+    }
+    const char *message = duckdb->result_error(&show->result);
+    if (message && *message) {
+        tell_lines(message);
+        return EXIT_INOUT;
+    }
+    return show->failed ? EXIT_INOUT : EXIT_GOOD;
+}
+
+static int show_result(struct show *show)
+{
+    int code = EXIT_INOUT;
+    show->widths = calloc(show->columns + 1, sizeof *show->widths);
+    show->kept = calloc(show->columns * TABLE_MEASURED + 1, sizeof *show->kept);
+    bool ready = !is_csv(show) || out_init(&show->csv, write_stdout, NULL);
+    if (show->widths && show->kept && ready)
+        code = show_rows(show);
+    out_drop(&show->csv);
+    for (size_t i = 0; show->kept && i < show->kept_count; i++)
+        free(show->kept[i]);
+    free(show->kept);
+    free(show->widths);
+    return code;
+}
+
+/* MARK: Statements */
+
+/*
+ * The same query with all that is not plain made text: dates, lists, words of enumerations. The order
+ * of its rows stays. NULL: it needs none, or memory is out.
+ */
+static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, const int *types,
+                     size_t columns)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool needed = false;
+    for (size_t i = 0; i < columns; i++)
+        needed |= !is_plain(types[i]);
+    FILE *to = needed ? open_memstream(&text, &size) : NULL;
+    if (!to)
+        return NULL;
+    fputs("SELECT ", to);
+    for (size_t i = 0; i < columns; i++) {
+        const char *name = duckdb->prepared_statement_column_name(statement, i);
+        fprintf(to, is_plain(types[i]) ? "%sc%zu AS \"" : "%sCAST(c%zu AS VARCHAR) AS \"",
+                i > 0 ? ", " : "", i);
+        for (const char *at = name ? name : ""; *at; at++)
+            fprintf(to, *at == '"' ? "\"\"" : "%c", *at);
+        fputc('"', to);
+        duckdb->free((void *)(uintptr_t)name);
+    }
+    fprintf(to, " FROM (%s\n) AS t(", sql);
+    for (size_t i = 0; i < columns; i++)
+        fprintf(to, "%sc%zu", i > 0 ? ", " : "", i);
+    fputc(')', to);
+    return fclose(to) == 0 ? text : NULL;
+}
+
+static int tell_statement(struct duckdb *duckdb, void **statement)
+{
+    const char *message = duckdb->prepare_error(*statement);
+    tell_lines(message ? message : "DuckDB told no reason");
+    duckdb->destroy_prepare(statement);
+    return EXIT_USAGE;
+}
+
+/* Runs a statement and shows what comes. */
+static int execute(struct show *show, void *statement)
+{
+    struct duckdb *duckdb = show->duckdb;
+    int code;
+    if (duckdb->execute_prepared_streaming(statement, &show->result) != 0) {
+        const char *message = duckdb->result_error(&show->result);
+        tell_lines(message ? message : "DuckDB told no reason");
+        code = EXIT_USAGE;
+    } else {
+        show->columns = (size_t)duckdb->column_count(&show->result);
+        code = show_result(show);
+    }
+    duckdb->destroy_result(&show->result);
+    return code;
+}
+
+/* Statements that give rows, which are queries. */
+static int show_query(struct duckdb *duckdb, void **statement, const char *sql,
+                      enum sql_format format)
+{
+    size_t columns = (size_t)duckdb->prepared_statement_column_count(*statement);
+    int *types = calloc(columns + 1, sizeof *types);
+    struct show show = {
+        .duckdb = duckdb, .json = json_on_stdout(), .format = format, .types = types};
+    for (size_t i = 0; types && i < columns; i++)
+        types[i] = duckdb->prepared_statement_column_type(*statement, i);
+    char *wrapped = types ? as_text(duckdb, *statement, sql, types, columns) : NULL;
+    int code = types ? EXIT_GOOD : EXIT_INOUT;
+    if (wrapped) {
+        duckdb->destroy_prepare(statement);
+        if (duckdb->prepare(duckdb->connection, wrapped, statement) != 0)
+            code = tell_statement(duckdb, statement);
+    }
+    if (code == EXIT_GOOD)
+        code = execute(&show, *statement);
+    duckdb->destroy_prepare(statement);
+    free(wrapped);
+    free(types);
+    return code;
+}
+
+/* What EXPLAIN tells: a name and a text. */
+static int show_plan(struct duckdb *duckdb, void **statement, enum sql_format format)
+{
+    static const int types[] = {DUCKDB_VARCHAR, DUCKDB_VARCHAR};
+    struct show show = {
+        .duckdb = duckdb, .json = json_on_stdout(), .format = format, .types = types, .plan = true};
+    int code = execute(&show, *statement);
+    duckdb->destroy_prepare(statement);
+    return code;
+}
+
+int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format)
+{
+    void *statement = NULL;
+    if (duckdb->prepare(duckdb->connection, sql, &statement) != 0)
+        return tell_statement(duckdb, &statement);
+    int type = duckdb->prepared_statement_type(statement);
+    if (type == DUCKDB_STATEMENT_SELECT)
+        return show_query(duckdb, &statement, sql, format);
+    if (type == DUCKDB_STATEMENT_EXPLAIN)
+        return show_plan(duckdb, &statement, format);
+    duckdb->destroy_prepare(&statement);
+    return duckdb_run(duckdb, sql);
+}

@@ -1,0 +1,245 @@
+/*
+ * A module is opened when the first address in it is asked for, and stays open; the same file in
+ * another place of memory, or in the next generation, is the same module. Paths come from the
+ * trace: what they name is only ever read as an ELF file.
+ */
+#include "symbols/modules.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "symbols/symbols.h"
+
+struct file {
+    char *path;     /* as the trace has it */
+    char *build_id; /* "": not known */
+    enum symbols_detail detail;
+    struct symbols *symbols; /* NULL: none that will do */
+    trail_error wrong;       /* with the file at the path; code TRAIL_OK: nothing */
+    struct file *next;
+};
+
+struct modules {
+    const char *const *folders;
+    size_t folder_count;
+    bool quick; /* no lines of the C library */
+    void *tree; /* of struct file, by path and build ID */
+    struct file *first, **last;
+};
+
+static int file_order(const void *a, const void *b)
+{
+    const struct file *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order != 0 ? order : strcmp(x->build_id, y->build_id);
+}
+
+static void file_free(void *node)
+{
+    struct file *file = node;
+    symbols_close(file->symbols);
+    free(file->path);
+    free(file->build_id);
+    free(file);
+}
+
+/* A program may have more libraries than a shell lets a process open files. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+struct modules *modules_open(const char *const *folders, size_t count, bool quick)
+{
+    struct modules *modules = calloc(1, sizeof *modules);
+    if (!modules)
+        return NULL;
+    modules->folders = folders;
+    modules->folder_count = count;
+    modules->quick = quick;
+    modules->last = &modules->first;
+    allow_files();
+    return modules;
+}
+
+static void keep_node(void *node)
+{
+    (void)node; /* the list frees it */
+}
+
+void modules_close(struct modules *modules)
+{
+    if (!modules)
+        return;
+    tdestroy(modules->tree, keep_node);
+    for (struct file *file = modules->first, *next; file; file = next) {
+        next = file->next;
+        file_free(file);
+    }
+    free(modules);
+}
+
+/* MARK: Finding the file */
+
+/* Tries a file whose name is put together of pieces. True if nothing better need be looked for. */
+static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
+{
+    char path[4096];
+    *err = no_error();
+    int n = snprintf(path, sizeof path, "%s%s%s%s", pieces[0], pieces[1], pieces[2], pieces[3]);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return false;
+    const char *build_id = *file->build_id ? file->build_id : NULL;
+    struct symbols *symbols = symbols_open(path, build_id, file->detail, err);
+    bool enough = symbols && (file->detail == SYMBOLS_NAMES || symbols_have_lines(symbols));
+    if (symbols && (enough || !file->symbols)) {
+        symbols_close(file->symbols);
+        file->symbols = symbols;
+    } else {
+        symbols_close(symbols);
+    }
+    return enough;
+}
+
+/* The tree of links by build ID that debug packages install: xx/yyyy[.debug]. */
+static bool try_build_id(struct file *file, const char *folder)
+{
+    char id[2 * 64 + 16];
+    trail_error err;
+    if (strlen(file->build_id) < 4 || strlen(file->build_id) > 128)
+        return false;
+    (void)snprintf(id, sizeof id, "/%.2s/%s", file->build_id, file->build_id + 2);
+    return try_file(file, (const char *[]){folder, "/.build-id", id, ".debug"}, &err) ||
+           try_file(file, (const char *[]){folder, "/.build-id", id, ""}, &err);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_c_library(const char *path)
+{
+    const char *base = base_name(path);
+    return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
+           strncmp(base, "ld-linux", 8) == 0 || strncmp(base, "libpthread", 10) == 0;
+}
+
+static bool try_folder(struct file *file, const char *folder)
+{
+    trail_error err;
+    const char *base = base_name(file->path);
+    return try_build_id(file, folder) ||
+           (*file->path == '/' &&
+            try_file(file, (const char *[]){folder, file->path, "", ""}, &err)) ||
+           try_file(file, (const char *[]){folder, "/", base, ""}, &err) ||
+           try_file(file, (const char *[]){folder, "/", base, ".debug"}, &err);
+}
+
+static void find_file(const struct modules *modules, struct file *file)
+{
+    for (size_t i = 0; i < modules->folder_count; i++)
+        if (try_folder(file, modules->folders[i]))
+            return;
+    /* A path that was cut is not one of here. */
+    if (*file->path == '/') {
+        if (try_file(file, (const char *[]){file->path, "", "", ""}, &file->wrong))
+            return;
+    }
+    (void)try_build_id(file, "/usr/lib/debug");
+}
+
+static char *copy_string(trail_string string)
+{
+    char *copy = malloc(string.size + 1);
+    if (!copy)
+        return NULL;
+    if (string.size > 0)
+        memcpy(copy, string.data, string.size);
+    copy[string.size] = '\0';
+    return copy;
+}
+
+/* The file of a module, looked for once. NULL when memory is out. */
+static struct file *get_file(struct modules *modules, const trail_module *module)
+{
+    struct file *file = calloc(1, sizeof *file);
+    if (!file)
+        return NULL;
+    file->path = copy_string(module->path);
+    file->build_id = copy_string(module->build_id);
+    struct file **known =
+        file->path && file->build_id ? tsearch(file, &modules->tree, file_order) : NULL;
+    if (!known || *known != file) {
+        file_free(file);
+        return known ? *known : NULL;
+    }
+    *modules->last = file;
+    modules->last = &file->next;
+    if (modules->quick && is_c_library(file->path))
+        file->detail = SYMBOLS_NAMES;
+    find_file(modules, file);
+    return file;
+}
+
+size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
+                       const trail_symbol **symbols)
+{
+    struct file *file = get_file(context, module);
+    return file && file->symbols ? symbols_frames(file->symbols, address, symbols) : 0;
+}
+
+bool modules_object(void *context, const trail_module *module, uint64_t address, char *text,
+                    size_t size)
+{
+    struct file *file = get_file(context, module);
+    uint64_t offset = 0;
+    const char *name =
+        file && file->symbols ? symbols_object(file->symbols, address, &offset) : NULL;
+
+    if (!name)
+        return false;
+    if (offset)
+        (void)snprintf(text, size, "%s+0x%" PRIx64, name, offset);
+    else
+        (void)snprintf(text, size, "%s", name);
+    return true;
+}
+
+/* MARK: What was found */
+
+/* The kernel's own code, which has no file. */
+static bool is_vdso(const struct file *file)
+{
+    return strncmp(file->path, "linux-", 6) == 0 || *file->path == '[';
+}
+
+static enum module_state state_of(const struct file *file)
+{
+    if (file->symbols)
+        return symbols_have_lines(file->symbols) ? MODULE_HAS_LINES : MODULE_HAS_NAMES;
+    return is_vdso(file) ? MODULE_HAS_NO_FILE : MODULE_IS_MISSING;
+}
+
+bool modules_next(const struct modules *modules, struct module_file *file)
+{
+    const struct file *next = file->place ? file->place->next : modules->first;
+    if (!next)
+        return false;
+    *file = (struct module_file){.path = next->path,
+                                 .build_id = next->build_id,
+                                 .state = state_of(next),
+                                 .wrong = &next->wrong,
+                                 .place = next};
+    return true;
+}

@@ -1,0 +1,425 @@
+/*
+ * Symbols through libdwfl, which opens a file and finds the debug information that belongs to it.
+ * What is looked up is indexed here: functions of the symbol table and compilation units at once,
+ * the scopes of a unit when an address falls into it. libdw's own search wants .debug_aranges,
+ * which Go's linker does not write.
+ *
+ * There are three kinds of addresses: those of the file, those of its DWARF, and libdwfl's own. The
+ * interface takes the first.
+ *
+ * All strings belong to libdw, libelf or the demangler and live as long as the struct.
+ */
+#include "symbols/symbols.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "inspect/debug_info.h"
+#include "symbols/demangle.h"
+#include "symbols/scopes.h"
+
+#define MOST_FRAMES 128 /* of one address */
+
+struct unit {
+    Dwarf_Die die;   /* has the lines */
+    Dwarf_Die split; /* has the scopes: the same, or that of a .dwo file */
+    bool loaded;
+    struct scopes scopes;
+};
+
+struct symbols {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwarf *dwarf;         /* NULL: no lines */
+    uint64_t to_dwarf;    /* what DWARF's addresses have more than the file's */
+    struct spans names;   /* functions of the symbol table, by the file's addresses */
+    struct spans objects; /* variables, once they are asked for */
+    bool has_objects;
+    struct spans by_unit; /* units, by DWARF's */
+    struct unit *units;
+    size_t unit_count, unit_capacity;
+    struct demangler *demangler;
+    trail_symbol frames[MOST_FRAMES];
+};
+
+/* MARK: Opening */
+
+/* Paths come from traces: nothing but a regular file is opened, and nothing is waited for. */
+static int open_regular(const char *path, trail_error *err)
+{
+    struct stat made;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        (void)error_set(err, TRAIL_IO, "%s", strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &made) == 0 && S_ISREG(made.st_mode))
+        return fd;
+    (void)error_set(err, TRAIL_IO, "not an ELF program");
+    (void)close(fd);
+    return -1;
+}
+
+/*
+ * As libdwfl finds it; but whether there is anything to find is looked at before, unless a server may be asked:
+ * libdwfl would load its client for that, and twenty libraries with it, which takes longer than all the rest.
+ */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                          const char *path, const char *link, GElf_Word crc, char **found)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS"), *slash = path ? strrchr(path, '/') : NULL;
+    char usual[NAME_MAX + 1], file[PATH_MAX];
+    if (!urls || !*urls) {
+        int fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, crc, found);
+        (void)snprintf(usual, sizeof usual, "%s.debug", slash ? slash + 1 : name);
+        if (fd >= 0 || !path || !debug_info_linked(path, link ? link : usual, file))
+            return fd;
+    }
+    return dwfl_standard_find_debuginfo(module, data, name, base, path, link, crc, found);
+}
+
+static bool open_module(struct symbols *symbols, const char *path, trail_error *err)
+{
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+    };
+    int fd = open_regular(path, err);
+    if (fd < 0)
+        return false;
+    symbols->dwfl = dwfl_begin(&callbacks);
+    if (symbols->dwfl) {
+        dwfl_report_begin(symbols->dwfl);
+        symbols->module = dwfl_report_offline(symbols->dwfl, path, path, fd);
+        (void)dwfl_report_end(symbols->dwfl, NULL, NULL);
+    }
+    if (symbols->module)
+        return true;
+    (void)close(fd); /* it would belong to the module */
+    (void)error_set(err, TRAIL_IO, "not an ELF program");
+    return false;
+}
+
+static bool has_build_id(const struct symbols *symbols, const char *wanted, trail_error *err)
+{
+    const unsigned char *bits;
+    GElf_Addr address;
+    char hex[2 * 64 + 1] = "none";
+    int size = dwfl_module_build_id(symbols->module, &bits, &address);
+    for (int i = 0; i < size && i < 64; i++)
+        (void)snprintf(hex + (size_t)2 * (size_t)i, 3, "%02x", bits[i]);
+    if (strcmp(hex, wanted) == 0)
+        return true;
+    (void)error_set(err, TRAIL_INCONSISTENT, "build ID %s", hex);
+    return false;
+}
+
+/* MARK: Indexing */
+
+/* Adds the symbols of two types. */
+static bool load_symbols(struct symbols *symbols, struct spans *spans, int type, int other)
+{
+    GElf_Addr bias = 0;
+    (void)dwfl_module_getelf(symbols->module, &bias);
+    int count = dwfl_module_getsymtab(symbols->module);
+    for (int i = 1; i < count; i++) {
+        GElf_Sym symbol;
+        GElf_Addr address;
+        const char *name =
+            dwfl_module_getsym_info(symbols->module, i, &symbol, &address, NULL, NULL, NULL);
+        int its = GELF_ST_TYPE(symbol.st_info);
+        if (!name || !*name || symbol.st_shndx == SHN_UNDEF || (its != type && its != other))
+            continue;
+        /* Of names for one thing the one that others may use is told: it is found first. */
+        bool local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
+        struct span span = {.low = address - bias, .name = name, .index = !local};
+        span.high = span.low + symbol.st_size;
+        if (!spans_add(spans, span))
+            return false;
+    }
+    spans_sort(spans);
+    return true;
+}
+
+static bool load_names(struct symbols *symbols)
+{
+    return load_symbols(symbols, &symbols->names, STT_FUNC, STT_GNU_IFUNC);
+}
+
+/* Of a unit that does not say which addresses are its own, its functions do. */
+static bool load_unranged(struct symbols *symbols, struct unit *unit)
+{
+    unit->loaded = true;
+    if (!scopes_load(&unit->scopes, &unit->split) || !scopes_complete(&unit->scopes))
+        return false;
+    for (size_t i = 0; i < unit->scopes.functions.count; i++) {
+        struct span span = unit->scopes.functions.list[i];
+        span.index = (size_t)(unit - symbols->units);
+        if (!spans_add(&symbols->by_unit, span))
+            return false;
+    }
+    return true;
+}
+
+static bool load_unit(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die *split)
+{
+    if (symbols->unit_count == symbols->unit_capacity) {
+        size_t wanted = symbols->unit_capacity ? symbols->unit_capacity * 2 : 64;
+        struct unit *grown = reallocarray(symbols->units, wanted, sizeof *grown);
+        if (!grown)
+            return false;
+        symbols->units = grown;
+        symbols->unit_capacity = wanted;
+    }
+    struct unit *unit = &symbols->units[symbols->unit_count];
+    *unit = (struct unit){.die = *die, .split = dwarf_tag(split) > 0 ? *split : *die};
+    size_t before = symbols->by_unit.count;
+    if (!spans_add_ranges(&symbols->by_unit, die, symbols->unit_count++))
+        return false;
+    return symbols->by_unit.count > before || load_unranged(symbols, unit);
+}
+
+static bool load_units(struct symbols *symbols)
+{
+    GElf_Addr bias = 0, dwarf_bias = 0;
+    (void)dwfl_module_getelf(symbols->module, &bias);
+    symbols->dwarf = dwfl_module_getdwarf(symbols->module, &dwarf_bias);
+    symbols->to_dwarf = bias - dwarf_bias;
+    if (!symbols->dwarf)
+        return true;
+    Dwarf_CU *cu = NULL;
+    uint8_t type;
+    Dwarf_Die die, split;
+    while (dwarf_get_units(symbols->dwarf, cu, &cu, NULL, &type, &die, &split) == 0)
+        if (dwarf_tag(&die) != DW_TAG_type_unit && !load_unit(symbols, &die, &split))
+            return false;
+    spans_sort(&symbols->by_unit);
+    return true;
+}
+
+struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
+                             trail_error *err)
+{
+    struct symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols || !(symbols->demangler = demangler_open())) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        free(symbols);
+        return NULL;
+    }
+    if (!open_module(symbols, path, err) || (wanted && !has_build_id(symbols, wanted, err)))
+        goto out;
+    if (!load_names(symbols) || (detail == SYMBOLS_LINES && !load_units(symbols))) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        goto out;
+    }
+    if (symbols->by_unit.count > 0 || symbols->names.count > 0)
+        return symbols;
+    (void)error_set(err, TRAIL_IO, "the program is stripped: no symbols and no lines");
+out:
+    symbols_close(symbols);
+    return NULL;
+}
+
+void symbols_close(struct symbols *symbols)
+{
+    if (!symbols)
+        return;
+    for (size_t i = 0; i < symbols->unit_count; i++)
+        scopes_free(&symbols->units[i].scopes);
+    if (symbols->dwfl)
+        dwfl_end(symbols->dwfl);
+    demangler_close(symbols->demangler);
+    free(symbols->names.list);
+    free(symbols->objects.list);
+    free(symbols->by_unit.list);
+    free(symbols->units);
+    free(symbols);
+}
+
+const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
+{
+    const struct span *span;
+
+    if (!symbols->has_objects && !load_symbols(symbols, &symbols->objects, STT_OBJECT, STT_OBJECT))
+        return NULL;
+    symbols->has_objects = true;
+    span = spans_find(&symbols->objects, address);
+    if (!span)
+        return NULL;
+    *offset = address - span->low;
+    return demangle(symbols->demangler, span->name);
+}
+
+bool symbols_have_lines(const struct symbols *symbols)
+{
+    return symbols->by_unit.count > 0;
+}
+
+/* MARK: Looking up */
+
+static trail_string text(const char *chars)
+{
+    return chars ? (trail_string){chars, strlen(chars)} : (trail_string){"", 0};
+}
+
+static const char *die_string(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+/* The name of a scope: with namespaces and arguments if the language has such. */
+static const char *scope_name(const struct symbols *symbols, Dwarf_Die *die)
+{
+    const char *name = die_string(die, DW_AT_linkage_name);
+    if (!name)
+        name = die_string(die, DW_AT_MIPS_linkage_name);
+    if (!name)
+        name = die_string(die, DW_AT_name);
+    return name ? demangle(symbols->demangler, name) : NULL;
+}
+
+/*
+ * Whether a function is one that trail's headers inline: what it calls is the tracer, who called it is the
+ * program's innermost function.
+ */
+static bool is_tracer_call(Dwarf_Die *die)
+{
+    static const char *const headers[] = {"/trail/record.h", "/trail/record.hpp"};
+    Dwarf_Attribute attribute;
+    Dwarf_Word index;
+    Dwarf_Die unit;
+    Dwarf_Files *files;
+    size_t count;
+    /* The unit of the attribute is that of the function's definition. dwarf_decl_file does not take split ones. */
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+        dwarf_formudata(&attribute, &index) != 0 ||
+        !dwarf_cu_die(attribute.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
+        dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
+        return false;
+    const char *file = dwarf_filesrc(files, index, NULL, NULL);
+    size_t size = file ? strlen(file) : 0;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        size_t length = strlen(headers[i]);
+        if (size >= length && strcmp(file + size - length, headers[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t die_number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
+}
+
+/* Where the call of an inlined scope stands. */
+static void put_call(struct unit *unit, Dwarf_Die *die, trail_symbol *frame)
+{
+    Dwarf_Files *files;
+    size_t count;
+    uint64_t file = die_number(die, DW_AT_call_file);
+    frame->line = die_number(die, DW_AT_call_line);
+    if (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && file < count)
+        frame->file = text(dwarf_filesrc(files, file, NULL, NULL));
+}
+
+/* "<autogenerated>" of Go is no path to put a directory before. */
+static const char *plain_path(const char *path)
+{
+    return path && strncmp(path, "./", 2) == 0 ? path + 2 : path;
+}
+
+static void put_line(struct unit *unit, uint64_t address, trail_symbol *frame)
+{
+    Dwarf_Line *row = dwarf_getsrc_die(&unit->die, address);
+    int line = 0;
+    if (!row)
+        return;
+    (void)dwarf_lineno(row, &line);
+    frame->file = text(plain_path(dwarf_linesrc(row, NULL, NULL)));
+    frame->line = line > 0 ? (uint64_t)line : 0;
+}
+
+static struct unit *find_unit(struct symbols *symbols, uint64_t address)
+{
+    const struct span *span = spans_find(&symbols->by_unit, address);
+    struct unit *unit = span ? &symbols->units[span->index] : NULL;
+    if (unit && !unit->loaded) {
+        unit->loaded = true;
+        (void)scopes_load(&unit->scopes, &unit->split); /* without memory: what there is */
+    }
+    return unit;
+}
+
+/* Fills frames from DWARF. Returns how many; the last may have no name. */
+static size_t dwarf_frames(struct symbols *symbols, uint64_t address)
+{
+    struct unit *unit = find_unit(symbols, address);
+    trail_symbol *frame = symbols->frames;
+    if (!unit)
+        return 0;
+    put_line(unit, address, frame);
+    struct scope *scope = scopes_find(&unit->scopes, address);
+    for (; scope && scope->caller != SCOPE_NONE && is_tracer_call(&scope->die);
+         scope = &unit->scopes.list[scope->caller])
+        put_call(unit, &scope->die, frame);
+    size_t count = 1;
+    for (; scope; scope = &unit->scopes.list[scope->caller]) {
+        frame->function = text(scope_name(symbols, &scope->die));
+        if (scope->caller == SCOPE_NONE || count == MOST_FRAMES)
+            break;
+        *++frame = (trail_symbol){0};
+        put_call(unit, &scope->die, frame);
+        count++;
+    }
+    return count;
+}
+
+static const char *table_name(const struct symbols *symbols, uint64_t address)
+{
+    const struct span *span = spans_find(&symbols->names, address);
+    return span ? span->name : NULL;
+}
+
+size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
+{
+    symbols->frames[0] = (trail_symbol){0};
+    size_t count = dwarf_frames(symbols, address + symbols->to_dwarf);
+    trail_symbol *last = &symbols->frames[count > 0 ? count - 1 : 0];
+    if (last->function.size == 0) {
+        const char *name = table_name(symbols, address);
+        last->function = text(name ? demangle(symbols->demangler, name) : NULL);
+    }
+    *frames = symbols->frames;
+    if (count == 0 && last->function.size > 0)
+        count = 1;
+    return count == 1 && last->function.size == 0 && last->line == 0 ? 0 : count;
+}
+
+bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
+                  uint64_t *line)
+{
+    struct symbols *symbols = context;
+    const char *name = table_name(symbols, pc);
+    trail_symbol row = {0};
+    struct unit *unit = find_unit(symbols, pc + symbols->to_dwarf);
+    if (unit)
+        put_line(unit, pc + symbols->to_dwarf, &row);
+    *function = name ? name : "?";
+    *file = row.file.size > 0 ? row.file.data : "?";
+    *line = row.line;
+    return name || row.file.size > 0;
+}

@@ -1,0 +1,444 @@
+#include "timeline/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/search.h"
+
+#define MOST_NS ((INT64_C(1) << 48) - 1)
+
+enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
+
+/* Bytes of a time of 48 bits with its flags, and of three numbers of 32 bits, at most. */
+enum { MOST_TIME = 8, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
+
+/* MARK: Numbers */
+
+static uint8_t *put(uint8_t *to, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *to++ = (uint8_t)(value | 0x80);
+    *to++ = (uint8_t)value;
+    return to;
+}
+
+/* They are our own: whole, and of at most 64 bits. */
+static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
+{
+    /* What is there is read only: a time says which details follow it. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): `put` has written it. */
+    uint64_t byte = *at++, all = byte & 0x7f;
+    for (unsigned shift = 7; byte & 0x80; shift += 7) {
+        byte = *at++;
+        all |= (byte & 0x7f) << shift;
+    }
+    *value = all;
+    return at;
+}
+
+static inline unsigned state_of(uint64_t time)
+{
+    return (unsigned)(time >> STATE_SHIFT) & 7;
+}
+
+/* MARK: Adding */
+
+static struct lane_chunk *last_chunk(const struct lane *lane)
+{
+    return &lane->chunks[lane->chunk_count - 1];
+}
+
+/* Room for `more` bytes in a row of the last chunk. */
+static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t more, size_t *bytes)
+{
+    uint16_t wanted = *room ? *room : ROOM_AT_FIRST;
+    if (*row && *room >= size + more)
+        return true;
+    while (wanted < size + more)
+        wanted = (uint16_t)(wanted * 2);
+    uint8_t *grown = realloc(*row, wanted);
+    if (!grown)
+        return false;
+    *bytes += (size_t)(wanted - *room);
+    *row = grown;
+    *room = wanted;
+    return true;
+}
+
+/* The last chunk is whole: it takes what it needs, and its rows are the next one's. */
+static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
+{
+    struct lane_chunk *chunk = last_chunk(lane);
+    size_t size = (size_t)lane->times_size + lane->details_size;
+    uint8_t *whole = malloc(size);
+    if (!whole)
+        return false;
+    memcpy(whole, chunk->times, lane->times_size);
+    if (lane->details_size > 0)
+        memcpy(whole + lane->times_size, chunk->details, lane->details_size);
+    next->times = chunk->times;
+    next->details = chunk->details;
+    chunk->times = whole;
+    chunk->details = whole + lane->times_size;
+    *bytes += size;
+    lane->times_size = lane->details_size = 0;
+    return true;
+}
+
+/* One byte, so that a chunk can be read before anything is in it. */
+static bool begin_rows(struct lane *lane, struct lane_chunk *first, size_t *bytes)
+{
+    first->times = calloc(ROOM_AT_FIRST, 1);
+    lane->times_room = first->times ? ROOM_AT_FIRST : 0;
+    *bytes += lane->times_room;
+    return first->times != NULL;
+}
+
+static bool grow_list(struct lane *lane, size_t *bytes)
+{
+    uint32_t capacity = lane->chunk_capacity + lane->chunk_capacity / 2 + 1;
+    if (lane->chunk_capacity > UINT32_MAX / 2)
+        return false;
+    struct lane_chunk *grown = reallocarray(lane->chunks, capacity, sizeof *grown);
+    if (!grown)
+        return false;
+    *bytes += (capacity - lane->chunk_capacity) * sizeof *grown;
+    lane->chunks = grown;
+    lane->chunk_capacity = capacity;
+    return true;
+}
+
+static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
+{
+    struct lane_chunk chunk = {.begin_ns = begin_ns};
+    memcpy(chunk.before, lane->sums + 1, sizeof chunk.before);
+    if (lane->chunk_count == lane->chunk_capacity && !grow_list(lane, bytes))
+        return false;
+    if (lane->chunk_count > 0 ? !seal(lane, &chunk, bytes) : !begin_rows(lane, &chunk, bytes))
+        return false;
+    lane->chunks[lane->chunk_count++] = chunk;
+    lane->used = 0;
+    return true;
+}
+
+static void add_details(struct lane *lane, const struct lane_span *span)
+{
+    uint8_t *begin = last_chunk(lane)->details + lane->details_size, *at = begin;
+    if (span->state == TRAIL_SPAN_WAITING)
+        at = put(at, span->reason);
+    if (span->stack != 0)
+        at = put(at, span->stack);
+    if (span->other != 0)
+        at = put(at, span->other);
+    lane->details_size = (uint16_t)(lane->details_size + (at - begin));
+}
+
+static bool has_details(const struct lane_span *span)
+{
+    return span->state == TRAIL_SPAN_WAITING || span->stack != 0 || span->other != 0;
+}
+
+bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
+{
+    int64_t begin = span->begin_ns < lane->last_ns ? lane->last_ns : span->begin_ns;
+    if (begin > MOST_NS)
+        begin = MOST_NS;
+    int64_t sum = lane->sums[lane->last_state];
+    if (lane->chunk_count > 0)
+        lane->sums[lane->last_state] += begin - lane->last_ns;
+    bool first = lane->chunk_count == 0 || lane->used == LANE_CHUNK;
+    if (first && !add_chunk(lane, begin, bytes)) {
+        lane->sums[lane->last_state] = sum;
+        return false;
+    }
+    struct lane_chunk *chunk = last_chunk(lane);
+    if (!make_room(&chunk->times, lane->times_size, &lane->times_room, MOST_TIME, bytes) ||
+        (has_details(span) &&
+         !make_room(&chunk->details, lane->details_size, &lane->details_room, MOST_DETAILS, bytes)))
+        return false;
+    uint64_t delta = first ? 0 : (uint64_t)(begin - lane->last_ns);
+    uint8_t *at = chunk->times + lane->times_size;
+    lane->times_size =
+        (uint16_t)(lane->times_size +
+                   (put(at, delta << TIME_SHIFT | span->state << STATE_SHIFT |
+                                (span->other ? HAS_OTHER : 0) | (span->stack ? HAS_STACK : 0)) -
+                    at));
+    if (has_details(span))
+        add_details(lane, span);
+    lane->used++;
+    if (span->state == TRAIL_SPAN_WAITING && !lane->has_waited) {
+        lane->has_waited = true;
+        lane->first_wait_ns = begin;
+    }
+    lane->last_ns = begin;
+    lane->last_state = span->state;
+    return true;
+}
+
+void lane_free(struct lane *lane)
+{
+    for (uint32_t i = 0; i < lane->chunk_count; i++) {
+        free(lane->chunks[i].times);
+        if (i + 1 == lane->chunk_count)
+            free(lane->chunks[i].details);
+    }
+    free(lane->chunks);
+}
+
+/* MARK: One by one */
+
+/* Reads the details of the span whose time is `time`. */
+static const uint8_t *get_details(const uint8_t *at, uint64_t time, struct lane_span *span)
+{
+    uint64_t reason = 0, stack = 0, other = 0;
+    span->state = state_of(time);
+    if (span->state == TRAIL_SPAN_WAITING)
+        at = get(at, &reason);
+    if (time & HAS_STACK)
+        at = get(at, &stack);
+    if (time & HAS_OTHER)
+        at = get(at, &other);
+    span->reason = (trail_name)reason;
+    span->stack = (uint32_t)stack;
+    span->other = (uint32_t)other;
+    return at;
+}
+
+/* The next of the same chunk. */
+static void step(const struct lane_chunk *chunk, struct lane_cursor *cursor, struct lane_span *span)
+{
+    static const uint8_t nothing[1] = {0};
+    uint64_t time;
+    const uint8_t *times = get(chunk->times + cursor->times, &time);
+    const uint8_t *details = chunk->details ? chunk->details + cursor->details : nothing;
+    cursor->begin_ns += (int64_t)(time >> TIME_SHIFT);
+    span->begin_ns = cursor->begin_ns;
+    const uint8_t *after = get_details(details, time, span);
+    cursor->times = (uint32_t)(times - chunk->times);
+    cursor->details += (uint32_t)(after - details);
+    cursor->next++;
+}
+
+static const struct lane_chunk *enter_chunk(const struct lane *lane, struct lane_cursor *cursor)
+{
+    const struct lane_chunk *chunk = &lane->chunks[cursor->next / LANE_CHUNK];
+    if (cursor->next % LANE_CHUNK == 0) {
+        cursor->times = cursor->details = 0;
+        cursor->begin_ns = chunk->begin_ns;
+    }
+    return chunk;
+}
+
+void lane_seek(const struct lane *lane, uint64_t first, struct lane_cursor *cursor)
+{
+    struct lane_span span;
+    uint64_t count = lane_count(lane);
+    if (first > count)
+        first = count;
+    *cursor = (struct lane_cursor){.next = first / LANE_CHUNK * LANE_CHUNK};
+    while (cursor->next < first)
+        step(enter_chunk(lane, cursor), cursor, &span);
+}
+
+bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last_ns,
+               struct lane_span *span, int64_t *end_ns)
+{
+    uint64_t count = lane_count(lane), time;
+    if (cursor->next >= count)
+        return false;
+    const struct lane_chunk *chunk = enter_chunk(lane, cursor);
+    step(chunk, cursor, span);
+    if (cursor->next == count) {
+        *end_ns = last_ns;
+    } else if (cursor->next % LANE_CHUNK == 0) {
+        *end_ns = chunk[1].begin_ns;
+    } else {
+        (void)get(chunk->times + cursor->times, &time);
+        *end_ns = cursor->begin_ns + (int64_t)(time >> TIME_SHIFT);
+    }
+    return true;
+}
+
+/* MARK: Searching */
+
+/* The last chunk in [low, high) that begins at `ns` or before; the one at `low` does. */
+static uint32_t find_chunk(const struct lane *lane, uint32_t low, uint32_t high, int64_t ns)
+{
+    return (uint32_t)SEARCH(i, low + 1, high, lane->chunks[i].begin_ns <= ns) - 1;
+}
+
+/* The moment in a chunk that begins at `ns` or before, and the next does not. */
+static void find_in_chunk(const struct lane *lane, uint32_t chunk, int64_t ns,
+                          struct lane_position *position)
+{
+    const struct lane_chunk *of = &lane->chunks[chunk];
+    bool last = chunk + 1 == lane->chunk_count;
+    unsigned count = last ? lane->used : LANE_CHUNK, i = 1;
+    uint64_t time;
+    const uint8_t *at = get(of->times, &time);
+    int64_t begin = of->begin_ns;
+    unsigned state = state_of(time);
+    position->sums[TRAIL_SPAN_NONE] = 0;
+    memcpy(position->sums + 1, of->before, sizeof of->before);
+    position->next_ns = last ? INT64_MAX : of[1].begin_ns;
+    for (; i < count; i++) {
+        at = get(at, &time);
+        int64_t delta = (int64_t)(time >> TIME_SHIFT);
+        if (begin + delta > ns) {
+            position->next_ns = begin + delta;
+            break;
+        }
+        position->sums[state] += delta;
+        begin += delta;
+        state = state_of(time);
+    }
+    position->span = (uint64_t)chunk * LANE_CHUNK + i - 1;
+    position->begin_ns = begin;
+    position->state = state;
+    position->sums[state] += ns - begin;
+}
+
+bool lane_find(const struct lane *lane, int64_t ns, struct lane_position *position)
+{
+    if (lane->chunk_count == 0 || lane->chunks[0].begin_ns > ns)
+        return false;
+    find_in_chunk(lane, find_chunk(lane, 0, lane->chunk_count, ns), ns, position);
+    return true;
+}
+
+/* The same for a time that is not before that of `position`, and probably not far behind it. */
+static void find_from(const struct lane *lane, int64_t ns, struct lane_position *position)
+{
+    uint32_t low = (uint32_t)(position->span / LANE_CHUNK), step_size = 1, high = low + 1;
+    while (high < lane->chunk_count && lane->chunks[high].begin_ns <= ns) {
+        low = high;
+        high = lane->chunk_count - high > step_size ? high + step_size : lane->chunk_count;
+        step_size *= 2;
+    }
+    find_in_chunk(lane, find_chunk(lane, low, high, ns), ns, position);
+}
+
+/* MARK: Drawing */
+
+/* A picture that is being made. */
+struct drawing {
+    const struct lane *lane;
+    int64_t from_ns, to_ns;
+    uint64_t length;
+    size_t width;
+    int64_t lane_begin_ns;
+    int64_t end_ns; /* where the last span ends */
+    trail_cell *cells;
+    size_t count;
+    /* The left edge of the pixel `at`; of that in which the lane begins, its first span. */
+    size_t at;
+    struct lane_position left;
+};
+
+/* Where pixel `i` begins. */
+static int64_t edge(const struct drawing *d, size_t i)
+{
+    return d->from_ns + (int64_t)((__uint128_t)d->length * i / d->width);
+}
+
+/* The first pixel that does not begin before `ns`. */
+static size_t pixel_from(const struct drawing *d, int64_t ns)
+{
+    if (ns >= d->to_ns)
+        return d->width;
+    uint64_t offset = (uint64_t)(ns - d->from_ns);
+    size_t i = (size_t)((__uint128_t)offset * d->width / d->length);
+    while (i < d->width && edge(d, i) < ns)
+        i++;
+    return i;
+}
+
+static void add_whole(struct drawing *d, int64_t begin_ns, int64_t end_ns)
+{
+    unsigned state = d->left.state;
+    if (state == TRAIL_SPAN_NONE)
+        return;
+    trail_cell *cell = &d->cells[d->count++];
+    *cell = (trail_cell){
+        .begin_ns = begin_ns, .end_ns = end_ns, .first = d->left.span, .count = 1, .state = state};
+    cell->ns[state] = end_ns - begin_ns;
+}
+
+/* The pixel `at` as a mixture of what is in it; `left` becomes its right edge. */
+static void add_mixture(struct drawing *d)
+{
+    int64_t begin = edge(d, d->at), end = edge(d, d->at + 1), until = end;
+    if (until > d->end_ns)
+        until = d->end_ns;
+    struct lane_position right = d->left;
+    find_from(d->lane, until, &right);
+    /* A span that begins where the pixel ends is not in it. */
+    uint64_t inside = right.span - (right.span > d->left.span && right.begin_ns == until);
+    trail_cell *cell = &d->cells[d->count];
+    *cell = (trail_cell){.begin_ns = begin,
+                         .end_ns = end,
+                         .first = d->left.span,
+                         .count = inside - d->left.span + 1};
+    for (unsigned s = 1; s < TRAIL_SPAN_STATES; s++) {
+        cell->ns[s] = right.sums[s] - d->left.sums[s];
+        if (cell->ns[s] > cell->ns[cell->state])
+            cell->state = s;
+    }
+    d->count += cell->state != TRAIL_SPAN_NONE;
+    d->left = right;
+    d->at++;
+}
+
+/* To the pixel `i`, which does not begin before the lane. */
+static void move_to(struct drawing *d, size_t i)
+{
+    d->at = i;
+    if (i < d->width && edge(d, i) < d->end_ns)
+        find_from(d->lane, edge(d, i), &d->left);
+}
+
+/* Where the picture begins to have something. */
+static void begin_drawing(struct drawing *d)
+{
+    size_t i = d->lane_begin_ns > d->from_ns ? pixel_from(d, d->lane_begin_ns) : 0;
+    (void)lane_find(d->lane, d->lane_begin_ns, &d->left);
+    if (i > 0 && i <= d->width && edge(d, i) > d->lane_begin_ns) {
+        d->at = i - 1; /* it begins within this pixel: spans of no length count from the first */
+        d->left.span = 0;
+        return;
+    }
+    move_to(d, i);
+}
+
+static void draw(struct drawing *d)
+{
+    begin_drawing(d);
+    while (d->at < d->width && edge(d, d->at) < d->end_ns) {
+        int64_t begin = edge(d, d->at);
+        int64_t end = d->left.next_ns == INT64_MAX ? d->end_ns : d->left.next_ns;
+        if (end < edge(d, d->at + 1) || begin < d->lane_begin_ns) {
+            add_mixture(d);
+            continue;
+        }
+        size_t next = end >= d->to_ns ? d->width : pixel_from(d, end + 1) - 1;
+        add_whole(d, begin, next == d->width ? d->to_ns : edge(d, next));
+        move_to(d, next);
+    }
+}
+
+size_t lane_cells(const struct lane *lane, int64_t end_ns, int64_t from_ns, int64_t to_ns,
+                  size_t width, trail_cell *cells)
+{
+    if (lane->chunk_count == 0 || from_ns < 0 || to_ns <= from_ns || to_ns > MOST_NS || width == 0)
+        return 0;
+    struct drawing d = {.lane = lane,
+                        .from_ns = from_ns,
+                        .to_ns = to_ns,
+                        .length = (uint64_t)(to_ns - from_ns),
+                        .width = width,
+                        .lane_begin_ns = lane->chunks[0].begin_ns,
+                        .end_ns = end_ns,
+                        .cells = cells};
+    draw(&d);
+    return d.count;
+}

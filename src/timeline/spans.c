@@ -1,0 +1,92 @@
+#include "timeline/spans.h"
+
+struct span {
+    int64_t begin_ns;
+};
+
+/* What can be open, as the lowest bits of a key; the others are an ID. */
+enum span_tag { SPAN_GOROUTINE, SPAN_TASK, SPAN_RANGE /* and the three ranges after the first */ };
+#define SPAN_TAG_BITS 3
+
+/*
+ * IDs so high that the shift loses bits are written by nobody. If a hostile file has them, two
+ * spans may be taken for one: wrong durations for wrong IDs, nothing worse.
+ */
+static uint64_t span_key(unsigned tag, uint64_t id)
+{
+    return id << SPAN_TAG_BITS | tag;
+}
+
+static void span_begin(struct spans *spans, uint64_t key, int64_t time_ns)
+{
+    struct span *span = idmap_find(&spans->open, key);
+    if (!span) {
+        spans->slab.object_size =
+            sizeof(struct span) < sizeof(void *) ? sizeof(void *) : sizeof(struct span);
+        span = slab_get(&spans->slab);
+        if (!span)
+            return;
+        if (!idmap_put(&spans->open, key, span)) {
+            slab_put(&spans->slab, span);
+            return;
+        }
+    }
+    span->begin_ns = time_ns;
+}
+
+/* How long it was open, -1 if it was not; it is closed then. */
+static int64_t span_end(struct spans *spans, uint64_t key, int64_t time_ns)
+{
+    struct span *span = idmap_remove(&spans->open, key);
+    if (!span)
+        return -1;
+    int64_t lasted = (int64_t)((uint64_t)time_ns - (uint64_t)span->begin_ns);
+    slab_put(&spans->slab, span);
+    return lasted;
+}
+
+static int64_t observe_transition(struct spans *spans, const trail_event *event)
+{
+    if (event->transition.resource != TRAIL_RESOURCE_GOROUTINE)
+        return -1;
+    uint64_t key = span_key(SPAN_GOROUTINE, (uint64_t)event->transition.id);
+    unsigned from = event->transition.from, to = event->transition.to;
+    /* What was already so at the beginning of the trace has no known beginning; nor does a state
+     * that is only confirmed change. */
+    if (from == TRAIL_GO_UNDETERMINED || from == to)
+        return -1;
+    int64_t lasted = span_end(spans, key, event->time_ns);
+    if (to != TRAIL_GO_NOT_EXIST)
+        span_begin(spans, key, event->time_ns);
+    return lasted;
+}
+
+int64_t spans_observe(struct spans *spans, const trail_event *event)
+{
+    switch (event->kind) {
+    case TRAIL_STATE_TRANSITION:
+        return observe_transition(spans, event);
+    case TRAIL_RANGE_BEGIN:
+        span_begin(spans,
+                   span_key(SPAN_RANGE + event->range.range, (uint64_t)event->range.scope_id),
+                   event->time_ns);
+        return -1;
+    case TRAIL_RANGE_END:
+        return span_end(spans,
+                        span_key(SPAN_RANGE + event->range.range, (uint64_t)event->range.scope_id),
+                        event->time_ns);
+    case TRAIL_TASK_BEGIN:
+        span_begin(spans, span_key(SPAN_TASK, event->task.id), event->time_ns);
+        return -1;
+    case TRAIL_TASK_END:
+        return span_end(spans, span_key(SPAN_TASK, event->task.id), event->time_ns);
+    default:
+        return -1;
+    }
+}
+
+void spans_free(struct spans *spans)
+{
+    idmap_free(&spans->open);
+    slab_free(&spans->slab);
+}

@@ -1,0 +1,689 @@
+#include "timeline/timeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/goroutines.h"
+#include "base/error.h"
+
+const char *const timeline_state_names[TIMELINE_STATES] = {
+    [TIMELINE_RUNNING] = "running",           [TIMELINE_RUNNABLE] = "runnable",
+    [TIMELINE_WAITING] = "waiting",           [TIMELINE_SYSCALL] = "syscall",
+    [TIMELINE_BLOCKED] = "syscall without P",
+};
+
+/* Tells the writer, if it wants to know. */
+#define TELL(t, what, ...)                                                                         \
+    do {                                                                                           \
+        if ((t)->counting && (t)->ops->what)                                                       \
+            (t)->ops->what((t)->writer, __VA_ARGS__);                                              \
+    } while (0)
+
+/* MARK: Ps and threads */
+
+static struct timeline_lane *lane_get(struct timeline *t, int64_t id, bool is_thread)
+{
+    struct idmap *map = is_thread ? &t->threads : &t->procs;
+    if (id < 0)
+        return NULL;
+    struct timeline_lane *lane = idmap_find(map, (uint64_t)id);
+    if (__builtin_expect(lane != NULL, 1))
+        return lane;
+    lane = slab_get(&t->lane_slab);
+    if (!lane || !idmap_put(map, (uint64_t)id, lane)) {
+        t->failed = true;
+        return NULL;
+    }
+    lane->id = id;
+    lane->is_thread = is_thread;
+    return lane;
+}
+
+/* Whoever is on it is taken off. */
+static void lane_leave(struct timeline *t, struct timeline_lane *lane, int64_t now)
+{
+    struct timeline_goroutine *g = lane->g;
+    if (!g)
+        return;
+    if (g->wanted)
+        TELL(t, lane_leave, lane, now);
+    *(lane->is_thread ? &g->thread : &g->proc) = NULL;
+    lane->g = NULL;
+}
+
+static void lane_enter(struct timeline *t, struct timeline_lane *lane, struct timeline_goroutine *g,
+                       int64_t now)
+{
+    if (!lane)
+        return;
+    lane_leave(t, lane, now);
+    lane->g = g;
+    lane->state = timeline_state_of(g);
+    lane->since_ns = now;
+    *(lane->is_thread ? &g->thread : &g->proc) = lane;
+    if (g->wanted)
+        TELL(t, lane_enter, lane);
+}
+
+static void leave_lanes(struct timeline *t, struct timeline_goroutine *g, int64_t now)
+{
+    if (g->proc)
+        lane_leave(t, g->proc, now);
+    if (g->thread)
+        lane_leave(t, g->thread, now);
+}
+
+/* MARK: Spans */
+
+static struct timeline_span *span_open(struct timeline *t, struct timeline_span **place,
+                                       struct timeline_span fields, bool wanted)
+{
+    struct timeline_span *span = slab_get(&t->span_slab);
+    if (!span) {
+        t->failed = true;
+        return NULL;
+    }
+    *span = fields;
+    span->number = ++t->span_count;
+    span->wanted = wanted;
+    if (place) {
+        span->next = *place;
+        *place = span;
+    }
+    if (wanted)
+        TELL(t, open, span);
+    return span;
+}
+
+static void span_close(struct timeline *t, struct timeline_span *span, int64_t now)
+{
+    if (span->wanted)
+        TELL(t, close, span, now);
+    slab_put(&t->span_slab, span);
+}
+
+static bool is_wanted(const struct timeline *t, int64_t goroutine)
+{
+    const struct timeline_goroutine *g;
+    if (t->options->goroutine_count == 0 && !t->options->name)
+        return true;
+    g = timeline_goroutine_find(t, goroutine);
+    return g && g->wanted;
+}
+
+/* Closes all of a place, innermost first; their ends are not in the trace. */
+static void close_all(struct timeline *t, struct timeline_span **place, int64_t now)
+{
+    while (*place) {
+        struct timeline_span *span = *place;
+        *place = span->next;
+        span->after = true;
+        span_close(t, span, now);
+    }
+}
+
+/* Takes the innermost of that kind and name out of its place. */
+static struct timeline_span *take_out(struct timeline_span **place, enum timeline_span_kind kind,
+                                      trail_name name, uint64_t task)
+{
+    struct timeline_span **at = place;
+    while (*at && !((*at)->kind == kind && (*at)->name == name && (*at)->task == task))
+        at = &(*at)->next;
+    struct timeline_span *span = *at;
+    if (span)
+        *at = span->next;
+    return span;
+}
+
+/* MARK: Goroutines */
+
+static void tell_goroutine(struct timeline *t, struct timeline_goroutine *g)
+{
+    if (!g->wanted || !t->counting)
+        return;
+    if (!g->told)
+        t->stats.goroutines++;
+    g->told = true;
+    TELL(t, goroutine, g);
+}
+
+static void tell_enter(struct timeline *t, struct timeline_goroutine *g)
+{
+    if (g->wanted)
+        TELL(t, enter, g);
+}
+
+static bool wants_id(const struct timeline *t, int64_t id)
+{
+    for (size_t i = 0; i < t->options->goroutine_count; i++)
+        if (t->options->goroutines[i] == id)
+            return true;
+    return t->options->goroutine_count == 0;
+}
+
+/* Its name decides whether it is wanted. In a state already: what it has been doing since is told too. */
+static bool named(void *context, struct followed *followed, const trail_frame *start)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    bool wanted = g->wanted;
+    (void)start;
+    g->wanted = wants_id(t, g->id) && (!t->options->name || g->name == t->wanted_name);
+    if (g->name == 0 || g->state == TRAIL_GO_UNDETERMINED)
+        return true;
+    tell_goroutine(t, g);
+    if (wanted || !g->wanted)
+        return true;
+    tell_enter(t, g);
+    if (g->proc)
+        TELL(t, lane_enter, g->proc);
+    if (g->thread)
+        TELL(t, lane_enter, g->thread);
+    return true;
+}
+
+/* The span that is open is over. */
+static void leave(struct timeline *t, struct timeline_goroutine *g, int64_t now, trail_stack stack)
+{
+    if (g->wanted)
+        TELL(t, leave, g, now, stack);
+    leave_lanes(t, g, now);
+}
+
+/* Its state is the new one from `since` on. */
+static void enter(struct timeline *t, struct timeline_goroutine *g, const trail_event *event,
+                  trail_name reason, int64_t since)
+{
+    g->since_ns = since;
+    g->reason = reason;
+    bool on_thread = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
+    g->on_proc = on_thread ? event->proc : TRAIL_NONE;
+    g->on_thread = on_thread ? event->thread : TRAIL_NONE;
+    tell_enter(t, g);
+    if (on_thread) {
+        lane_enter(t, lane_get(t, event->proc, false), g, since);
+        lane_enter(t, lane_get(t, event->thread, true), g, since);
+    }
+}
+
+/* The writer can tell who woke whom, and from where. */
+static void wake(struct timeline *t, struct timeline_goroutine *g, const trail_event *event)
+{
+    g->waker = event->goroutine;
+    if (!t->ops->wake || !g->wanted || event->goroutine < 0 || event->goroutine == g->id)
+        return;
+    struct timeline_goroutine *waker = timeline_goroutine_find(t, event->goroutine);
+    if (waker && waker->wanted)
+        TELL(t, wake, waker, g, event->time_ns, stacks_of(&t->stacks, event->stack));
+}
+
+static trail_stack stack_of(struct timeline *t, trail_stack_handle handle)
+{
+    return stacks_of(&t->stacks, handle);
+}
+
+/* MARK: Following */
+
+static struct followed *make(void *context)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = slab_get(&t->goroutine_slab);
+    if (!g)
+        return NULL;
+    g->waker = g->on_proc = g->on_thread = TRAIL_NONE;
+    return &g->followed;
+}
+
+static bool begins(void *context, struct followed *g, const trail_event *event, int64_t since_ns)
+{
+    struct timeline *t = context;
+    (void)event, (void)since_ns;
+    if (!t->options->name)
+        timeline_goroutine_of(g)->wanted = wants_id(t, g->id);
+    return true;
+}
+
+static inline bool leaves(void *context, struct followed *followed, const trail_event *event)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    trail_stack stack = stack_of(t, event->transition.stack);
+    leave(t, g, event->time_ns, stack);
+    g->stack = stack;
+    return true;
+}
+
+/* In its first state. */
+static void appear(struct timeline *t, struct timeline_goroutine *g, const trail_event *event)
+{
+    g->stack = stack_of(t, event->transition.stack);
+    tell_goroutine(t, g);
+}
+
+static inline bool enters(void *context, struct followed *followed, const trail_event *event,
+                          trail_name reason)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
+    if (created)
+        appear(t, g, event);
+    if (created || g->state == TRAIL_GO_RUNNABLE)
+        wake(t, g, event);
+    enter(t, g, event, reason, event->time_ns);
+    return !t->failed;
+}
+
+static bool found(void *context, struct followed *followed, const trail_event *event,
+                  trail_name reason, int64_t since)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    appear(t, g, event);
+    if (t->counting && since < t->from_ns)
+        since = t->from_ns;
+    if (g->state != TRAIL_GO_SYSCALL || event->proc >= 0) {
+        enter(t, g, event, reason, since);
+        return !t->failed;
+    }
+    /* Without a P since then; from now on nobody can tell. */
+    g->bare = true;
+    g->since_ns = since;
+    tell_enter(t, g);
+    leave(t, g, event->time_ns, 0);
+    g->bare = false;
+    enter(t, g, event, reason, event->time_ns);
+    return !t->failed;
+}
+
+static bool loses_proc(void *context, struct followed *followed, const trail_event *event)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    if (g->wanted)
+        TELL(t, leave, g, event->time_ns, 0);
+    if (g->proc)
+        lane_leave(t, g->proc, event->time_ns);
+    g->bare = true;
+    g->since_ns = event->time_ns;
+    g->on_proc = TRAIL_NONE;
+    tell_enter(t, g);
+    return !t->failed;
+}
+
+static bool ends(void *context, struct followed *followed, const trail_event *event)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    if (g->state > TRAIL_GO_NOT_EXIST)
+        leave(t, g, event->time_ns, 0);
+    close_all(t, &g->spans, event->time_ns);
+    leave_lanes(t, g, event->time_ns);
+    if (g->wanted && g->state != TRAIL_GO_UNDETERMINED)
+        TELL(t, gone, g, event->time_ns);
+    slab_put(&t->goroutine_slab, g);
+    return true;
+}
+
+static const struct follow_ops ops = {
+    .make = make,
+    .named = named,
+    .begins = begins,
+    .leaves = leaves,
+    .enters = enters,
+    .found = found,
+    .loses_proc = loses_proc,
+    .ends = ends,
+};
+
+/* MARK: Ranges, regions, tasks */
+
+/* Where the range's spans are; NULL: nowhere. */
+static struct timeline_span **range_place(struct timeline *t, const trail_event *event)
+{
+    if (event->range.scope == TRAIL_RESOURCE_GOROUTINE) {
+        struct timeline_goroutine *g =
+            timeline_goroutine_of(follow_find(&t->follow, event->range.scope_id));
+        return g ? &g->spans : NULL;
+    }
+    if (event->range.scope == TRAIL_RESOURCE_PROC) {
+        struct timeline_lane *lane = lane_get(t, event->range.scope_id, false);
+        return lane ? &lane->spans : NULL;
+    }
+    return &t->spans;
+}
+
+static void range_event(struct timeline *t, const trail_event *event)
+{
+    bool of_goroutine = event->range.scope == TRAIL_RESOURCE_GOROUTINE;
+    int64_t goroutine = of_goroutine ? event->range.scope_id : event->goroutine;
+    bool wanted = event->range.range == TRAIL_RANGE_GC || is_wanted(t, goroutine);
+    trail_name name = names_of(&t->names, event->range.name);
+    struct timeline_span **place = range_place(t, event);
+    if (!place)
+        return;
+    struct timeline_span *span = take_out(place, TIMELINE_RANGE, name, 0);
+    if (event->kind == TRAIL_RANGE_END) {
+        if (span)
+            span_close(t, span, event->time_ns);
+        return;
+    }
+    if (span) { /* it is told again that it is on */
+        span->next = *place;
+        *place = span;
+        return;
+    }
+    bool found = event->kind == TRAIL_RANGE_ACTIVE;
+    struct timeline_span fields = {
+        .kind = TIMELINE_RANGE,
+        .range = event->range.range,
+        .name = name,
+        .stack = stack_of(t, event->stack),
+        .begin_ns = found ? t->follow.sync_ns : event->time_ns,
+        .goroutine = goroutine,
+        .proc = event->range.scope == TRAIL_RESOURCE_PROC ? event->range.scope_id : TRAIL_NONE,
+        .parent = TRAIL_NO_TASK,
+        .before = found,
+    };
+    if (t->counting && fields.begin_ns < t->from_ns)
+        fields.begin_ns = t->from_ns;
+    (void)span_open(t, place, fields, wanted);
+}
+
+static void region_event(struct timeline *t, const trail_event *event)
+{
+    struct timeline_goroutine *g = timeline_goroutine_find(t, event->goroutine);
+    if (!g)
+        return;
+    trail_name name = names_of(&t->names, event->region.type);
+    struct timeline_span fields = {
+        .kind = TIMELINE_REGION,
+        .name = name,
+        .stack = stack_of(t, event->stack),
+        .begin_ns = event->time_ns,
+        .goroutine = g->id,
+        .proc = TRAIL_NONE,
+        .task = event->region.task,
+        .parent = TRAIL_NO_TASK,
+    };
+    if (event->kind == TRAIL_REGION_BEGIN) {
+        (void)span_open(t, &g->spans, fields, g->wanted);
+        return;
+    }
+    struct timeline_span *span = take_out(&g->spans, TIMELINE_REGION, name, event->region.task);
+    if (!span) { /* it was on before the trace began */
+        fields.before = true;
+        fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
+        span = span_open(t, NULL, fields, g->wanted);
+    }
+    if (span)
+        span_close(t, span, event->time_ns);
+}
+
+static void task_event(struct timeline *t, const trail_event *event)
+{
+    struct timeline_span *span = idmap_remove(&t->tasks, event->task.id);
+    struct timeline_span fields = {
+        .kind = TIMELINE_TASK,
+        .name = names_of(&t->names, event->task.type),
+        .stack = stack_of(t, event->stack),
+        .begin_ns = event->time_ns,
+        .goroutine = event->goroutine,
+        .proc = TRAIL_NONE,
+        .task = event->task.id,
+        .parent = event->task.parent,
+    };
+    if (event->kind == TRAIL_TASK_END) {
+        if (!span) { /* it was on before the trace began */
+            fields.before = true;
+            fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
+            span = span_open(t, NULL, fields, true);
+        }
+        if (span)
+            span_close(t, span, event->time_ns);
+        return;
+    }
+    if (span) { /* another one with its number */
+        span->after = true;
+        span_close(t, span, event->time_ns);
+    }
+    span = span_open(t, NULL, fields, true);
+    if (span && !idmap_put(&t->tasks, event->task.id, span))
+        t->failed = true;
+}
+
+/* MARK: Events */
+
+static void other_event(struct timeline *t, const trail_event *event)
+{
+    switch (event->kind) {
+    case TRAIL_SYNC:
+        follow_sync(&t->follow, event->time_ns);
+        if (event->sync.snapshot && t->ops->clocks)
+            t->ops->clocks(t->writer, event->sync.snapshot);
+        break;
+    case TRAIL_METRIC:
+        TELL(t, metric, event);
+        break;
+    case TRAIL_STACK_SAMPLE:
+        if (t->ops->sample && is_wanted(t, event->goroutine))
+            TELL(t, sample, event, stack_of(t, event->stack));
+        break;
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        range_event(t, event);
+        break;
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        task_event(t, event);
+        break;
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        region_event(t, event);
+        break;
+    case TRAIL_LOG:
+        if (t->ops->log && is_wanted(t, event->goroutine))
+            TELL(t, log, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void take_event(struct timeline *t, const trail_event *event)
+{
+    if (event->kind != TRAIL_STATE_TRANSITION) {
+        other_event(t, event);
+        return;
+    }
+    /* Files number texts as they come: a reason comes before what is in the stacks of its event. */
+    if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE &&
+        event->transition.to == TRAIL_GO_WAITING && event->transition.from != TRAIL_GO_WAITING)
+        (void)names_of(&t->names, event->transition.reason);
+    if (!follow_transition(&t->follow, &ops, t, event))
+        t->failed = true;
+}
+
+/* MARK: The window */
+
+/* The spans of a place, the outermost first. */
+static void tell_spans(struct timeline *t, struct timeline_span *span)
+{
+    struct timeline_span *reversed = NULL;
+    while (span) { /* turned round, and back again as they are told */
+        struct timeline_span *next = span->next;
+        span->next = reversed;
+        reversed = span;
+        span = next;
+    }
+    for (struct timeline_span *inner = NULL; reversed; inner = span) {
+        span = reversed;
+        reversed = span->next;
+        span->next = inner;
+        span->before = true;
+        span->begin_ns = t->from_ns;
+        if (span->wanted)
+            TELL(t, open, span);
+    }
+}
+
+static void tell_lanes(struct timeline *t, const struct idmap *lanes)
+{
+    for (size_t i = 0; lanes->slots && i <= lanes->mask; i++) {
+        struct timeline_lane *lane = lanes->slots[i].value;
+        if (!lane)
+            continue;
+        lane->since_ns = t->from_ns;
+        if (lane->g && lane->g->wanted)
+            TELL(t, lane_enter, lane);
+        tell_spans(t, lane->spans);
+    }
+}
+
+/* From here on it is told. What is alive now has been so since the begin of the window. */
+static void count_from(struct timeline *t, int64_t ns)
+{
+    t->counting = true;
+    t->from_ns = ns;
+    t->last_ns = ns;
+    TELL(t, begin, ns);
+    for (size_t i = 0; t->follow.alive.slots && i <= t->follow.alive.mask; i++) {
+        struct timeline_goroutine *g = t->follow.alive.slots[i].value;
+        if (!g)
+            continue;
+        g->since_ns = ns;
+        g->waker = TRAIL_NONE;
+        tell_goroutine(t, g);
+        tell_enter(t, g);
+        tell_spans(t, g->spans);
+    }
+    tell_lanes(t, &t->procs);
+    tell_lanes(t, &t->threads);
+    tell_spans(t, t->spans);
+    for (size_t i = 0; t->tasks.slots && i <= t->tasks.mask; i++)
+        if (t->tasks.slots[i].value)
+            tell_spans(t, t->tasks.slots[i].value);
+}
+
+/* What is open ends with the window. */
+static void finish(struct timeline *t)
+{
+    int64_t end = t->over ? t->to_ns : t->last_ns;
+    if (!t->counting)
+        return;
+    t->last_ns = end;
+    for (size_t i = 0; t->follow.alive.slots && i <= t->follow.alive.mask; i++) {
+        struct timeline_goroutine *g = t->follow.alive.slots[i].value;
+        if (!g)
+            continue;
+        close_all(t, &g->spans, end);
+        if (g->wanted)
+            TELL(t, leave, g, end, 0);
+        leave_lanes(t, g, end);
+    }
+    for (size_t i = 0; t->procs.slots && i <= t->procs.mask; i++) {
+        struct timeline_lane *lane = t->procs.slots[i].value;
+        if (lane)
+            close_all(t, &lane->spans, end);
+    }
+    close_all(t, &t->spans, end);
+    for (size_t i = 0; t->tasks.slots && i <= t->tasks.mask; i++) {
+        struct timeline_span *span = t->tasks.slots[i].value;
+        if (span)
+            close_all(t, &span, end);
+    }
+}
+
+static void start(struct timeline *t, int64_t origin)
+{
+    const trail_export_options *o = t->options;
+    t->started = true;
+    t->origin_ns = origin;
+    follow_sync(&t->follow, origin);
+    t->from_ns = o->has_from ? ns_behind(origin, o->from_ns) : origin;
+    t->to_ns = o->has_to ? ns_behind(origin, o->to_ns) : INT64_MAX;
+    if (!o->has_from)
+        count_from(t, origin);
+}
+
+void timeline_feed(struct timeline *t, const trail_event *event, long count)
+{
+    names_begin_batch(&t->names);
+    stacks_begin_batch(&t->stacks);
+    if (!t->started)
+        start(t, event->time_ns);
+    for (const trail_event *end = event + count; event < end; event++) {
+        if (__builtin_expect(event->time_ns > t->to_ns, 0)) {
+            t->over = true;
+            break;
+        }
+        if (__builtin_expect(!t->counting && event->time_ns >= t->from_ns, 0))
+            count_from(t, t->from_ns);
+        if (t->counting) {
+            t->last_ns = event->time_ns;
+            t->stats.events++;
+        }
+        take_event(t, event);
+    }
+    t->failed |= t->names.failed || t->stacks.failed;
+}
+
+trail_string timeline_label(const struct timeline *timeline, const struct timeline_goroutine *g,
+                            char buf[TIMELINE_LABEL])
+{
+    trail_string name = timeline_text(timeline, g->name);
+    size_t size = (size_t)snprintf(buf, 32, "G%" PRId64 "%s", g->id, name.size ? " " : "");
+    size_t more = name.size < TIMELINE_LABEL - size ? name.size : TIMELINE_LABEL - size;
+    memcpy(buf + size, name.data, more);
+    return (trail_string){buf, size + more};
+}
+
+/* MARK: Running */
+
+void timeline_begin(struct timeline *t)
+{
+    t->names.reader = t->reader;
+    t->stacks.names = &t->names;
+    t->goroutine_slab.object_size = sizeof(struct timeline_goroutine);
+    t->lane_slab.object_size = sizeof(struct timeline_lane);
+    t->span_slab.object_size = sizeof(struct timeline_span);
+    follow_init(&t->follow, t->reader, &t->names);
+    if (t->options->name)
+        t->wanted_name = names_put(&t->names, t->options->name, strlen(t->options->name));
+}
+
+int timeline_run(struct timeline *t, struct out *out, trail_error *err)
+{
+    const trail_event *events;
+    long count = 0;
+    timeline_begin(t);
+    while (!t->over && !t->failed && !out->failed &&
+           (count = trail_reader_next_batch(t->reader, &events)) > 0) {
+        timeline_feed(t, events, count);
+        if (t->options->progress)
+            t->options->progress(t->options->progress_context);
+    }
+    finish(t);
+    if (t->failed || t->names.failed || t->stacks.failed)
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for what is alive in the trace");
+    if (count < 0 && !t->over) {
+        if (err)
+            *err = *trail_reader_error(t->reader);
+        return -1;
+    }
+    return 0;
+}
+
+void timeline_free(struct timeline *t)
+{
+    names_free(&t->names);
+    stacks_free(&t->stacks);
+    follow_free(&t->follow);
+    idmap_free(&t->procs);
+    idmap_free(&t->threads);
+    idmap_free(&t->tasks);
+    slab_free(&t->goroutine_slab);
+    slab_free(&t->lane_slab);
+    slab_free(&t->span_slab);
+}

@@ -1,0 +1,255 @@
+/* Beginning and ending sessions: see control.h, tracer.h. */
+#include "tracer/control.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tracer/barrier.h"
+#include "tracer/read.h"
+#include "tracer/sample.h"
+#include "tracer/stack.h"
+#include "tracer/states.h"
+#include "tracer/tables.h"
+#include "tracer/tsan.h"
+#include "wire/wire.h"
+
+#define DEFAULT_MEMORY        ((size_t)64 << 20)
+#define DEFAULT_WAIT_NS       ((int64_t)10 * 1000000000)
+#define DEFAULT_GENERATION_NS ((int64_t)1000000000)
+#define MIN_BUFFERS           4
+
+bool record_fail(trail_error *err, trail_code code, const char *format, ...)
+{
+    va_list args;
+
+    if (!err)
+        return false;
+    *err = (trail_error){.code = code,
+                         .offset = TRAIL_NOWHERE,
+                         .generation = TRAIL_NOWHERE,
+                         .batch = TRAIL_NOWHERE,
+                         .thread = TRAIL_NOWHERE,
+                         .proc = TRAIL_NOWHERE,
+                         .goroutine = TRAIL_NOWHERE,
+                         .time_ns = TRAIL_NOWHERE};
+    va_start(args, format);
+    (void)vsnprintf(err->message, sizeof err->message, format, args);
+    va_end(args);
+    return false;
+}
+
+struct timespec deadline_after(int64_t ns)
+{
+    uint64_t at = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(ns > 0 ? ns : 0);
+
+    return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
+}
+
+/* MARK: The switch */
+
+static void set_tracing(bool on)
+{
+    __atomic_store_n(&trail_tracing_, tracing_bits(on), __ATOMIC_RELEASE);
+}
+
+bool set_generation(uint64_t from, uint64_t to)
+{
+    bool changes;
+
+    tsan_release(&tracer.generation);
+    pthread_mutex_lock(&tracer.lock);
+    changes = !tracer.failed;
+    if (changes) {
+        /* Pairs with the load in section_enter. */
+        changes = __atomic_compare_exchange_n(&tracer.generation, &from, to, false,
+                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        set_tracing(to != 0);
+    }
+    pthread_mutex_unlock(&tracer.lock);
+    barrier_all_threads();
+    return changes;
+}
+
+void wait_for_sections(void)
+{
+    for (trail_m *m = tracer.ms; m; m = m->next_) {
+        /* Pairs with the store in section_leave. */
+        for (unsigned spins = 0; __atomic_load_n(&m->busy_, __ATOMIC_ACQUIRE); spins++) {
+            if (spins > 100)
+                sched_yield();
+        }
+    }
+}
+
+void session_fail(void)
+{
+    if (tracer.failed)
+        return;
+    tracer.failed = true;
+    __atomic_store_n(&tracer.generation, 0, __ATOMIC_RELEASE);
+    set_tracing(false);
+    if (tracer.buffers >= tracer.limit)
+        (void)record_fail(
+            &tracer.error, TRAIL_NO_MEMORY,
+            "the trace ended early: its buffers were full (%zu of %zu bytes) and nobody read; read "
+            "faster, or allow more memory",
+            tracer.buffers * BUFFER_SIZE, tracer.limit * BUFFER_SIZE);
+    else
+        (void)record_fail(&tracer.error, TRAIL_NO_MEMORY,
+                          "the trace ended early: the system gave no memory");
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_cond_broadcast(&tracer.room);
+}
+
+/* MARK: Options */
+
+static bool is_known_format(int format)
+{
+    static const int formats[] = {7, 11, 19, 21, 22, 23, 26};
+
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (formats[i] == format)
+            return true;
+    }
+    return false;
+}
+
+static bool check_options(const trail_options *options, trail_error *err)
+{
+    bool v1 = options->format < 22;
+
+    if (!is_known_format(options->format))
+        return record_fail(err, TRAIL_USAGE,
+                           "format %d cannot be written: use 7, 11, 19, 21, 22, 23 or 26",
+                           options->format);
+    if (options->max_frames > TRAIL_MAX_FRAMES)
+        return record_fail(err, TRAIL_USAGE, "max_frames is %u: at most %d", options->max_frames,
+                           TRAIL_MAX_FRAMES);
+    if (v1 && options->when_full == TRAIL_FULL_DROP_OLDEST)
+        return record_fail(
+            err, TRAIL_USAGE,
+            "a trace of format %d cannot lose its oldest part: use format 22 or newer, or "
+            "another way for full buffers",
+            options->format);
+    if (options->cpu_hz && options->format < 19)
+        return record_fail(err, TRAIL_USAGE, "format %d has no CPU samples: use 19 or newer",
+                           options->format);
+    if (options->alloc_free && (v1 || options->format < 23))
+        return record_fail(err, TRAIL_USAGE, "format %d has no AllocFree events: use 23 or 26",
+                           options->format);
+    if (v1 && tracer.host && tracer.host->each_goroutine &&
+        (!tracer.host->stop_world || !tracer.host->start_world))
+        return record_fail(
+            err, TRAIL_USAGE,
+            "format %d begins with a snapshot: the host must give stop_world and start_world",
+            options->format);
+    return true;
+}
+
+static void apply_options(const trail_options *given)
+{
+    trail_options *options = &tracer.options;
+
+    *options = *given;
+    if (!options->memory)
+        options->memory = DEFAULT_MEMORY;
+    if (!options->wait_ns)
+        options->wait_ns = DEFAULT_WAIT_NS;
+    if (options->generation_ns <= 0)
+        options->generation_ns = DEFAULT_GENERATION_NS;
+    tracer.limit = options->memory / BUFFER_SIZE;
+    if (tracer.limit < MIN_BUFFERS)
+        tracer.limit = MIN_BUFFERS;
+    tracer.format = options->format;
+    tracer.v2 = options->format >= 22;
+    tracer.alloc_free = options->alloc_free;
+    tracer.max_frames = options->max_frames ? options->max_frames : TRAIL_MAX_FRAMES;
+    for (int i = 0; i < 2; i++)
+        tracer.stacks[i].limit = tracer.strings[i].limit = options->memory;
+}
+
+/* MARK: Sessions */
+
+static void session_lacks_memory(void)
+{
+    pthread_mutex_lock(&tracer.lock);
+    session_fail();
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+static bool has_failed(void)
+{
+    bool failed;
+
+    pthread_mutex_lock(&tracer.lock);
+    failed = tracer.failed;
+    pthread_mutex_unlock(&tracer.lock);
+    return failed;
+}
+
+bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err)
+{
+    trail_options options = given ? *given : (trail_options){0};
+
+    if (!options.format)
+        options.format = 23;
+    if (!check_options(&options, err))
+        return false;
+    apply_options(&options);
+    tracer.unwinder = stack_choose(options.unwinder, frame);
+    clock_calibrate(&tracer.clock);
+    for (int i = 0; i < 2; i++) {
+        table_reset(&tracer.stacks[i]);
+        table_reset(&tracer.strings[i]);
+    }
+    symbols_reset();
+    tracer.stats = (trail_stats){0};
+    tracer.error = (trail_error){0};
+    tracer.failed = tracer.urgent = false;
+    tracer.gc_told = false;
+    tracer.gc_sequence = tracer.v2 ? 1 : 0;
+    tracer.stopped_worlds = 0;
+    tracer.first_generation = ++tracer.last_generation;
+    tracer.active = true;
+    if (!queue_reserve())
+        session_lacks_memory();
+    (void)queue_open(tracer.last_generation);
+    /* Nobody can read before the start is over: what it writes need not fit into the limit. */
+    queue_urgent(true);
+    /* The host may take samples itself: trail_cpu_sample. */
+    if (tracer.format >= 19)
+        sample_prepare();
+    if (tracer.v2)
+        v2_session_begin();
+    else
+        v1_session_begin();
+    queue_urgent(false);
+    if (has_failed()) {
+        session_end();
+        queue_clear();
+        if (err)
+            *err = tracer.error;
+        return false;
+    }
+    if (tracer.options.cpu_hz)
+        sample_start(tracer.options.cpu_hz);
+    return true;
+}
+
+void session_end(void)
+{
+    if (!tracer.active)
+        return;
+    sample_stop();
+    queue_urgent(true);
+    if (tracer.v2)
+        v2_session_end();
+    else
+        v1_session_end();
+    queue_urgent(false);
+    pthread_mutex_lock(&tracer.lock);
+    tracer.active = false;
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+}

@@ -1,0 +1,196 @@
+/*
+ * Writing events into a writer's buffer: the hot side of both formats.
+ *
+ *   v1   [ type | count << 6 ] [ length ] [ ticks since the event before ] [ arguments ] [ stack ]     §1.1
+ *   v2   [ type ] [ units since the event before ] [ arguments ]                                      §5.1
+ *
+ * Times do not run backwards in a writer. Events that are nearer to each other than the unit share one, as
+ * readers of all versions allow: a step forced between them would have a busy writer's time run ahead of the
+ * others'.
+ *
+ * A writer's `end` lies EVENT_MAX bytes before the end of its buffer, and an empty writer has at == end ==
+ * NULL: one comparison finds both that it is full and that there is no buffer.
+ */
+#ifndef TRAIL_TRACER_EVENT_H
+#define TRAIL_TRACER_EVENT_H
+
+#include <string.h>
+
+#include "base/varint.h"
+#include "tracer/section.h"
+#include "tracer/stack.h"
+#include "wire/wire.h"
+
+/* Type, length, time and up to five arguments. */
+#define EVENT_MAX 72
+
+#define always_inline static inline __attribute__((always_inline))
+
+/* One byte, two, or as many as it takes. */
+static inline uint8_t *put(uint8_t *at, uint64_t value)
+{
+    if (likely(value < 0x80)) {
+        *at = (uint8_t)value;
+        return at + 1;
+    }
+    return at + uvarint_put(at, value);
+}
+
+/* MARK: v2 */
+
+/* Opens a batch of `m_id` in a buffer with room, taking a new one if need be. False: no memory. */
+bool v2_open_batch(struct trail_writer_ *writer, uint64_t generation, uint64_t m_id, size_t room);
+bool v2_open_experiment(struct trail_writer_ *writer, uint64_t generation, size_t room);
+/* Patches the size of the open batch in; the buffer can be handed over, or take another batch. */
+void v2_close_batch(struct trail_writer_ *writer);
+/* Hands the buffer over, with its batch closed. An empty writer stays empty. */
+void v2_flush(struct trail_writer_ *writer);
+
+always_inline bool v2_write_to(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
+                               unsigned type, unsigned n, const uint64_t *args)
+{
+    uint64_t now = clock_units(&tracer.clock);
+    uint8_t *at;
+
+    if (unlikely(writer->at >= writer->end) && !v2_open_batch(writer, generation, m_id, EVENT_MAX))
+        return false;
+    if (unlikely(now < writer->last_ticks))
+        now = writer->last_ticks;
+    at = writer->at;
+    *at++ = (uint8_t)type;
+    at = put(at, now - writer->last_ticks);
+    for (unsigned i = 0; i < n; i++)
+        at = put(at, args[i]);
+    writer->last_ticks = now;
+    writer->at = at;
+    return true;
+}
+
+static inline struct trail_writer_ *v2_writer(trail_m *m, uint64_t generation)
+{
+    return &m->writers_[generation & 1];
+}
+
+always_inline bool v2_write(trail_m *m, uint64_t generation, unsigned type, unsigned n,
+                            const uint64_t *args)
+{
+    return v2_write_to(v2_writer(m, generation), m->id, generation, type, n, args);
+}
+
+#define V2(m, generation, type, ...)                                                               \
+    v2_write((m), (generation), V2_##type, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),   \
+             (uint64_t[]){__VA_ARGS__})
+#define V2_0(m, generation, type) v2_write((m), (generation), V2_##type, 0, NULL)
+
+/* MARK: v1 */
+
+/* Instead of a P: the buffer has no Batch record in front (tables of 1.7, and Frequency before 1.21). */
+#define V1_BARE (UINT64_MAX - 1)
+
+/* A fresh buffer that begins with a Batch record of `proc`, `room` bytes free after it. */
+bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room);
+void v1_flush(struct trail_writer_ *writer);
+
+/*
+ * The types that readers order after an event of another P (§3.3): their time must not be before its. The
+ * others follow what is before them in the same buffer.
+ */
+static inline bool v1_follows_other_proc(unsigned type)
+{
+    const uint64_t types = 1ull << V1_GoStart | 1ull << V1_GoStartLabel | 1ull << V1_GoUnblock |
+                           1ull << V1_GoSysExit | 1ull << V1_GoSysBlock | 1ull << V1_ProcStart |
+                           1ull << V1_GCStart | 1ull << V1_GCDone | 1ull << V1_STWStart |
+                           1ull << V1_STWDone;
+
+    return types >> type & 1;
+}
+
+always_inline bool v1_write_to(struct trail_writer_ *writer, uint64_t proc, uint64_t generation,
+                               unsigned type, unsigned n, const uint64_t *args)
+{
+    if (v1_follows_other_proc(type))
+        clock_order();
+    uint64_t now = clock_v1_ticks(&tracer.clock);
+    uint8_t *at, *length = NULL;
+
+    if (unlikely(writer->at >= writer->end) && !v1_refill(writer, generation, proc, EVENT_MAX))
+        return false;
+    if (unlikely(now < writer->last_ticks))
+        now = writer->last_ticks;
+    at = writer->at;
+    *at++ = (uint8_t)(type | (n < V1_COUNT_LENGTH ? n : V1_COUNT_LENGTH) << V1_COUNT_SHIFT);
+    if (n >= V1_COUNT_LENGTH)
+        length = at++;
+    at = put(at, now - writer->last_ticks);
+    for (unsigned i = 0; i < n; i++)
+        at = put(at, args[i]);
+    if (n >= V1_COUNT_LENGTH)
+        *length = (uint8_t)(at - length - 1);
+    writer->last_ticks = now;
+    writer->at = at;
+    return true;
+}
+
+/* For a thread without a P: the shared writer, under its lock. */
+bool v1_write_no_proc(uint64_t generation, unsigned type, unsigned n, const uint64_t *args);
+
+always_inline bool v1_write(trail_m *m, uint64_t generation, unsigned type, unsigned n,
+                            const uint64_t *args)
+{
+    if (unlikely(!owns_p(m)))
+        return v1_write_no_proc(generation, type, n, args);
+    return v1_write_to(&m->p->writer_, (uint64_t)(int64_t)m->p->id, generation, type, n, args);
+}
+
+#define V1(m, generation, type, ...)                                                               \
+    v1_write((m), (generation), V1_##type, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),   \
+             (uint64_t[]){__VA_ARGS__})
+#define V1_0(m, generation, type) v1_write((m), (generation), V1_##type, 0, NULL)
+
+/* MARK: Strings (string.c) */
+
+/*
+ * The ID of a string in the generation's table, cut to what readers accept. 0: empty, or no memory. In v1
+ * a new string is written into the buffer of the thread's P, so that this comes before the event.
+ */
+uint64_t string_id(trail_m *m, uint64_t generation, const char *text);
+/* Its entry; NULL: as 0. */
+const struct table_entry *string_intern(trail_m *m, uint64_t generation, const char *text);
+
+/*
+ * v2: the IDs of what most events name, interned in this order at the beginning of every generation: the
+ * block reasons, then the two reasons to stop.
+ */
+enum {
+    V2_ID_REASON = 1,
+    V2_ID_GOSCHED = V2_ID_REASON + TRAIL_BLOCK_REASON_COUNT,
+    V2_ID_PREEMPTED = V2_ID_REASON + TRAIL_BLOCK_PREEMPTED
+};
+void v2_intern_constants(uint64_t generation);
+
+/* Messages are short: a call of memcpy takes longer. */
+static inline void text_copy(uint8_t *to, const char *text, size_t size)
+{
+    if (size > 32) {
+        memcpy(to, text, size);
+    } else if (size >= 16) {
+        memcpy(to, text, 16);
+        memcpy(to + size - 16, text + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, text, 8);
+        memcpy(to + size - 8, text + size - 8, 8);
+    } else {
+        for (size_t i = 0; i < size; i++)
+            to[i] = (uint8_t)text[i];
+    }
+}
+
+/* v2: a string that is written once and not looked up again: a log's message. */
+uint64_t string_once(trail_m *m, uint64_t generation, const char *text, size_t size);
+
+static inline struct table *string_table(uint64_t generation)
+{
+    return &tracer.strings[tracer.v2 ? generation & 1 : 0];
+}
+
+#endif

@@ -1,0 +1,297 @@
+/* Garbage collection, stopped worlds, the heap (§2.11, §7.4). */
+#include "tracer/event.h"
+#include "tracer/states.h"
+
+/* Opens a section of a call that is not inline; false: off, and nothing to keep. */
+#define SECTION(m, generation)                                                                     \
+    if (!trail_enter_(m))                                                                          \
+        return trail_leave_(m);                                                                    \
+    uint64_t generation = section_enter(m);                                                        \
+    if (!generation)                                                                               \
+    return trail_leave_(m)
+
+static bool leave(trail_m *m, bool written)
+{
+    section_leave(m);
+    return written;
+}
+
+#define NO_GOROUTINE "the thread runs no goroutine on a P"
+
+/* v1's events need a P that runs, or none; v2's need a goroutine (§6.5). */
+static bool can_write(const trail_m *m, uint64_t generation, const char *what)
+{
+    if (tracer.v2 ? runs_goroutine(m, generation) : holds_proc(m, generation) || !owns_p(m))
+        return true;
+    return misuse(m, what, NO_GOROUTINE);
+}
+
+/* MARK: Collections */
+
+static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
+{
+    uint64_t seq = tracer.gc_sequence++;
+
+    tracer.gc_told = true;
+    tracer.gc_announced = generation;
+    return tracer.v2 ? V2(m, generation, GCBegin, seq, stack)
+                     : V1(m, generation, GCStart, seq, stack);
+}
+
+bool trail_gc_begin(trail_m *m, int skip)
+{
+    uint64_t generation = 0;
+    bool written = false;
+
+    if (trail_enter_(m))
+        generation = section_enter(m);
+    pthread_mutex_lock(&tracer.gc);
+    if (generation && tracer.gc_active)
+        misuse(m, "trail_gc_begin", "a collection is under way");
+    else if (generation && can_write(m, generation, "trail_gc_begin"))
+        written = write_gc_begin(m, generation, stack_id(stack_here(m, generation, skip)));
+    tracer.gc_active = true;
+    pthread_mutex_unlock(&tracer.gc);
+    return leave(m, written || !generation);
+}
+
+/* Of a collection that readers know of: in this generation too, before it ends. */
+static bool write_gc_end(trail_m *m, uint64_t generation)
+{
+    uint64_t seq;
+
+    if (!tracer.v2)
+        return V1_0(m, generation, GCDone);
+    seq = tracer.gc_sequence++;
+    return V2(m, generation, GCEnd, seq);
+}
+
+bool trail_gc_end(trail_m *m)
+{
+    uint64_t generation = 0;
+    bool written = false, over = true;
+
+    if (trail_enter_(m))
+        generation = section_enter(m);
+    if (generation && tracer.v2)
+        states_announce(m, generation);
+    pthread_mutex_lock(&tracer.gc);
+    if (generation && !tracer.gc_active)
+        misuse(m, "trail_gc_end", "no collection is under way");
+    else if (generation && tracer.gc_told && (over = can_write(m, generation, "trail_gc_end")))
+        written = write_gc_end(m, generation);
+    if (over)
+        tracer.gc_active = tracer.gc_told = false;
+    pthread_mutex_unlock(&tracer.gc);
+    return leave(m, written || !generation);
+}
+
+/* MARK: Mark assists */
+
+bool trail_gc_assist_begin(trail_m *m, int skip)
+{
+    bool written = false;
+    uint64_t stack;
+
+    SECTION(m, generation);
+    if (!tracer.v2 && tracer.format < 11) {
+        count(&tracer.stats.not_expressible);
+    } else if (!runs_goroutine(m, generation)) {
+        misuse(m, "trail_gc_assist_begin", NO_GOROUTINE);
+    } else if (m->g->assist_session_ == tracer.first_generation) {
+        misuse(m, "trail_gc_assist_begin", "the goroutine is in an assist");
+    } else {
+        stack = stack_id(stack_here(m, generation, skip));
+        written = tracer.v2 ? V2(m, generation, GCMarkAssistBegin, stack)
+                            : V1(m, generation, GCMarkAssistStart, stack);
+        __atomic_store_n(&m->g->assist_session_, tracer.first_generation, __ATOMIC_RELAXED);
+    }
+    return leave(m, written);
+}
+
+bool trail_gc_assist_end(trail_m *m)
+{
+    bool written = false;
+
+    SECTION(m, generation);
+    if (!runs_goroutine(m, generation)) {
+        misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
+    } else if (m->g->assist_session_ == tracer.first_generation) {
+        written = tracer.v2 ? V2_0(m, generation, GCMarkAssistEnd)
+                            : V1_0(m, generation, GCMarkAssistDone);
+        __atomic_store_n(&m->g->assist_session_, 0, __ATOMIC_RELAXED);
+    }
+    return leave(m, written);
+}
+
+/* MARK: Sweeping: told from its first span on */
+
+bool trail_gc_sweep_begin(trail_m *m)
+{
+    if (m->p) {
+        m->p->may_sweep_ = true;
+        m->p->swept_ = m->p->reclaimed_ = 0;
+    }
+    return true;
+}
+
+bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int skip)
+{
+    bool written = true;
+    trail_p *p = m->p;
+
+    SECTION(m, generation);
+    if (!p || !p->may_sweep_ || !holds_proc(m, generation))
+        return leave(m, misuse(m, "trail_gc_sweep_span", "no sweep was begun on its P"));
+    if (p->sweep_session_ != tracer.first_generation) {
+        uint64_t stack = stack_id(stack_here(m, generation, skip));
+        p->swept_ = p->reclaimed_ = 0;
+        written = tracer.v2 ? V2(m, generation, GCSweepBegin, stack)
+                            : V1(m, generation, GCSweepStart, stack);
+        __atomic_store_n(&p->sweep_session_, tracer.first_generation, __ATOMIC_RELAXED);
+    }
+    p->swept_ += swept;
+    p->reclaimed_ += reclaimed;
+    return leave(m, written);
+}
+
+bool trail_gc_sweep_end(trail_m *m)
+{
+    bool written = true;
+    trail_p *p = m->p;
+
+    if (p)
+        p->may_sweep_ = false;
+    SECTION(m, generation);
+    if (p && p->sweep_session_ == tracer.first_generation && holds_proc(m, generation)) {
+        if (tracer.v2)
+            written = V2(m, generation, GCSweepEnd, p->swept_, p->reclaimed_);
+        else if (tracer.format < 11)
+            written = V1_0(m, generation, GCSweepDone);
+        else
+            written = V1(m, generation, GCSweepDone, p->swept_, p->reclaimed_);
+        __atomic_store_n(&p->sweep_session_, 0, __ATOMIC_RELAXED);
+    }
+    return leave(m, written);
+}
+
+/* MARK: Stopping the world */
+
+static const char *const stw_kinds[TRAIL_STW_KIND_COUNT] = {
+#define KIND(name, text) text,
+    TRAIL_STW_KINDS(KIND)
+#undef KIND
+};
+
+/*
+ * The number of a kind in v1: in 1.21 that of the table, before it 0 and 1 for the two pauses of a
+ * collection (§1.3). -1: the format cannot tell it.
+ */
+static int v1_stw_number(trail_stw_kind kind)
+{
+    if (tracer.format >= 21)
+        return kind < TRAIL_STW_START_TRACE ? (int)kind : TRAIL_STW_UNKNOWN;
+    return kind == TRAIL_STW_GC_MARK_TERM ? 0 : kind == TRAIL_STW_GC_SWEEP_TERM ? 1 : -1;
+}
+
+static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind, uint64_t stack)
+{
+    int number;
+
+    if (tracer.v2)
+        return V2(m, generation, STWBegin, string_id(m, generation, stw_kinds[kind]), stack);
+    number = v1_stw_number(kind);
+    return tracer.format < 10 ? V1_0(m, generation, STWStart)
+                              : V1(m, generation, STWStart, (uint64_t)number);
+}
+
+/*
+ * No generation ends while the world is stopped: its start finds the end in the same tables. Returns the
+ * generation that is held, which may be the next one; 0 if the trace has just ended.
+ */
+static uint64_t hold_generation(trail_m *m, uint64_t generation)
+{
+    pthread_mutex_lock(&tracer.switching);
+    while (generation && __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != generation) {
+        pthread_mutex_unlock(&tracer.switching);
+        generation = section_enter(m);
+        pthread_mutex_lock(&tracer.switching);
+    }
+    if (generation && !tracer.stopped_worlds) {
+        tracer.stopped_worlds = 1;
+        m->stw_session_ = tracer.first_generation;
+        m->stw_p_ = m->p;
+    }
+    pthread_mutex_unlock(&tracer.switching);
+    return generation;
+}
+
+bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip)
+{
+    bool written = false;
+
+    if ((unsigned)kind >= TRAIL_STW_KIND_COUNT)
+        kind = TRAIL_STW_UNKNOWN;
+    SECTION(m, generation);
+    if (!tracer.v2 && v1_stw_number(kind) < 0) {
+        count(&tracer.stats.not_expressible);
+        return leave(m, false);
+    }
+    if (!can_write(m, generation, "trail_stw_begin"))
+        return leave(m, false);
+    if (m->stw_session_ == tracer.first_generation)
+        return leave(m, misuse(m, "trail_stw_begin", "the thread has stopped the world already"));
+    generation = hold_generation(m, generation);
+    if (generation && m->stw_session_ == tracer.first_generation)
+        written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
+    return leave(m, written);
+}
+
+bool trail_stw_end(trail_m *m)
+{
+    bool written = false;
+
+    SECTION(m, generation);
+    if (m->stw_session_ != tracer.first_generation)
+        return leave(m, true);
+    if (!can_write(m, generation, "trail_stw_end"))
+        return leave(m, false);
+    /* Before Go 1.10 each P stopped for itself (§3.6). */
+    if (tracer.format < 10 && m->stw_p_ != m->p)
+        return leave(m, misuse(m, "trail_stw_end", "it was begun on another P"));
+    written = tracer.v2 ? V2_0(m, generation, STWEnd) : V1_0(m, generation, STWDone);
+    m->stw_session_ = 0;
+    pthread_mutex_lock(&tracer.switching);
+    tracer.stopped_worlds = 0;
+    pthread_mutex_unlock(&tracer.switching);
+    return leave(m, written);
+}
+
+/* MARK: Heap */
+
+bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
+{
+    bool written;
+
+    SECTION(m, generation);
+    if (!holds_proc(m, generation))
+        return leave(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
+    written = tracer.v2 ? V2(m, generation, HeapAlloc, live_bytes)
+                        : V1(m, generation, HeapAlloc, live_bytes);
+    return leave(m, written);
+}
+
+bool trail_heap_goal(trail_m *m, uint64_t bytes)
+{
+    bool written;
+
+    /* 1.7 wrote the number itself when there was no goal (§1.3). */
+    if (bytes == UINT64_MAX)
+        bytes = 0;
+    __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);
+    SECTION(m, generation);
+    if (!holds_proc(m, generation))
+        return leave(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
+    written = tracer.v2 ? V2(m, generation, HeapGoal, bytes) : V1(m, generation, HeapGoal, bytes);
+    return leave(m, written);
+}

@@ -1,0 +1,178 @@
+/*
+ * v2: generations begin and end (§7.6, §7.7), by one thread at a time, which holds `control`.
+ *
+ * Ending N: claim the goroutines that wait or are runnable and did nothing in it; store N + 1; wait until all
+ * sections of N are over; tell for every M what it runs and holds, if it did nothing; take its buffers; write
+ * samples, stacks and strings of N. The emitters go on in N + 1 meanwhile.
+ */
+#include "tracer/alloc.h"
+#include "tracer/control.h"
+#include "tracer/event.h"
+#include "tracer/read.h"
+#include "tracer/sample.h"
+#include "tracer/states.h"
+#include "tracer/tables.h"
+
+/* MARK: The first batch of a generation: frequency and clocks (§5.1) */
+
+static void write_sync(uint64_t generation)
+{
+    struct trail_writer_ writer = {0};
+    struct timespec wall;
+
+    if (!v2_open_batch(&writer, generation, V2_NO_THREAD, EVENT_MAX))
+        return;
+    if (tracer.format >= 25)
+        *writer.at++ = V2_Sync;
+    *writer.at++ = V2_Frequency;
+    writer.at = put(writer.at, CLOCK_UNITS_A_SECOND);
+    if (tracer.format >= 25) {
+        clock_gettime(CLOCK_REALTIME, &wall);
+        *writer.at++ = V2_ClockSnapshot;
+        writer.at = put(writer.at, 1);
+        writer.at = put(writer.at, clock_ns(CLOCK_MONOTONIC));
+        writer.at = put(writer.at, (uint64_t)wall.tv_sec);
+        writer.at = put(writer.at, (uint64_t)wall.tv_nsec);
+    }
+    v2_flush(&writer);
+}
+
+/* MARK: Goroutines that did nothing */
+
+struct claims {
+    uint64_t generation;
+    struct trail_writer_ writer;
+};
+
+static void claim_one(trail_g *g, void *arg)
+{
+    struct claims *claims = arg;
+
+    states_claim(g, claims->generation, &claims->writer);
+}
+
+static void carry_one(trail_g *g, void *arg)
+{
+    states_carry_stack(g, *(const uint64_t *)arg);
+}
+
+static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    if (tracer.host && tracer.host->each_goroutine)
+        tracer.host->each_goroutine(tracer.host->context, visit, arg);
+}
+
+/* MARK: Ms */
+
+static void close_m(trail_m *m, uint64_t generation, struct trail_writer_ *statuses)
+{
+    states_lock(m);
+    if (m->closed_ < generation) {
+        states_close(m, generation, statuses);
+        v2_close_batch(statuses);
+    }
+    states_unlock(m);
+    v2_flush(&m->writers_[generation & 1]);
+    v2_flush(&m->strings_[generation & 1]);
+}
+
+static void close_all(uint64_t generation, struct trail_writer_ *statuses)
+{
+    pthread_mutex_lock(&tracer.threads);
+    wait_for_sections();
+    for (trail_m *m = tracer.ms; m; m = m->next_)
+        close_m(m, generation, statuses);
+    pthread_mutex_unlock(&tracer.threads);
+}
+
+/* MARK: Ending */
+
+/* What is left to write of a generation in which nobody writes any more. */
+static void finish(uint64_t generation, struct claims *claims)
+{
+    v2_close_batch(&claims->writer);
+    close_all(generation, &claims->writer);
+    v2_flush(&claims->writer);
+    sample_drain(generation);
+    alloc_write_tables(generation);
+    if (__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED))
+        each_goroutine(carry_one, &generation);
+    if (!queue_spoiled(generation) &&
+        (!tracer.has_constants[generation & 1] || !v2_write_tables(generation)))
+        queue_spoil(generation);
+    queue_complete(generation);
+    table_reset(stack_table(generation));
+    table_reset(string_table(generation));
+    v2_intern_constants(generation);
+    count(&tracer.stats.generations);
+}
+
+/*
+ * Stores the next generation at a moment when no world is stopped; false if that does not come soon, or if
+ * the trace has failed.
+ */
+static bool switch_to(uint64_t next)
+{
+    for (int tries = 0; tries < 1000; tries++) {
+        pthread_mutex_lock(&tracer.switching);
+        if (!tracer.stopped_worlds || !next) {
+            bool switched = set_generation(tracer.last_generation, next);
+            pthread_mutex_unlock(&tracer.switching);
+            return switched;
+        }
+        pthread_mutex_unlock(&tracer.switching);
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return false;
+}
+
+void v2_advance(void)
+{
+    uint64_t generation = tracer.last_generation;
+    struct claims claims = {generation, {0}};
+
+    if (!__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) || !queue_open(generation + 1))
+        return;
+    queue_urgent(true);
+    write_sync(generation + 1);
+    each_goroutine(claim_one, &claims);
+    if (switch_to(generation + 1)) {
+        tracer.last_generation = generation + 1;
+        finish(generation, &claims);
+    } else {
+        /* The world stays stopped and the generation goes on, or the trace has ended by itself: the next one
+         * was opened for nothing. */
+        v2_flush(&claims.writer);
+        queue_withdraw(generation + 1);
+    }
+    queue_urgent(false);
+}
+
+void v2_session_begin(void)
+{
+    __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < 2; i++)
+        v2_intern_constants(i);
+    write_sync(tracer.first_generation);
+    pthread_mutex_lock(&tracer.threads);
+    (void)set_generation(0, tracer.first_generation);
+    /* Threads that saw the tracer off may still be changing states; after this, no more. */
+    wait_for_sections();
+    pthread_mutex_unlock(&tracer.threads);
+    if (tracer.alloc_free)
+        alloc_begin(tracer.first_generation);
+}
+
+void v2_session_end(void)
+{
+    uint64_t generation = tracer.last_generation;
+    struct claims claims = {generation, {0}};
+
+    each_goroutine(claim_one, &claims);
+    pthread_mutex_lock(&tracer.threads);
+    for (trail_m *m = tracer.ms; m; m = m->next_)
+        states_tell_early(m, generation);
+    pthread_mutex_unlock(&tracer.threads);
+    (void)switch_to(0);
+    finish(generation, &claims);
+}

@@ -1,0 +1,374 @@
+/* Goroutines: created, started, stopped, blocked, woken (§2.10, §2.11, §7.4). */
+#include "tracer/event.h"
+#include "tracer/states.h"
+
+/* MARK: Reasons */
+
+/* v1's event of a reason; what is not here is a plain GoBlock. */
+static unsigned v1_block_type(trail_block_reason reason)
+{
+    switch (reason) {
+    case TRAIL_BLOCK_FOREVER:
+        return V1_GoStop;
+    case TRAIL_BLOCK_NETWORK:
+        return V1_GoBlockNet;
+    case TRAIL_BLOCK_SELECT:
+        return V1_GoBlockSelect;
+    case TRAIL_BLOCK_COND:
+        return V1_GoBlockCond;
+    case TRAIL_BLOCK_SYNC:
+        return V1_GoBlockSync;
+    case TRAIL_BLOCK_CHAN_SEND:
+        return V1_GoBlockSend;
+    case TRAIL_BLOCK_CHAN_RECEIVE:
+        return V1_GoBlockRecv;
+    case TRAIL_BLOCK_GC_ASSIST:
+        return tracer.format >= 11 ? V1_GoBlockGC : V1_GoBlock;
+    case TRAIL_BLOCK_SLEEP:
+        return V1_GoSleep;
+    default:
+        return V1_GoBlock;
+    }
+}
+
+/* MARK: Creation */
+
+/* The stack in which a goroutine begins: one PC, as a return address (§2.7). */
+static uint64_t start_stack(uint64_t generation, uintptr_t function)
+{
+    uintptr_t pc = function + 1;
+
+    return function ? stack_id(stack_put(generation, &pc, 1)) : 0;
+}
+
+/* A new goroutine has no state yet; that of memory that held another one does not count. */
+static void born(trail_m *m, trail_g *g, uint64_t generation, unsigned state)
+{
+    g->seq_ = generation << 32;
+    g->last_p_ = m->p;
+    g->shown_runnable_ = false;
+    g->assist_session_ = 0;
+    trail_set_(&g->state_, state_word(generation, state));
+}
+
+bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool blocked)
+{
+    uint64_t generation = section_enter(m);
+    unsigned state = blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
+    bool written = false;
+
+    if (generation && tracer.v2 && tracer.format < 23)
+        state = TRAIL_G_RUNNABLE_;
+    if (generation && !tracer.v2)
+        state = TRAIL_G_RUNNABLE_;
+    if (generation && is_known(g)) {
+        misuse(m, "trail_go_create", "the goroutine was created already");
+    } else if (generation &&
+               (!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_))) {
+        misuse(m, "trail_go_create", "the thread holds no P, or is in a system call");
+        trail_set_(&g->state_, state);
+    } else if (generation) {
+        uint64_t stack = stack_id(stack_here(m, generation, skip));
+        uint64_t start = start_stack(generation, function);
+        if (!tracer.v2)
+            written = V1(m, generation, GoCreate, g->id, start, stack);
+        else if (state == TRAIL_G_WAITING_)
+            written = V2(m, generation, GoCreateBlocked, g->id, start, stack);
+        else
+            written = V2(m, generation, GoCreate, g->id, start, stack);
+        born(m, g, generation, state);
+        g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
+    } else {
+        trail_set_(&g->state_, state);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* MARK: Running */
+
+/* The three forms of a start in v1 (§2.10). */
+static bool v1_start(trail_m *m, uint64_t generation, trail_g *g, const char *label)
+{
+    uint64_t seq = next_sequence(&g->seq_, generation);
+
+    bool local = g->last_p_ == m->p, written;
+
+    if (label && tracer.format >= 11)
+        return V1(m, generation, GoStartLabel, g->id, seq, string_id(m, generation, label));
+    g->last_p_ = m->p;
+    written =
+        local ? V1(m, generation, GoStartLocal, g->id) : V1(m, generation, GoStart, g->id, seq);
+    g->started_at_ = g->woken_ ? m->p->writer_.at : NULL;
+    g->woken_ = false;
+    return written;
+}
+
+static bool start(trail_m *m, uint64_t generation, trail_g *g, const char *label)
+{
+    if (!tracer.v2)
+        return v1_start(m, generation, g, label);
+    if (!V2(m, generation, GoStart, g->id, next_sequence(&g->seq_, generation)))
+        return false;
+    if (label)
+        V2(m, generation, GoLabel, string_id(m, generation, label));
+    return true;
+}
+
+bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+
+    if (generation && has_goroutine(m)) {
+        misuse(m, "trail_go_start", "the thread runs a goroutine already");
+    } else if (generation && !holds_proc(m, generation)) {
+        misuse(m, "trail_go_start", "the thread holds no P");
+    } else if (state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_,
+                              "trail_go_start")) {
+        trail_set_runs_(m, g);
+        written = start(m, generation, g, label);
+    } else if (!state_in_session(state_load(&g->state_))) {
+        /* Nothing is recorded, or readers could not be told of it. */
+        trail_set_runs_(m, g);
+    }
+    if (generation && tracer.v2 && written &&
+        unlikely(__atomic_load_n(&tracer.announced, __ATOMIC_RELAXED) < generation))
+        states_announce(m, generation);
+    section_leave(m);
+    return written || !generation;
+}
+
+/*
+ * What all calls have in common with which the current goroutine leaves its thread: true if the event is to
+ * be written; the thread runs none after it.
+ */
+static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after, const char *what)
+{
+    trail_g *g = m->g;
+    bool runs = g && (!generation || runs_goroutine(m, generation));
+
+    if (!runs)
+        return generation ? misuse(m, what, "the thread runs no goroutine on a P") : false;
+    return state_change_g(m, generation, g, TRAIL_G_RUNNING_, after, what);
+}
+
+bool trail_go_end_(trail_m *m)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+
+    if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
+        written = tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}
+
+/* Whether the goroutine was woken and did nothing since: what a futile wake-up takes out (§3.5). */
+static bool v1_woken_in_vain(const trail_m *m)
+{
+    return m->g->started_at_ == m->p->writer_.at;
+}
+
+static bool v1_stop(trail_m *m, uint64_t generation, bool preempted, uint64_t stack)
+{
+    if (!preempted)
+        return V1(m, generation, GoSched, stack);
+    m->g->woken_ = v1_woken_in_vain(m);
+    return V1(m, generation, GoPreempt, stack);
+}
+
+bool trail_go_stop_(trail_m *m, int skip, bool preempted)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+    trail_g *g = m->g;
+
+    if (leave_thread(m, generation, TRAIL_G_RUNNABLE_, "trail_go_sched")) {
+        uint64_t stack = stack_id(stack_here(m, generation, skip));
+        if (tracer.v2)
+            written = V2(m, generation, GoStop, preempted ? V2_ID_PREEMPTED : V2_ID_GOSCHED, stack);
+        else
+            written = v1_stop(m, generation, preempted, stack);
+        g->last_p_ = m->p;
+    }
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}
+
+/* Where it waits, for the status events of generations in which it does nothing else. */
+static void note_block(trail_g *g, uint64_t generation, const struct table_entry *stack)
+{
+    __atomic_store_n(&g->block_stack_, stack, __ATOMIC_RELAXED);
+    /* Pairs with the load in states_carry_stack. */
+    __atomic_store_n(&g->block_generation_, stack ? generation : 0, __ATOMIC_RELEASE);
+}
+
+bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futile)
+{
+    uint64_t generation = section_enter(m);
+    unsigned after = TRAIL_G_WAITING_;
+    bool written = false;
+    trail_g *g = m->g;
+
+    if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
+        reason = TRAIL_BLOCK_UNSPECIFIED;
+    /* v1's event for it ends the goroutine. */
+    if (!tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
+        after = TRAIL_G_NONE_;
+    if (leave_thread(m, generation, after, "trail_go_block")) {
+        const struct table_entry *stack = stack_here(m, generation, skip);
+        uint64_t id = stack_id(stack);
+        if (tracer.v2) {
+            written = V2(m, generation, GoBlock, V2_ID_REASON + reason, id);
+            note_block(g, generation, stack);
+        } else {
+            if (futile && tracer.format == 7 && v1_woken_in_vain(m))
+                V1_0(m, generation, FutileWakeup);
+            written = v1_write(m, generation, v1_block_type(reason), 1, &id);
+            g->last_p_ = m->p;
+        }
+    }
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}
+
+/* MARK: Waking */
+
+static bool v1_unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
+{
+    uint64_t seq = next_sequence(&g->seq_, generation);
+
+    g->woken_ = true;
+    /* Among the events of a P whose thread is in a system call it would be that call's end (§4.3). */
+    if (!holds_proc(m, generation)) {
+        g->last_p_ = NULL;
+        return v1_write_no_proc(generation, V1_GoUnblock, 3, (uint64_t[]){g->id, seq, stack});
+    }
+    if (g->last_p_ == m->p)
+        return V1(m, generation, GoUnblockLocal, g->id, stack);
+    g->last_p_ = m->p;
+    return V1(m, generation, GoUnblock, g->id, seq, stack);
+}
+
+static bool unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
+{
+    if (!tracer.v2)
+        return v1_unblock(m, generation, g, stack);
+    return V2(m, generation, GoUnblock, g->id, next_sequence(&g->seq_, generation), stack);
+}
+
+/*
+ * Created as blocked in a format that shows it as runnable, maybe generations or traces ago: its first
+ * unblock says nothing new.
+ */
+static bool was_shown_runnable(const trail_g *g)
+{
+    return g->shown_runnable_ && (state_load(&g->state_) & STATE_MASK) == TRAIL_G_RUNNABLE_;
+}
+
+bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+
+    if (generation && was_shown_runnable(g)) {
+        g->shown_runnable_ = false;
+        written = true;
+    } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
+                              "trail_go_unblock")) {
+        /* A stack belongs to the goroutine that wakes; the scheduler itself has none (§2.10). */
+        uint64_t stack =
+            runs_goroutine(m, generation) ? stack_id(stack_here(m, generation, skip)) : 0;
+        written = unblock(m, generation, g, stack);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* An unblock, the end of the current goroutine's time, and a start, where there is no event for that. */
+static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trail_g *to, bool ends)
+{
+    bool written = true;
+
+    if (!was_shown_runnable(to)) {
+        if (!state_change_g(m, generation, to, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
+                            "trail_go_switch"))
+            return false;
+        written = unblock(m, generation, to, 0);
+    }
+    to->shown_runnable_ = false;
+    trail_set_(&from->state_, state_word(generation, ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_));
+    if (ends)
+        written &= tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
+    else if (tracer.v2)
+        written &= V2(m, generation, GoBlock, V2_ID_REASON + TRAIL_BLOCK_UNSPECIFIED, 0);
+    else
+        written &= V1(m, generation, GoBlock, 0);
+    from->last_p_ = m->p;
+    if (!state_change_g(m, generation, to, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, "trail_go_switch"))
+        return false;
+    trail_set_runs_(m, to);
+    return start(m, generation, to, NULL) && written;
+}
+
+bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
+{
+    uint64_t generation = section_enter(m);
+    unsigned after = ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_;
+    trail_g *from = m->g;
+    bool written = false;
+
+    if (!generation) {
+        if (from)
+            trail_set_(&from->state_, after);
+        trail_set_(&g->state_, TRAIL_G_RUNNING_);
+        trail_set_runs_(m, g);
+    } else if (!runs_goroutine(m, generation)) {
+        misuse(m, "trail_go_switch", "the thread runs no goroutine on a P");
+    } else if (tracer.format < 23 || was_shown_runnable(g)) {
+        written = switch_in_parts(m, generation, from, g, ends);
+    } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNING_,
+                              "trail_go_switch")) {
+        uint64_t seq = next_sequence(&g->seq_, generation);
+        trail_set_(&from->state_, state_word(generation, after));
+        written = ends ? V2(m, generation, GoSwitchDestroy, g->id, seq)
+                       : V2(m, generation, GoSwitch, g->id, seq);
+        note_block(from, generation, NULL);
+        trail_set_runs_(m, g);
+    }
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}
+
+/* MARK: The rest */
+
+void trail_timer_goroutine(const trail_g *g)
+{
+    pthread_mutex_lock(&tracer.gc);
+    if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
+        tracer.timer_goroutines[tracer.timers++] = g->id;
+    pthread_mutex_unlock(&tracer.gc);
+}
+
+bool trail_go_label(trail_m *m, const char *label)
+{
+    bool written = false;
+    uint64_t generation;
+
+    if (!trail_enter_(m))
+        return trail_leave_(m);
+    generation = section_enter(m);
+    if (generation && !tracer.v2)
+        count(&tracer.stats.not_expressible);
+    else if (generation && !runs_goroutine(m, generation))
+        misuse(m, "trail_go_label", "the thread runs no goroutine on a P");
+    else if (generation)
+        written = V2(m, generation, GoLabel, string_id(m, generation, label));
+    section_leave(m);
+    return written || !generation;
+}

@@ -1,0 +1,41 @@
+/* Memory from the system: see memory.h. */
+#include "tracer/memory.h"
+
+#include <stdbool.h>
+#include <sys/mman.h>
+
+static long allowed_calls = -1; /* atomic */
+
+void memory_fail_after(long allowed)
+{
+    __atomic_store_n(&allowed_calls, allowed, __ATOMIC_RELAXED);
+}
+
+static bool injected_failure(void)
+{
+    long left = __atomic_load_n(&allowed_calls, __ATOMIC_RELAXED);
+
+    if (__builtin_expect(left < 0, 1))
+        return false;
+    while (left > 0) {
+        if (__atomic_compare_exchange_n(&allowed_calls, &left, left - 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return false;
+    }
+    return true;
+}
+
+void *memory_map(size_t size)
+{
+    void *at;
+
+    if (injected_failure())
+        return NULL;
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void memory_unmap(void *at, size_t size)
+{
+    munmap(at, size);
+}

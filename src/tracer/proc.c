@@ -1,0 +1,405 @@
+/* Ps and system calls: a P is started, stopped, taken from a thread that is in a call (§2.11, §7.4). */
+#include "tracer/event.h"
+#include "tracer/states.h"
+
+/* MARK: Ps */
+
+void proc_register(trail_p *p, int32_t id)
+{
+    *p = (trail_p){.id = id, .state_ = TRAIL_P_IDLE_};
+    p->next_ = tracer.ps;
+    tracer.ps = p;
+}
+
+static bool is_registered(const trail_p *p)
+{
+    const trail_p *at = tracer.ps;
+
+    while (at && at != p)
+        at = at->next_;
+    return at;
+}
+
+void trail_p_init(trail_p *p, int32_t id)
+{
+    tracer_init();
+    pthread_mutex_lock(&tracer.threads);
+    if (is_registered(p))
+        misuse(trail_m_current(), "trail_p_init", "the P was initialized already");
+    else
+        proc_register(p, id);
+    pthread_mutex_unlock(&tracer.threads);
+}
+
+static void let_go(trail_m *m, trail_p *p)
+{
+    if (m && __atomic_load_n(&m->p, __ATOMIC_RELAXED) == p)
+        trail_set_proc_(m, NULL);
+    if (p)
+        __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+}
+
+void trail_p_fini(trail_p *p)
+{
+    trail_p **link;
+
+    pthread_mutex_lock(&tracer.threads);
+    for (link = &tracer.ps; *link && *link != p; link = &(*link)->next_)
+        ;
+    if (*link)
+        *link = p->next_;
+    if (p->m_ && p->m_->p == p) {
+        misuse(trail_m_current(), "trail_p_fini", "a thread holds the P");
+        let_go(p->m_, p);
+    }
+    if (!tracer.v2)
+        v1_flush(&p->writer_);
+    pthread_mutex_unlock(&tracer.threads);
+}
+
+static void hold(trail_m *m, trail_p *p)
+{
+    __atomic_store_n(&p->m_, m, __ATOMIC_RELAXED);
+    p->abandoned_ = false;
+    trail_set_proc_(m, p);
+}
+
+/* In p's buffer, whoever holds it. */
+#define V1_IN(p, generation, type, ...)                                                            \
+    v1_write_to(&(p)->writer_, (uint64_t)(int64_t)(p)->id, (generation), V1_##type,                \
+                sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
+#define V1_IN_0(p, generation, type)                                                               \
+    v1_write_to(&(p)->writer_, (uint64_t)(int64_t)(p)->id, (generation), V1_##type, 0, NULL)
+
+static bool write_proc_start(trail_m *m, uint64_t generation, trail_p *p)
+{
+    if (tracer.v2)
+        return V2(m, generation, ProcStart, (uint64_t)p->id, next_sequence(&p->seq_, generation));
+    return V1_IN(p, generation, ProcStart, m->id);
+}
+
+bool trail_proc_start_(trail_m *m, trail_p *p)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+
+    if (generation && owns_p(m)) {
+        misuse(m, "trail_proc_start", "the thread holds a P already");
+    } else if (generation && in_state_g(m, generation, TRAIL_G_RUNNING_)) {
+        misuse(m, "trail_proc_start", "the thread runs a goroutine");
+    } else if (state_change_p(m, generation, p, TRAIL_P_IDLE_, TRAIL_P_RUNNING_,
+                              "trail_proc_start")) {
+        hold(m, p);
+        written = write_proc_start(m, generation, p);
+    } else if (!generation) {
+        hold(m, p);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* v1: the goroutine in a system call loses its P: it counts as waiting from now on (§2.11). */
+static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
+{
+    bool written = V1_IN_0(p, generation, GoSysBlock);
+
+    if (g)
+        g->syscall_block_ticks_ = p->writer_.last_ticks;
+    return V1_IN_0(p, generation, ProcStop) && written;
+}
+
+/* v1: readers believe that a P is idle which was in a system call when the trace began. */
+static bool v1_idle_since_start(const trail_p *p, uint64_t generation)
+{
+    return generation && !tracer.v2 &&
+           state_load(&p->state_) == state_word(generation, TRAIL_P_IDLE_);
+}
+
+bool trail_proc_stop_(trail_m *m)
+{
+    uint64_t generation = section_enter(m);
+    trail_p *p = m->p;
+    bool owned = owns_p(m);
+    bool in_call = is_in_syscall(m);
+    /* One that the thread has taken within the call is not in it. */
+    bool lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
+    unsigned before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
+    bool written = false;
+
+    if (generation && !owned) {
+        misuse(m, "trail_proc_stop", "the thread holds no P");
+        trail_set_proc_(m, NULL);
+    } else if (generation && has_goroutine(m) && !in_call) {
+        misuse(m, "trail_proc_stop", "its goroutine still runs on it");
+    } else if (!generation) {
+        if (owned)
+            trail_set_(&p->state_, TRAIL_P_IDLE_);
+        let_go(m, p);
+    } else if (v1_idle_since_start(p, generation)) {
+        let_go(m, p);
+        written = true;
+    } else if (state_change_p(m, generation, p, before, TRAIL_P_IDLE_, "trail_proc_stop")) {
+        if (tracer.v2)
+            written = V2_0(m, generation, ProcStop);
+        else
+            written =
+                lost ? v1_write_lost_proc(generation, p, m->g) : V1_0(m, generation, ProcStop);
+        let_go(m, p);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+bool trail_proc_steal_(trail_m *m, trail_p *p)
+{
+    uint64_t generation = section_enter(m);
+    trail_m *owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
+    bool taken = !generation, written = false;
+
+    if (v1_idle_since_start(p, generation)) {
+        p->abandoned_ = false;
+        taken = written = true;
+    } else if (state_change_p(m, generation, p, TRAIL_P_SYSCALL_, TRAIL_P_IDLE_,
+                              "trail_proc_steal")) {
+        taken = true;
+        if (tracer.v2)
+            written = V2(m, generation, ProcSteal, (uint64_t)p->id,
+                         next_sequence(&p->seq_, generation), owner ? owner->id : V2_NO_THREAD);
+        else
+            written = v1_write_lost_proc(generation, p, owner ? owner->g : NULL);
+    }
+    if (taken)
+        let_go(owner, p);
+    section_leave(m);
+    return written || !generation;
+}
+
+bool trail_procs_change(trail_m *m, unsigned n, int skip)
+{
+    bool written = false;
+    uint64_t generation;
+
+    __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
+    if (!trail_enter_(m))
+        return trail_leave_(m);
+    generation = section_enter(m);
+    if (generation && tracer.v2 && !runs_goroutine(m, generation)) {
+        /* Said by the next thread that runs a goroutine. */
+        __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
+        written = true;
+    } else if (generation && owns_p(m) && !holds_proc(m, generation)) {
+        misuse(m, "trail_procs_change", "the thread is in a system call");
+    } else if (generation) {
+        uint64_t stack = stack_id(stack_here(m, generation, skip));
+        written = tracer.v2 ? V2(m, generation, ProcsChange, n, stack)
+                            : V1(m, generation, Gomaxprocs, n, stack);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* MARK: System calls */
+
+bool trail_syscall_enter_(trail_m *m, int skip)
+{
+    uint64_t generation = section_enter(m);
+    trail_g *g = m->g;
+    trail_p *p = m->p;
+    bool written = false;
+
+    if (generation && runs_goroutine(m, generation)) {
+        uint64_t stack = stack_id(stack_here(m, generation, skip));
+        if (tracer.v2)
+            written = V2(m, generation, GoSyscallBegin, next_sequence(&p->seq_, generation), stack);
+        else
+            written = V1(m, generation, GoSysCall, stack);
+        g->syscall_exit_ticks_ = 0;
+        trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
+        trail_set_(&p->state_, state_word(generation, TRAIL_P_SYSCALL_));
+    } else if (generation) {
+        misuse(m, "trail_syscall_enter", "the thread runs no goroutine on a P");
+    } else {
+        if (g)
+            trail_set_(&g->state_, TRAIL_G_SYSCALL_);
+        if (p)
+            trail_set_(&p->state_, TRAIL_P_SYSCALL_);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* v1: back from a call that was under way when the trace began: the P as readers have it was idle. */
+static bool v1_exit_since_start(trail_m *m, uint64_t generation)
+{
+    trail_g *g = m->g;
+    uint64_t seq = next_sequence(&g->seq_, generation);
+    bool written =
+        V1_IN(m->p, generation, ProcStart, m->id) && V1(m, generation, GoSysExit, g->id, seq, 0);
+
+    g->last_p_ = m->p;
+    next_sequence(&g->seq_, generation);
+    written = V1(m, generation, GoStartLocal, g->id) && written;
+    trail_set_(&m->p->state_, state_word(generation, TRAIL_P_RUNNING_));
+    trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
+    return written;
+}
+
+bool trail_syscall_exit_(trail_m *m)
+{
+    uint64_t generation = section_enter(m);
+    trail_g *g = m->g;
+    trail_p *p = m->p;
+    bool written = false;
+
+    if (!generation) {
+        if (g)
+            trail_set_(&g->state_, TRAIL_G_RUNNING_);
+        if (p)
+            trail_set_(&p->state_, TRAIL_P_RUNNING_);
+    } else if (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || !owns_p(m)) {
+        misuse(m, "trail_syscall_exit", "the thread is in no system call, or has lost its P");
+    } else if (v1_idle_since_start(p, generation)) {
+        written = v1_exit_since_start(m, generation);
+    } else if (state_change_p(m, generation, p, TRAIL_P_SYSCALL_, TRAIL_P_RUNNING_,
+                              "trail_syscall_exit")) {
+        trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
+        written = tracer.v2 ? V2_0(m, generation, GoSyscallEnd) : true;
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* It comes back with the P that it had all the time, but not at once: it lost it, and takes it again. */
+static bool take_again(trail_m *m, uint64_t generation)
+{
+    trail_p *p = m->p;
+
+    if (v1_idle_since_start(p, generation)) {
+        trail_set_(&p->state_, state_word(generation, TRAIL_P_RUNNING_));
+        return write_proc_start(m, generation, p);
+    }
+    if (state_load(&p->state_) != state_word(generation, TRAIL_P_SYSCALL_))
+        return true;
+    trail_set_(&p->state_, state_word(generation, TRAIL_P_RUNNING_));
+    if (tracer.v2 &&
+        !V2(m, generation, ProcSteal, (uint64_t)p->id, next_sequence(&p->seq_, generation), m->id))
+        return false;
+    if (!tracer.v2 && !v1_write_lost_proc(generation, p, m->g))
+        return false;
+    return write_proc_start(m, generation, p);
+}
+
+/* The real moment of return, if it is known and can be true (§3.3). */
+static uint64_t v1_returned_at(trail_g *g)
+{
+    uint64_t at = g->syscall_exit_ticks_;
+
+    g->syscall_exit_ticks_ = 0;
+    return at >= tracer.start_ticks && at >= g->syscall_block_ticks_ ? at : 0;
+}
+
+bool trail_syscall_exit_blocked_(trail_m *m)
+{
+    uint64_t generation = section_enter(m);
+    trail_g *g = m->g;
+    bool written = false;
+
+    if (!generation) {
+        if (g)
+            trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
+        if (m->p)
+            trail_set_(&m->p->state_, TRAIL_P_RUNNING_);
+    } else if (!in_state_g(m, generation, TRAIL_G_SYSCALL_)) {
+        misuse(m, "trail_syscall_exit_blocked", "the thread is in no system call");
+    } else {
+        bool taken = !owns_p(m) || take_again(m, generation);
+        trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNABLE_));
+        if (tracer.v2) {
+            written = V2_0(m, generation, GoSyscallEndBlocked);
+        } else {
+            uint64_t seq = next_sequence(&g->seq_, generation);
+            written = V1(m, generation, GoSysExit, g->id, seq, v1_returned_at(g));
+            g->last_p_ = m->p;
+        }
+        written &= taken;
+    }
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}
+
+void trail_syscall_returned(trail_g *g)
+{
+    if (trail_enabled())
+        g->syscall_exit_ticks_ = clock_v1_ticks(&tracer.clock);
+}
+
+/* MARK: Foreign threads that call in */
+
+static bool write_create_syscall(trail_m *m, uint64_t generation, trail_g *g)
+{
+    g->assist_session_ = 0;
+    g->shown_runnable_ = false;
+    g->seq_ = generation << 32 | !tracer.v2;
+    if (tracer.v2)
+        return V2(m, generation, GoCreateSyscall, g->id);
+    g->last_p_ = m->p;
+    g->syscall_block_ticks_ = g->syscall_exit_ticks_ = 0;
+    return V1(m, generation, GoCreate, g->id, 0, 0) && V1(m, generation, GoInSyscall, g->id);
+}
+
+bool trail_go_create_syscall_(trail_m *m, trail_g *g)
+{
+    uint64_t generation = section_enter(m);
+    bool written = false;
+
+    if (generation && (has_goroutine(m) || is_known(g))) {
+        misuse(m, "trail_go_create_syscall",
+               is_known(g) ? "the goroutine was created already"
+                           : "the thread runs a goroutine already");
+    } else {
+        if (generation)
+            written = write_create_syscall(m, generation, g);
+        trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
+        trail_set_runs_(m, g);
+    }
+    section_leave(m);
+    return written || !generation;
+}
+
+/* v1 has no such event: the goroutine ends if it still counts as running on its P, else it stays. */
+static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
+{
+    if (owns_p(m) && state_load(&m->p->state_) == state_word(generation, TRAIL_P_SYSCALL_)) {
+        bool written = V1_0(m, generation, GoEnd) && V1_0(m, generation, ProcStop);
+        trail_set_(&m->p->state_, state_word(generation, TRAIL_P_IDLE_));
+        m->p->abandoned_ = true;
+        return written;
+    }
+    if (owns_p(m) && v1_idle_since_start(m->p, generation))
+        m->p->abandoned_ = true;
+    count(&tracer.stats.not_expressible);
+    return true;
+}
+
+bool trail_go_destroy_syscall_(trail_m *m)
+{
+    uint64_t generation = section_enter(m);
+    trail_g *g = m->g;
+    bool written = false;
+
+    if (generation && (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation))) {
+        misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
+    } else {
+        if (g)
+            trail_set_(&g->state_, state_word(generation, TRAIL_G_NONE_));
+        if (generation)
+            written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
+                                : v1_destroy_in_syscall(m, generation);
+        /* A P that was its own when it called belongs to nobody now, until somebody takes it. */
+        let_go(m, m->p);
+    }
+    forget_goroutine(m);
+    section_leave(m);
+    return written || !generation;
+}

@@ -1,0 +1,758 @@
+/*
+ * The reading side: who takes full buffers off the queue, and where they go.
+ *
+ *   pending -> next_chunk -> the stream: trail_read's caller, a descriptor, a sink
+ *                        `-> flight recorder, or the free list, when the next chunk is asked for
+ *
+ * One thread at a time pumps: the caller of trail_read while a stream is read by the host, else a thread of
+ * the library, which exists only for a descriptor, a sink or the flight recorder. Whoever pumps also ends
+ * v2's generations when their time has come, and completes a trace that ended by itself.
+ */
+#include "tracer/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer/control.h"
+#include "tracer/flight.h"
+#include "tracer/memory.h"
+#include "tracer/output.h"
+#include "tracer/sample.h"
+#include "tracer/stack.h"
+#include "wire/wire.h"
+
+/* All guarded by tracer.lock. */
+static struct stream {
+    bool on;             /* from the start until the stop is over */
+    bool pull;           /* by trail_read */
+    int fd;              /* a duplicate: who is stuck in a write to it may stay there; -1: none */
+    trail_chunk_fn sink; /* NULL: fd */
+    void *context;
+    uint64_t first, last; /* generations; last 0: no end yet */
+    bool header_due;
+    bool wrote; /* something after the header: what is missing now is a gap */
+    bool cut;   /* nothing more goes to it: a gap that a descriptor cannot show, or it failed */
+    bool ended; /* it has had everything */
+    trail_error error;
+} stream = {.fd = -1};
+
+static struct trail_buffer_ *out; /* the chunk that was handed out */
+static bool pumping;              /* somebody is inside trail_read */
+static bool stopping;             /* a stop waits for the stream, or for the thread */
+static bool thread_on;            /* guarded by control, and by `stopping` */
+static bool delivering;           /* the thread is in a write or a sink */
+static pthread_t thread;
+static __thread bool is_reader
+    __attribute__((tls_model("initial-exec"))); /* the library's thread */
+static uint64_t epoch; /* a thread of an older one was given up: it only ends itself */
+static uint64_t advance_due_ns;
+static const uint8_t end_of_generation = V2_EndOfGeneration;
+
+/* MARK: Pumping */
+
+void read_advance_soon(void)
+{
+    advance_due_ns = 0;
+    pthread_cond_broadcast(&tracer.changed);
+}
+
+static void next_advance(void)
+{
+    advance_due_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)tracer.options.generation_ns;
+}
+
+/* The chunk that was handed out is done with. */
+static void release_out(void)
+{
+    if (out && !flight_keep(out))
+        queue_free(out);
+    out = NULL;
+}
+
+static bool stream_wants(uint64_t generation)
+{
+    return stream.on && !stream.ended && !stream.cut && generation >= stream.first &&
+           (!stream.last || generation <= stream.last);
+}
+
+static bool hand_out(trail_chunk *chunk, const uint8_t *data, size_t size, uint64_t generation,
+                     bool new_file)
+{
+    *chunk = (trail_chunk){data, size, tracer.v2 ? generation : 0, new_file};
+    tracer.stats.bytes += size;
+    stream.wrote = true;
+    return true;
+}
+
+static bool hand_out_header(trail_chunk *chunk)
+{
+    stream.header_due = false;
+    (void)hand_out(chunk, wire_header(tracer.format), WIRE_HEADER_SIZE, 0, true);
+    stream.wrote = false;
+    return true;
+}
+
+/* What was before this generation is missing: a new file begins, where the consumer can do that. */
+static bool bridge_gap(struct pending *head, trail_chunk *chunk)
+{
+    head->gap = false;
+    if (!stream_wants(head->generation) || !stream.wrote)
+        return false;
+    if (!stream.pull && !stream.sink) {
+        stream.cut = true;
+        return false;
+    }
+    return hand_out_header(chunk);
+}
+
+enum step { STEP_CHUNK, STEP_AGAIN, STEP_NOTHING };
+
+/* What the oldest pending generation has to give. */
+static enum step step_generation(struct pending *head, trail_chunk *chunk)
+{
+    bool whole = tracer.options.when_full == TRAIL_FULL_DROP_OLDEST;
+
+    if (head->spoiled && head->complete) {
+        queue_pop();
+        flight_lost();
+        if ((head = queue_head()) != NULL)
+            head->gap = true;
+        return STEP_AGAIN;
+    }
+    /* A generation that may still be given up is not begun with. */
+    if (head->spoiled || (whole && !head->complete))
+        return STEP_NOTHING;
+    if (head->gap && bridge_gap(head, chunk))
+        return STEP_CHUNK;
+    if (head->first) {
+        head->started = true;
+        out = queue_pop_buffer(head);
+        if (stream_wants(head->generation))
+            return hand_out(chunk, out->data, out->used, head->generation, false) ? STEP_CHUNK
+                                                                                  : STEP_AGAIN;
+        if (stream.on && stream.cut)
+            tracer.stats.lost_bytes += out->used;
+        release_out();
+        return STEP_AGAIN;
+    }
+    if (!head->complete)
+        return STEP_NOTHING;
+    if (tracer.format >= 26 && !head->ended) {
+        head->ended = true;
+        if (stream_wants(head->generation) &&
+            hand_out(chunk, &end_of_generation, 1, head->generation, false))
+            return STEP_CHUNK;
+    }
+    flight_complete(head->generation, head->began_ns);
+    queue_pop();
+    return STEP_AGAIN;
+}
+
+/* Whether the stream has had everything that it is to have. */
+static bool stream_is_over(void)
+{
+    const struct pending *head = queue_head();
+
+    if (!stream.on || stream.ended || stream.header_due)
+        return false;
+    if (stream.last)
+        return !head ? tracer.last_generation >= stream.last : head->generation > stream.last;
+    return !tracer.active && !head;
+}
+
+/* With the lock given up: what whoever pumps has to do besides. True if it did something. */
+static bool chores(void)
+{
+    bool fails = tracer.failed && tracer.active;
+    bool due =
+        tracer.active && tracer.v2 && !tracer.failed && clock_ns(CLOCK_MONOTONIC) >= advance_due_ns;
+
+    if (!fails && !due)
+        return false;
+    pthread_mutex_unlock(&tracer.lock);
+    pthread_mutex_lock(&tracer.control);
+    if (fails)
+        session_end();
+    else if (tracer.active && tracer.v2)
+        v2_advance();
+    pthread_mutex_unlock(&tracer.control);
+    pthread_mutex_lock(&tracer.lock);
+    next_advance();
+    return true;
+}
+
+static void wait_for_change(void)
+{
+    struct timespec until = {(time_t)(advance_due_ns / 1000000000),
+                             (long)(advance_due_ns % 1000000000)};
+
+    if (tracer.active && tracer.v2)
+        pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until);
+    else
+        pthread_cond_wait(&tracer.changed, &tracer.lock);
+}
+
+/* Whether the calling side still has something to pump for. */
+static bool still_needed(bool own_thread)
+{
+    if (!own_thread)
+        return stream.on && stream.pull && !stream.ended;
+    return (stream.on && !stream.pull && !stream.ended) || flight_on();
+}
+
+/* The next chunk for the stream; false if there is no more. The lock is held. */
+static bool next_chunk(bool own_thread, trail_chunk *chunk)
+{
+    uint64_t mine = epoch;
+
+    for (;;) {
+        struct pending *head;
+        /* A thread that was given up while it waited here: what there is now is another's. */
+        if (own_thread && mine != epoch)
+            return false;
+        release_out();
+        if (!still_needed(own_thread))
+            return false;
+        if (own_thread && stream.on && stream.pull) {
+            /* The host reads now; what flies goes through its hands. */
+            pthread_cond_wait(&tracer.changed, &tracer.lock);
+            continue;
+        }
+        if (stream.on && stream.header_due)
+            return hand_out_header(chunk);
+        head = queue_head();
+        switch (head ? step_generation(head, chunk) : STEP_NOTHING) {
+        case STEP_CHUNK:
+            return true;
+        case STEP_AGAIN:
+            continue;
+        case STEP_NOTHING:
+            break;
+        }
+        if (stream_is_over()) {
+            stream.ended = true;
+            pthread_cond_broadcast(&tracer.changed);
+        } else if (!chores()) {
+            wait_for_change();
+        }
+    }
+}
+
+int trail_read(trail_chunk *chunk, trail_error *err)
+{
+    bool got;
+
+    tracer_init();
+    pthread_mutex_lock(&tracer.lock);
+    if (stream.on && !stream.pull) {
+        pthread_mutex_unlock(&tracer.lock);
+        (void)record_fail(err, TRAIL_USAGE,
+                          "the trace goes to a descriptor or sink: it is not read");
+        return -1;
+    }
+    if (pumping) {
+        pthread_mutex_unlock(&tracer.lock);
+        (void)record_fail(err, TRAIL_USAGE, "another thread is reading the trace");
+        return -1;
+    }
+    pumping = true;
+    got = next_chunk(false, chunk);
+    pumping = false;
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+    return got ? 1 : 0;
+}
+
+/* MARK: The library's thread */
+
+/* False: the consumer takes no more. */
+static bool deliver(const struct stream *to, const trail_chunk *chunk, trail_error *err)
+{
+    if (to->sink) {
+        if (to->sink(to->context, chunk))
+            return true;
+        return record_fail(err, TRAIL_IO, "the consumer of the trace ended it");
+    }
+    if (output_write(to->fd, chunk->data, chunk->size))
+        return true;
+    return record_fail(err, TRAIL_IO, "cannot write the trace: %s", strerror(errno));
+}
+
+/* A stream that takes no more: nothing is recorded for it alone. */
+static void consumer_failed(void)
+{
+    stream.cut = true;
+    tracer.stats.lost_bytes += out ? out->used : 0;
+    if (!flight_on())
+        session_fail();
+}
+
+static void *pump(void *arg)
+{
+    uint64_t mine = (uint64_t)(uintptr_t)arg;
+    trail_chunk chunk;
+
+    is_reader = true;
+    pthread_setname_np(pthread_self(), "trail-reader");
+    pthread_mutex_lock(&tracer.lock);
+    while (mine == epoch && next_chunk(true, &chunk)) {
+        /* If this thread is given up, `stream` is another one before it gets to the sink. */
+        struct stream to = {.fd = stream.fd, .sink = stream.sink, .context = stream.context};
+        struct trail_buffer_ *held = out;
+        trail_error failure;
+        bool delivered;
+        delivering = true;
+        pthread_mutex_unlock(&tracer.lock);
+        delivered = deliver(&to, &chunk, &failure);
+        pthread_mutex_lock(&tracer.lock);
+        if (mine == epoch)
+            delivering = false;
+        if (to.fd >= 0 && stream.fd != to.fd)
+            close(to.fd);
+        if (mine != epoch) {
+            if (held)
+                memory_unmap(held, BUFFER_SIZE);
+        } else if (!delivered) {
+            stream.error = failure;
+            consumer_failed();
+        }
+    }
+    pthread_mutex_unlock(&tracer.lock);
+    return NULL;
+}
+
+/* Signals are for the host's threads. control is held. */
+static bool start_thread(trail_error *err)
+{
+    sigset_t all, old;
+    int status;
+
+    if (thread_on)
+        return true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    status = pthread_create(&thread, NULL, pump, (void *)(uintptr_t)epoch);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (status != 0)
+        return record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that reads: %s",
+                           strerror(status));
+    thread_on = true;
+    return true;
+}
+
+/*
+ * Waits for the thread, which has nothing to do any more; one that is stuck in a write or sink is given up,
+ * with the buffer that it holds. No lock is held, `stopping` is set.
+ */
+static void end_thread(bool stuck)
+{
+    if (!thread_on)
+        return;
+    if (stuck) {
+        pthread_mutex_lock(&tracer.lock);
+        epoch++;
+        delivering = false;
+        if (out) {
+            tracer.buffers--;
+            out = NULL;
+        }
+        pthread_mutex_unlock(&tracer.lock);
+        pthread_detach(thread);
+    } else {
+        pthread_join(thread, NULL);
+    }
+    thread_on = false;
+}
+
+/* MARK: Streams */
+
+/*
+ * Takes control and lock for a start: at once if `on` says that there is nothing to start, else when no stop
+ * is under way, which ends with clearing what is pending.
+ */
+static void lock_for_start(bool (*on)(void))
+{
+    pthread_mutex_lock(&tracer.control);
+    pthread_mutex_lock(&tracer.lock);
+    while (stopping && !on()) {
+        pthread_mutex_unlock(&tracer.control);
+        pthread_cond_wait(&tracer.changed, &tracer.lock);
+        pthread_mutex_unlock(&tracer.lock);
+        pthread_mutex_lock(&tracer.control);
+        pthread_mutex_lock(&tracer.lock);
+    }
+}
+
+static bool stream_on(void)
+{
+    return stream.on;
+}
+
+/*
+ * Begins `first`, the next generation, for a stream or recorder that is put beside the other one. Both wait for
+ * it already: the thread that reads may have its first batch before this returns. control is held.
+ */
+static bool begin_beside(uint64_t first, trail_error *err)
+{
+    v2_advance();
+    if (tracer.last_generation >= first)
+        return true;
+    return record_fail(err, TRAIL_USAGE,
+                       "no generation can be begun now: the world stays stopped, or nobody reads "
+                       "those that wait; try again later");
+}
+
+static void await(struct stream wanted, uint64_t first)
+{
+    pthread_mutex_lock(&tracer.lock);
+    stream = wanted;
+    stream.on = stream.header_due = true;
+    stream.first = first;
+    next_advance();
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+/* A stream of its own session, or beside the flight recorder. control is held. */
+static bool start_stream(const trail_options *options, struct stream wanted, uintptr_t frame,
+                         trail_error *err)
+{
+    uint64_t next = tracer.last_generation + 1;
+
+    if (tracer.active) {
+        if (options && options->format && options->format != tracer.format)
+            return record_fail(
+                err, TRAIL_USAGE,
+                "the flight recorder is on in format %d: a stream beside it cannot have format %d",
+                tracer.format, options->format);
+        await(wanted, next);
+        return begin_beside(next, err);
+    }
+    if (!session_begin(options, frame, err))
+        return false;
+    await(wanted, tracer.last_generation);
+    if (wanted.pull || start_thread(err))
+        return true;
+    session_end();
+    queue_clear();
+    return false;
+}
+
+/* A stream that came to nothing; who writes its header just now closes the descriptor. */
+static void drop_stream(int fd)
+{
+    pthread_mutex_lock(&tracer.lock);
+    stream.on = false;
+    if (fd >= 0 && !delivering)
+        close(fd);
+    stream.fd = -1;
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+static bool start(const trail_options *options, struct stream wanted, uintptr_t frame,
+                  trail_error *err)
+{
+    bool ok;
+
+    tracer_init();
+    lock_for_start(stream_on);
+    ok = !stream.on;
+    pthread_mutex_unlock(&tracer.lock);
+    if (!ok) {
+        pthread_mutex_unlock(&tracer.control);
+        if (wanted.fd >= 0)
+            close(wanted.fd);
+        return record_fail(err, TRAIL_USAGE, "tracing is already enabled");
+    }
+    ok = start_stream(options, wanted, frame, err);
+    if (!ok)
+        drop_stream(wanted.fd);
+    pthread_mutex_unlock(&tracer.control);
+    return ok;
+}
+
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
+
+bool trail_start(const trail_options *options, trail_error *err)
+{
+    return start(options, (struct stream){.pull = true, .fd = -1}, FRAME, err);
+}
+
+bool trail_start_fd(const trail_options *options, int fd, trail_error *err)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    if (own < 0)
+        return record_fail(err, TRAIL_IO, "cannot write the trace: %s", strerror(errno));
+    return start(options, (struct stream){.fd = own}, FRAME, err);
+}
+
+bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *context,
+                      trail_error *err)
+{
+    return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
+}
+
+/* Waits until the stream has had everything; false if that takes too long. The lock is held. */
+static bool wait_for_stream(void)
+{
+    struct timespec until = deadline_after(tracer.options.wait_ns);
+
+    while (!stream.ended) {
+        if (pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == ETIMEDOUT)
+            return stream.ended;
+    }
+    return true;
+}
+
+/* What became of the trace; the lock is held. */
+static bool verdict(bool in_time, trail_error *err)
+{
+    if (stream.error.code != TRAIL_OK) {
+        if (err)
+            *err = stream.error;
+        return false;
+    }
+    if (tracer.error.code != TRAIL_OK) {
+        if (err)
+            *err = tracer.error;
+        return false;
+    }
+    if (!in_time)
+        return record_fail(err, TRAIL_TRUNCATED,
+                           "the trace is not complete: nobody read its last part in time");
+    if (tracer.stats.lost_generations)
+        return record_fail(
+            err, TRAIL_TRUNCATED,
+            "%llu generations (%llu bytes) were given up, because nobody read them in time",
+            (unsigned long long)tracer.stats.lost_generations,
+            (unsigned long long)tracer.stats.lost_bytes);
+    return true;
+}
+
+/* The stream ends with the generation that ends now; the flight recorder goes on. control is held. */
+static void end_stream(bool flies)
+{
+    if (flies) {
+        uint64_t last = tracer.last_generation;
+        v2_advance();
+        pthread_mutex_lock(&tracer.lock);
+        stream.last = last;
+        pthread_mutex_unlock(&tracer.lock);
+    } else {
+        session_end();
+    }
+}
+
+/* One stop at a time; false if there is nothing to stop. The lock is held. */
+static bool begin_stop(bool (*is_on)(void))
+{
+    while (stopping)
+        pthread_cond_wait(&tracer.changed, &tracer.lock);
+    stopping = is_on();
+    return stopping;
+}
+
+static void end_stop(bool flies)
+{
+    if (!flies)
+        queue_clear();
+    pthread_mutex_lock(&tracer.lock);
+    stopping = false;
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+bool trail_stop(trail_error *err)
+{
+    bool flies, ok, in_time, own_thread;
+
+    tracer_init();
+    if (is_reader)
+        return record_fail(err, TRAIL_USAGE,
+                           "a sink cannot stop its own trace: return false from it");
+    pthread_mutex_lock(&tracer.lock);
+    if (!begin_stop(stream_on)) {
+        pthread_mutex_unlock(&tracer.lock);
+        return true;
+    }
+    flies = flight_on();
+    own_thread = !stream.pull;
+    pthread_mutex_unlock(&tracer.lock);
+
+    pthread_mutex_lock(&tracer.control);
+    end_stream(flies);
+    pthread_mutex_unlock(&tracer.control);
+
+    pthread_mutex_lock(&tracer.lock);
+    pthread_cond_broadcast(&tracer.changed);
+    in_time = wait_for_stream();
+    ok = verdict(in_time, err);
+    stream.ended = true;
+    /* Who is still writing closes it. */
+    if (stream.fd >= 0 && !delivering)
+        close(stream.fd);
+    stream.fd = -1;
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+    if (own_thread && !flies)
+        end_thread(!in_time);
+    pthread_mutex_lock(&tracer.lock);
+    stream.on = false;
+    pthread_mutex_unlock(&tracer.lock);
+    end_stop(flies);
+    return ok;
+}
+
+/* MARK: Flight recorder */
+
+/* The recorder keeps what comes from `first` on. control is held. */
+static void keep_from(const trail_flight_options *options, uint64_t first)
+{
+    pthread_mutex_lock(&tracer.lock);
+    flight_begin(options, first);
+    next_advance();
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+}
+
+static bool flight_of_own_session(const trail_flight_options *options, uintptr_t frame,
+                                  trail_error *err)
+{
+    if (options && options->trace.format && options->trace.format < 22)
+        return record_fail(err, TRAIL_USAGE,
+                           "a flight recorder cannot have format %d: use 22 or newer",
+                           options->trace.format);
+    if (!session_begin(options ? &options->trace : NULL, frame, err))
+        return false;
+    keep_from(options, tracer.last_generation);
+    if (start_thread(err))
+        return true;
+    session_end();
+    queue_clear();
+    return false;
+}
+
+static bool flight_beside_stream(const trail_flight_options *options, trail_error *err)
+{
+    uint64_t next = tracer.last_generation + 1;
+
+    if (!tracer.v2)
+        return record_fail(err, TRAIL_USAGE,
+                           "a trace of format %d is on: a flight recorder needs 22 or newer",
+                           tracer.format);
+    keep_from(options, next);
+    return start_thread(err) && begin_beside(next, err);
+}
+
+bool trail_flight_start(const trail_flight_options *options, trail_error *err)
+{
+    bool ok;
+
+    tracer_init();
+    lock_for_start(flight_on);
+    ok = !flight_on();
+    pthread_mutex_unlock(&tracer.lock);
+    if (!ok) {
+        pthread_mutex_unlock(&tracer.control);
+        return record_fail(err, TRAIL_USAGE, "the flight recorder is already on");
+    }
+    ok = tracer.active ? flight_beside_stream(options, err)
+                       : flight_of_own_session(options, FRAME, err);
+    if (!ok) {
+        pthread_mutex_lock(&tracer.lock);
+        flight_end();
+        pthread_mutex_unlock(&tracer.lock);
+    }
+    pthread_mutex_unlock(&tracer.control);
+    return ok;
+}
+
+bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
+{
+    struct timespec until;
+    uint64_t wanted;
+    bool on, there;
+
+    tracer_init();
+    pthread_mutex_lock(&tracer.control);
+    pthread_mutex_lock(&tracer.lock);
+    on = flight_on();
+    pthread_mutex_unlock(&tracer.lock);
+    if (!on) {
+        pthread_mutex_unlock(&tracer.control);
+        return record_fail(err, TRAIL_USAGE, "the flight recorder is not on");
+    }
+    wanted = tracer.last_generation;
+    v2_advance();
+    pthread_mutex_unlock(&tracer.control);
+
+    until = deadline_after(tracer.options.wait_ns);
+    pthread_mutex_lock(&tracer.lock);
+    while (flight_on() && flight_newest() < wanted) {
+        if (pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == ETIMEDOUT)
+            break;
+    }
+    there = flight_newest() != 0;
+    pthread_mutex_unlock(&tracer.lock);
+    if (!there)
+        return record_fail(
+            err, TRAIL_TRUNCATED,
+            "the flight recorder holds no complete generation: the stream beside it is not read");
+    return flight_write(fd, bytes, err);
+}
+
+void trail_flight_stop(void)
+{
+    bool streams;
+
+    tracer_init();
+    pthread_mutex_lock(&tracer.lock);
+    if (!begin_stop(flight_on)) {
+        pthread_mutex_unlock(&tracer.lock);
+        return;
+    }
+    streams = stream.on;
+    flight_end();
+    pthread_cond_broadcast(&tracer.changed);
+    pthread_mutex_unlock(&tracer.lock);
+    if (!streams) {
+        pthread_mutex_lock(&tracer.control);
+        session_end();
+        pthread_mutex_unlock(&tracer.control);
+    }
+    if (!streams || stream.pull)
+        end_thread(false);
+    end_stop(streams);
+}
+
+void trail_advance(void)
+{
+    tracer_init();
+    pthread_mutex_lock(&tracer.control);
+    if (tracer.active && tracer.v2)
+        v2_advance();
+    pthread_mutex_unlock(&tracer.control);
+}
+
+/* MARK: Fork, exit */
+
+void read_after_fork(void)
+{
+    if (stream.on && stream.fd >= 0)
+        close(stream.fd);
+    stream = (struct stream){.fd = -1};
+    out = NULL;
+    pumping = stopping = thread_on = delivering = is_reader = false;
+    epoch++;
+    flight_after_fork();
+}
+
+void read_at_exit(void)
+{
+    if (stream.on && !stream.pull)
+        (void)trail_stop(NULL);
+}

@@ -1,0 +1,195 @@
+/*
+ * CPU samples: see sample.h. The signal handler takes a slot of a ring by one atomic addition and fills it;
+ * whoever ends the generation empties it. A full ring loses samples, counted.
+ */
+#include "tracer/sample.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "tracer/event.h"
+#include "tracer/memory.h"
+#include "tracer/tables.h"
+
+/* At 100 samples a second and CPU: forty seconds of one CPU between two drains. */
+#define SLOTS 4096
+
+struct sample {
+    uint64_t generation; /* atomic: set last; 0: free */
+    uint64_t time, thread, proc, goroutine;
+    uint32_t n;
+    uintptr_t pcs[TRAIL_MAX_FRAMES];
+};
+
+static struct sample *ring; /* stays mapped: a late signal may still write */
+static uint64_t next_slot;  /* atomic */
+static uint64_t drained;    /* by whoever ends a generation */
+static struct sigaction old_action;
+static bool on;
+
+/* MARK: Taking */
+
+static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, size_t n)
+{
+    uint64_t at = __atomic_fetch_add(&next_slot, 1, __ATOMIC_RELAXED) % SLOTS, none = 0;
+    struct sample *sample = ring ? &ring[at] : NULL;
+
+    if (!sample || !__atomic_compare_exchange_n(&sample->generation, &none, UINT64_MAX, false,
+                                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        count(&tracer.stats.lost_samples);
+        return;
+    }
+    sample->time = tracer.v2 ? clock_units(&tracer.clock) : clock_v1_ticks(&tracer.clock);
+    sample->thread = m ? m->id : V2_NO_THREAD;
+    sample->proc = m && owns_p(m) ? (uint64_t)(int64_t)m->p->id : V2_NO_PROC;
+    sample->goroutine = m && has_goroutine(m) && (tracer.v2 || is_known(m->g)) ? m->g->id : 0;
+    sample->n = (uint32_t)(n < tracer.max_frames ? n : tracer.max_frames);
+    memcpy(sample->pcs, pcs, sample->n * sizeof *pcs);
+    /* Pairs with the load in sample_drain. */
+    __atomic_store_n(&sample->generation, generation, __ATOMIC_RELEASE);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    static const trail_m nobody;
+    trail_m *m = trail_m_current();
+    /* A thread that was interrupted in a section is in it still; another one is in one meanwhile. */
+    bool enters = m && !__atomic_load_n(&m->busy_, __ATOMIC_RELAXED);
+    uintptr_t pcs[TRAIL_MAX_FRAMES];
+    uint64_t generation;
+    int saved = errno;
+
+    (void)number;
+    (void)info;
+    if (enters)
+        (void)trail_enter_(m);
+    if (tracer.fence)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+    if (generation)
+        record(m, generation, pcs,
+               stack_of_context(m ? m : &nobody, context, pcs, TRAIL_MAX_FRAMES));
+    if (enters)
+        (void)trail_leave_(m);
+    errno = saved;
+}
+
+bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
+{
+    uint64_t generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+
+    if (!generation)
+        return true;
+    if (tracer.format < 19) {
+        count(&tracer.stats.not_expressible);
+        return false;
+    }
+    sample_prepare(); /* without cpu_hz nobody did */
+    record(trail_m_current(), generation, pcs, n);
+    return true;
+}
+
+/* MARK: Writing out */
+
+static void write_v2(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
+{
+    uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
+    uint64_t args[] = {sample->time, sample->thread, sample->proc, sample->goroutine, stack};
+
+    if (!v2_section_room(writer, generation, V2_CPUSamples, EVENT_MAX))
+        return;
+    *writer->at++ = V2_CPUSample;
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++)
+        writer->at = put(writer->at, args[i]);
+}
+
+static void write_v1(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
+{
+    uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
+    uint64_t args[] = {sample->time, sample->proc, sample->goroutine, stack};
+
+    v1_write_to(writer, 0, generation, V1_CPUSample, 4, args);
+}
+
+void sample_drain(uint64_t generation)
+{
+    struct trail_writer_ writer = {0};
+
+    if (!ring || tracer.format < 19)
+        return;
+    for (; drained != __atomic_load_n(&next_slot, __ATOMIC_RELAXED); drained++) {
+        struct sample *sample = &ring[drained % SLOTS];
+        uint64_t of = __atomic_load_n(&sample->generation, __ATOMIC_ACQUIRE);
+        if (of == 0)
+            continue;
+        if (of > generation) /* of the next one, or still being filled */
+            break;
+        if (of < generation)
+            count(&tracer.stats.lost_samples);
+        else if (tracer.v2)
+            write_v2(&writer, generation, sample);
+        else
+            write_v1(&writer, generation, sample);
+        __atomic_store_n(&sample->generation, 0, __ATOMIC_RELEASE);
+    }
+    if (tracer.v2)
+        v2_flush(&writer);
+    else
+        v1_flush(&writer);
+}
+
+/* MARK: The timer */
+
+void sample_start(unsigned hz)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct itimerval timer = {0};
+
+    sample_prepare();
+    if (hz > 1000)
+        hz = 1000;
+    sigfillset(&action.sa_mask);
+    if (sigaction(SIGPROF, &action, &old_action) != 0)
+        return;
+    timer.it_interval.tv_usec = (suseconds_t)(1000000 / hz) % 1000000;
+    timer.it_interval.tv_sec = hz == 1;
+    timer.it_value = timer.it_interval;
+    on = setitimer(ITIMER_PROF, &timer, NULL) == 0;
+    if (!on)
+        sigaction(SIGPROF, &old_action, NULL);
+}
+
+void sample_stop(void)
+{
+    struct itimerval timer = {0};
+
+    if (!on)
+        return;
+    on = false;
+    setitimer(ITIMER_PROF, &timer, NULL);
+    /* A signal that is on its way must not end the program, as the default would. */
+    if (old_action.sa_handler == SIG_DFL)
+        signal(SIGPROF, SIG_IGN);
+    else
+        sigaction(SIGPROF, &old_action, NULL);
+}
+
+void sample_after_fork(void)
+{
+    on = false;
+}
+
+/* Whoever comes first maps the ring; also in a signal handler of the host's profiler. */
+void sample_prepare(void)
+{
+    struct sample *none = NULL, *mapped;
+
+    if (__atomic_load_n(&ring, __ATOMIC_ACQUIRE))
+        return;
+    mapped = memory_map(SLOTS * sizeof *mapped);
+    if (mapped && !__atomic_compare_exchange_n(&ring, &none, mapped, false, __ATOMIC_RELEASE,
+                                               __ATOMIC_RELAXED))
+        memory_unmap(mapped, SLOTS * sizeof *mapped);
+}

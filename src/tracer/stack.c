@@ -1,0 +1,373 @@
+/* Walking and keeping stacks: see stack.h. */
+#include "tracer/stack.h"
+#include "base/pc.h"
+#include "host/libunwind.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+
+#include "tracer/tsan.h"
+
+/* Frames between the host's function and where libunwind or backtrace begin: theirs are cut off by PC. */
+#define OWN_FRAMES 8
+
+/* No program has code in the first page, nor beyond the addresses of user space. */
+#define FIRST_CODE ((uintptr_t)4096)
+#define LAST_CODE  (UINTPTR_MAX / 4096)
+
+static int (*unw_backtrace)(void **, int);
+
+/* MARK: Frame pointers */
+
+/*
+ * Whether it can be one. Below main, or in code without frame pointers, the register holds anything, mostly
+ * an address on the stack, [leaf, high); what lies there is numbers, and pointers to the stack.
+ */
+static inline bool is_code(uintptr_t pc, uintptr_t leaf, uintptr_t high)
+{
+    return pc >= FIRST_CODE && pc < LAST_CODE && pc - leaf >= high - leaf;
+}
+
+/*
+ * A frame is { caller's frame, return address } where the frame pointer points, on x86-64 and arm64 alike.
+ * Only words between the first frame and the stack's end are read, frames only go up: a register that holds
+ * something else ends the walk, and cannot make it fault.
+ */
+struct walk {
+    uintptr_t frame, leaf, high;
+};
+
+static inline bool is_frame(const struct walk *walk)
+{
+    return walk->frame % sizeof(uintptr_t) == 0 &&
+           walk->frame <= walk->high - 2 * sizeof(uintptr_t);
+}
+
+/* Takes the next PC; false at the end. */
+__attribute__((no_sanitize("address"))) static inline bool walk_on(struct walk *walk, uintptr_t *pc)
+{
+    const uintptr_t *at = (const uintptr_t *)walk->frame;
+
+    if (walk->frame % sizeof(uintptr_t) != 0 || walk->frame > walk->high - 2 * sizeof(uintptr_t))
+        return false;
+    *pc = pc_plain(at[1]);
+    if (!is_code(*pc, walk->leaf, walk->high))
+        return false;
+    walk->frame = at[0] > walk->frame ? at[0] : walk->high;
+    return true;
+}
+
+static size_t walk_frames(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
+                          uintptr_t *pcs)
+{
+    struct walk walk = {frame, frame, high};
+    uintptr_t pc;
+    size_t n = 0;
+
+    while (n < max && walk_on(&walk, &pc)) {
+        if (skip)
+            skip--;
+        else
+            pcs[n++] = pc;
+    }
+    return n;
+}
+
+/*
+ * Whether the same walk gives the PCs of an entry: neither kept, nor hashed, nor searched for. What is in an
+ * entry is code.
+ */
+__attribute__((no_sanitize("address"))) static inline bool
+walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
+             const struct table_entry *entry)
+{
+    struct walk walk = {frame, frame, high};
+    const uintptr_t *pcs = (const uintptr_t *)entry->data;
+    size_t n = entry->size / sizeof *pcs;
+    uintptr_t pc;
+
+    for (; skip; skip--) {
+        if (!walk_on(&walk, &pc))
+            return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uintptr_t *at = (const uintptr_t *)walk.frame;
+        if (!is_frame(&walk) || pc_plain(at[1]) != pcs[i])
+            return false;
+        walk.frame = at[0];
+        if (unlikely(at[0] <= (uintptr_t)at))
+            walk.frame = high;
+    }
+    return n == max || !walk_on(&walk, &pc);
+}
+
+/* Where the stack ends that `frame` is on: the goroutine's own, or the thread's. 0: not known. */
+static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
+{
+    const trail_g *g = m->g;
+
+    if (g && frame >= (uintptr_t)g->stack_low && frame < (uintptr_t)g->stack_high)
+        return (uintptr_t)g->stack_high;
+    if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
+        return (uintptr_t)m->stack_high_;
+    /* An unknown stack: the return address of this frame is there, and no more is certain. */
+    return frame + 2 * sizeof(uintptr_t);
+}
+
+/* MARK: libunwind, backtrace */
+
+/* The whole stack of the caller, this function's own frame in it or not. */
+static size_t unwind(uintptr_t *pcs, size_t max)
+{
+    int n =
+        unw_backtrace ? unw_backtrace((void **)pcs, (int)max) : backtrace((void **)pcs, (int)max);
+
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Where the frame is that returns to the host, or `skip` frames further out. */
+static size_t find_leaf(const uintptr_t *pcs, size_t n, uintptr_t leaf, unsigned skip)
+{
+    size_t at = 0;
+
+    while (at < n && at < OWN_FRAMES && pcs[at] != leaf)
+        at++;
+    if (at == n || pcs[at] != leaf)
+        at = 0;
+    return at + skip < n ? at + skip : n;
+}
+
+__attribute__((no_sanitize("address"))) static uintptr_t return_address(uintptr_t frame)
+{
+#if STACK_HAS_FRAMES
+    return pc_plain(((const uintptr_t *)frame)[1]);
+#else
+    return frame;
+#endif
+}
+
+/* MARK: Capture */
+
+/*
+ * What a thread writes from one place has mostly the stack that it had there before: comparing one takes
+ * half the time of looking it up.
+ */
+static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t frame)
+{
+    return (const struct table_entry **)&m
+        ->recent_stacks_[(leaf ^ leaf >> 3 ^ frame >> 4) % TRAIL_RECENT_STACKS_];
+}
+
+static const struct table_entry *capture_frames(trail_m *m, uint64_t generation, unsigned skip,
+                                                uintptr_t frame)
+{
+    const struct table_entry **slot = recent(m, return_address(frame), frame);
+    uintptr_t pcs[TRAIL_MAX_FRAMES], high = stack_end(m, frame);
+
+    if (unlikely(!*slot || !walk_matches(frame, high, skip, tracer.max_frames, *slot)))
+        *slot = stack_put(generation, pcs, walk_frames(frame, high, skip, tracer.max_frames, pcs));
+    return *slot;
+}
+
+static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, uintptr_t frame,
+                                             const uintptr_t *pcs, size_t n)
+{
+    const struct table_entry **slot = recent(m, n ? pcs[0] : 0, frame);
+
+    if (n > tracer.max_frames)
+        n = tracer.max_frames;
+    if (!*slot || (*slot)->size != n * sizeof *pcs ||
+        memcmp((*slot)->data, pcs, (*slot)->size) != 0)
+        *slot = stack_put(generation, pcs, n);
+    return *slot;
+}
+
+static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation, unsigned skip,
+                                                 uintptr_t frame)
+{
+    uintptr_t pcs[TRAIL_MAX_FRAMES + OWN_FRAMES + 32];
+    size_t wanted = tracer.max_frames + skip + OWN_FRAMES, n, leaf;
+
+    if (wanted > sizeof pcs / sizeof *pcs)
+        wanted = sizeof pcs / sizeof *pcs;
+    n = unwind(pcs, wanted);
+    leaf = find_leaf(pcs, n, return_address(frame), skip);
+    return capture_pcs(m, generation, frame, pcs + leaf, n - leaf);
+}
+
+static const struct table_entry *capture_host(trail_m *m, uint64_t generation, unsigned skip,
+                                              uintptr_t frame)
+{
+    uintptr_t pcs[TRAIL_MAX_FRAMES];
+    size_t n = tracer.host->callers(tracer.host->context, pcs, tracer.max_frames);
+
+    if (n > tracer.max_frames)
+        n = tracer.max_frames;
+    if (skip > n)
+        skip = (unsigned)n;
+    return capture_pcs(m, generation, frame, pcs + skip, n - skip);
+}
+
+const struct table_entry *stack_capture(trail_m *m, uint64_t generation, unsigned skip,
+                                        uintptr_t frame)
+{
+    switch (tracer.unwinder) {
+    case TRAIL_UNWIND_AUTO:
+    case TRAIL_UNWIND_FRAME_POINTERS:
+        return capture_frames(m, generation, skip, frame);
+    case TRAIL_UNWIND_LIBUNWIND:
+        return capture_unwound(m, generation, skip, frame);
+    case TRAIL_UNWIND_HOST:
+        return capture_host(m, generation, skip, frame);
+    default:
+        return NULL;
+    }
+}
+
+const struct table_entry *stack_put(uint64_t generation, const uintptr_t *pcs, size_t n)
+{
+    uint64_t hash = n, factor = 0x9e3779b97f4a7c15u;
+    const struct table_entry *entry;
+
+    if (n == 0)
+        return NULL;
+    /* A sum of products: no multiplication waits for the one before. */
+    for (size_t i = 0; i < n; i++, factor += 0x632be59bd9b4e01au)
+        hash += (pcs[i] ^ pcs[i] >> 29) * factor;
+    hash ^= hash >> 32;
+    entry = table_put(stack_table(generation), pcs, n * sizeof *pcs, hash, NULL);
+    if (unlikely(!entry))
+        count(&tracer.stats.lost_stacks);
+    return entry;
+}
+
+/* MARK: CPU samples */
+
+size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, size_t max)
+{
+#if defined(__x86_64__)
+    const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t pc = (uintptr_t)regs[REG_RIP], frame = (uintptr_t)regs[REG_RBP];
+    uintptr_t sp = (uintptr_t)regs[REG_RSP];
+#elif defined(__aarch64__)
+    const mcontext_t *regs = &((const ucontext_t *)context)->uc_mcontext;
+    uintptr_t pc = regs->pc, frame = regs->regs[29], sp = regs->sp;
+#else
+    uintptr_t pc = 0, frame = 0, sp = 0;
+    (void)context;
+#endif
+    uintptr_t high;
+
+    if (!pc || max == 0)
+        return 0;
+    /* A sampled PC is not a return address; readers take one off. */
+    pcs[0] = pc + 1;
+    high = stack_end(m, sp);
+    if (frame < sp || high <= sp + 2 * sizeof(uintptr_t))
+        return 1;
+    return 1 + walk_frames(frame, high, 0, max - 1, pcs + 1);
+}
+
+/* MARK: Setting up */
+
+/*
+ * The main thread's stack goes on above what pthread_getattr_np says, with the environment and what the
+ * arguments are, to the program's name, which ends it. Pointers there are no return addresses either.
+ */
+#define MOST_ARGUMENTS ((uintptr_t)8 << 20)
+
+static uintptr_t with_arguments(uintptr_t high)
+{
+    uintptr_t name = (uintptr_t)getauxval(AT_EXECFN);
+
+    if (name < high || name - high > MOST_ARGUMENTS)
+        return high;
+    /* After the name come eight bytes of 0. */
+    return (name + strlen((const char *)name) + sizeof(uintptr_t)) & -sizeof(uintptr_t);
+}
+
+void stack_bounds(const void **low, const void **high)
+{
+    pthread_attr_t attr;
+    void *base;
+    size_t size;
+
+    *low = *high = NULL;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0)
+        return;
+    if (pthread_attr_getstack(&attr, &base, &size) == 0) {
+        *low = base;
+        *high = (void *)with_arguments((uintptr_t)base + size);
+    }
+    pthread_attr_destroy(&attr);
+}
+
+static void load_libunwind(void)
+{
+    static bool tried;
+    void *library;
+
+    /* At the end of a thread libunwind takes a lock, when TSan has given up what it knows of the thread. */
+    if (tried || __tsan_acquire)
+        return;
+    tried = true;
+    /* Never linked: its backtrace and _Unwind_* would replace those of the whole process. */
+    library = dlopen(LIBUNWIND_FILE, RTLD_NOW | RTLD_LOCAL);
+    if (library)
+        *(void **)&unw_backtrace = dlsym(library, "unw_backtrace");
+}
+
+static const void *module_of(uintptr_t pc)
+{
+    Dl_info info;
+
+    return dladdr((void *)(pc - 1), &info) ? info.dli_fbase : NULL;
+}
+
+/*
+ * Whether frame pointers lead where the unwinding tables do: from the caller of trail_start through what called
+ * it in the same module, and to who called that. The C library's own frames have none.
+ */
+static bool frame_pointers_work(uintptr_t frame)
+{
+    const void *low, *high;
+    uintptr_t by_frames[16], unwound[16 + OWN_FRAMES], *by_tables;
+    size_t n, tables, own = 1, same = 0;
+
+    stack_bounds(&low, &high);
+    if (frame < (uintptr_t)low || frame >= (uintptr_t)high)
+        return true;
+    n = walk_frames(frame, (uintptr_t)high, 0, 16, by_frames);
+    tables = unwind(unwound, sizeof unwound / sizeof *unwound);
+    by_tables = unwound + find_leaf(unwound, tables, return_address(frame), 0);
+    tables -= (size_t)(by_tables - unwound);
+    while (same < n && same < tables && by_frames[same] == by_tables[same])
+        same++;
+    while (own < tables && own < 4 && module_of(by_tables[own]) == module_of(by_tables[0]))
+        own++;
+    /* The address behind a function's frame is found by its frame pointer. */
+    return same > own || same == tables;
+}
+
+trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
+{
+#if !STACK_HAS_FRAMES
+    if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_FRAME_POINTERS)
+        wanted = TRAIL_UNWIND_LIBUNWIND;
+#endif
+    if (wanted == TRAIL_UNWIND_HOST && (!tracer.host || !tracer.host->callers))
+        wanted = TRAIL_UNWIND_AUTO;
+    if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_LIBUNWIND)
+        load_libunwind();
+    if (wanted == TRAIL_UNWIND_AUTO)
+        wanted = frame_pointers_work(frame) ? TRAIL_UNWIND_FRAME_POINTERS : TRAIL_UNWIND_LIBUNWIND;
+    if (wanted == TRAIL_UNWIND_LIBUNWIND && !unw_backtrace) {
+        void *one;
+        /* The first call loads libgcc and allocates: here, not in an event. */
+        (void)backtrace(&one, 1);
+    }
+    return wanted;
+}

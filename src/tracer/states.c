@@ -1,0 +1,318 @@
+/* Status events, claims, and what to do about calls in an impossible order: see states.h, tracer.h. */
+#include "tracer/states.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/event.h"
+#include "tracer/tsan.h"
+
+/* MARK: Misuse */
+
+bool misuse(const trail_m *m, const char *what, const char *why)
+{
+    count(&tracer.stats.misuse);
+    /* In the hands of a thread that nobody announced. */
+    static const trail_m unknown;
+    if (!m)
+        m = &unknown;
+#ifdef TRAIL_CHECK
+    fprintf(stderr, "libtrail-record: %s: thread %llu (goroutine %lld, P %lld): %s\n", what,
+            (unsigned long long)m->id, m->g ? (long long)m->g->id : -1LL,
+            m->p ? (long long)m->p->id : -1LL, why);
+    abort();
+#else
+    (void)m;
+    (void)what;
+    (void)why;
+#endif
+    return false;
+}
+
+/* MARK: Status events */
+
+/* Claims a state word for the generation; false if somebody else has changed it meanwhile. */
+static bool claim(trail_state_ *word, trail_state_ old, uint64_t generation, unsigned state)
+{
+    return __atomic_compare_exchange_n(word, &old, state_word(generation, state), false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void write_go_status(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
+                            const trail_g *g, unsigned state, uint64_t stack)
+{
+    uint64_t of = state == TRAIL_G_RUNNING_ || state == TRAIL_G_SYSCALL_ ? m_id : V2_NO_THREAD;
+
+    if (stack)
+        v2_write_to(writer, m_id, generation, V2_GoStatusStack, 4,
+                    (uint64_t[]){g->id, of, state, stack});
+    else
+        v2_write_to(writer, m_id, generation, V2_GoStatus, 3, (uint64_t[]){g->id, of, state});
+    if (__atomic_load_n(&g->assist_session_, __ATOMIC_RELAXED) == tracer.first_generation)
+        v2_write_to(writer, m_id, generation, V2_GCMarkAssistActive, 1, (uint64_t[]){g->id});
+}
+
+static void write_proc_status(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
+                              const trail_p *p, unsigned state)
+{
+    v2_write_to(writer, m_id, generation, V2_ProcStatus, 2, (uint64_t[]){(uint64_t)p->id, state});
+    if (__atomic_load_n(&p->sweep_session_, __ATOMIC_RELAXED) == tracer.first_generation)
+        v2_write_to(writer, m_id, generation, V2_GCSweepActive, 1, (uint64_t[]){(uint64_t)p->id});
+}
+
+/*
+ * A goroutine that readers have not heard of, though the trace did not just begin: one that the host's walk
+ * has missed, or a host without a walk. A status would be an error then; it is created here instead. False
+ * if that cannot be said in this place.
+ */
+static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsigned state)
+{
+    if (state != TRAIL_G_RUNNABLE_ && state != TRAIL_G_WAITING_)
+        return false;
+    if (!tracer.v2) {
+        V1(m, generation, GoCreate, g->id, 0, 0);
+        if (state == TRAIL_G_WAITING_)
+            V1(m, generation, GoWaiting, g->id);
+        return true;
+    }
+    if (!holds_proc(m, generation) || (m->g && !runs_goroutine(m, generation)))
+        return false;
+    if (state == TRAIL_G_RUNNABLE_)
+        return V2(m, generation, GoCreate, g->id, 0, 0);
+    return tracer.format >= 23 && V2(m, generation, GoCreateBlocked, g->id, 0, 0);
+}
+
+/* Tells readers of `g` in `state`, in front of an event that changes it. */
+static bool introduce_g(trail_m *m, uint64_t generation, trail_g *g, unsigned state, bool known)
+{
+    if (!tracer.v2 && !known) {
+        bool created = create_late(m, generation, g, state);
+        /* A goroutine that waits from its creation on has used one number up (§2.10). */
+        g->seq_ = generation << 32 | (state == TRAIL_G_WAITING_);
+        g->last_p_ = m->p;
+        return created;
+    }
+    if (!known && generation != tracer.first_generation)
+        return create_late(m, generation, g, state);
+    write_go_status(v2_writer(m, generation), m->id, generation, g, state, 0);
+    return true;
+}
+
+bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned before,
+                         unsigned after, const char *what)
+{
+    trail_state_ word = state_load(&g->state_);
+
+    if (!generation) {
+        trail_set_(&g->state_, after);
+        return false;
+    }
+    while (word >> STATE_BITS != generation) {
+        if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
+            return misuse(m, what, "the goroutine is not in a state that allows it");
+        if (claim(&g->state_, word, generation, after)) {
+            if (introduce_g(m, generation, g, before, state_in_session(word)))
+                return true;
+            /* It cannot be told now: as if it had not been seen. */
+            count(&tracer.stats.lost_events);
+            trail_set_(&g->state_, after);
+            return false;
+        }
+        word = state_load(&g->state_);
+    }
+    if ((word & STATE_MASK) != before)
+        return misuse(m, what, "the goroutine is not in a state that allows it");
+    trail_set_(&g->state_, state_word(generation, after));
+    return true;
+}
+
+bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned before,
+                         unsigned after, const char *what)
+{
+    trail_state_ word = state_load(&p->state_);
+
+    if (!generation) {
+        trail_set_(&p->state_, after);
+        return false;
+    }
+    while (word >> STATE_BITS != generation) {
+        if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
+            return misuse(m, what, "the P is not in a state that allows it");
+        if (claim(&p->state_, word, generation, after)) {
+            /* Another thread's, in a system call: whose it is can no longer be told for sure. */
+            if (before == TRAIL_P_SYSCALL_ && m->p != p)
+                before = V2_PROC_ABANDONED;
+            if (tracer.v2)
+                write_proc_status(v2_writer(m, generation), m->id, generation, p, before);
+            return true;
+        }
+        word = state_load(&p->state_);
+    }
+    if ((word & STATE_MASK) != before)
+        return misuse(m, what, "the P is not in a state that allows it");
+    trail_set_(&p->state_, state_word(generation, after));
+    return true;
+}
+
+/* MARK: The context of an M */
+
+/* In front of recording(): with a state of the time after the session comes its generation. */
+static trail_state_ state_load_before(const trail_state_ *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Whether a state without a generation, loaded before this, is still that from before the session. Once the
+ * session is over, threads change states without telling.
+ */
+static bool recording(void)
+{
+    return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * Tells what an M holds and runs, as far as nobody has in this generation. `itself`: the M is in a section.
+ * Otherwise its first section of the next generation waits for m->lock_, so that its goroutine does not end
+ * here; when nothing is recorded any more it may, and is not looked at.
+ */
+static void introduce_context(trail_m *m, uint64_t generation, struct trail_writer_ *writer,
+                              bool itself)
+{
+    trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
+    trail_g *g = __atomic_load_n(&m->g, __ATOMIC_RELAXED);
+    trail_state_ word;
+
+    if (!itself && !recording())
+        return;
+    if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
+        word = state_load_before(&p->state_);
+        if (word >> STATE_BITS < generation && (itself || state_in_session(word) || recording()) &&
+            claim(&p->state_, word, generation, word & STATE_MASK))
+            write_proc_status(writer, m->id, generation, p, word & STATE_MASK);
+    }
+    if (g && has_goroutine(m)) {
+        word = state_load_before(&g->state_);
+        if (word >> STATE_BITS < generation &&
+            (state_in_session(word) ||
+             (generation == tracer.first_generation && (itself || recording()))) &&
+            claim(&g->state_, word, generation, word & STATE_MASK))
+            write_go_status(writer, m->id, generation, g, word & STATE_MASK, 0);
+    }
+}
+
+/* What every generation has once, from a thread that runs a goroutine: the number of Ps, the heap's goal, a collection that is under way. */
+void states_announce(trail_m *m, uint64_t generation)
+{
+    uint64_t told = __atomic_load_n(&tracer.announced, __ATOMIC_RELAXED);
+    unsigned procs = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
+    uint64_t goal = __atomic_load_n(&tracer.heap_goal, __ATOMIC_RELAXED);
+
+    if (told >= generation || !runs_goroutine(m, generation) ||
+        !__atomic_compare_exchange_n(&tracer.announced, &told, generation, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return;
+    if (procs)
+        V2(m, generation, ProcsChange, procs, 0);
+    if (goal && generation == tracer.first_generation)
+        V2(m, generation, HeapGoal, goal);
+    pthread_mutex_lock(&tracer.gc);
+    if (tracer.gc_active && tracer.gc_announced < generation &&
+        (tracer.gc_told || generation == tracer.first_generation)) {
+        uint64_t seq = tracer.gc_sequence++;
+        tracer.gc_announced = generation;
+        V2(m, generation, GCActive, seq);
+        tracer.gc_told = true;
+    }
+    pthread_mutex_unlock(&tracer.gc);
+}
+
+void section_first(trail_m *m, uint64_t generation)
+{
+    tsan_acquire(&tracer.generation);
+    memset(m->recent_, 0, sizeof m->recent_);
+    memset(m->recent_stacks_, 0, sizeof m->recent_stacks_);
+    if (!tracer.v2) {
+        m->generation_ = generation;
+        return;
+    }
+    states_lock(m);
+    /* What it did not tell in the generation before, it tells now, before its states change. */
+    if (generation > tracer.first_generation)
+        states_close(m, generation - 1, v2_writer(m, generation - 1));
+    m->generation_ = generation;
+    m->string_ids_ = m->string_ids_end_ = 0;
+    states_unlock(m);
+    introduce_context(m, generation, v2_writer(m, generation), true);
+    states_announce(m, generation);
+}
+
+void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
+{
+    if (m->closed_ >= generation)
+        return;
+    m->closed_ = generation;
+    introduce_context(m, generation, writer, false);
+}
+
+void states_tell_early(trail_m *m, uint64_t generation)
+{
+    states_lock(m);
+    if (m->generation_ < generation)
+        introduce_context(m, generation, v2_writer(m, generation), false);
+    states_unlock(m);
+}
+
+void states_lock(trail_m *m)
+{
+    while (__atomic_exchange_n(&m->lock_, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+void states_unlock(trail_m *m)
+{
+    __atomic_store_n(&m->lock_, 0, __ATOMIC_RELEASE);
+}
+
+/* MARK: Ending a generation */
+
+void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
+{
+    trail_state_ word = state_load_before(&g->state_);
+    unsigned state = word & STATE_MASK;
+
+    if (word >> STATE_BITS >= generation)
+        return;
+    /* Those that run or are in a system call are told by their threads. */
+    if (state != TRAIL_G_WAITING_ && state != TRAIL_G_RUNNABLE_)
+        return;
+    if (!state_in_session(word) && (generation != tracer.first_generation || !recording()))
+        return;
+    if (claim(&g->state_, word, generation, state)) {
+        const struct table_entry *stack = g->kept_stack_;
+        bool has_stack = tracer.format >= 23 && state == TRAIL_G_WAITING_ && stack &&
+                         g->kept_generation_ == generation;
+        write_go_status(writer, V2_NO_THREAD, generation, g, state, has_stack ? stack->id : 0);
+    }
+}
+
+void states_carry_stack(trail_g *g, uint64_t generation)
+{
+    const struct table_entry *stack = NULL;
+
+    if ((state_load(&g->state_) & STATE_MASK) != TRAIL_G_WAITING_)
+        return;
+    /* The generation first: if it is the one that ends, the stack is of it or of the next, and either's
+     * table is there. */
+    if (__atomic_load_n(&g->block_generation_, __ATOMIC_ACQUIRE) == generation)
+        stack = __atomic_load_n(&g->block_stack_, __ATOMIC_RELAXED);
+    else if (g->kept_generation_ == generation)
+        stack = g->kept_stack_;
+    if (!stack)
+        return;
+    g->kept_stack_ =
+        stack_put(generation + 1, (const uintptr_t *)stack->data, stack->size / sizeof(uintptr_t));
+    g->kept_generation_ = generation + 1;
+}

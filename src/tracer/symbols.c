@@ -1,0 +1,89 @@
+/*
+ * Names of PCs from the dynamic loader, or from the host: what a trace shows before `trail symbolize` puts
+ * more in. Looked up once a PC and trace.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracer/memory.h"
+#include "tracer/tables.h"
+
+/* An open hash table of PCs; those that find no place are looked up anew. */
+#define CACHE_SIZE   4096
+#define CACHE_PROBES 8
+
+struct cached {
+    uintptr_t pc;
+    struct frame_name name;
+};
+
+static struct cached *cache;
+static struct table texts; /* names that are made here */
+
+/* `module+0x1234` for what has no symbol. */
+static const char *place_in_module(const Dl_info *info, uintptr_t pc)
+{
+    const char *module = info->dli_fname, *slash = strrchr(module, '/');
+    const struct table_entry *entry;
+    char text[300];
+    int size;
+
+    if (slash)
+        module = slash + 1;
+    size = snprintf(text, sizeof text, "%.255s+0x%llx", module,
+                    (unsigned long long)(pc - (uintptr_t)info->dli_fbase));
+    texts.limit = SIZE_MAX;
+    entry = table_put(&texts, text, (size_t)size + 1, table_hash_bytes(text, (size_t)size), NULL);
+    return entry ? (const char *)entry->data : "";
+}
+
+static struct frame_name look_up(uintptr_t pc)
+{
+    struct frame_name name = {"", "", 0};
+    trail_pc_name given = {0};
+    Dl_info info;
+
+    if (tracer.host && tracer.host->symbolize &&
+        tracer.host->symbolize(tracer.host->context, pc, &given)) {
+        name.function = given.function ? given.function : "";
+        name.file = given.file ? given.file : "";
+        name.line = given.line;
+        return name;
+    }
+    /* A return address; its call is before it. */
+    if (!dladdr((void *)(pc - 1), &info) || !info.dli_fname)
+        return name;
+    name.function = info.dli_sname ? info.dli_sname : place_in_module(&info, pc - 1);
+    name.file = info.dli_fname;
+    return name;
+}
+
+struct frame_name symbol_of(uintptr_t pc)
+{
+    size_t at = (size_t)(table_mix(0, pc) % CACHE_SIZE);
+
+    /* The host's names live only until its next answer. */
+    if (tracer.host && tracer.host->symbolize)
+        return look_up(pc);
+    if (!cache)
+        cache = memory_map(CACHE_SIZE * sizeof *cache);
+    for (size_t i = 0; cache && i < CACHE_PROBES; i++) {
+        struct cached *slot = &cache[(at + i) % CACHE_SIZE];
+        if (slot->pc == pc)
+            return slot->name;
+        if (!slot->pc) {
+            slot->name = look_up(pc);
+            slot->pc = pc;
+            return slot->name;
+        }
+    }
+    return look_up(pc);
+}
+
+void symbols_reset(void)
+{
+    if (cache)
+        memset(cache, 0, CACHE_SIZE * sizeof *cache);
+    table_reset(&texts);
+}

@@ -1,0 +1,132 @@
+/* The de-duplicating table: see table.h. */
+#include "tracer/table.h"
+
+#include <string.h>
+
+#include "tracer/memory.h"
+#include "tracer/tsan.h"
+
+struct region_block {
+    struct region_block *next;
+    size_t used; /* atomic; from the start of the block */
+};
+
+/* Cuts `size` bytes from the current block; a new one is put in its place when it is full. */
+static void *region_alloc(struct table *table, size_t size)
+{
+    size = (size + 7) & ~(size_t)7;
+    if (size > REGION_BLOCK - sizeof(struct region_block))
+        return NULL;
+    for (;;) {
+        /* Pairs with the exchange below: the block is seen with its header. */
+        struct region_block *block = __atomic_load_n(&table->block, __ATOMIC_ACQUIRE), *fresh;
+        tsan_acquire(table);
+        if (block) {
+            size_t at = __atomic_fetch_add(&block->used, size, __ATOMIC_RELAXED);
+            if (at <= REGION_BLOCK - size)
+                return (char *)block + at;
+        }
+        if (__atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + REGION_BLOCK > table->limit)
+            return NULL;
+        fresh = memory_map(REGION_BLOCK);
+        if (!fresh)
+            return NULL;
+        fresh->next = block;
+        fresh->used = sizeof *fresh;
+        tsan_release(table);
+        if (__atomic_compare_exchange_n(&table->block, &block, fresh, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            __atomic_fetch_add(&table->bytes, REGION_BLOCK, __ATOMIC_RELAXED);
+        else
+            memory_unmap(fresh, REGION_BLOCK);
+    }
+}
+
+static struct table_entry *find(struct table_entry *entry, const void *data, size_t size,
+                                uint64_t hash)
+{
+    for (; entry; entry = entry->next) {
+        if (entry->hash == hash && entry->size == size && memcmp(entry->data, data, size) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+struct table_entry *table_put(struct table *table, const void *data, size_t size, uint64_t hash,
+                              bool *fresh)
+{
+    struct table_entry **bucket = &table->buckets[hash % TABLE_BUCKETS];
+    /* Pairs with the exchange below: an entry is seen with its contents. */
+    struct table_entry *head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *entry;
+
+    /* After the load: what was released before the head was stored. */
+    tsan_acquire(bucket);
+    if (fresh)
+        *fresh = false;
+    entry = find(head, data, size, hash);
+    if (__builtin_expect(entry != NULL, 1))
+        return entry;
+    entry = region_alloc(table, sizeof *entry + size);
+    if (!entry)
+        return NULL;
+    entry->hash = hash;
+    entry->size = (uint32_t)size;
+    entry->id = (uint32_t)table_reserve_ids(table, 1);
+    memcpy(entry->data, data, size);
+    tsan_release(bucket);
+    do {
+        struct table_entry *other;
+        tsan_acquire(bucket);
+        other = find(head, data, size, hash);
+        if (other)
+            return other;
+        entry->next = head;
+    } while (!__atomic_compare_exchange_n(bucket, &head, entry, false, __ATOMIC_RELEASE,
+                                          __ATOMIC_ACQUIRE));
+    if (fresh)
+        *fresh = true;
+    return entry;
+}
+
+uint64_t table_reserve_ids(struct table *table, uint64_t n)
+{
+    return __atomic_fetch_add(&table->last_id, n, __ATOMIC_RELAXED) + 1;
+}
+
+void table_each(const struct table *table, void (*visit)(const struct table_entry *, void *),
+                void *context)
+{
+    for (size_t i = 0; i < TABLE_BUCKETS; i++) {
+        tsan_acquire((void *)(uintptr_t)&table->buckets[i]);
+        for (const struct table_entry *entry = table->buckets[i]; entry; entry = entry->next)
+            visit(entry, context);
+    }
+}
+
+void table_reset(struct table *table)
+{
+    struct region_block *block = table->block, *next;
+
+    for (; block; block = next) {
+        next = block->next;
+        memory_unmap(block, REGION_BLOCK);
+    }
+    memset(table->buckets, 0, sizeof table->buckets);
+    table->block = NULL;
+    table->last_id = 0;
+    table->bytes = 0;
+}
+
+uint64_t table_hash_bytes(const void *data, size_t size)
+{
+    const unsigned char *at = data;
+    uint64_t hash = size, word;
+
+    for (; size >= 8; at += 8, size -= 8) {
+        memcpy(&word, at, 8);
+        hash = table_mix(hash, word);
+    }
+    word = 0;
+    memcpy(&word, at, size);
+    return table_mix(table_mix(hash, word), size);
+}

@@ -1,0 +1,55 @@
+/*
+ * v1: buffers of a P, each a Batch record and what follows it (§1.1, §2.4). 1.7 writes the Batch with its
+ * first event, whose time it has; from 1.11 on it has the moment in which the buffer was taken.
+ */
+#include "tracer/event.h"
+
+void v1_flush(struct trail_writer_ *writer)
+{
+    struct trail_buffer_ *buffer = writer->buffer;
+
+    if (!buffer)
+        return;
+    buffer->used = (uint32_t)(writer->at - buffer->data);
+    writer->at = writer->end = NULL;
+    writer->buffer = NULL;
+    queue_put(buffer);
+}
+
+bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room)
+{
+    struct trail_buffer_ *buffer = writer->buffer;
+    uint64_t now;
+    uint8_t *at;
+
+    if (buffer && (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) >= room)
+        return true;
+    v1_flush(writer);
+    buffer = queue_buffer(generation);
+    if (!buffer)
+        return false;
+    now = clock_v1_ticks(&tracer.clock);
+    if (now < writer->last_ticks)
+        now = writer->last_ticks;
+    at = buffer->data;
+    if (proc != V1_BARE) {
+        *at++ = V1_Batch | 1 << V1_COUNT_SHIFT;
+        at = put(at, proc);
+        at = put(at, now);
+    }
+    writer->buffer = buffer;
+    writer->at = at;
+    writer->end = buffer->data + BUFFER_CAPACITY - EVENT_MAX;
+    writer->last_ticks = now;
+    return true;
+}
+
+bool v1_write_no_proc(uint64_t generation, unsigned type, unsigned n, const uint64_t *args)
+{
+    bool written;
+
+    pthread_mutex_lock(&tracer.no_proc);
+    written = v1_write_to(&tracer.no_proc_writer, V1_NO_PROC, generation, type, n, args);
+    pthread_mutex_unlock(&tracer.no_proc);
+    return written;
+}

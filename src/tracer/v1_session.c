@@ -1,0 +1,232 @@
+/*
+ * v1: the beginning of a trace, a snapshot of the stopped world (§2.7), and its end: frequency, CPU samples,
+ * tables (§2.8, §2.9, placed as §1.5 has it).
+ */
+#include "tracer/control.h"
+#include "tracer/event.h"
+#include "tracer/sample.h"
+#include "tracer/tables.h"
+
+/* MARK: Snapshot */
+
+/* Where the snapshot is written: the P of the caller, or none. */
+struct snapshot {
+    uint64_t generation;
+    trail_p *p;
+    uint64_t stack;
+};
+
+static void write_snapshot(const struct snapshot *to, unsigned type, unsigned n,
+                           const uint64_t *args)
+{
+    if (to->p)
+        v1_write_to(&to->p->writer_, (uint64_t)(int64_t)to->p->id, to->generation, type, n, args);
+    else
+        v1_write_to(&tracer.no_proc_writer, V1_NO_PROC, to->generation, type, n, args);
+}
+
+static void snapshot_g(trail_g *g, void *arg)
+{
+    const struct snapshot *to = arg;
+    unsigned state = state_load(&g->state_) & STATE_MASK;
+
+    if (state == TRAIL_G_NONE_)
+        return;
+    write_snapshot(to, V1_GoCreate, 3, (uint64_t[]){g->id, 0, to->stack});
+    g->seq_ = to->generation << 32;
+    g->last_p_ = to->p;
+    g->syscall_block_ticks_ = g->syscall_exit_ticks_ = 0;
+    g->woken_ = false;
+    if (state == TRAIL_G_WAITING_)
+        write_snapshot(to, V1_GoWaiting, 1, &g->id);
+    if (state == TRAIL_G_SYSCALL_)
+        write_snapshot(to, V1_GoInSyscall, 1, &g->id);
+    /* Both have used one sequence number up (§2.10). */
+    if (state == TRAIL_G_WAITING_ || state == TRAIL_G_SYSCALL_)
+        g->seq_++;
+    trail_set_(&g->state_, state_word(to->generation, state));
+}
+
+/* A thread with a P: in that P's buffer it takes the P and runs its goroutine. */
+static void snapshot_m(trail_m *m, uint64_t generation)
+{
+    trail_p *p = m->p;
+    trail_g *g = m->g;
+    struct snapshot on = {generation, p, 0};
+
+    if (!p || p->m_ != m || (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_)
+        return;
+    write_snapshot(&on, V1_ProcStart, 1, &m->id);
+    trail_set_(&p->state_, state_word(generation, TRAIL_P_RUNNING_));
+    if (!in_state_g(m, generation, TRAIL_G_RUNNING_))
+        return;
+    write_snapshot(&on, V1_GoStart, 2, (uint64_t[]){g->id, next_sequence(&g->seq_, generation)});
+    g->last_p_ = p;
+}
+
+/*
+ * Every P is idle as readers see it but for those whose threads are running; one whose thread is in a system
+ * call was taken from it, as Go's stopped world does.
+ */
+static void snapshot_ps(uint64_t generation)
+{
+    for (trail_p *p = tracer.ps; p; p = p->next_) {
+        p->abandoned_ = !p->m_ && (state_load(&p->state_) & STATE_MASK) == TRAIL_P_SYSCALL_;
+        if ((state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_)
+            trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
+        p->seq_ = 0;
+        p->writer_.last_ticks = 0;
+    }
+}
+
+static unsigned count_procs(void)
+{
+    unsigned n = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
+
+    if (n)
+        return n;
+    for (const trail_p *p = tracer.ps; p; p = p->next_)
+        n++;
+    return n ? n : 1;
+}
+
+/*
+ * Waits until the clock is past all that was written, whose buffers are those of many Ps: readers order them
+ * by time. A clock that stands still is not waited for.
+ */
+static void pass_all(void)
+{
+    uint64_t newest = tracer.no_proc_writer.last_ticks;
+
+    for (const trail_p *p = tracer.ps; p; p = p->next_)
+        newest = p->writer_.last_ticks > newest ? p->writer_.last_ticks : newest;
+    for (int tries = 0; tries < 1000 && clock_v1_ticks(&tracer.clock) <= newest; tries++)
+        ;
+}
+
+static void snapshot(uint64_t generation)
+{
+    trail_m *caller = trail_m_current();
+    struct snapshot to = {generation,
+                          caller && caller->p && caller->p->m_ == caller ? caller->p : NULL, 0};
+    uint64_t goal = __atomic_load_n(&tracer.heap_goal, __ATOMIC_RELAXED);
+
+    snapshot_ps(generation);
+    if (tracer.host && tracer.host->each_goroutine)
+        tracer.host->each_goroutine(tracer.host->context, snapshot_g, &to);
+    for (trail_m *m = tracer.ms; m; m = m->next_) {
+        if (m->own_ && m->g)
+            snapshot_g(m->g, &to);
+    }
+    for (trail_m *m = tracer.ms; m; m = m->next_)
+        snapshot_m(m, generation);
+    /* Go's converter of v1 takes the first one for the end of the snapshot (§4.3). */
+    pass_all();
+    write_snapshot(&to, V1_Gomaxprocs, 2, (uint64_t[]){count_procs(), 0});
+    if (goal && tracer.format >= 21)
+        write_snapshot(&to, V1_HeapGoal, 1, &goal);
+}
+
+void v1_session_begin(void)
+{
+    const trail_host *host = tracer.host;
+    uint64_t generation = tracer.first_generation, ticks;
+
+    if (host && host->stop_world)
+        host->stop_world(host->context);
+    pthread_mutex_lock(&tracer.threads);
+    tracer.no_proc_writer.last_ticks = 0;
+    snapshot(generation);
+    clock_pair(&tracer.clock, &ticks, &tracer.start_ns);
+    tracer.start_ticks = ticks / CLOCK_V1_DIVISOR;
+    (void)set_generation(0, generation);
+    wait_for_sections();
+    pthread_mutex_unlock(&tracer.threads);
+    if (host && host->start_world)
+        host->start_world(host->context);
+}
+
+/* MARK: End */
+
+#define MAX_FREQUENCY 1e15
+
+static uint64_t frequency(void)
+{
+    uint64_t ticks, ns;
+    double measured;
+
+    do
+        clock_pair(&tracer.clock, &ticks, &ns);
+    while (ns <= tracer.start_ns);
+    ticks /= CLOCK_V1_DIVISOR;
+    if (ticks <= tracer.start_ticks)
+        return 1;
+    measured = (double)(ticks - tracer.start_ticks) * 1e9 / (double)(ns - tracer.start_ns);
+    /* A clock that jumps. */
+    return measured < 1               ? 1
+           : measured > MAX_FREQUENCY ? (uint64_t)MAX_FREQUENCY
+                                      : (uint64_t)measured;
+}
+
+/*
+ * Ps that are in a system call, though readers had them idle, are in it again for the next trace. Threads
+ * go on meanwhile: what one of them has changed is no longer the word of this trace.
+ */
+static void restore_ps(uint64_t generation)
+{
+    for (trail_p *p = tracer.ps; p; p = p->next_) {
+        trail_state_ idle = state_word(generation, TRAIL_P_IDLE_);
+        if (p->abandoned_ || __atomic_load_n(&p->m_, __ATOMIC_RELAXED))
+            (void)__atomic_compare_exchange_n(&p->state_, &idle, (trail_state_)TRAIL_P_SYSCALL_,
+                                              false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
+static void flush_all(void)
+{
+    for (trail_p *p = tracer.ps; p; p = p->next_)
+        v1_flush(&p->writer_);
+    v1_flush(&tracer.no_proc_writer);
+}
+
+/* Untimed records have no time in front of their arguments. */
+static void put_untimed(struct trail_writer_ *writer, unsigned type, uint64_t value)
+{
+    *writer->at++ = (uint8_t)type;
+    writer->at = put(writer->at, value);
+}
+
+/* The frequency and all goroutines of timers. */
+#define FREQUENCY_ROOM ((size_t)64 * EVENT_MAX)
+
+static bool write_frequency(struct trail_writer_ *writer, uint64_t generation)
+{
+    bool bare = tracer.format < 21;
+
+    if (!v1_refill(writer, generation, bare ? V1_BARE : 0, FREQUENCY_ROOM))
+        return false;
+    put_untimed(writer, V1_Frequency, frequency());
+    for (unsigned i = 0; i < tracer.timers && tracer.format < 19; i++)
+        put_untimed(writer, V1_TimerGoroutine, tracer.timer_goroutines[i]);
+    if (bare)
+        v1_flush(writer);
+    return true;
+}
+
+void v1_session_end(void)
+{
+    uint64_t generation = tracer.first_generation;
+    struct trail_writer_ writer = {0};
+
+    (void)set_generation(generation, 0);
+    pthread_mutex_lock(&tracer.threads);
+    wait_for_sections();
+    flush_all();
+    restore_ps(generation);
+    pthread_mutex_unlock(&tracer.threads);
+    sample_drain(generation);
+    if (write_frequency(&writer, generation))
+        (void)v1_write_tables(&writer, generation);
+    v1_flush(&writer);
+    queue_complete(generation);
+}

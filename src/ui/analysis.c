@@ -1,0 +1,300 @@
+#include "ui/analysis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/symbols.h"
+#include "ui/input.h"
+#include "ui/progress.h"
+
+int analysis_option(struct analysis *analysis, int id, const char *value)
+{
+    switch (id) {
+    case ANALYSIS_FROM:
+        return window_from(&analysis->window, analysis->command, value);
+    case ANALYSIS_TO:
+        return window_to(&analysis->window, analysis->command, value);
+    case ANALYSIS_REPAIR:
+        analysis->repair = true;
+        return EXIT_GOOD;
+    case ANALYSIS_BINARY:
+        analysis->binary = value;
+        return EXIT_GOOD;
+    default:
+        analysis->json = true;
+        return EXIT_GOOD;
+    }
+}
+
+int analysis_words(struct analysis *analysis, const struct options *options)
+{
+    if (options->word_count != 1)
+        return usage_error(analysis->command, options->word_count == 0 ? "which file? (- is stdin)"
+                                                                       : "one file at a time");
+    return analysis_word(analysis, options->words[0]);
+}
+
+int analysis_word(struct analysis *analysis, const char *word)
+{
+    analysis->word = word;
+    int wrong = window_finish(&analysis->window, analysis->command);
+    analysis->options.has_from = analysis->window.has_from;
+    analysis->options.has_to = analysis->window.has_to;
+    analysis->options.from_ns = analysis->window.from_ns;
+    analysis->options.to_ns = analysis->window.to_ns;
+    return wrong;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    return analysis_option(context, id, value);
+}
+
+int analysis_parse(struct analysis *analysis, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, analysis->command, argc, argv, parse_option, analysis);
+    return code == EXIT_GOOD ? analysis_words(analysis, &options) : code;
+}
+
+/* What was made up is never shown without a word. */
+static void tell_repairs(const struct analysis *analysis)
+{
+    trail_reader_stats stats;
+    trail_reader_get_stats(analysis->reader, &stats);
+    if (stats.repairs > 0)
+        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+             source_title(analysis->word), stats.repairs, stats.repairs == 1 ? "" : "s");
+    if (stats.frequency_assumed)
+        tell("%s: the speed of the clock is not in the trace: durations are right in "
+             "proportion only",
+             source_title(analysis->word));
+}
+
+static int tell_damage(const struct analysis *analysis, const trail_error *err)
+{
+    int code = tell_error(analysis->word, err);
+    if (analysis->answers)
+        tell("%s: what %s is of the good part before that", source_title(analysis->word),
+             analysis->streams ? "is shown" : "follows");
+    return code;
+}
+
+/* An empty answer has a reason. */
+static void tell_window(const struct analysis *analysis)
+{
+    const trail_analysis_span *span = &analysis->span;
+    char length[SHOW_SIZE];
+    if (span->events == 0 && analysis->window.from_ns > span->last_ns - span->origin_ns)
+        tell("%s: the window begins after the last event, at %s", source_title(analysis->word),
+             show_duration(length, span->last_ns - span->origin_ns));
+}
+
+static int run_pass(struct analysis *analysis, trail_error *err)
+{
+    struct progress progress;
+    progress_begin(&progress, analysis->source, PROGRESS_OUTPUT_AFTER);
+    analysis->options.progress = progress_step;
+    analysis->options.progress_context = &progress;
+    int result = trail_analysis_run(analysis->answers, analysis->reader, err);
+    progress_end(&progress);
+    tell_repairs(analysis);
+    trail_analysis_get_span(analysis->answers, &analysis->span);
+    if (result < 0 && (exit_code_of(err) != EXIT_BAD || analysis->span.events == 0)) {
+        trail_analysis_close(analysis->answers);
+        analysis->answers = NULL;
+    }
+    if (result < 0) {
+        analysis->damage = *err;
+        return tell_damage(analysis, err);
+    }
+    tell_window(analysis);
+    return EXIT_GOOD;
+}
+
+trail_reader *analysis_reader(const struct analysis *analysis, trail_source *source,
+                              trail_error *err)
+{
+    trail_reader_options options = {.partial = true, .repair = analysis->repair, .ahead = true};
+    if (analysis->symbols) {
+        options.symbolize = symbols_find;
+        options.symbolize_context = analysis->symbols;
+    }
+    return trail_reader_open(source, &options, err);
+}
+
+int analysis_open(struct analysis *analysis)
+{
+    trail_error err;
+    if (analysis->binary) {
+        analysis->symbols = symbols_open(analysis->binary, NULL, SYMBOLS_LINES, &err);
+        if (!analysis->symbols)
+            return tell_error(analysis->binary, &err);
+    }
+    analysis->source =
+        analysis->input ? input_open(analysis->input, &err) : open_source(analysis->word, &err);
+    if (!analysis->source)
+        return tell_error(analysis->word, &err);
+    analysis->reader = analysis_reader(analysis, analysis->source, &err);
+    return analysis->reader ? EXIT_GOOD : tell_error(analysis->word, &err);
+}
+
+int analysis_run(struct analysis *analysis)
+{
+    trail_error err;
+    int code = analysis->reader ? EXIT_GOOD : analysis_open(analysis);
+    if (code != EXIT_GOOD)
+        return code;
+    struct analysis *a = analysis;
+    a->answers = trail_analysis_open(a->reader, &a->options, &err);
+    return a->answers ? run_pass(a, &err) : tell_error(a->word, &err);
+}
+
+void analysis_close(struct analysis *analysis)
+{
+    trail_analysis_close(analysis->answers);
+    trail_reader_close(analysis->reader);
+    trail_source_close(analysis->source);
+    symbols_close(analysis->symbols);
+}
+
+int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context)
+{
+    if (code == EXIT_GOOD) {
+        code = analysis_run(analysis);
+        if (analysis->answers)
+            code = worse_exit(code, show(context));
+    }
+    analysis_close(analysis);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}
+
+trail_string analysis_text(const struct analysis *analysis, trail_name name)
+{
+    static const char unknown[] = "(unknown)";
+    trail_string text = trail_analysis_text(analysis->answers, name);
+    return text.size > 0 ? text : (trail_string){unknown, sizeof unknown - 1};
+}
+
+/* MARK: JSON */
+
+static void json_named(const struct analysis *analysis, struct json *json, const char *key,
+                       const trail_named_time *items, uint32_t count)
+{
+    json_open(json, key, '{');
+    for (uint32_t i = 0; i < count; i++) {
+        json_key(json, trail_analysis_text(analysis->answers, items[i].name));
+        json_signed(json, NULL, items[i].ns);
+    }
+    json_close(json, '}');
+}
+
+void analysis_json_times(const struct analysis *analysis, struct json *json,
+                         const trail_times *times)
+{
+    json_signed(json, "exec_ns", times->exec_ns);
+    json_signed(json, "sched_wait_ns", times->sched_wait_ns);
+    json_signed(json, "syscall_ns", times->syscall_ns);
+    json_signed(json, "syscall_block_ns", times->syscall_block_ns);
+    json_signed(json, "total_ns", times->total_ns);
+    json_named(analysis, json, "block_ns", times->block, times->block_count);
+    json_named(analysis, json, "range_ns", times->range, times->range_count);
+    if (times->open_block_ns == 0)
+        return;
+    json_open(json, "corrected", '{');
+    json_signed(json, "sched_wait_ns", times->sched_wait_ns - times->open_block_ns);
+    json_signed(json, "syscall_ns", times->syscall_ns - times->open_block_ns);
+    json_signed(json, "syscall_block_ns", times->syscall_block_ns + times->open_block_ns);
+    json_close(json, '}');
+}
+
+void analysis_json_histogram(struct json *json, const char *key, const trail_histogram *histogram)
+{
+    json_open(json, key, '{');
+    json_signed(json, "min_ns", histogram->min_ns);
+    json_signed(json, "mean_ns",
+                histogram->count ? histogram->sum_ns / (int64_t)histogram->count : 0);
+    json_signed(json, "p50_ns", trail_histogram_quantile(histogram, 0.5));
+    json_signed(json, "p95_ns", trail_histogram_quantile(histogram, 0.95));
+    json_signed(json, "p99_ns", trail_histogram_quantile(histogram, 0.99));
+    json_signed(json, "max_ns", histogram->max_ns);
+    json_open(json, "buckets", '[');
+    uint64_t count;
+    for (size_t at = 0, bucket; trail_histogram_next(histogram, &at, &bucket, &count);) {
+        int64_t from, to;
+        trail_histogram_bucket(bucket, &from, &to);
+        json_open(json, NULL, '[');
+        json_signed(json, NULL, from);
+        json_signed(json, NULL, to);
+        json_number(json, NULL, count);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+void analysis_json_group(const struct analysis *analysis, struct json *json,
+                         const trail_group *group)
+{
+    json_text(json, "name", trail_analysis_text(analysis->answers, group->name));
+    json_number(json, "count", group->count);
+    json_number(json, "unfinished", group->alive);
+    analysis_json_times(analysis, json, &group->times);
+    if (!group->columns)
+        return;
+    json_open(json, "distributions", '{');
+    for (int i = 0; i < TRAIL_COLUMNS; i++)
+        analysis_json_histogram(json, trail_column_name((trail_column)i), &group->columns[i]);
+    json_close(json, '}');
+}
+
+/* MARK: For people */
+
+int analysis_column(const struct analysis *analysis, const char *word, trail_column *column)
+{
+    const char *names[TRAIL_COLUMNS + 1] = {0};
+    for (int i = 0; i < TRAIL_COLUMNS; i++) {
+        names[i] = trail_column_name((trail_column)i);
+        *column = (trail_column)i;
+        if (strcmp(word, names[i]) == 0)
+            return EXIT_GOOD;
+    }
+    const char *nearest = nearest_word(word, names);
+    return usage_error(analysis->command, "no column '%s'; %s%s%sthere are %s", word,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", ANALYSIS_COLUMNS);
+}
+
+const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
+                             unsigned most, char *buf, size_t size)
+{
+    static const char no_reason[] = "no reason given";
+    size_t used = 0;
+    int64_t last_ns = INT64_MAX;
+    uint32_t last = UINT32_MAX;
+    *buf = '\0';
+    for (unsigned n = 0; n < most && used < size; n++) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t i = 0; i < times->block_count; i++) {
+            int64_t ns = times->block[i].ns;
+            bool after = ns < last_ns || (ns == last_ns && i > last);
+            if (ns > 0 && after && (best == UINT32_MAX || ns > times->block[best].ns))
+                best = i;
+        }
+        if (best == UINT32_MAX)
+            break;
+        char duration[SHOW_SIZE];
+        trail_string reason = trail_analysis_text(analysis->answers, times->block[best].name);
+        if (reason.size == 0)
+            reason = (trail_string){no_reason, sizeof no_reason - 1};
+        int n_chars = snprintf(buf + used, size - used, "%s%.*s %s", n ? ", " : "",
+                               (int)(reason.size < 60 ? reason.size : 60), reason.data,
+                               show_duration(duration, times->block[best].ns));
+        used += n_chars > 0 ? (size_t)n_chars : 0;
+        last = best;
+        last_ns = times->block[best].ns;
+    }
+    return buf;
+}

@@ -1,0 +1,155 @@
+#include "ui/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/show.h"
+
+int exit_code_of(const trail_error *err)
+{
+    switch (err->code) {
+    case TRAIL_OK:
+        return EXIT_GOOD;
+    case TRAIL_USAGE:
+        return EXIT_USAGE;
+    case TRAIL_IO:
+    case TRAIL_NO_MEMORY:
+    case TRAIL_LIMIT:
+        return EXIT_INOUT;
+    default:
+        return EXIT_BAD;
+    }
+}
+
+const char *source_title(const char *word)
+{
+    return strcmp(word, "-") == 0 ? "stdin" : word;
+}
+
+struct input_limits input_limits;
+
+trail_source *limit_source(trail_source *source)
+{
+    if (source)
+        trail_source_limit_inflated(source, input_limits.max_bytes, input_limits.max_ratio);
+    return source;
+}
+
+trail_source *open_source(const char *word, trail_error *err)
+{
+    return limit_source(strcmp(word, "-") == 0 ? trail_source_open_fd(STDIN_FILENO, err)
+                                               : trail_source_open_path(word, err));
+}
+
+/* Whether the message is "cannot open WORD: ..." or the like: the word need not be told again. */
+static bool names_word(const char *message, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = message; (at = strchr(at, ' ')) != NULL;) {
+        at++;
+        if (strncmp(at, word, length) == 0 && at[length] == ':')
+            return true;
+    }
+    return false;
+}
+
+void tell(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("trail: ", stderr);
+    show_line_on(stderr, format, args);
+    va_end(args);
+}
+
+void tell_lines(const char *message)
+{
+    fputs("trail: ", stderr);
+    do {
+        size_t size = strcspn(message, "\n");
+        show_plain_on(stderr, (trail_string){message, size});
+        fputc('\n', stderr);
+        message += size + (message[size] == '\n');
+    } while (*message);
+}
+
+/* Columns that text takes as it is shown, up to its end. */
+static int columns(const char *text, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)text, *end = at + strnlen(text, size);
+    int count = 0;
+    while (at < end) {
+        char shown[PLAIN_MOST];
+        unsigned length;
+        at += plain_step(at, end, shown, &length);
+        count += (uint8_t)shown[0] >= 0x80 ? 1 : (int)length;
+    }
+    return count;
+}
+
+void tell_place(const char *indent, const char *text, size_t begin, size_t size)
+{
+    fputs(indent, stderr);
+    show_plain_on(stderr, (trail_string){text, strlen(text)});
+    fprintf(stderr, "\n%s%*s^", indent, columns(text, begin), "");
+    for (int i = columns(text + begin, size); i > 1; i--)
+        fputc('~', stderr);
+    fputc('\n', stderr);
+}
+
+int tell_error(const char *word, const trail_error *err)
+{
+    char where[256];
+    (void)trail_error_where(err, where, sizeof where);
+    (void)fflush(stdout); /* so that what came before it is seen before it */
+    bool named = err->code == TRAIL_IO && names_word(err->message, word);
+    tell("%s%s%s%s%s%s", named ? "" : source_title(word), named ? "" : ": ", err->message,
+         *where ? " (at " : "", where, *where ? ")" : "");
+    if (err->code == TRAIL_LIMIT)
+        tell("if the file is to be trusted, allow more with --max-ratio=N and --max-inflated=SIZE "
+             "(0: any)");
+    return exit_code_of(err);
+}
+
+int tell_message(const trail_error *err)
+{
+    tell("%s", err->message);
+    return exit_code_of(err);
+}
+
+int tell_output_error(const char *title, int reason)
+{
+    trail_error err;
+    (void)output_error(&err, title, reason);
+    return tell_message(&err);
+}
+
+int open_output(struct output *output, const char *path)
+{
+    trail_error err;
+    return output_open(output, path, &err) ? EXIT_GOOD : tell_message(&err);
+}
+
+int open_output_beside(struct output *output, const char *path)
+{
+    trail_error err;
+    return output_open_beside(output, path, &err) ? EXIT_GOOD : tell_message(&err);
+}
+
+int close_output(struct output *output, const char *path, bool made, int code)
+{
+    trail_error err;
+    return output_close(output, path, made, &err) ? code : tell_message(&err);
+}
+
+int finish_stdout(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout) && terminal_end())
+        return code;
+    return tell_output_error("the output", errno ? errno : EIO);
+}

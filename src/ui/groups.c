@@ -1,0 +1,173 @@
+#include "ui/groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/facts.h"
+#include "ui/spark.h"
+#include "ui/values.h"
+
+int groups_option(struct groups_view *view, int id, const char *value)
+{
+    switch (id) {
+    case GROUPS_SORT:
+        return analysis_column(view->analysis, value, &view->sort);
+    case GROUPS_PERCENTILES:
+        view->percentiles = true;
+        return analysis_column(view->analysis, value, &view->spread);
+    case GROUPS_HISTOGRAM:
+        view->histogram = true;
+        return analysis_column(view->analysis, value, &view->spread);
+    default:
+        return analysis_option(view->analysis, id, value);
+    }
+}
+
+int groups_check(const struct groups_view *view, bool one_by_one)
+{
+    if (one_by_one && (view->percentiles || view->histogram))
+        return usage_error(view->analysis->command,
+                           "--percentiles and --histogram are of groups, not of single %s",
+                           view->members);
+    return EXIT_GOOD;
+}
+
+void groups_tell_more(size_t shown, size_t count)
+{
+    if (shown < count)
+        printf("... and %zu more; --limit=0 shows all\n", count - shown);
+}
+
+void groups_put_times(const struct analysis *analysis, struct table *table,
+                      const trail_times *times)
+{
+    char reasons[256];
+    table_duration(table, times->exec_ns);
+    table_duration(table, times->sched_wait_ns - times->open_block_ns);
+    table_duration(table, times->syscall_ns - times->open_block_ns);
+    table_duration(table, times->syscall_block_ns + times->open_block_ns);
+    table_duration(table, trail_times_column(times, TRAIL_COLUMN_BLOCK));
+    table_word(table, analysis_reasons(analysis, times, 3, reasons, sizeof reasons));
+}
+
+static void show_sums(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    struct table table;
+    char titles[128];
+    (void)snprintf(titles, sizeof titles, "count> total> " GROUPS_TIMES " %s<", view->title);
+    table_begin(&table, titles);
+    for (size_t i = 0; i < count; i++) {
+        table_number(&table, groups[i].count);
+        table_duration(&table, groups[i].times.total_ns);
+        groups_put_times(view->analysis, &table, &groups[i].times);
+        table_text(&table, analysis_text(view->analysis, groups[i].name));
+    }
+    table_print(&table);
+}
+
+static void show_percentiles(const struct groups_view *view, const trail_group *groups,
+                             size_t count)
+{
+    struct table table;
+    char titles[128];
+    (void)snprintf(titles, sizeof titles, "count> min> mean> p50> p95> p99> max> %s<", view->title);
+    table_begin(&table, titles);
+    for (size_t i = 0; i < count; i++) {
+        const trail_histogram *h = &groups[i].columns[view->spread];
+        table_number(&table, h->count);
+        table_range(&table, h);
+        table_text(&table, analysis_text(view->analysis, groups[i].name));
+    }
+    table_print(&table);
+}
+
+/* All on one scale, so that they can be compared; the tallest column of each is full. */
+static void show_spreads(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    char from[SHOW_SIZE], to[SHOW_SIZE];
+    int first = 63, last = 0;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        any |= powers.first <= powers.last;
+        first = powers.first < first ? powers.first : first;
+        last = powers.last > last ? powers.last : last;
+    }
+    if (!any)
+        return;
+    printf("\nfrom %s to %s, a column a power of two:\n", show_duration(from, powers_begin(first)),
+           show_duration(to, last < 62 ? powers_begin(last + 1) : INT64_MAX));
+    for (size_t i = 0; i < count; i++) {
+        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        putchar('|');
+        for (int power = first; power <= last; power++)
+            spark_put(powers.most ? (double)powers.counts[power] / (double)powers.most : 0);
+        printf("| ");
+        show_plain(analysis_text(view->analysis, groups[i].name));
+        putchar('\n');
+    }
+}
+
+static void show_histograms(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    char number[32];
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = analysis_text(view->analysis, groups[i].name);
+        char *text = strndup(name.data, name.size);
+        printf("%s%s %s: ", i ? "\n" : "", table_thousands(number, groups[i].count), view->members);
+        facts_put_text(text ? text : "?");
+        putchar('\n');
+        table_histogram(&groups[i].columns[view->spread]);
+        free(text);
+    }
+}
+
+static int by_column(const void *a, const void *b, void *column)
+{
+    trail_column by = *(const trail_column *)column;
+    int64_t x = trail_times_column(&((const trail_group *)a)->times, by);
+    int64_t y = trail_times_column(&((const trail_group *)b)->times, by);
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    trail_column sort = view->sort;
+    size_t shown = count < view->limit ? count : view->limit;
+    if (count == 0)
+        return EXIT_GOOD;
+    trail_group *sorted = calloc(count, sizeof *sorted);
+    if (!sorted)
+        return tell_output_error("the table", ENOMEM);
+    memcpy(sorted, groups, count * sizeof *sorted);
+    qsort_r(sorted, count, sizeof *sorted, by_column, &sort);
+    if (view->percentiles)
+        show_percentiles(view, sorted, shown);
+    else if (view->histogram)
+        show_histograms(view, sorted, shown);
+    else
+        show_sums(view, sorted, shown);
+    groups_tell_more(shown, count);
+    if (view->percentiles)
+        show_spreads(view, sorted, shown);
+    free(sorted);
+    return EXIT_GOOD;
+}
+
+void groups_json(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", view->analysis->span.origin_ns);
+    json_open(&json, "groups", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        analysis_json_group(view->analysis, &json, &groups[i]);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}

@@ -1,0 +1,56 @@
+/*
+ * Showing groups of goroutines or regions: their sums, how they spread, histograms; and the options
+ * for that.
+ */
+#ifndef TRAIL_UI_GROUPS_H
+#define TRAIL_UI_GROUPS_H
+
+#include "ui/analysis.h"
+#include "ui/table.h"
+
+enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
+
+/* For a command whose rows fill a `request` with a `view` in it. */
+/* clang-format off */
+#define GROUPS_ROWS(request, view)                                                                 \
+    {0, "groups", NULL, "with --json: the groups, instead of one by one",                          \
+     TO_FLAG(request, view.json)},                                                                 \
+    {'s', "sort", "COLUMN",                                                                        \
+     "longest first by total, exec, sched-wait, block, syscall\nor syscall-block",                 \
+     TAKE(GROUPS_SORT), .values = ANALYSIS_COLUMNS},                                               \
+    {'n', "limit", "N", "at most N rows (default 30; 0: all)",                                     \
+     TO_LIMIT(request, view.limit), .expects = "a number"},                                        \
+    {'p', "percentiles", "COLUMN", "how the members of each group spread in this column",          \
+     TAKE(GROUPS_PERCENTILES), .values = ANALYSIS_COLUMNS},                                        \
+    {0, "histogram", "COLUMN", "a histogram of this column over the members of each group",        \
+     TAKE(GROUPS_HISTOGRAM), .values = ANALYSIS_COLUMNS}
+/* clang-format on */
+
+struct groups_view {
+    struct analysis *analysis;
+    const char *members; /* what they are: "goroutines" */
+    const char *title;   /* of the column of names: "began_in" */
+    trail_column sort, spread;
+    size_t limit; /* SIZE_MAX: all */
+    bool percentiles, histogram, json;
+};
+
+/* Takes one of the options above, or a common one. EXIT_GOOD or EXIT_USAGE. */
+int groups_option(struct groups_view *view, int id, const char *value);
+
+/* After the options. EXIT_USAGE if the members `one_by_one` were asked for, and groups too. */
+int groups_check(const struct groups_view *view, bool one_by_one);
+
+/* Prints them. EXIT_GOOD, or EXIT_INOUT when memory is out. */
+int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
+void groups_json(const struct groups_view *view, const trail_group *groups, size_t count);
+
+/* The cells of exec, ready, syscall, no_P, blocked and for. */
+#define GROUPS_TIMES "exec> ready> syscall> no_P> blocked> for<"
+void groups_put_times(const struct analysis *analysis, struct table *table,
+                      const trail_times *times);
+
+/* Says how many rows were left out. */
+void groups_tell_more(size_t shown, size_t count);
+
+#endif

@@ -1,0 +1,53 @@
+#include "ui/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/cli.h"
+
+static int input_fail(trail_error *err, trail_code code, const char *message)
+{
+    *err = no_error();
+    err->code = code;
+    (void)snprintf(err->message, sizeof err->message, "%s", message);
+    return -1;
+}
+
+int input_init(struct input *input, const char *word, bool again, trail_error *err)
+{
+    *input = (struct input){.word = word};
+    if (!again || strcmp(word, "-") != 0)
+        return 0;
+    size_t capacity = 0;
+    for (;;) {
+        if (input->size == capacity) {
+            capacity = capacity ? capacity * 2 : (size_t)1 << 20;
+            char *grown = realloc(input->data, capacity);
+            if (!grown)
+                return input_fail(err, TRAIL_NO_MEMORY, "no memory for all of stdin");
+            input->data = grown;
+        }
+        ssize_t n = read(STDIN_FILENO, input->data + input->size, capacity - input->size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return input_fail(err, TRAIL_IO, strerror(errno));
+        if (n == 0)
+            return 0;
+        input->size += (size_t)n;
+    }
+}
+
+trail_source *input_open(struct input *input, trail_error *err)
+{
+    return input->data ? limit_source(trail_source_open_memory(input->data, input->size, err))
+                       : open_source(input->word, err);
+}
+
+void input_free(struct input *input)
+{
+    free(input->data);
+}

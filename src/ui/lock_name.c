@@ -1,0 +1,121 @@
+#include "ui/lock_name.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/who.h"
+
+enum { KIND_MOST = 100, NAME_MOST = 300, FUNCTION_MOST = 130, PLACE_SIZE = 400 };
+
+static int at_most(size_t size, int most)
+{
+    return size < (size_t)most ? (int)size : most;
+}
+
+const char *lock_name(const struct analysis *analysis, const trail_lock *lock, char *buf)
+{
+    char place[PLACE_SIZE];
+    trail_string kind = analysis_text(analysis, lock->kind);
+    trail_string name = trail_analysis_text(analysis->answers, lock->name);
+    int size = at_most(kind.size, KIND_MOST);
+    if (name.size > 0)
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s %.*s", size, kind.data,
+                       at_most(name.size, NAME_MOST), name.data);
+    else if (lock->waited)
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s", size, kind.data,
+                       place_text(analysis, lock->waited, place, sizeof place));
+    else
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s", size, kind.data);
+    return plain_inside(buf, LOCK_NAME_SIZE);
+}
+
+/* MARK: What two traces agree on */
+
+/* Whether the text begins with an address and nothing else is in front of `end`. */
+static bool is_address(const char *text, size_t size)
+{
+    if (size < 3 || memcmp(text, "0x", 2) != 0)
+        return false;
+    for (size_t i = 2; i < size; i++)
+        if (!isxdigit((unsigned char)text[i]))
+            return false;
+    return true;
+}
+
+/* "f x.c:12": the length up to the line. */
+static size_t without_line(const char *text, size_t size)
+{
+    size_t end = size;
+    while (end > 0 && isdigit((unsigned char)text[end - 1]))
+        end--;
+    return end > 0 && end < size && text[end - 1] == ':' ? end - 1 : size;
+}
+
+/*
+ * A symbol is a name; an address is none, but where the lock was first seen is. That stands behind
+ * either: "0x7f10 (first seen locked in f x.c:12)".
+ */
+static void identify_named(trail_string kind, trail_string name, char *buf)
+{
+    static const char seen[] = " (first seen locked in ";
+    const char *place = memmem(name.data, name.size, seen, sizeof seen - 1);
+    size_t own = place ? (size_t)(place - name.data) : name.size;
+    int size = at_most(kind.size, KIND_MOST);
+    if (!is_address(name.data, own)) {
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s %.*s", size, kind.data, at_most(own, NAME_MOST),
+                       name.data);
+        return;
+    }
+    if (!place) {
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s without a name", size, kind.data);
+        return;
+    }
+    place += 2; /* what stands in the parentheses */
+    size_t left = (size_t)(name.data + name.size - place);
+    left -= left > 0 && place[left - 1] == ')';
+    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s %.*s", size, kind.data,
+                   at_most(without_line(place, left), NAME_MOST), place);
+}
+
+/* "main.work < main.main": as place_text, without files and lines. */
+static const char *functions_of(const struct analysis *analysis, trail_stack stack, char *buf,
+                                size_t size)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(analysis->answers, stack, &places);
+    if (count == 0) {
+        (void)snprintf(buf, size, "(no stack)");
+        return buf;
+    }
+    size_t own = trail_analysis_stack_own(analysis->answers, stack);
+    trail_string function = analysis_text(analysis, places[own].function), caller = {"", 0};
+    if (own + 1 < count)
+        caller = analysis_text(analysis, places[own + 1].function);
+    (void)snprintf(buf, size, "%.*s%s%.*s", at_most(function.size, FUNCTION_MOST), function.data,
+                   caller.size ? " < " : "", at_most(caller.size, FUNCTION_MOST), caller.data);
+    return buf;
+}
+
+static void identify_places(const struct analysis *analysis, const trail_lock *lock,
+                            trail_string kind, char *buf)
+{
+    char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nobody in the trace";
+    if (lock->woken)
+        functions_of(analysis, lock->woken, woken, sizeof woken);
+    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s, let in by %s", at_most(kind.size, KIND_MOST),
+                   kind.data, functions_of(analysis, lock->waited, waited, sizeof waited), woken);
+}
+
+const char *lock_identity(const struct analysis *analysis, const trail_lock *lock, char *buf)
+{
+    trail_string kind = analysis_text(analysis, lock->kind);
+    trail_string name = trail_analysis_text(analysis->answers, lock->name);
+    if (name.size > 0)
+        identify_named(kind, name, buf);
+    else if (lock->waited || lock->woken)
+        identify_places(analysis, lock, kind, buf);
+    else
+        (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s", at_most(kind.size, KIND_MOST), kind.data);
+    return plain_inside(buf, LOCK_NAME_SIZE);
+}

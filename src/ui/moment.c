@@ -1,0 +1,143 @@
+#include "ui/moment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/plain.h"
+
+static bool has(const struct goroutine_list *list, const char *id)
+{
+    size_t size = strlen(id);
+    for (const char *at = list->text; (at = strstr(at, id)); at += size)
+        if ((at == list->text || at[-1] == ',') && (at[size] == ',' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+bool goroutine_list_add(struct goroutine_list *list, int64_t goroutine)
+{
+    char id[32];
+    (void)snprintf(id, sizeof id, "%" PRId64, goroutine);
+    if (has(list, id))
+        return true;
+    if (list->size + sizeof id > sizeof list->text)
+        return false;
+    list->size += (size_t)snprintf(list->text + list->size, sizeof list->text - list->size, "%s%s",
+                                   list->size ? "," : "", id);
+    return true;
+}
+
+/* Whether the character is shown as it is. */
+static bool is_shown(const uint8_t *at, const uint8_t *end, unsigned *size)
+{
+    char shown[PLAIN_MOST];
+    unsigned length;
+    *size = plain_step(at, end, shown, &length);
+    return length == *size && memcmp(shown, at, length) == 0;
+}
+
+static bool needs_escapes(trail_string text)
+{
+    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
+    for (unsigned size; at < end; at += size)
+        if (!is_shown(at, end, &size))
+            return true;
+    return false;
+}
+
+enum { LONGEST_STEP = 17 }; /* four bytes as octal digits, and an end */
+
+/* What stands for the character at `at` within '...', or $'...' with escapes. Returns its length. */
+static size_t quote_step(const uint8_t *at, unsigned size, bool shown, bool escapes, char *to)
+{
+    size_t used = 0;
+    if (!shown) {
+        for (unsigned i = 0; i < size; i++)
+            used += (size_t)snprintf(to + used, LONGEST_STEP - used, "\\%03o", at[i]);
+        return used;
+    }
+    if (*at == '\'' && !escapes) {
+        static const char closed[] = {'\'', '\\', '\'', '\''};
+        memcpy(to, closed, sizeof closed);
+        return sizeof closed;
+    }
+    if (escapes && (*at == '\'' || *at == '\\'))
+        to[used++] = '\\';
+    memcpy(to + used, at, size);
+    return used + size;
+}
+
+/* Whether a shell takes it as it is. */
+static bool is_bare(trail_string word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "./_-+=:,@%^";
+    size_t bare = 0;
+    while (bare < word.size && memchr(plain, word.data[bare], sizeof plain - 1))
+        bare++;
+    return word.size > 0 && bare == word.size && bare < MOMENT_SIZE;
+}
+
+const char *moment_name(trail_string name, char *buf)
+{
+    const uint8_t *at = (const uint8_t *)name.data, *end = at + name.size;
+    size_t used = 0;
+    if (is_bare(name)) {
+        memcpy(buf, name.data, name.size);
+        buf[name.size] = '\0';
+        return buf;
+    }
+    bool escapes = needs_escapes(name);
+    if (escapes)
+        buf[used++] = '$';
+    buf[used++] = '\'';
+    for (unsigned size; at < end && used + LONGEST_STEP + 2 < MOMENT_SIZE; at += size) {
+        bool shown = is_shown(at, end, &size);
+        used += quote_step(at, size, shown, escapes, buf + used);
+    }
+    buf[used++] = '\'';
+    buf[used] = '\0';
+    return buf;
+}
+
+const char *moment_word(const char *word, char *buf)
+{
+    return moment_name((trail_string){word, strlen(word)}, buf);
+}
+
+const char *moment_file(const struct analysis *analysis, char *buf)
+{
+    char file[MOMENT_SIZE], binary[MOMENT_SIZE];
+    int size = snprintf(buf, MOMENT_SIZE, "%s%s%s%s", analysis->repair ? "--repair " : "",
+                        analysis->binary ? "--binary=" : "",
+                        analysis->binary ? moment_word(analysis->binary, binary) : "",
+                        analysis->binary ? " " : "");
+    size_t used = size > 0 && size < MOMENT_SIZE ? (size_t)size : 0;
+    (void)snprintf(buf + used, MOMENT_SIZE - used, "%s", moment_word(analysis->word, file));
+    return buf;
+}
+
+const char *moment_print(const struct analysis *analysis, const struct moment *moment, char *buf)
+{
+    char file[MOMENT_SIZE];
+    (void)snprintf(buf, MOMENT_SIZE,
+                   "trail print%s%s%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
+                   moment->stacks ? " --stacks" : "", moment->goroutines ? " --goroutine=" : "",
+                   moment->goroutines ? moment->goroutines : "", moment->from_ns, moment->ns,
+                   moment_file(analysis, file));
+    return buf;
+}
+
+const char *moment_of(const struct analysis *analysis, int64_t goroutine, int64_t begin_ns,
+                      int64_t ns, char *buf)
+{
+    char id[32];
+    (void)snprintf(id, sizeof id, "%" PRId64, goroutine);
+    struct moment moment = {
+        .goroutines = goroutine == TRAIL_NONE ? NULL : id,
+        .from_ns = begin_ns - analysis->span.origin_ns,
+        .ns = ns,
+    };
+    return moment_print(analysis, &moment, buf);
+}

@@ -1,0 +1,405 @@
+#include "ui/options.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "ui/cli.h"
+#include "ui/values.h"
+
+const struct option input_options[] = {
+    {0, "max-inflated", "SIZE", "compressed input may give so many bytes",
+     TO_SIZE_LIMIT(struct input_limits, max_bytes), .expects = "a size like 100G, or 0 for any"},
+    {0, "max-ratio", "N", "compressed input may give N times its size",
+     TO_LIMIT(struct input_limits, max_ratio), .expects = "a number like 1000, or 0 for any"},
+    {0},
+};
+
+#define COMMAND(name, group, where, summary, parameters)                                           \
+    const char command_summary_##name[] = summary;
+#include "commands.def"
+#undef COMMAND
+
+/* MARK: Slips of the pen */
+
+#define LONGEST_WORD 40
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+unsigned edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n > LONGEST_WORD || m > LONGEST_WORD)
+        return LONGEST_WORD;
+    /* Three rows of the matrix: of a's prefix of i letters against all prefixes of b. */
+    unsigned rows[3][LONGEST_WORD + 1];
+    unsigned *before = rows[0], *last = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= m; j++)
+        last[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            row[j] = least(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                y == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < row[j])
+                row[j] = before[j - 2] + 1;
+        }
+        unsigned *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
+    }
+    return last[m];
+}
+
+const char *nearest_word(const char *word, const char *const *words)
+{
+    const char *nearest = NULL;
+    size_t length = strlen(word);
+    /* One slip in three letters is still taken for a slip. */
+    unsigned best = (unsigned)(length > LONGEST_WORD ? 0 : length / 3 + 1);
+    for (; *words; words++) {
+        unsigned distance = edit_distance(word, *words);
+        bool begins = length >= 2 && strncmp(*words, word, length) == 0;
+        if (begins)
+            distance = 1;
+        if (distance < best || (!nearest && distance == best && distance < length)) {
+            best = distance;
+            nearest = *words;
+        }
+    }
+    return nearest;
+}
+
+int usage_error(const struct command *command, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    tell("%s%s%s", command ? command->name : "", command ? ": " : "", message);
+    return usage_hint(command);
+}
+
+int usage_hint(const struct command *command)
+{
+    fprintf(stderr, "Try 'trail %s%s--help'.\n", command ? command->name : "", command ? " " : "");
+    return EXIT_USAGE;
+}
+
+/* MARK: Values */
+
+static const struct option_word *find_word(const struct option_word *words, const char *text,
+                                           size_t length)
+{
+    for (; words->word; words++)
+        if (strlen(words->word) == length && strncmp(words->word, text, length) == 0)
+            return words;
+    return NULL;
+}
+
+/* "locks,io". */
+static bool parse_words(const struct option_word *words, const char *text, uint64_t *numbers)
+{
+    bool any = *text != '\0';
+    for (*numbers = 0; *text;) {
+        size_t length = strcspn(text, ",");
+        const struct option_word *word = find_word(words, text, length);
+        if (!word)
+            return false;
+        *numbers |= word->number;
+        text += length + (text[length] == ',');
+    }
+    return any;
+}
+
+/* A value that is a number, also one that a word stands for; false: it is none. */
+static bool parse_value(const struct option *row, const char *text, uint64_t *value)
+{
+    const struct option_word *word;
+    int64_t number = 0;
+    switch (row->type) {
+    case OPTION_FLAG:
+        *value = true;
+        return true;
+    case OPTION_SIZE:
+    case OPTION_SIZE_LIMIT:
+        return parse_size(text, value);
+    case OPTION_WORD:
+        word = find_word(row->words, text, strlen(text));
+        *value = word ? word->number : 0;
+        return word != NULL;
+    case OPTION_WORDS:
+        return parse_words(row->words, text, value);
+    default:
+        if (!(row->type == OPTION_TIME ? parse_time(text, &number) : parse_id(text, "", &number)))
+            return false;
+        *value = (uint64_t)number;
+        return true;
+    }
+}
+
+/* Puts it into the member at `to`. False: it is no value. */
+static bool put_value(const struct option *row, void *to, const char *text)
+{
+    uint64_t value;
+    uint64_t largest = row->size >= sizeof value ? UINT64_MAX : (UINT64_C(1) << 8 * row->size) - 1;
+    if (row->type == OPTION_TEXT) {
+        memcpy(to, &text, sizeof text);
+        return true;
+    }
+    if (!parse_value(row, text, &value) || value < row->least || value > largest ||
+        (row->most > 0 && value > row->most))
+        return false;
+    if (value == 0 && (row->type == OPTION_LIMIT || row->type == OPTION_SIZE_LIMIT))
+        value = largest;
+    if (row->size == sizeof(uint64_t))
+        memcpy(to, &value, sizeof value);
+    else if (row->size == sizeof(uint32_t))
+        memcpy(to, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    else
+        *(bool *)to = value;
+    return true;
+}
+
+static int take_value(const struct options *options, const struct option *row, void *request)
+{
+    if (put_value(row, (char *)request + row->at, options->value))
+        return EXIT_GOOD;
+    if (row->expects)
+        return usage_error(options->command, "--%s is %s, not '%s'", row->name, row->expects,
+                           options->value);
+    return usage_error(options->command, "'%s' is no value for this option", options->value);
+}
+
+const char *option_values(const struct option *row, char *buf)
+{
+    size_t size = 0;
+    if (!row->words)
+        return row->values;
+    for (const struct option_word *word = row->words; word->word && size < OPTION_VALUES_SIZE;
+         word++)
+        size += (size_t)snprintf(buf + size, OPTION_VALUES_SIZE - size, "%s%s", size ? " " : "",
+                                 word->word);
+    return buf;
+}
+
+/* MARK: Parsing */
+
+static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
+
+/* Whether a row is among input_options, whose values are the same for all. */
+static bool is_input_option(const struct option *row)
+{
+    for (const struct option *other = input_options; other->name; other++)
+        if (row == other)
+            return true;
+    return false;
+}
+
+/* The command's rows, then, if it has them, input_options. */
+static const struct option *next_row(const struct command *command, const struct option *row)
+{
+    row = row ? row + 1 : command->options;
+    if (row->name || command->no_input)
+        return row->name ? row : NULL;
+    /* The end of the command's own, or of the others. */
+    const struct option *end = input_options;
+    while (end->name)
+        end++;
+    return row == end ? NULL : input_options;
+}
+
+static int unknown_option(const struct options *options, const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST + 2] = {help_row.name};
+    size_t count = 1;
+    for (const struct option *row = NULL; (row = next_row(options->command, row)) && count < MOST;)
+        names[count++] = row->name;
+    const char *nearest = nearest_word(name, names);
+    if (nearest)
+        return usage_error(options->command, "unknown option '--%s'; did you mean '--%s'?", name,
+                           nearest);
+    return usage_error(options->command, "unknown option '--%s'", name);
+}
+
+/* Its value is in the same word, or in the next. */
+static int find_value(struct options *options, const struct option *row, const char *attached)
+{
+    if (attached)
+        options->value = attached;
+    if (!row->argument || attached)
+        return EXIT_GOOD;
+    if (options->at >= options->argc)
+        return usage_error(options->command, "'--%s' needs a value: %s", row->name, row->argument);
+    options->value = options->argv[options->at++];
+    return EXIT_GOOD;
+}
+
+static const struct option *find_long(const struct command *command, const char *word,
+                                      size_t length)
+{
+    const struct option *row = NULL;
+    while ((row = next_row(command, row)))
+        if (strlen(row->name) == length && strncmp(row->name, word, length) == 0)
+            break;
+    return row;
+}
+
+/* As the others below: finds *row, whose value is then in *options. EXIT_GOOD or EXIT_USAGE. */
+static int long_option(struct options *options, const char *word, const struct option **row)
+{
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    if (length == 4 && strncmp(word, "help", 4) == 0) {
+        *row = &help_row;
+        return EXIT_GOOD;
+    }
+    *row = find_long(options->command, word, length);
+    if (*row && equals && !(*row)->argument)
+        return usage_error(options->command, "'--%s' takes no value", (*row)->name);
+    if (*row)
+        return find_value(options, *row, equals ? equals + 1 : NULL);
+    char name[LONGEST_WORD + 1];
+    (void)snprintf(name, sizeof name, "%.*s", (int)(length < 1000 ? length : 1000), word);
+    return unknown_option(options, name);
+}
+
+static int short_option(struct options *options, const struct option **row)
+{
+    char c = *options->cluster++;
+    if (c == 'h') {
+        *row = &help_row;
+        return EXIT_GOOD;
+    }
+    for (*row = NULL; (*row = next_row(options->command, *row));)
+        if ((*row)->short_name == c)
+            break;
+    if (!*row)
+        return usage_error(options->command, "unknown option '-%c'", c);
+    if (!(*row)->argument)
+        return EXIT_GOOD;
+    const char *attached = *options->cluster ? options->cluster : NULL;
+    options->cluster = NULL;
+    return find_value(options, *row, attached);
+}
+
+/* All that is left is words. */
+static void take_words(struct options *options)
+{
+    if (options->command->has_command)
+        options->words = options->argv + options->at;
+    while (options->at < options->argc)
+        options->words[options->word_count++] = options->argv[options->at++];
+}
+
+/* The next option; NULL: there is none left. */
+static int next_option(struct options *options, const struct option **row)
+{
+    options->value = "";
+    *row = NULL;
+    if (options->cluster && *options->cluster)
+        return short_option(options, row);
+    while (options->at < options->argc) {
+        char *word = options->argv[options->at++];
+        bool dash = word[0] == '-';
+        if (dash && word[1] == '-' && word[2] != '\0')
+            return long_option(options, word + 2, row);
+        if (dash && word[1] != '\0' && word[1] != '-') {
+            options->cluster = word + 1;
+            return short_option(options, row);
+        }
+        if (dash && word[1] == '-') {
+            take_words(options);
+        } else if (options->command->has_command) {
+            options->at--;
+            take_words(options);
+        } else {
+            options->words[options->word_count++] = word;
+        }
+    }
+    return EXIT_GOOD;
+}
+
+int options_each(struct options *options, const struct command *command, int argc, char **argv,
+                 int (*take)(void *request, int id, const char *value), void *request)
+{
+    const struct option *row;
+    *options = (struct options){.command = command, .argc = argc, .argv = argv, .words = argv};
+    for (;;) {
+        int wrong = next_option(options, &row);
+        if (wrong || !row)
+            return wrong;
+        if (row == &help_row) {
+            command_help(command, stdout);
+            return OPTIONS_HELP;
+        }
+        if (row->type == OPTION_TAKE)
+            wrong = take(request, row->id, options->value);
+        else
+            wrong = take_value(options, row, is_input_option(row) ? &input_limits : request);
+        if (wrong)
+            return wrong;
+    }
+}
+
+int ids_option(const struct command *command, const char *value, const char *letters,
+               struct id_list *list)
+{
+    if (parse_id_list(value, letters, list))
+        return EXIT_GOOD;
+    return usage_error(command, "'%s' is no list of numbers like 18 or 18,22", value);
+}
+
+/* MARK: Help */
+
+#define HELP_COLUMN 28
+
+static void option_help(const struct option *row, FILE *to)
+{
+    char left[80];
+    int n = 0;
+    if (row->short_name)
+        n = snprintf(left, sizeof left, "  -%c, --%s", row->short_name, row->name);
+    else
+        n = snprintf(left, sizeof left, "      --%s", row->name);
+    if (row->argument)
+        n += snprintf(left + n, sizeof left - (size_t)n, "=%s", row->argument);
+    fprintf(to, "%-*s", HELP_COLUMN, left);
+    if (n >= HELP_COLUMN)
+        fprintf(to, "\n%*s", HELP_COLUMN, "");
+    /* A newline in the text goes on in the same column. */
+    for (const char *c = row->help; *c; c++) {
+        fputc(*c, to);
+        if (*c == '\n')
+            fprintf(to, "%*s", HELP_COLUMN, "");
+    }
+    fputc('\n', to);
+}
+
+void command_help(const struct command *command, FILE *to)
+{
+    fprintf(to, "trail %s - %s\n\nUsage: trail %s %s\n", command->name, command->summary,
+            command->name, command->synopsis);
+    if (command->list) {
+        fputc('\n', to);
+        command->list(to);
+    }
+    if (command->details)
+        fprintf(to, "\n%s\n", command->details);
+    fputs("\nOptions:\n", to);
+    for (const struct option *row = command->options; row->name; row++)
+        option_help(row, to);
+    option_help(&help_row, to);
+    if (!command->no_input)
+        fputs("\nHow much compressed input may give can be limited: see trail(1).\n", to);
+    if (command->examples)
+        fprintf(to, "\nExamples:\n%s\n", command->examples);
+}

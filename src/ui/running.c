@@ -1,0 +1,100 @@
+#include "ui/running.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/share.h"
+#include "ui/spark.h"
+
+enum { MOST_LINES = 32 };
+
+static void show_json(const struct analysis *analysis, const struct running_kind *kind,
+                      const void *rows, size_t count)
+{
+    struct json json = json_on_stdout();
+    int64_t slice_ns;
+    size_t slices = trail_analysis_thread_slices(analysis->answers, &slice_ns);
+    json_open(&json, NULL, '{');
+    json_signed(&json, "begin_ns", analysis->span.begin_ns);
+    json_signed(&json, "end_ns", analysis->span.end_ns);
+    json_signed(&json, "slice_ns", slice_ns);
+    json_open(&json, kind->list, '[');
+    for (size_t i = 0; i < count; i++) {
+        struct running running = kind->get(rows, i);
+        json_open(&json, NULL, '{');
+        json_signed(&json, "id", running.id);
+        kind->json(&json, rows, i);
+        json_open(&json, "running_slices_ns", '[');
+        for (size_t n = 0; running.slices && n < slices; n++)
+            json_signed(&json, NULL, running.slices[n]);
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+static void show_table(const struct analysis *analysis, const struct running_kind *kind,
+                       const void *rows, size_t count)
+{
+    struct table table;
+    char text[32];
+    table_begin(&table, kind->titles);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%" PRId64, kind->get(rows, i).id);
+        table_word(&table, text);
+        kind->cells(analysis, &table, rows, i);
+    }
+    table_print(&table);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct running *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Changes the order of the list if it is too long for all of it to be shown. */
+static void show_lines(const struct analysis *analysis, const char *letter, struct running *list,
+                       size_t count)
+{
+    char length[SHOW_SIZE], part[SHOW_SIZE];
+    int64_t slice_ns, whole = analysis->span.end_ns - analysis->span.begin_ns;
+    size_t slices = trail_analysis_thread_slices(analysis->answers, &slice_ns);
+    size_t shown = count < MOST_LINES ? count : MOST_LINES;
+    if (count == 0 || slices == 0)
+        return;
+    if (shown < count)
+        qsort(list, count, sizeof *list, longest_first);
+    printf("\nrunning, over %s:\n", show_duration(length, whole));
+    for (size_t i = 0; i < shown; i++) {
+        struct spark spark = {list[i].slices, slices, slice_ns, whole};
+        printf("%s %6" PRId64 " ", letter, list[i].id);
+        spark_line(&spark, 1);
+        printf(" %s\n", show_percent(part, percent_of(list[i].ns, whole)));
+    }
+    if (shown < count)
+        printf("... and %zu more that ran less\n", count - shown);
+}
+
+int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,
+                 size_t count)
+{
+    if (analysis->json) {
+        show_json(analysis, kind, rows, count);
+        return EXIT_GOOD;
+    }
+    show_table(analysis, kind, rows, count);
+    struct running *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < count; i++)
+        list[i] = kind->get(rows, i);
+    show_lines(analysis, kind->letter, list, count);
+    free(list);
+    return EXIT_GOOD;
+}

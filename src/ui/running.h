@@ -1,0 +1,31 @@
+/*
+ * What all threads or Ps did: rows of figures, and when they ran goroutines, over the time, a line each.
+ */
+#ifndef TRAIL_UI_RUNNING_H
+#define TRAIL_UI_RUNNING_H
+
+#include "ui/analysis.h"
+#include "ui/table.h"
+
+/* When one ran. */
+struct running {
+    int64_t id, ns;
+    const int64_t *slices;
+};
+
+/* What the rows are of: `rows` is what the library gave, `i` a number in it. */
+struct running_kind {
+    const char *letter; /* before an ID */
+    const char *list;   /* in JSON */
+    const char *titles; /* of the table */
+    struct running (*get)(const void *rows, size_t i);
+    void (*json)(struct json *json, const void *rows, size_t i); /* members between ID and slices */
+    void (*cells)(const struct analysis *analysis, struct table *table, const void *rows,
+                  size_t i); /* behind the ID */
+};
+
+/* Shows them as the analysis asks for; returns what the command exits with. */
+int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,
+                 size_t count);
+
+#endif

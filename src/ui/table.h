@@ -1,0 +1,61 @@
+/*
+ * Tables for people: cells are collected, then printed in columns as wide as they need. And bars.
+ *
+ *     struct table table;
+ *     table_begin(&table, "count> exec> name<");
+ *     table_number(&table, 3); table_duration(&table, ns); table_text(&table, name);
+ *     table_print(&table);
+ */
+#ifndef TRAIL_UI_TABLE_H
+#define TRAIL_UI_TABLE_H
+
+#include <trail/analyze.h>
+
+#define TABLE_COLUMNS 16
+
+struct table {
+    char titles[TABLE_COLUMNS][24];
+    bool right[TABLE_COLUMNS];
+    int columns;
+    char **cells;
+    size_t count, capacity;
+    bool failed;
+};
+
+/* Titles separated by spaces, each with < (left) or > (right) at its end; _ is shown as a space. */
+void table_begin(struct table *table, const char *titles);
+
+/* The next cell, row by row. What would steer a terminal is shown as base/plain.h says. */
+void table_text(struct table *table, trail_string text);
+void table_word(struct table *table, const char *text);
+void table_number(struct table *table, uint64_t value); /* 12,345 */
+void table_duration(struct table *table, int64_t ns);   /* "-" for 0 */
+void table_percent(struct table *table, double part);   /* 0.123: 12.3 % */
+
+/* Cells of a distribution: count, sum and quantiles, or least, mean and quantiles; of times, "-" for 0. */
+void table_spread(struct table *table, const trail_histogram *times);
+void table_range(struct table *table, const trail_histogram *times);
+
+/* Prints and drops it. */
+void table_print(struct table *table);
+void table_drop(struct table *table);
+
+/* A line for each power of two of a histogram: from, count, a bar. */
+void table_histogram(const trail_histogram *histogram);
+
+/* A histogram by powers of two; of an empty one `last` is less than `first`. */
+struct powers {
+    uint64_t counts[64];
+    uint64_t most; /* of any */
+    int first, last;
+};
+
+struct powers table_powers(const trail_histogram *histogram);
+
+/* The least length of a power: 0, 2, 4, ... */
+int64_t powers_begin(int power);
+
+/* "12,345" into `buf` of 32. */
+const char *table_thousands(char *buf, uint64_t value);
+
+#endif

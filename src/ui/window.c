@@ -1,0 +1,34 @@
+#include "ui/window.h"
+
+#include "ui/values.h"
+
+static int take(const struct command *command, const char *word, bool relative, int64_t *ns)
+{
+    if (parse_time(word + relative, ns))
+        return EXIT_GOOD;
+    return usage_error(command, "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
+}
+
+int window_from(struct window *window, const struct command *command, const char *word)
+{
+    window->has_from = true;
+    return take(command, word, false, &window->from_ns);
+}
+
+int window_to(struct window *window, const struct command *command, const char *word)
+{
+    window->has_to = true;
+    window->to_is_relative = *word == '+';
+    return take(command, word, window->to_is_relative, &window->to_ns);
+}
+
+int window_finish(struct window *window, const struct command *command)
+{
+    if (window->to_is_relative &&
+        __builtin_add_overflow(window->to_ns, window->from_ns, &window->to_ns))
+        window->to_ns = INT64_MAX;
+    window->to_is_relative = false;
+    if (window->has_from && window->has_to && window->to_ns < window->from_ns)
+        return usage_error(command, "--to is before --from");
+    return EXIT_GOOD;
+}

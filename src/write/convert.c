@@ -1,0 +1,150 @@
+/*
+ * Converting: the events of a reader, all or those of a window, to the event writer. Generations of
+ * v2 stay what they are; a trace of v1 is cut into some where it pauses. What is in front of a window
+ * only tells what is alive when it begins.
+ */
+#include <trail/export.h>
+
+#include "base/error.h"
+#include "write/event_writer.h"
+#include "write/keep.h"
+
+#define NEWEST 26
+
+struct convert {
+    trail_reader *reader;
+    const trail_convert_options *options;
+    struct event_writer *writer;
+    bool has_generations; /* of its own */
+    int version;
+    bool timed, begun, over;
+    int64_t first_ns;
+    bool waits; /* a generation that has no event yet */
+    bool announce;
+    int64_t begin_ns;
+    bool has_clocks;
+    trail_clock_snapshot clocks;
+    struct keep keep;
+    int64_t end_ns; /* of what was kept, or would have been */
+};
+
+/* Where the event is: before the window, in it, or (then it is over) behind. */
+static bool in_window(struct convert *c, const trail_event *e)
+{
+    const trail_convert_options *o = c->options;
+    if (!c->timed) {
+        trail_reader_stats stats;
+        trail_reader_get_stats(c->reader, &stats);
+        c->timed = true;
+        c->first_ns = stats.skipped_bytes > 0 ? stats.first_ns : e->time_ns;
+    }
+    /* Unsigned, because a hostile file may have times at both ends of the range. */
+    int64_t since = (int64_t)((uint64_t)e->time_ns - (uint64_t)c->first_ns);
+    c->over = o->has_to && since > o->to_ns;
+    return !c->over && (c->begun || !o->has_from || since >= o->from_ns);
+}
+
+static void begin(struct convert *c, int64_t time_ns, bool announce)
+{
+    event_writer_begin(c->writer, time_ns, c->has_clocks ? &c->clocks : NULL, announce);
+    c->waits = false;
+}
+
+/* A generation begins with its first event, because Go up to 1.24 fails at one without any. */
+static void begin_later(struct convert *c, int64_t time_ns)
+{
+    c->announce = !c->begun || (c->waits && c->announce);
+    c->begun = c->waits = true;
+    c->begin_ns = time_ns;
+    if (c->version >= 25)
+        begin(c, time_ns, c->announce);
+}
+
+/* Whether it stays, as it stays in *kept. */
+static bool is_kept(struct convert *c, const trail_event *e, trail_event *kept)
+{
+    *kept = *e;
+    c->end_ns = e->time_ns;
+    return keep_event(&c->keep, kept);
+}
+
+static void convert_event(struct convert *c, const trail_event *e)
+{
+    bool sync = e->kind == TRAIL_SYNC;
+    if (sync && e->sync.final)
+        return;
+    if (sync && e->sync.snapshot) {
+        c->clocks = *e->sync.snapshot;
+        c->has_clocks = true;
+    }
+    bool inside = in_window(c, e);
+    if (c->over)
+        return;
+    if (inside && (!c->begun || (sync && c->has_generations)))
+        begin_later(c, e->time_ns);
+    trail_event kept;
+    if (sync || (c->options->goroutines && !is_kept(c, e, &kept)))
+        return;
+    if (c->waits)
+        begin(c, c->begin_ns, c->announce);
+    else if (inside && !c->has_generations && event_writer_is_due(c->writer, e->time_ns))
+        begin(c, e->time_ns, true);
+    event_writer_put(c->writer, c->options->goroutines ? &kept : e);
+}
+
+/* -1: the reader failed. */
+static int convert_all(struct convert *c)
+{
+    const trail_event *events;
+    long count;
+    while ((count = trail_reader_next_batch(c->reader, &events)) > 0) {
+        for (long i = 0; i < count && !c->over; i++)
+            convert_event(c, &events[i]);
+        if (c->over || event_writer_failed(c->writer))
+            return 0;
+        if (c->options->progress)
+            c->options->progress(c->options->progress_context);
+    }
+    return (int)count;
+}
+
+int trail_convert(trail_reader *reader, const trail_convert_options *options,
+                  const trail_sink *sink, trail_convert_stats *stats, trail_error *err)
+{
+    trail_error ignored;
+    struct event_writer_stats written = {0};
+    error_clear(&ignored);
+    err = err ? err : &ignored;
+    if (stats)
+        *stats = (trail_convert_stats){0};
+    struct convert c = {
+        .reader = reader,
+        .options = options,
+        .version = options->version ? options->version : NEWEST,
+        .has_generations = trail_version_is_v2(trail_reader_version(reader)),
+        .keep = {.goroutines = options->goroutines, .count = options->goroutine_count},
+    };
+    c.writer = event_writer_open(c.version, reader, (trail_string){"", 0}, sink, err);
+    if (!c.writer)
+        return -1;
+    if (options->goroutines)
+        event_writer_set_part(c.writer);
+    if (options->anonymize && event_writer_anonymize(c.writer, options->secret, err) < 0) {
+        (void)event_writer_close(c.writer, &written, &ignored);
+        return -1;
+    }
+    int result = convert_all(&c);
+    if (options->goroutines && c.begun)
+        event_writer_last(c.writer, c.end_ns, c.has_clocks ? &c.clocks : NULL);
+    bool good = event_writer_close(c.writer, &written, err);
+    if (stats)
+        *stats = (trail_convert_stats){
+            .events = written.events,
+            .added = written.added,
+            .left_out = written.left_out,
+            .generations = written.generations,
+        };
+    if (good && result < 0)
+        *err = *trail_reader_error(reader);
+    return good && result == 0 ? 0 : -1;
+}

@@ -1,0 +1,760 @@
+/*
+ * Merging: the events of several readers, each on the one clock and with IDs of its own, in order of
+ * time to the event writer.
+ *
+ *     IDs     of source k: its first block of 10^9 becomes the k-th, any other the next free one; so
+ *             the last digits stay. Ps: blocks of 1000, because numbers from 10^6 on are no Ps
+ *     time    of the source whose first event is the earliest; what others have is shifted
+ *     state   a trace has one heap, one GOMAXPROCS and one cycle of garbage collection: sums, and a
+ *             cycle from where the first of the sources begins one to where the last ends
+ *
+ * What the sources have when they begin is told by the first generation for those that begin with the
+ * trace. In any other place readers take no such statuses: what a later source has then is looked up
+ * ahead, in its first generation, and comes to be when that source begins (event_writer_set_late).
+ *
+ * Memory is that of the readers, the tables of a generation, and what is alive.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trail/export.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "base/idmap.h"
+#include "wire/wire.h"
+#include "write/event_writer.h"
+
+#define NEWEST 26
+
+#define SECOND_NS INT64_C(1000000000)
+
+/* Traces that begin further from each other have clocks that do not agree. */
+#define APART_NS (INT64_C(100) * 86400 * SECOND_NS)
+
+/* v1 counts from 0, where v2 cannot, and a Sync stands before the first event. */
+#define V1_SHIFT_NS 2
+
+#define ID_BLOCK   UINT64_C(1000000000)
+#define PROC_BLOCK UINT64_C(1000)
+
+enum { GOROUTINES, PROCS, THREADS, TASKS, SPACES };
+
+/* Which block of a source's IDs is which in the trace that is written. */
+struct blocks {
+    struct idmap to; /* block -> its new number + 1, as a pointer */
+    uint64_t last, last_to;
+};
+
+/* What is there when a source begins: a status, or a range that goes on. */
+struct status {
+    int64_t id, thread, proc;
+    trail_stack_handle stack;
+    uint8_t kind, wire, to, status;
+};
+
+struct source {
+    trail_reader *reader;
+    char *name, *label;
+    const trail_event *events; /* the batch at hand */
+    long count, at;
+    int64_t first_ns, wall_ns; /* of the first event; the latter if has_clock */
+    bool has_clock, has_offset, failed, done;
+    int64_t offset_ns;
+    int64_t begin_ns; /* since the first event of the first source */
+    int64_t shift_ns;
+    int64_t time_ns; /* of the event at hand, shifted */
+    int64_t last_ns; /* of the event put last, shifted */
+    bool late, entered;
+    bool settled; /* its first generation is over: it tells nothing new of what was there */
+    bool looked_ahead;
+    bool in_gc;
+    uint64_t metrics[TRAIL_METRICS];
+    struct blocks blocks[SPACES];
+    struct status *ahead;
+    size_t ahead_count, ahead_capacity;
+    trail_error err;
+};
+
+struct trail_merge {
+    trail_merge_options options;
+    struct source *sources[EVENT_WRITER_ORIGINS];
+    size_t count;
+    uint64_t next_block[SPACES];
+    struct event_writer *writer;
+    bool begun;
+    size_t in_gc;     /* sources that are in a cycle */
+    size_t unsettled; /* of those that begin with the trace */
+    bool has_clocks;
+    trail_clock_snapshot clocks; /* in the time of the trace that is written */
+    trail_error err;
+};
+
+/* MARK: IDs */
+
+static uint64_t map_id(struct trail_merge *m, size_t source, unsigned space, uint64_t id)
+{
+    struct blocks *blocks = &m->sources[source]->blocks[space];
+    uint64_t size = space == PROCS ? PROC_BLOCK : ID_BLOCK, block = id / size;
+    if (blocks->to.count > 0 && block == blocks->last)
+        return blocks->last_to * size + id % size;
+    uintptr_t to = (uintptr_t)idmap_find(&blocks->to, block);
+    if (to == 0) {
+        to = (uintptr_t)(blocks->to.count == 0 ? source : m->next_block[space]++) + 1;
+        if (!idmap_put(&blocks->to, block, (void *)to)) /* NOLINT(performance-no-int-to-ptr) */
+            error_set(&m->err, TRAIL_NO_MEMORY, "out of memory while merging traces");
+    }
+    if (space == PROCS && to > TRAIL_FAKE_PROC / PROC_BLOCK)
+        error_set(&m->err, TRAIL_UNSUPPORTED, "the traces have too many different Ps");
+    blocks->last = block;
+    blocks->last_to = to - 1;
+    return blocks->last_to * size + id % size;
+}
+
+static int64_t map(struct trail_merge *m, size_t source, unsigned space, int64_t id)
+{
+    if (id == TRAIL_NONE)
+        return id;
+    /* In old traces some numbers stand for lanes that are no Ps. */
+    bool v1 = !trail_version_is_v2(trail_reader_version(m->sources[source]->reader));
+    if (space == PROCS && v1 && id >= TRAIL_FAKE_PROC)
+        return id;
+    return (int64_t)map_id(m, source, space, (uint64_t)id);
+}
+
+static uint64_t map_task(struct trail_merge *m, size_t source, uint64_t id)
+{
+    return id == TRAIL_BACKGROUND_TASK || id == TRAIL_NO_TASK ? id : map_id(m, source, TASKS, id);
+}
+
+static int64_t map_resource(struct trail_merge *m, size_t source, unsigned resource, int64_t id)
+{
+    static const uint8_t spaces[] = {
+        [TRAIL_RESOURCE_GOROUTINE] = GOROUTINES,
+        [TRAIL_RESOURCE_PROC] = PROCS,
+        [TRAIL_RESOURCE_THREAD] = THREADS,
+    };
+    return resource == TRAIL_RESOURCE_NONE ? id : map(m, source, spaces[resource], id);
+}
+
+/* The event with the IDs of the trace that is written. */
+static void map_event(struct trail_merge *m, size_t k, trail_event *e)
+{
+    e->thread = map(m, k, THREADS, e->thread);
+    e->proc = map(m, k, PROCS, e->proc);
+    e->goroutine = map(m, k, GOROUTINES, e->goroutine);
+    switch (e->kind) {
+    case TRAIL_LABEL:
+        e->label.goroutine = map(m, k, GOROUTINES, e->label.goroutine);
+        break;
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        e->range.scope_id = map_resource(m, k, e->range.scope, e->range.scope_id);
+        break;
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        e->task.id = map_task(m, k, e->task.id);
+        e->task.parent = map_task(m, k, e->task.parent);
+        break;
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        e->region.task = map_task(m, k, e->region.task);
+        break;
+    case TRAIL_LOG:
+        e->log.task = map_task(m, k, e->log.task);
+        break;
+    case TRAIL_STATE_TRANSITION:
+        e->transition.id = map_resource(m, k, e->transition.resource, e->transition.id);
+        break;
+    default:
+        break;
+    }
+}
+
+/* MARK: Adding a source */
+
+/* Its event at hand; NULL at the end, or after an error, which is remembered. */
+static const trail_event *head(struct source *s)
+{
+    while (s->at == s->count && !s->done) {
+        s->count = trail_reader_next_batch(s->reader, &s->events);
+        s->at = 0;
+        if (s->count < 0) {
+            s->err = *trail_reader_error(s->reader);
+            s->failed = true;
+        }
+        s->done = s->count <= 0;
+    }
+    if (s->done)
+        return NULL;
+    const trail_event *e = &s->events[s->at];
+    if (__builtin_add_overflow(e->time_ns, s->shift_ns, &s->time_ns)) {
+        error_set(&s->err, TRAIL_UNSUPPORTED, "what follows is too late for a trace");
+        s->failed = s->done = true;
+    }
+    return s->done ? NULL : e;
+}
+
+static bool wall_of(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_ns)
+{
+    int64_t since;
+    return !__builtin_mul_overflow(clocks->wall_s, SECOND_NS, wall_ns) &&
+           !__builtin_add_overflow(*wall_ns, (int64_t)clocks->wall_ns, wall_ns) &&
+           !__builtin_sub_overflow(time_ns, clocks->trace_ns, &since) &&
+           !__builtin_add_overflow(*wall_ns, since, wall_ns);
+}
+
+/* The clocks that trail's own traces before 1.25 have in a string: "trail.clock mono=1 wall=2.3". */
+static bool parse_clock(trail_string text, trail_clock_snapshot *clocks)
+{
+    char line[128];
+    unsigned long long mono;
+    long long seconds;
+    unsigned nanoseconds;
+    if (text.size >= sizeof line || text.size == 0)
+        return false;
+    memcpy(line, text.data, text.size);
+    line[text.size] = '\0';
+    /* NOLINTNEXTLINE(cert-err34-c): what is too large is refused with what is far away. */
+    if (sscanf(line, "trail.clock mono=%20llu wall=%18lld.%9u", &mono, &seconds, &nanoseconds) != 3)
+        return false;
+    *clocks = (trail_clock_snapshot){
+        .trace_ns = (int64_t)mono, /* times of these traces are of the monotonic clock */
+        .mono_ns = mono,
+        .wall_s = seconds,
+        .wall_ns = nanoseconds,
+    };
+    return true;
+}
+
+static bool find_clock(const trail_reader *reader, const trail_event *first,
+                       trail_clock_snapshot *clocks)
+{
+    const trail_clock_snapshot *own = first->kind == TRAIL_SYNC ? first->sync.snapshot : NULL;
+    if (own) {
+        *clocks = *own;
+        return true;
+    }
+    if (!trail_version_is_v2(trail_reader_version(reader)))
+        return false;
+    size_t count = trail_reader_string_count(reader);
+    for (size_t i = 1; i < count; i++)
+        if (parse_clock(trail_reader_string(reader, (trail_string_handle)i), clocks))
+            return true;
+    return false;
+}
+
+/* Traces that were converted from old ones have a wall clock that is none: it is the trace's time. */
+static bool is_real_clock(const trail_clock_snapshot *clocks)
+{
+    int64_t wall_ns;
+    return wall_of(clocks, clocks->trace_ns, &wall_ns) && wall_ns != clocks->trace_ns;
+}
+
+/* What is there already when it is told of for the first time. */
+static bool is_status(const trail_event *e)
+{
+    bool status = e->wire == V2_ProcStatus || e->wire == V2_GoStatus || e->wire == V2_GoStatusStack;
+    if (e->kind == TRAIL_STATE_TRANSITION)
+        return status && e->transition.from == TRAIL_GO_UNDETERMINED;
+    return e->kind == TRAIL_RANGE_ACTIVE;
+}
+
+static bool put_ahead(struct source *s, const trail_event *e)
+{
+    bool range = e->kind == TRAIL_RANGE_ACTIVE;
+    if (!GROW(s->ahead, s->ahead_capacity, s->ahead_count + 1))
+        return false;
+    s->ahead[s->ahead_count++] = (struct status){
+        .id = range ? e->range.scope_id : e->transition.id,
+        .thread = e->thread,
+        .proc = e->proc,
+        .stack = e->stack,
+        .kind = e->kind,
+        .wire = e->wire,
+        .to = range ? (uint8_t)e->range.scope : e->transition.to,
+        .status = range ? 0 : e->transition.status,
+    };
+    return true;
+}
+
+/* Ps first, so that goroutines find theirs; then goroutines, then what goes on in them. */
+static int order_of(const struct status *s)
+{
+    return s->wire == V2_ProcStatus ? 0 : s->kind == TRAIL_STATE_TRANSITION ? 1 : 2;
+}
+
+static int compare_statuses(const void *a, const void *b)
+{
+    const struct status *x = a, *y = b;
+    if (order_of(x) != order_of(y))
+        return order_of(x) - order_of(y);
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* v1: what is there is told in front of everything else. False when memory is out. */
+static bool look_at_batch(struct source *s)
+{
+    for (long i = s->at; i < s->count; i++)
+        if (is_status(&s->events[i])) {
+            if (!put_ahead(s, &s->events[i]))
+                return false;
+        } else if (s->events[i].kind != TRAIL_SYNC) {
+            break;
+        }
+    return true;
+}
+
+/* v2: it is told anywhere in the first generation. False when memory is out. */
+static bool look_ahead(struct source *s, trail_reader *ahead)
+{
+    const trail_event *events;
+    long count;
+    while ((count = trail_reader_next_batch(ahead, &events)) > 0)
+        for (long i = 0; i < count; i++) {
+            if (events[i].kind == TRAIL_SYNC && (events[i].sync.n > 1 || events[i].sync.final))
+                return true;
+            if (is_status(&events[i]) && !put_ahead(s, &events[i]))
+                return false;
+        }
+    return true;
+}
+
+static void free_source(struct source *s)
+{
+    for (unsigned i = 0; i < SPACES; i++)
+        idmap_free(&s->blocks[i].to);
+    free(s->ahead);
+    free(s->name);
+    free(s->label);
+    free(s);
+}
+
+static int no_memory(trail_error *err)
+{
+    error_set(err, TRAIL_NO_MEMORY, "out of memory while merging traces");
+    return -1;
+}
+
+static bool take_name(const trail_merge *m, struct source *s, const char *name)
+{
+    s->name = strdup(name ? name : "a trace");
+    if (m->options.plain || !name)
+        s->label = strdup("");
+    else if (asprintf(&s->label, "%.200s: ", name) < 0)
+        s->label = NULL;
+    return s->name && s->label;
+}
+
+/* Fills a new source. 0, or -1: *err. */
+static int open_source(const trail_merge *m, struct source *s, const trail_merge_source *from,
+                       trail_error *err)
+{
+    trail_clock_snapshot clocks;
+    s->reader = from->reader;
+    s->has_offset = from->has_offset;
+    s->offset_ns = from->offset_ns;
+    if (!take_name(m, s, from->name))
+        return no_memory(err);
+    const trail_event *first = head(s);
+    if (!first || (first->kind == TRAIL_SYNC && first->sync.final)) {
+        if (s->failed)
+            *err = s->err;
+        else
+            error_set(err, TRAIL_TRUNCATED, "no event is in it");
+        return -1;
+    }
+    s->first_ns = first->time_ns;
+    s->has_clock = find_clock(s->reader, first, &clocks) && is_real_clock(&clocks) &&
+                   wall_of(&clocks, s->first_ns, &s->wall_ns);
+    bool v2 = trail_version_is_v2(trail_reader_version(s->reader));
+    s->looked_ahead = v2 && from->ahead;
+    if (v2 ? from->ahead && !look_ahead(s, from->ahead) : !look_at_batch(s))
+        return no_memory(err);
+    if (s->ahead_count > 0)
+        qsort(s->ahead, s->ahead_count, sizeof *s->ahead, compare_statuses);
+    return 0;
+}
+
+int trail_merge_add(trail_merge *merge, const trail_merge_source *source, trail_error *err)
+{
+    trail_error ignored;
+    error_clear(&ignored);
+    err = err ? err : &ignored;
+    error_clear(err);
+    if (merge->count == TRAIL_MERGE_MOST) {
+        error_set(err, TRAIL_USAGE, "more than %d traces", TRAIL_MERGE_MOST);
+        return -1;
+    }
+    struct source *s = calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    if (open_source(merge, s, source, err) < 0) {
+        free_source(s);
+        return -1;
+    }
+    merge->sources[merge->count++] = s;
+    return 0;
+}
+
+/* MARK: Alignment */
+
+/* When it begins, since the first of all began. False: *err. */
+static bool place(const trail_merge *m, struct source *s, trail_error *err)
+{
+    const struct source *base = m->sources[0];
+    if (s->has_offset)
+        s->begin_ns = s->offset_ns;
+    else if (s == base || m->options.align_start)
+        s->begin_ns = 0;
+    else if (!base->has_clock || !s->has_clock)
+        error_set(err, TRAIL_USAGE,
+                  "%s has no wall clock to align it by (traces of Go 1.24 and before have none)",
+                  base->has_clock ? s->name : base->name);
+    else if (__builtin_sub_overflow(s->wall_ns, base->wall_ns, &s->begin_ns) ||
+             s->begin_ns > APART_NS || s->begin_ns < -APART_NS)
+        error_set(err, TRAIL_USAGE, "by their wall clocks the traces are over 100 days apart");
+    return err->code == TRAIL_OK;
+}
+
+/* Shifts all so that who begins first keeps its times. False: *err. */
+static bool align(trail_merge *m, trail_error *err)
+{
+    const struct source *first = m->sources[0];
+    for (size_t k = 0; k < m->count; k++) {
+        if (!place(m, m->sources[k], err))
+            return false;
+        if (m->sources[k]->begin_ns < first->begin_ns)
+            first = m->sources[k];
+    }
+    int64_t zero_ns = first->first_ns;
+    if (!trail_version_is_v2(trail_reader_version(first->reader)))
+        zero_ns += V1_SHIFT_NS;
+    for (size_t k = 0; k < m->count; k++) {
+        struct source *s = m->sources[k];
+        int64_t since;
+        if (__builtin_sub_overflow(s->begin_ns, first->begin_ns, &since) ||
+            __builtin_add_overflow(since, zero_ns, &since) ||
+            __builtin_sub_overflow(since, s->first_ns, &s->shift_ns)) {
+            error_set(err, TRAIL_USAGE, "a trace begins too far from the others");
+            return false;
+        }
+        s->late = s->begin_ns > first->begin_ns;
+        m->unsettled += !s->late;
+    }
+    return true;
+}
+
+/* MARK: One of what each trace has one of */
+
+static uint64_t sum_of(const trail_merge *m, trail_metric metric)
+{
+    uint64_t sum = 0;
+    for (size_t k = 0; k < m->count; k++)
+        if (__builtin_add_overflow(sum, m->sources[k]->metrics[metric], &sum))
+            return INT64_MAX;
+    return sum < INT64_MAX ? sum : INT64_MAX;
+}
+
+/* Whether the event stays one: not if the cycle goes on for others, or has begun for others. */
+static bool take_gc(trail_merge *m, struct source *s, const trail_event *e)
+{
+    bool on = e->wire != V2_GCEnd;
+    if (on == s->in_gc)
+        return false;
+    s->in_gc = on;
+    m->in_gc += on ? 1 : (size_t)-1;
+    bool changes = m->in_gc == (on ? 1 : 0);
+    if (changes && e->wire == V2_GCActive && s->late) {
+        event_writer_system(m->writer, e->time_ns, V2_GCBegin, 0);
+        return false;
+    }
+    return changes;
+}
+
+/* Its share of a sum is over. False: it had none. */
+static bool drop_share(struct source *s, trail_metric metric)
+{
+    bool had = s->metrics[metric] > 0;
+    s->metrics[metric] = 0;
+    return had;
+}
+
+/* The source's trace is over before others are. */
+static void leave(trail_merge *m, size_t k)
+{
+    struct source *s = m->sources[k];
+    m->in_gc -= s->in_gc;
+    struct event_writer_last_words words = {
+        .procs_change = drop_share(s, TRAIL_METRIC_GOMAXPROCS),
+        .gc_end = s->in_gc && m->in_gc == 0,
+        .procs = sum_of(m, TRAIL_METRIC_GOMAXPROCS),
+    };
+    s->in_gc = false;
+    event_writer_leave(m->writer, k, s->last_ns, &words);
+    if (drop_share(s, TRAIL_METRIC_HEAP_LIVE))
+        event_writer_system(m->writer, s->last_ns, V2_HeapAlloc, sum_of(m, TRAIL_METRIC_HEAP_LIVE));
+    if (drop_share(s, TRAIL_METRIC_HEAP_GOAL))
+        event_writer_system(m->writer, s->last_ns, V2_HeapGoal, sum_of(m, TRAIL_METRIC_HEAP_GOAL));
+}
+
+/* MARK: Writing */
+
+static void put(trail_merge *m, size_t k, trail_event *e)
+{
+    struct source *s = m->sources[k];
+    map_event(m, k, e);
+    if (e->kind == TRAIL_METRIC && e->metric.metric < TRAIL_METRICS) {
+        s->metrics[e->metric.metric] = e->metric.value;
+        e->metric.value = sum_of(m, e->metric.metric);
+    }
+    bool gc = e->wire == V2_GCActive || e->wire == V2_GCBegin || e->wire == V2_GCEnd;
+    if (!gc || take_gc(m, s, e))
+        event_writer_put(m->writer, e);
+}
+
+/* What a later source has when it begins comes to be. */
+static void enter(trail_merge *m, size_t k, int64_t time_ns)
+{
+    struct source *s = m->sources[k];
+    s->entered = true;
+    if (!s->late)
+        return;
+    event_writer_set_late(m->writer);
+    event_writer_hold(m->writer, true);
+    for (size_t i = 0; i < s->ahead_count; i++) {
+        const struct status *status = &s->ahead[i];
+        trail_event e = {
+            .time_ns = time_ns,
+            .thread = status->thread,
+            .proc = status->proc,
+            .goroutine = TRAIL_NONE,
+            .kind = status->kind,
+            .wire = status->wire,
+            .stack = status->stack,
+        };
+        if (status->kind == TRAIL_RANGE_ACTIVE) {
+            e.range.scope = status->to;
+            e.range.scope_id = status->id;
+        } else {
+            bool of_p = status->wire == V2_ProcStatus;
+            e.transition.resource = of_p ? TRAIL_RESOURCE_PROC : TRAIL_RESOURCE_GOROUTINE;
+            e.transition.to = status->to;
+            e.transition.status = status->status;
+            e.transition.id = status->id;
+        }
+        put(m, k, &e);
+    }
+    event_writer_hold(m->writer, false);
+    free(s->ahead);
+    s->ahead = NULL;
+    s->ahead_count = s->ahead_capacity = 0;
+}
+
+static void settle(trail_merge *m, struct source *s)
+{
+    if (!s->settled && !s->late)
+        m->unsettled--;
+    s->settled = true;
+}
+
+/* A Sync is the source's own business; what it says of clocks holds for all. */
+static void take_sync(trail_merge *m, struct source *s, const trail_event *e, int64_t time_ns)
+{
+    if (e->sync.n > 1 || e->sync.final)
+        settle(m, s);
+    if (!e->sync.snapshot || m->has_clocks)
+        return;
+    m->clocks = *e->sync.snapshot;
+    int64_t after_ns;
+    m->has_clocks = is_real_clock(e->sync.snapshot) &&
+                    !__builtin_sub_overflow(m->clocks.trace_ns, e->time_ns, &after_ns) &&
+                    !__builtin_add_overflow(time_ns, after_ns, &m->clocks.trace_ns) &&
+                    m->clocks.trace_ns > 0;
+}
+
+static void begin(trail_merge *m, int64_t time_ns)
+{
+    event_writer_begin(m->writer, time_ns, m->has_clocks ? &m->clocks : NULL, true);
+    m->begun = true;
+}
+
+/* Not what is told again of ranges that go on: readers take that in generations of the source only. */
+static bool is_taken(const struct source *s, const trail_event *e)
+{
+    if (e->kind == TRAIL_RANGE_ACTIVE && trail_version_is_v2(trail_reader_version(s->reader)))
+        return !s->settled && !(s->late && s->looked_ahead);
+    return e->kind != TRAIL_SYNC && e->kind != TRAIL_EXPERIMENTAL;
+}
+
+static void merge_event(trail_merge *m, size_t k)
+{
+    struct source *s = m->sources[k];
+    const trail_event *from = &s->events[s->at];
+    trail_event e = *from;
+    e.time_ns = s->time_ns;
+    s->last_ns = e.time_ns;
+    event_writer_from(m->writer, k);
+    if (e.kind == TRAIL_SYNC)
+        take_sync(m, s, from, e.time_ns);
+    else if (!is_status(from) && !trail_version_is_v2(trail_reader_version(s->reader)))
+        settle(m, s);
+    bool due = m->begun && m->unsettled == 0 && e.kind != TRAIL_SYNC &&
+               event_writer_is_due(m->writer, e.time_ns);
+    if (!m->begun || due || event_writer_is_far(m->writer, e.time_ns))
+        begin(m, e.time_ns);
+    if (!s->entered)
+        enter(m, k, e.time_ns);
+    if (is_taken(s, from))
+        put(m, k, &e);
+    s->at++;
+}
+
+/* The source whose event is the next, and up to when it stays so; -1: there is none. */
+static long next_source(trail_merge *m, int64_t *until_ns, size_t *alive)
+{
+    long first = -1;
+    int64_t first_ns = 0;
+    *until_ns = INT64_MAX;
+    *alive = 0;
+    for (size_t k = 0; k < m->count; k++) {
+        const trail_event *e = head(m->sources[k]);
+        if (!e)
+            continue;
+        ++*alive;
+        int64_t time_ns = m->sources[k]->time_ns;
+        if (first >= 0 && time_ns >= first_ns) {
+            *until_ns = time_ns < *until_ns ? time_ns : *until_ns;
+            continue;
+        }
+        if (first >= 0)
+            *until_ns = first_ns < *until_ns ? first_ns : *until_ns;
+        first = (long)k;
+        first_ns = time_ns;
+    }
+    return first;
+}
+
+static bool failed(const trail_merge *m)
+{
+    return m->err.code != TRAIL_OK || event_writer_failed(m->writer);
+}
+
+/* All that the source has up to then. */
+static void merge_until(trail_merge *m, size_t k, int64_t until_ns)
+{
+    struct source *s = m->sources[k];
+    do {
+        merge_event(m, k);
+        if (!head(s) || s->time_ns >= until_ns)
+            return;
+    } while (!failed(m));
+}
+
+static void merge_all(trail_merge *m)
+{
+    size_t alive;
+    int64_t until_ns;
+    unsigned steps = 0;
+    for (long k; !failed(m) && (k = next_source(m, &until_ns, &alive)) >= 0;) {
+        struct source *s = m->sources[k];
+        merge_until(m, (size_t)k, until_ns);
+        if (!head(s)) {
+            settle(m, s);
+            if (alive > 1 && !failed(m))
+                leave(m, (size_t)k);
+        }
+        if (m->options.progress && (++steps & 1023) == 0)
+            m->options.progress(m->options.progress_context);
+    }
+}
+
+static trail_string label_of(const struct source *s)
+{
+    return (trail_string){s->label, strlen(s->label)};
+}
+
+/* The writer, with all sources. NULL: *err. */
+static struct event_writer *open_writer(trail_merge *m, const trail_sink *sink, trail_error *err)
+{
+    struct event_writer_stats ignored;
+    struct source *const *sources = m->sources;
+    struct event_writer *w = event_writer_open(m->options.version ? m->options.version : NEWEST,
+                                               sources[0]->reader, label_of(sources[0]), sink, err);
+    for (size_t k = 1; w && k < m->count; k++)
+        if (event_writer_add_origin(w, sources[k]->reader, label_of(sources[k])) < 0) {
+            (void)event_writer_close(w, &ignored, err);
+            return NULL;
+        }
+    if (!w)
+        return NULL;
+    const struct event_writer_helper helper = {
+        .thread = (int64_t)(m->count * ID_BLOCK),
+        .proc = (int64_t)(m->count * PROC_BLOCK),
+        .goroutine = (int64_t)(m->count * ID_BLOCK),
+    };
+    event_writer_set_several(w, &helper);
+    for (unsigned i = 0; i < SPACES; i++)
+        m->next_block[i] = m->count + 1;
+    return w;
+}
+
+int trail_merge_write(trail_merge *merge, const trail_sink *sink, trail_convert_stats *stats,
+                      trail_error *err)
+{
+    trail_error ignored;
+    struct event_writer_stats written = {0};
+    error_clear(&ignored);
+    err = err ? err : &ignored;
+    error_clear(err);
+    if (stats)
+        *stats = (trail_convert_stats){0};
+    if (merge->count == 0)
+        error_set(err, TRAIL_USAGE, "no traces to merge");
+    if (merge->count == 0 || !align(merge, err) || !(merge->writer = open_writer(merge, sink, err)))
+        return -1;
+    merge_all(merge);
+    bool good = event_writer_close(merge->writer, &written, err);
+    if (stats)
+        *stats = (trail_convert_stats){
+            .events = written.events,
+            .added = written.added,
+            .left_out = written.left_out,
+            .generations = written.generations,
+        };
+    if (good && merge->err.code != TRAIL_OK)
+        *err = merge->err;
+    return good && merge->err.code == TRAIL_OK ? 0 : -1;
+}
+
+/* MARK: Opening, asking, closing */
+
+trail_merge *trail_merge_open(const trail_merge_options *options, trail_error *err)
+{
+    trail_merge *m = calloc(1, sizeof *m);
+    if (!m) {
+        if (err)
+            (void)no_memory(err);
+        return NULL;
+    }
+    m->options = *options;
+    error_clear(&m->err);
+    return m;
+}
+
+const trail_error *trail_merge_source_error(const trail_merge *merge, size_t number)
+{
+    const struct source *s = number < merge->count ? merge->sources[number] : NULL;
+    return s && s->failed ? &s->err : NULL;
+}
+
+void trail_merge_close(trail_merge *merge)
+{
+    if (!merge)
+        return;
+    for (size_t k = 0; k < merge->count; k++)
+        free_source(merge->sources[k]);
+    free(merge);
+}

@@ -1,0 +1,157 @@
+#include "write/trace_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void model_init(struct trace_model *model)
+{
+    *model = (struct trace_model){
+        .g_slab.object_size = sizeof(struct model_g),
+        .p_slab.object_size = sizeof(struct model_p),
+        .m_slab.object_size = sizeof(struct model_m),
+        .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
+    };
+}
+
+static void drop_regions(struct model_g *g)
+{
+    while (g->regions) {
+        struct model_region *outer = g->regions->outer;
+        free(g->regions);
+        g->regions = outer;
+    }
+}
+
+void model_fini(struct trace_model *model)
+{
+    for (size_t i = 0; model->gs.slots && i <= model->gs.mask; i++)
+        if (model->gs.slots[i].value)
+            drop_regions(model->gs.slots[i].value);
+    idmap_free(&model->gs);
+    idmap_free(&model->ps);
+    idmap_free(&model->ms);
+    idmap_free(&model->tasks);
+    slab_free(&model->g_slab);
+    slab_free(&model->p_slab);
+    slab_free(&model->m_slab);
+}
+
+struct model_m *model_m(struct trace_model *model, int64_t id)
+{
+    if (id == TRAIL_NONE)
+        return &model->nobody;
+    struct model_m *m = idmap_find(&model->ms, (uint64_t)id);
+    if (m)
+        return m;
+    m = slab_get(&model->m_slab);
+    if (!m || !idmap_put(&model->ms, (uint64_t)id, m)) {
+        model->no_memory = true;
+        return &model->nobody;
+    }
+    m->id = id;
+    m->g_id = m->p_id = TRAIL_NONE;
+    return m;
+}
+
+struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status)
+{
+    struct model_g *g = slab_get(&model->g_slab);
+    if (!g || !idmap_put(&model->gs, (uint64_t)id, g)) {
+        model->no_memory = true;
+        return NULL;
+    }
+    g->id = id;
+    g->thread = TRAIL_NONE;
+    g->status = (uint8_t)status;
+    g->origin = model->origin;
+    g->seq.generation = model->generation;
+    return g;
+}
+
+struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status)
+{
+    struct model_p *p = slab_get(&model->p_slab);
+    if (!p || !idmap_put(&model->ps, (uint64_t)id, p)) {
+        model->no_memory = true;
+        return NULL;
+    }
+    p->id = id;
+    p->thread = TRAIL_NONE;
+    p->status = (uint8_t)status;
+    p->origin = model->origin;
+    p->seq.generation = model->generation;
+    return p;
+}
+
+void model_remove_g(struct trace_model *model, struct model_g *g)
+{
+    idmap_remove(&model->gs, (uint64_t)g->id);
+    drop_regions(g);
+    model->stopped_worlds -= g->stops_world;
+    g->id = TRAIL_NONE;
+    slab_put(&model->g_slab, g);
+}
+
+struct model_m *model_thread_of_g(struct trace_model *model, const struct model_g *g)
+{
+    struct model_m *m =
+        g->thread == TRAIL_NONE ? NULL : idmap_find(&model->ms, (uint64_t)g->thread);
+    return m && m->g_id == g->id ? m : NULL;
+}
+
+struct model_m *model_thread_of_p(struct trace_model *model, const struct model_p *p)
+{
+    struct model_m *m =
+        p->thread == TRAIL_NONE ? NULL : idmap_find(&model->ms, (uint64_t)p->thread);
+    return m && m->p_id == p->id ? m : NULL;
+}
+
+bool model_region_begin(struct trace_model *model, struct model_g *g, uint64_t task,
+                        trail_string name)
+{
+    struct model_region *region = malloc(sizeof *region + name.size);
+    if (!region) {
+        model->no_memory = true;
+        return false;
+    }
+    *region = (struct model_region){.outer = g->regions, .task = task, .size = name.size};
+    memcpy(region->name, name.data ? name.data : "", name.size);
+    g->regions = region;
+    return true;
+}
+
+bool model_region_end(struct model_g *g, uint64_t task, trail_string name)
+{
+    struct model_region *inner = g->regions;
+    if (!inner)
+        return true;
+    if (inner->task != task || inner->size != name.size ||
+        memcmp(inner->name, name.data ? name.data : "", name.size) != 0)
+        return false;
+    g->regions = inner->outer;
+    free(inner);
+    return true;
+}
+
+bool model_task_begin(struct trace_model *model, uint64_t id)
+{
+    if (idmap_find(&model->tasks, id))
+        return false;
+    if (idmap_put(&model->tasks, id, model))
+        return true;
+    model->no_memory = true;
+    return false;
+}
+
+void model_forget_begun(struct trace_model *model)
+{
+    for (size_t i = 0; model->gs.slots && i <= model->gs.mask; i++) {
+        struct model_g *g = model->gs.slots[i].value;
+        if (!g)
+            continue;
+        drop_regions(g);
+        g->stops_world = false;
+    }
+    model->stopped_worlds = 0;
+    idmap_clear(&model->tasks);
+}

@@ -1,0 +1,143 @@
+/*
+ * What readers of v2 know of the goroutines, Ps and Ms of a trace that is being written (§6.5), so
+ * that nothing is written which they would refuse, and what is alive can be announced when a
+ * generation begins. It is the state of read/v2/order.h seen from the other side: that one waits and
+ * judges, this one is asked before a record is written.
+ *
+ * Memory follows what is alive.
+ */
+#ifndef TRAIL_WRITE_TRACE_MODEL_H
+#define TRAIL_WRITE_TRACE_MODEL_H
+
+#include <trail/read.h>
+
+#include "base/idmap.h"
+#include "base/slab.h"
+#include "wire/wire.h"
+
+/* The number of the last record in that generation; of another one: not announced in this. */
+struct model_seq {
+    uint64_t generation, n;
+};
+
+struct model_region {
+    struct model_region *outer;
+    uint64_t task;
+    size_t size;
+    char name[];
+};
+
+struct model_g {
+    void *link; /* of the slab; nothing else may be here */
+    int64_t id;
+    int64_t thread; /* that it was bound to last */
+    struct model_seq seq;
+    uint8_t status, origin;
+    bool assists, stops_world;
+    bool early; /* runnable already in the trace that is written, not yet in the other */
+    bool left;  /* a call whose end is still to come in the other */
+    struct model_region *regions; /* inner-most first */
+};
+
+struct model_p {
+    int64_t id;
+    int64_t thread; /* that it was bound to last */
+    struct model_seq seq;
+    uint8_t status, origin;
+    bool sweeps;
+};
+
+/* The IDs count; a pointer is a shortcut that may be stale. */
+struct model_m {
+    int64_t id; /* TRAIL_NONE: nobody */
+    bool seen;
+    int64_t g_id, p_id;
+    struct model_g *g;
+    struct model_p *p;
+};
+
+enum model_gc { MODEL_GC_UNDETERMINED, MODEL_GC_OFF, MODEL_GC_ON };
+
+/* Zero-initialised is not ready: model_init. Not thread-safe. */
+struct trace_model {
+    struct idmap gs, ps, ms, tasks;
+    struct slab g_slab, p_slab, m_slab;
+    struct model_m nobody; /* for records of no thread: unbound after each */
+    uint64_t generation;
+    uint64_t gc_seq;
+    enum model_gc gc;
+    uint8_t origin;        /* of those who come to be: which of several traces they are of */
+    size_t stopped_worlds; /* goroutines that stop the world now */
+    bool no_memory;
+};
+
+void model_init(struct trace_model *model);
+void model_fini(struct trace_model *model);
+
+static inline struct model_g *model_find_g(const struct trace_model *model, int64_t id)
+{
+    return idmap_find(&model->gs, (uint64_t)id);
+}
+
+static inline struct model_p *model_find_p(const struct trace_model *model, int64_t id)
+{
+    return idmap_find(&model->ps, (uint64_t)id);
+}
+
+/* The M of an ID, made if need be; nobody for TRAIL_NONE, and without memory. */
+struct model_m *model_m(struct trace_model *model, int64_t id);
+
+/* A new one, NULL without memory. */
+struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status);
+struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status);
+
+void model_remove_g(struct trace_model *model, struct model_g *g);
+
+/* What is bound to the M; NULL if nothing is, or what was is gone. */
+static inline struct model_g *model_g_of(const struct trace_model *model, const struct model_m *m)
+{
+    if (m->g && m->g->id == m->g_id)
+        return m->g;
+    return m->g_id == TRAIL_NONE ? NULL : model_find_g(model, m->g_id);
+}
+
+static inline struct model_p *model_p_of(const struct trace_model *model, const struct model_m *m)
+{
+    if (m->p && m->p->id == m->p_id)
+        return m->p;
+    return m->p_id == TRAIL_NONE ? NULL : model_find_p(model, m->p_id);
+}
+
+/* NULL unbinds. */
+static inline void model_bind_g(struct model_m *m, struct model_g *g)
+{
+    m->g = g;
+    m->g_id = g ? g->id : TRAIL_NONE;
+    if (g)
+        g->thread = m->id;
+}
+
+static inline void model_bind_p(struct model_m *m, struct model_p *p)
+{
+    m->p = p;
+    m->p_id = p ? p->id : TRAIL_NONE;
+    if (p)
+        p->thread = m->id;
+}
+
+/* The M that a goroutine or P is bound to; NULL if it is to none. */
+struct model_m *model_thread_of_g(struct trace_model *model, const struct model_g *g);
+struct model_m *model_thread_of_p(struct trace_model *model, const struct model_p *p);
+
+/* Whether a region may begin or end now; done if so. */
+bool model_region_begin(struct trace_model *model, struct model_g *g, uint64_t task,
+                        trail_string name);
+bool model_region_end(struct model_g *g, uint64_t task, trail_string name);
+
+/* Whether a task may begin; done if so. */
+bool model_task_begin(struct trace_model *model, uint64_t id);
+
+/* Forgets what readers do not know of what began before the first generation. */
+void model_forget_begun(struct trace_model *model);
+
+#endif

@@ -1,0 +1,581 @@
+#!/usr/bin/env python3
+"""Analyses of small traces whose answers were added up by hand, and what must hold for any trace. TAP.
+
+usage: analyses_by_hand.py TRAIL SOURCE_ROOT
+"""
+
+import gzip
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DATA = os.path.join(ROOT, "tests", "data")
+WORK = tempfile.mkdtemp(prefix="trail-analyze-")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
+STW = "stop-the-world (GC sweep termination)"
+
+
+def run(*args, stdin=None):
+    env = {**os.environ, "LC_ALL": "C"}
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240, env=env)
+    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
+
+
+def good(*args, **more):
+    code, out, err = run(*args, **more)
+    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
+    return out
+
+
+def answer(*args):
+    return json.loads(good(*args, "--json"))
+
+
+def trace(name):
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
+    return path
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def times(row):
+    """exec, ready, system call, the same without a P, blocked, total"""
+    keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns", "block_ns", "total_ns")
+    return tuple(row[k] for k in keys)
+
+
+def corrected(row):
+    return {**row, **row.get("corrected", {})}
+
+
+def states(row):
+    """The time in all states, each once."""
+    right = corrected(row)
+    keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
+    return sum(right[k] for k in keys) + sum(right["block_ns"].values())
+
+
+# Added up by hand
+
+
+@test
+def time_of_goroutines_is_that_of_their_states():
+    found = answer("goroutines", trace("times-1.26"))
+    equal(found["origin_ns"], 1000)
+    g1, g2, g3 = found["goroutines"]
+    equal((g1["id"], g1["name"], g1["pc"]), (1, "main.main", 8192))
+    equal((g1["creation_ns"], g1["start_ns"], g1["end_ns"]), (1000, 1002, 0))
+    equal(times(g1), (45, 30, 0, 0, {"chan receive": 25, "select": 101}, 201))
+    equal((g2["id"], g2["name"], g2["pc"]), (2, "main.worker", 12288))
+    equal((g2["creation_ns"], g2["start_ns"], g2["end_ns"]), (1010, 1025, 0))
+    equal(g2["range_ns"], {STW: 10})
+    equal((g3["start_ns"], times(g3)), (0, (0, 143, 0, 0, {}, 143)))
+
+
+@test
+def ranges_count_for_who_is_in_them():
+    g1, g3 = answer("goroutines", trace("gc-1.26"))["goroutines"]
+    equal(g1["range_ns"], {STW: 4, "GC mark assist": 15, "GC incremental sweep": 10})
+    equal((g3["id"], g3["range_ns"]), (3, {}))
+
+
+@test
+def an_open_system_call_without_p_counts_as_in_go_and_corrected_beside():
+    g1, g2, _ = answer("goroutines", trace("times-1.26"))["goroutines"]
+    equal(times(g2), (70, 40 + 51, 10 + 61, 10, {}, 191))
+    equal(
+        g2["corrected"], {"sched_wait_ns": 40, "syscall_ns": 20, "syscall_block_ns": 61}
+    )
+    assert "corrected" not in g1
+    equal((states(g1), states(g2)), (201, 191))
+
+
+STOLEN = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=10 p=%d pstatus=1
+GoStatus dt=10 g=1 m=5 gstatus=2
+GoSyscallBegin dt=10 p_seq=1 stack=0
+GoSyscallEndBlocked dt=100
+ProcStart dt=10 p=%d p_seq=3
+GoStart dt=10 g=1 g_seq=1
+GoStop dt=10 reason_string=0 stack=0
+EventBatch gen=1 m=6 time=1000 size=auto
+ProcSteal dt=70 p=%d p_seq=2 m=5
+EndOfGeneration
+"""
+
+
+@test
+def a_system_call_has_its_p_until_that_is_stolen_whatever_its_number():
+    for p in (0, 1, 63, 64, 65, 100_000):
+        text, path = os.path.join(WORK, "stolen.txt"), os.path.join(WORK, "stolen.trace")
+        with open(text, "w") as f:
+            f.write(STOLEN % (p, p, p))
+        good("assemble", text, "-o", path)
+        (g1,) = answer("goroutines", path)["goroutines"]
+        # From 30 to 130, and the P goes at 70; running before from the trace's beginning on, and from 150 to 160.
+        equal((p, g1["syscall_ns"], g1["syscall_block_ns"]), (p, 40, 60))
+        equal((p, g1["exec_ns"]), (p, 40))
+
+
+LATE = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=10 p=0 pstatus=1
+GoStatus dt=10 g=1 m=5 gstatus=2
+GoSyscallBegin dt=10 p_seq=1 stack=0
+GoSyscallEndBlocked dt=100
+EventBatch gen=1 m=6 time=1000 size=auto
+GoStatus dt=5 g=2 m=18446744073709551615 gstatus=1
+ProcSteal dt=65 p=0 p_seq=2 m=5
+ProcStart dt=10 p=0 p_seq=3
+GoStart dt=10 g=2 g_seq=1
+GoSyscallBegin dt=10 p_seq=4 stack=0
+EventBatch gen=1 m=7 time=1000 size=auto
+ProcSteal dt=170 p=0 p_seq=5 m=6
+ProcStart dt=10 p=0 p_seq=6
+EndOfGeneration
+"""
+
+
+@test
+def who_returns_late_takes_the_next_system_call_on_its_p_with_it_as_in_go():
+    text, path = os.path.join(WORK, "late.txt"), os.path.join(WORK, "late.trace")
+    with open(text, "w") as f:
+        f.write(LATE)
+    good("assemble", text, "-o", path)
+    g1, g2 = answer("goroutines", path)["goroutines"]
+    # G 1 from 30 to 130, without its P from 70 on. On that G 2 goes into one at 100; Go forgets that at 130, so that nothing
+    # happens to it when the P is stolen at 170; the trace ends at 181.
+    equal((g1["syscall_ns"], g1["syscall_block_ns"]), (40, 60))
+    equal((g2["syscall_ns"], g2["syscall_block_ns"], "corrected" in g2), (81, 0, False))
+
+
+@test
+def a_region_has_what_its_goroutine_did_meanwhile():
+    path = trace("times-1.26")
+    region, inherited = answer("regions", path)["regions"]
+    equal((region["goroutine"], region["task"], region["name"]), (2, 7, "parse"))
+    equal((region["start_ns"], region["end_ns"]), (1055, 1110))
+    equal(times(region), (10, 25, 10, 10, {}, 55))
+    g2 = answer("goroutines", path)["goroutines"][1]
+    equal([r["name"] for r in g2["regions"]], ["parse"])
+    equal((inherited["goroutine"], inherited["task"], inherited["name"]), (3, 7, ""))
+    equal((inherited["start_ns"], inherited["end_ns"]), (1058, 0))
+    equal(times(inherited), (0, 143, 0, 0, {}, 143))
+    _, group = answer("regions", "--groups", path)["groups"]
+    equal((group["name"], group["count"], group["unfinished"], times(group)), ("parse", 1, 0, times(region)))
+    equal(group["distributions"]["total"]["buckets"], [[52, 56, 1]])
+
+
+@test
+def who_blocks_for_ever_is_over():
+    g1, g2, g3 = answer("goroutines", trace("forever-1.26"))["goroutines"]
+    equal((g1["end_ns"], times(g1)), (1130, (30 + 30, 30, 0, 0, {"chan receive": 40}, 130)))
+    equal((g2["end_ns"], times(g2)), (1090, (50, 30, 0, 0, {}, 80)))
+    equal((g3["end_ns"], times(g3)), (0, (50, 40 + 101, 0, 0, {}, 191)))
+
+
+@test
+def tasks_have_parents_children_logs_and_those_who_took_part():
+    seven, eight = answer("tasks", trace("times-1.26"))["tasks"]
+    equal((seven["id"], seven["name"], seven["parent"]), (7, "request", None))
+    equal((seven["start_ns"], seven["end_ns"], seven["complete"]), (1050, 1115, True))
+    equal((seven["goroutines"], seven["children"], seven["region_count"]), ([2], [8], 1))
+    equal(
+        seven["logs"],
+        [{"time_ns": 1112, "goroutine": 2, "category": "note", "message": "half\x1b[1m way"}],
+    )
+    equal((eight["parent"], eight["start_ns"], eight["end_ns"]), (7, 1113, 0))
+    assert not eight["complete"] and eight["children"] == []
+
+
+@test
+def a_window_counts_what_is_inside():
+    path = trace("times-1.26")
+    found = answer("goroutines", "--from=50ns", "--to=+50ns", path)
+    g1, g2, g3 = found["goroutines"]
+    equal(times(g3), (0, 42, 0, 0, {}, 42))
+    equal(times(g1), (25, 25, 0, 0, {"select": 0}, 50))
+    equal(times(g2), (10, 20, 10, 10, {}, 50))
+    equal((g2["creation_ns"], g1["start_ns"]), (1010, 1002))
+    (region,) = g2["regions"]
+    equal(times(region), (5, 20, 10, 10, {}, 45))
+    equal((region["start_ns"], region["end_ns"]), (1055, 0))
+    region, _ = answer("regions", "--from=57ns", "--to=100ns", path)["regions"]
+    equal((region["start_ns"], times(region)), (1055, (3, 20, 10, 10, {}, 43)))
+    equal(answer("goroutines", "--from=1s", path)["goroutines"], [])
+    (g1,) = answer("goroutines", "--to=9ns", path)["goroutines"]
+    equal(times(g1), (9, 0, 0, 0, {}, 9))
+
+
+@test
+def mmu_of_a_pause_is_the_share_that_is_left():
+    path = trace("times-1.26")
+    found = answer("mmu", "--flags=stw", "--window=10ns,20ns,100ns,1s", path)
+    equal(found["windows_ns"], [10, 20, 100, 1000000000])
+    for ours, right in zip(found["mmu"], (0, 0.5, 0.9, 1 - 10 / 198)):
+        assert abs(ours - right) < 1e-9, f"{ours}, not {right}"
+
+
+@test
+def quantiles_are_the_share_that_so_many_windows_have():
+    # The world stops for 10 of 198 ns. A window of 20 ns begins at one of 178: for 20 of these its share goes
+    # evenly from 1 to 0.5 and back, for 10 between it is 0.5, and for all others 1.
+    path = trace("times-1.26")
+    quantiles = (0, 0.5, 0.8, 0.85, 0.9, 0.94, 0.95, 0.99, 1)
+    right = {q: 0.5 + ((1 - q) * 178 - 10) / 20 * 0.5 for q in (0.85, 0.9, 0.94)}
+    for q in quantiles:
+        found = answer("mmu", "--flags=stw", "--window=20ns,1s", f"--quantiles={q}", path)
+        equal(found["quantiles"], [q])
+        (ours,), (whole,) = found["mmu_quantiles"]
+        expected = right.get(q, 1 if q < 0.85 else 0.5)
+        assert abs(ours - expected) < 1e-6, f"{q}: {ours}, not {expected}"
+        equal(whole, found["mmu"][1])  # there is one window only
+    out = good("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
+    equal([line.split() for line in out.splitlines()[:2]], [
+        ["window", "MMU", "corrected", "90", "%", "99.9", "%"],
+        ["20", "ns", "50.0", "%", "50.0", "%", "69.5", "%", "50.0", "%"]])
+
+
+@test
+def quantiles_are_over_the_windows_of_all_ps():
+    # P 1 assists for 15 ns, P 0 never: half of all windows, those of P 0, have 1. The others' share goes from 1 to 0
+    # and back in 15 ns each. The series of both begin with the word that there are two Ps, at 1993, and end with
+    # the last event, the end of the generation, at 2301.
+    found = answer("mmu", "--flags=assist,per-p", "--window=15ns", "--quantiles=0.5,0.95,0.99", trace("gc-1.26"))
+    total = 2 * (2301 - 1993 - 15)
+    for ours, right in zip(found["mmu_quantiles"][0], (1, 0.05 * total / 30, 0.01 * total / 30)):
+        assert abs(ours - right) < 1e-6, f"{ours}, not {right}"
+
+
+@test
+def quantiles_of_workers_counted_once_stand_beside_go_s():
+    found = answer("mmu", "--window=40ns", "--quantiles=1,0.5", trace("gc-1.26"))
+    for key in "mmu", "mmu_corrected":
+        equal(found[key.replace("mmu", "mmu_quantiles")][0][0], found[key][0])
+    assert found["mmu_quantiles"][0][1] < found["mmu_quantiles_corrected"][0][1]
+
+
+@test
+def a_background_worker_counts_double_in_go_and_once_corrected():
+    windows = "--window=40ns,100ns,140ns,1s"
+    found = answer("mmu", "--flags=background", windows, trace("gc-1.26"))
+    go = (0.5, 0.5, 0.5, 1 - 241 * 0.5 / 308)
+    once = (0.5, 0.8, 1 - 37.5 / 140, 1 - 37.5 / 308)
+    for key, rights in (("mmu", go), ("mmu_corrected", once)):
+        for ours, right in zip(found[key], rights):
+            assert abs(ours - right) < 1e-9, f"{key}: {found[key]}, not {rights}"
+
+
+@test
+def what_is_taken_at_the_end_counts_once_corrected():
+    # Go's series end where the share came to 0, at 1120; the window ends at 1125.
+    found = answer("mmu", "--flags=stw,background", "--window=5ns", "--to=125ns", trace("times-1.26"))
+    equal((found["mmu"], found["mmu_corrected"]), ([1], [0]))
+
+
+@test
+def each_p_by_itself_has_its_own_share():
+    found = answer("mmu", "--flags=assist,per-p", "--window=15ns,30ns", trace("gc-1.26"))
+    equal(found["mmu"], [0, 0.5])
+    found = answer("mmu", "--flags=sweep", "--window=10ns,20ns", trace("gc-1.26"))
+    equal(found["mmu"], [0.5, 0.75])
+
+
+@test
+def worst_windows_do_not_overlap_and_name_their_place():
+    out = good("mmu", "--flags=stw", "--window=20ns", "--worst=2", trace("times-1.26"))
+    worst = [line.split() for line in out.split("worst windows:\n")[1].splitlines()[1:]]
+    equal([w[4] for w in worst], ["50.0"])
+    assert "--from=110ns --to=+20ns" in out, out
+
+
+LEVELS = " .:-=+*#@"
+
+
+def level(share):
+    """Eighths, rounded; however little there is shows."""
+    return LEVELS[min(8, max(int(share * 8 + 0.5), 1 if share > 0 else 0))]
+
+
+def pieces(begin, end, *times):
+    """How much of each piece of [begin, end), at most 64, these times cover."""
+    each = -(-(end - begin) // 64)
+    count = -(-(end - begin) // each)
+    starts = [begin + i * each for i in range(count)]
+    return each, [sum(max(0, min(until, at + each, end) - max(since, at)) for since, until in times) for at in starts]
+
+
+@test
+def gc_draws_when_it_marked_and_stopped_the_world():
+    # The trace is from 1990 to 2301: pieces of 5 ns. Marked 1997..2060, stopped 1996..2000.
+    each, marked = pieces(1990, 2301, (1997, 2060))
+    equal((each, len(marked), marked[1], marked[2]), (5, 63, 3, 5))
+    lines = good("gc", trace("gc-1.26")).splitlines()
+    right = "".join(level(ns / each) for ns in marked)
+    equal(right.rstrip(), " +" + "@" * 12)
+    assert f"marking  |{right}| 63 ns in all" in lines, lines
+    assert "stopped  | @" + " " * 61 + "| at most 4 ns of 5 ns" in lines, lines
+
+
+@test
+def tasks_draw_how_many_were_under_way():
+    path = trace("times-1.26")
+    found = answer("tasks", path)
+    (task,) = [t for t in found["tasks"] if t["name"] == "request"]
+    begin, end = found["origin_ns"], found["origin_ns"] + 201
+    equal(task["end_ns"] - task["start_ns"], 65)
+    each, covered = pieces(begin, end, (task["start_ns"], task["end_ns"]))
+    out = good("tasks", path).split("\n\n")[1].splitlines()
+    equal(out[0], "under way, over 201 ns:")
+    right = "|" + "".join(level(ns / each) for ns in covered) + f"| {65 / 201:.2f} on average: request"
+    assert right in out, (right, out)
+
+
+@test
+def regions_draw_how_they_spread_on_one_scale():
+    for path in EXAMPLES:
+        groups = answer("regions", "--groups", path)["groups"]
+        powers = {}
+        for group in groups:
+            counts = powers.setdefault(group["name"] or "(unknown)", {})
+            for least, _, count in group["distributions"]["total"]["buckets"]:
+                power = max(0, int(least).bit_length() - 1)
+                counts[power] = counts.get(power, 0) + count
+        first = min(min(counts) for counts in powers.values())
+        last = max(max(counts) for counts in powers.values())
+        right = set()
+        for name, counts in powers.items():
+            most = max(counts.values())
+            right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
+        out = good("regions", path).split("a column a power of two:\n")[1].split("\n\n")[0].splitlines()
+        equal(set(out), right)
+
+
+@test
+def gc_tells_cycles_and_pauses():
+    found = answer("gc", trace("gc-1.26"))
+    (cycle,) = found["cycles"]
+    right = {
+        "begin_ns": 1997,
+        "end_ns": 2060,
+        "heap_at_begin_bytes": 1000000,
+        "heap_at_end_bytes": 500000,
+        "heap_goal_bytes": 2000000,
+        "assists": 1,
+        "assist_ns": 15,
+        "longest_assist_ns": 15,
+        "sweeps": 1,
+        "sweep_ns": 10,
+        "swept_bytes": 8192,
+        "reclaimed_bytes": 4096,
+    }
+    equal(cycle, right)
+    equal(found["pauses"], [{"name": STW, "begin_ns": 1996, "end_ns": 2000, "goroutine": 1}])
+
+
+# Whatever the trace
+
+
+@test
+def the_states_of_each_goroutine_make_up_its_time():
+    for path in EXAMPLES:
+        for g in answer("goroutines", path)["goroutines"]:
+            equal((path, g["id"], states(g)), (path, g["id"], g["total_ns"]))
+
+
+@test
+def groups_are_the_sums_of_their_members():
+    for path in EXAMPLES:
+        sums = {}
+        for g in answer("goroutines", path)["goroutines"]:
+            row = sums.setdefault(g["name"], [0, 0, 0, 0])
+            for i, n in enumerate((1, g["exec_ns"], g["total_ns"], sum(g["block_ns"].values()))):
+                row[i] += n
+        for group in answer("goroutines", "--groups", path)["groups"]:
+            ours = [group["count"], group["exec_ns"], group["total_ns"], sum(group["block_ns"].values())]
+            equal(ours, sums.pop(group["name"]))
+            for column in group["distributions"].values():
+                equal(sum(b[2] for b in column["buckets"]), group["count"])
+                assert column["min_ns"] <= column["p50_ns"] <= column["p99_ns"] <= column["max_ns"]
+        assert not sums, sums
+
+
+@test
+def two_windows_make_up_the_whole():
+    for path in EXAMPLES:
+        whole = {g["id"]: corrected(g) for g in answer("goroutines", path)["goroutines"]}
+        parts = [
+            answer("goroutines", *window, path)["goroutines"]
+            for window in (("--to=4ms",), ("--from=4ms",))
+        ]
+        halves = {}
+        for g in map(corrected, parts[0] + parts[1]):
+            row = halves.setdefault(g["id"], [0, 0])
+            row[0] += g["exec_ns"]
+            row[1] += g["sched_wait_ns"]
+        for id, g in whole.items():
+            # Who does nothing in a window is not known to it.
+            ours = halves.get(id, [0, 0])
+            equal((path, id, ours), (path, id, [g["exec_ns"], g["sched_wait_ns"]]))
+
+
+@test
+def stdin_and_compressed_files_give_the_same():
+    for path in (EXAMPLES[0], EXAMPLES[3]):
+        with open(path, "rb") as f:
+            data = f.read()
+        for command in COMMANDS:
+            right = good(command, "--json", path)
+            equal(good(command, "--json", "-", stdin=data), right)
+            equal(good(command, "--json", "-", stdin=gzip.compress(data)), right)
+
+
+@test
+def a_damaged_trace_gives_the_answers_of_its_good_part():
+    for name in ("everything-1.26", "everything-1.21"):
+        with open(trace(name), "rb") as f:
+            data = f.read()
+        cut = os.path.join(WORK, "cut.trace")
+        with open(cut, "wb") as f:
+            f.write(data[: len(data) - 40])
+        for command in COMMANDS:
+            code, out, err = run(command, "--json", cut)
+            assert code == 1 and json.loads(out), f"{command}: exit {code}: {err}"
+            assert "of the good part" in err, err
+    with open(os.path.join(WORK, "header.trace"), "wb") as f:
+        f.write(b"no trace at all")
+    for command in COMMANDS:
+        code, out, err = run(command, os.path.join(WORK, "header.trace"))
+        assert code == 1 and not out and err, f"{command}: exit {code}: {out}"
+
+
+@test
+def what_is_not_there_names_the_nearest():
+    path = trace("times-1.26")
+    cases = [
+        (["goroutines", "--name=main.wroker"], "did you mean 'main.worker'"),
+        (["goroutines", "--goroutine=5"], "the nearest is 3"),
+        (["goroutines", "--percentiles=exc"], "did you mean 'exec'"),
+        (["regions", "--name=prase"], "did you mean 'parse'"),
+        (["tasks", "--name=requets"], "did you mean 'request'"),
+        (["tasks", "--task=9"], "from 7 to 8"),
+        (["mmu", "--flags=swt"], "did you mean 'stw'"),
+        (["mmu", "--window=0ms"], "no length"),
+        (["mmu", "--quantiles=1.5"], "'1.5' is no share"),
+        (["mmu", "--quantiles=0.5,,"], "'' is no share"),
+        (["mmu", "--quantiles=0.5,nan"], "'nan' is no share"),
+        (["mmu", "--quantiles=0,0,0,0,0,0,0,0,0"], "at most 8"),
+        (["gc", "--from=2ms", "--to=1ms"], "before --from"),
+    ]
+    for args, hint in cases:
+        code, out, err = run(*args, path)
+        assert code == 2 and hint in err and not out, f"{args}: exit {code}: {out}{err}"
+
+
+@test
+def empty_answers_say_so():
+    path = trace("gc-1.26")
+    equal(good("regions", path), "no regions\n")
+    equal(good("tasks", path), "no tasks\n")
+    code, out, err = run("goroutines", "--from=1s", path)
+    assert code == 0 and "after the last event, at 311 ns" in err, err
+    assert "no garbage collection" in good("gc", trace("times-1.26"))
+    code, _, err = run("goroutines", "--from=1ns", "--to=2ns", path)
+    equal((code, err), (0, ""))  # nothing happens in it, but it is inside
+    # a window behind the end has nothing of what was before it
+    equal(run("tasks", "--from=1s", trace("times-1.26"))[1], "no tasks\n")
+    code, out, _ = run("gc", "--json", "--from=1s", path)
+    found = json.loads(out)
+    equal((code, found["cycles"], found["pauses"]), (0, [], []))
+
+
+def commands_in(out):
+    """Those that a figure's place is shown by: they are the end of their line."""
+    found = [re.search(r"(?:^|\s\s|: )(trail (?:print|why|tasks|regions|find) .*)$", line) for line in out.splitlines()]
+    return [match[1] for match in found if match]
+
+
+@test
+def each_command_that_is_told_shows_something():
+    asked = [
+        (("summary",), 12),
+        (("tasks",), 2),
+        (("tasks", "--task=1"), 3),
+        (("tasks", "--name=round"), 2),
+        (("regions",), 1),
+        (("regions", "--name=grow"), 1),
+        (("goroutines", "--goroutine=1"), 2),
+        (("why",), 1),
+        (("why", "--from=3ms", "--to=+1ms"), 1),
+        (("latency",), 3),
+        (("latency", "--name=main.main", "--from=1ms"), 2),
+        (("gc",), 2),
+        (("mmu",), 3),
+        (("locks",), 1),
+        (("find", "run >10us"), 1),
+    ]
+    for example in EXAMPLES[1:]:
+        path = os.path.join(WORK, "it's a " + os.path.basename(example))
+        shutil.copy(example, path)
+        for args, least in asked:
+            commands = commands_in(good(args[0], path, *args[1:]))
+            assert len(commands) >= least, (args, commands)
+            for command in commands[-12:]:
+                words = shlex.split(command)
+                equal((words[0], path in words), ("trail", True))
+                code, out, err = run(*words[1:])
+                assert (code, err) == (0, "") and out, f"{args}: {command}: {code} {err}{out}"
+
+
+@test
+def commands_read_the_file_as_it_was_read():
+    commands = commands_in(good("goroutines", "--repair", "--goroutine=1", EXAMPLES[0]))
+    assert len(commands) == 2 and all(" --repair " in command for command in commands), commands
+
+
+@test
+def nothing_in_a_name_reaches_the_terminal():
+    out = good("tasks", "--task=7", trace("times-1.26"))
+    assert r"half\x1b[1m way" in out and "\x1b" not in out, out
+
+
+@test
+def tables_choose_sort_and_limit():
+    path = EXAMPLES[3]
+    rows = good("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).split("\n\n")[0].splitlines()
+    assert rows[1].split()[0] == "G" and len(rows) == 2 + 5 + 1, rows
+    assert rows[-1].startswith("... and "), rows
+    for column in ("total", "exec", "sched-wait", "block", "syscall", "syscall-block"):
+        assert "p99" in good("goroutines", "--percentiles=" + column, path)
+        assert "#" in good("goroutines", "--histogram=" + column, path)
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

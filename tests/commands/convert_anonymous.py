@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""trail convert --anonymize: nothing that a program is called by is left, and everything else is. TAP.
+
+usage: convert_anonymous.py TRAIL SOURCE_ROOT
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import main, test  # noqa: E402
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+WORK = tempfile.mkdtemp(prefix="trail-anonymous-")
+GO = "/usr/lib/go-1.23/bin/go"
+GOROOT = re.compile(r"(/usr/lib/go-|/usr/local/go|/goroot|/toolchain@|/hostedtoolcache/go/|/go/1\.|go1\.|/go-)[^ ]*/src/")
+TRACES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)]
+REAL = [p for p in [os.path.join(SHARED, "real", "esbuild-0.25.12.trace")] if os.path.exists(p)]
+
+
+def run(*args, stdin=None):
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
+    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+
+def good(*args, **more):
+    code, out, err = run(*args, **more)
+    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
+    return out
+
+
+def anonymous(path, *more, name="anonymous"):
+    to = os.path.join(WORK, name)
+    good("convert", "--anonymize", *more, path, "-o", to)
+    good("check", "-q", to)
+    return to
+
+
+def trace(name):
+    path = os.path.join(WORK, name)
+    if not os.path.exists(path):
+        good("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
+    return path
+
+
+def lines(path):
+    """Events: two kinds of the same text are different in these fields only."""
+    return [json.loads(line) for line in good("print", "--format=jsonl", path).splitlines()]
+
+
+def texts(value, key=""):
+    """Each text of an event, with the name of its field. The hex form is of texts that are no UTF-8."""
+    if isinstance(value, dict):
+        for k, v in value.items():
+            if k.endswith("_hex"):
+                continue
+            yield from texts(v, k)
+    elif isinstance(value, list):
+        for v in value:
+            yield from texts(v, key)
+    elif isinstance(value, str):
+        yield key, value
+
+
+# What stays although it is no name of the library's: fields of trail itself, and the runtime's reasons.
+OWN = {"kind", "type", "resource", "from", "to", "scope", "m", "p", "g", "wall", "range", "metric"}
+
+
+def pairs(path, to):
+    """Each text of the trace, with what it became. v1 is compared as it is converted."""
+    plain = os.path.join(WORK, "plain")
+    good("convert", path, "-o", plain)
+    before, after = lines(plain), lines(to)
+    assert len(before) == len(after), f"{path}: {len(before)} {len(after)}"
+    found = set()
+    for a, b in zip(before, after):
+        one, other = list(texts(a)), list(texts(b))
+        assert [k for k, _ in one] == [k for k, _ in other], f"{a} {b}"
+        found.update((k, x, y) for (k, x), (_, y) in zip(one, other))
+        assert {k: v for k, v in a.items() if isinstance(v, int)} == {
+            k: v for k, v in b.items() if isinstance(v, int)
+        }, f"{a} {b}"
+    return found
+
+
+def library_packages():
+    p = subprocess.run([GO, "list", "std"], capture_output=True, text=True, timeout=240)
+    return set(p.stdout.split())
+
+
+def package_of(function):
+    """The import path: up to the first dot behind the last slash that is in no brackets."""
+    head = re.split(r"[\[(]", function)[0]
+    slash = head.rfind("/")
+    return head[: head.find(".", slash + 1)] if "." in head[slash + 1 :] else head
+
+
+def strings_of(path):
+    """All texts that are in the tables of a trace."""
+    wire = good("print", "--format=wire", path).decode("utf-8", "replace")
+    found = re.findall(r'^\s*data="(.*)"$', wire, re.M)
+    return {json.loads('"' + re.sub(r"\\x(..)", r"\\u00\1", s) + '"') for s in found}
+
+
+@test
+def no_text_of_the_program_is_left():
+    if not os.path.exists(GO):
+        return
+    std = library_packages()
+    for path in TRACES + REAL:
+        plain = os.path.join(WORK, "plain")
+        good("convert", path, "-o", plain)
+        to = anonymous(path)
+        known = set()
+        for event in lines(plain):
+            for frame in event.get("stack", []) + event.get("transition_stack", []):
+                if package_of(frame.get("func", "")) in std:
+                    known.update((frame.get("func"), frame.get("file")))
+        reasons = {e.get("reason", "") for e in lines(plain)}
+        original = strings_of(plain)
+        secret = {s for s in original - known - reasons if not re.search(r"^GC (mark|sweep) term", s)}
+        secret = {s for s in secret if package_of(s) not in std and not re.match(r"GOMAXPROCS|st(art|op) trace", s)}
+        secret = {s for s in secret if "/src/" not in s or not GOROOT.search(s)}
+        assert len(secret) > 5, f"{path}: {secret}"
+        left = secret & strings_of(to)
+        assert not left, f"{path}: {sorted(left)[:5]}"
+        with open(to, "rb") as f:
+            data = f.read()
+        left = {s for s in secret if len(s) > 7 and s.encode() in data}
+        left = {s for s in left if not any(s in other for other in strings_of(to))} | {
+            s for s in left if "main." in s or "example" in s
+        }
+        assert not left, f"{path}: {sorted(left)[:5]}"
+
+
+@test
+def what_is_the_library_s_stays():
+    for path in TRACES[2:4]:
+        after = strings_of(anonymous(path))
+        before = strings_of(path)
+        for text in ("runtime.gcBgMarkWorker", "net/http.(*conn).serve", "chan receive", "select", "sync"):
+            assert text in before and text in after, text
+        assert any(s == "$GOROOT/src/net/http/server.go" for s in after)
+        assert not any(s.startswith("/") for s in after), [s for s in after if s.startswith("/")]
+
+
+@test
+def equal_texts_stay_equal_and_different_ones_different():
+    for path in (*TRACES[1:3], trace("everything-1.26"), trace("times-1.26")):
+        found = {p for p in pairs(path, anonymous(path)) if p[0] not in OWN}
+        for field in {k for k, _, _ in found}:
+            forth = {}
+            for k, a, b in found:
+                if k == field:
+                    assert forth.setdefault(a, b) == b, f"{path}: {a} became {forth[a]} and {b}"
+            # Files of the library lose the folder that it lies in.
+            assert len(set(forth.values())) == len(forth), f"{path} {field}"
+
+
+@test
+def figures_and_structure_stay():
+    keys = ("id", "creation_ns", "start_ns", "end_ns", "exec_ns", "sched_wait_ns", "total_ns", "block_ns")
+    for path in TRACES[2:]:
+        plain = os.path.join(WORK, "plain")
+        good("convert", path, "-o", plain)
+        to = anonymous(path)
+        rows = [
+            [[g[k] for k in keys] for g in json.loads(good("goroutines", "--json", p))["goroutines"]]
+            for p in (plain, to)
+        ]
+        assert rows[0] == rows[1], path
+        inner = re.compile(r"\.func\d+(\.\d+)*$")
+        functions = {(a, b) for k, a, b in pairs(path, to) if k in ("func", "function")}
+        closures = {a: b for a, b in functions if inner.search(a)}
+        assert closures and all(inner.search(a)[0] == inner.search(b)[0] for a, b in closures.items()), closures
+        outer = {a: b for a, b in functions if not inner.search(a)}
+        for a, b in closures.items():
+            base = inner.sub("", a)
+            assert base not in outer or outer[base] == inner.sub("", b), f"{a} {b}"
+
+
+@test
+def of_c_only_the_c_library_stays():
+    text = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+GoLabel dt=1 label_string=1
+UserRegionBegin dt=1 task=0 name_string=2 stack=1
+GoBlock dt=1 reason_string=3 stack=1
+EventBatch gen=1 m=18446744073709551615 time=1300 size=auto
+Stacks
+Stack id=1 nframes=5
+\tpc=1 func=4 file=5 line=7
+\tpc=2 func=6 file=7 line=7
+\tpc=3 func=8 file=9 line=7
+\tpc=4 func=10 file=11 line=7
+\tpc=5 func=12 file=13 line=7
+EventBatch gen=1 m=18446744073709551615 time=1301 size=auto
+Strings
+"""
+    names = [
+        "secret label", "select", "secret reason", "pthread_mutex_lock", "./nptl/pthread_mutex_lock.c",
+        "std::vector<Secret>::push_back", "/usr/include/c++/12/secret.h", "slices.Sort[go.shape.[]main.Secret]",
+        "/home/me/go/src/slices/sort.go", "net/secret.Do", "/home/me/net/secret/do.go", "main.secret.func1",
+        "/home/me/secret.go",
+    ]  # fmt: skip
+    text += "".join(f'String id={i}\n\tdata="{n}"\n' for i, n in enumerate(names, 1))
+    text += 'String id=90\n\tdata="trail.module start=0x1 build-id=00 path=/secret"\nEndOfGeneration\n'
+    path = os.path.join(WORK, "c")
+    good("assemble", "-", "-o", path, stdin=text.encode())
+    after = strings_of(anonymous(path))
+    stay = {"pthread_mutex_lock", "./nptl/pthread_mutex_lock.c"}
+    assert stay <= after, after
+    rest = after - stay
+    assert all(re.match(r"(text|func|file)_[0-9a-f]{16}(\.func1|\.h|\.go)?$", s) for s in rest), rest
+    # A region may be called as a reason is, and is the program's all the same.
+    assert len(rest) == 3 + 4 + 4, rest
+
+
+@test
+def a_key_makes_stand_ins_the_same_in_other_traces():
+    path = TRACES[3]
+    sets = [strings_of(anonymous(path, *more)) for more in ((), (), ("--key=a",), ("--key=a",), ("--key=b",))]
+    ours = [{s for s in one if re.match("(text|func|file)_", s)} for one in sets]
+    assert ours[2] == ours[3] and all(ours)
+    assert not (ours[0] & ours[1]) and not (ours[2] & ours[4]) and not (ours[0] & ours[2])
+    other = strings_of(anonymous(TRACES[2], "--key=a"))
+    assert len(other & ours[2]) > 5
+    code, _, err = run("convert", "--key=a", path, "-o", os.path.join(WORK, "x"))
+    assert code == 2 and "--anonymize" in err
+
+
+@test
+def go_reads_it():
+    for path in TRACES:
+        to = anonymous(path, "--to=go1.23", "--name=*")
+        if os.path.exists(GO):
+            p = subprocess.run([GO, "tool", "trace", "-d=1", to], capture_output=True, timeout=240)
+            assert p.returncode == 0 and p.stdout, p.stderr[:300]
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""trail diff: figures of two traces that differ in one known thing, and conditions on them. TAP.
+
+usage: diff.py TRAIL SOURCE_ROOT
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+WORK = tempfile.mkdtemp(prefix="trail-diff-")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+
+
+
+def text_of(name):
+    with open(os.path.join(ROOT, "tests", "data", name), encoding="utf-8") as file:
+        return file.read()
+
+
+TEXT, LOCKS = text_of("times-1.26.txt"), text_of("locks-1.26.txt")
+
+
+def run(*args):
+    p = subprocess.run([TRAIL, "diff", *args], capture_output=True, timeout=240)
+    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
+
+
+def make(name, *replacements, text=TEXT):
+    """The trace of times-1.26.txt, or of another text, with some of its lines otherwise."""
+    path = os.path.join(WORK, name)
+    for old, new in replacements:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    with open(path + ".txt", "w", encoding="utf-8") as f:
+        f.write(text)
+    subprocess.run([TRAIL, "assemble", path + ".txt", "-o", path], check=True)
+    return path
+
+
+A = make("a")
+# The last event 20 ns later: those who wait at the end wait so much longer.
+LONGER = make("b", ("HeapAlloc dt=40 heapalloc_value=4096", "HeapAlloc dt=60 heapalloc_value=8192"))
+
+
+def answer(*args, code=0):
+    status, out, err = run("--json", *args)
+    assert status == code, f"exit {status}: {err}"
+    return json.loads(out)
+
+
+def changes(found):
+    return {
+        (m["metric"], m["name"]): m["change"] for m in found["metrics"] if m["change"] != 0
+    }
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+@test
+def a_trace_is_no_different_from_itself():
+    for path in [A, *EXAMPLES]:
+        equal(changes(answer(path, path)), {})
+        equal(changes(answer("--per=second", path, path)), {})
+        for m in answer(path, path)["metrics"]:
+            equal(m["a"], m["b"])
+        code, out, _ = run(path, path)
+        assert code == 0 and "\nnothing changed\n" in out, out
+
+
+@test
+def what_grew_is_what_was_made_longer():
+    found = answer(A, LONGER)
+    # G 1 is blocked in select at the end, G 2 in a system call without a P, G 3 ready.
+    right = {
+        ("duration", ""): 20,
+        ("heap.peak", ""): 4096,
+        ("total", ""): 60,
+        ("block", ""): 20,
+        ("block.select", ""): 20,
+        ("syscall_block", ""): 20,
+        ("sched_wait", ""): 20,
+        ("total", "main.main"): 20,
+        ("block", "main.main"): 20,
+        ("block.select", "main.main"): 20,
+        # G 2 and G 3 began in the same function; and G 3 inherited a region.
+        ("total", "main.worker"): 40,
+        ("syscall_block", "main.worker"): 20,
+        ("sched_wait", "main.worker"): 20,
+        ("region", "(unknown)"): 20,
+        ("region.sched_wait", "(unknown)"): 20,
+    }
+    ours = {k: v for k, v in changes(found).items() if not k[0].startswith("mmu.")}
+    equal(ours, right)
+    # The same the other way round.
+    back = {k: v for k, v in changes(answer(LONGER, A)).items() if not k[0].startswith("mmu.")}
+    equal(back, {k: -v for k, v in right.items()})
+
+
+@test
+def figures_are_those_of_the_analyses():
+    values = {(m["metric"], m["name"]): m["a"] for m in answer(A, A)["metrics"]}
+    worker = values["sched_wait", "main.worker"]
+    # As added up in analyses_by_hand.py: G 2 was ready for 15 and 25 ns, G 3 for 143 up to the end.
+    equal(worker["value"], 40 + 143)
+    equal((worker["count"], worker["max"]), (2, 25))
+    equal(values["exec", "main.main"]["value"], 45)
+    equal(values["block.chan_receive", "main.main"]["value"], 25)
+    equal(values["stw", ""]["value"], 10)
+    equal(values["stw", ""]["count"], 1)
+    equal(values["task", "request"]["value"], 65)
+    equal(values["region", "parse"]["value"], 55)
+    equal(values["region.exec", "parse"]["value"], 10)
+    equal(values["heap.peak", ""]["value"], 4096)
+
+
+@test
+def the_greatest_change_of_time_comes_first():
+    found = answer(EXAMPLES[2], EXAMPLES[3])["metrics"]
+    for scope in ("whole", "goroutines", "tasks", "regions", "locks"):
+        times = [abs(m["change"]) for m in found if m["of"] == scope and m["unit"] == "ns"]
+        equal(times, sorted(times, reverse=True))
+
+
+@test
+def sums_can_be_those_of_a_second_or_a_task():
+    found = answer("--per=second", A, LONGER)
+    a, b = found["a"], found["b"]
+    equal(b["duration_ns"] - a["duration_ns"], 20)
+    values = {(m["metric"], m["name"]): m for m in found["metrics"]}
+    row = values["exec", "main.main"]
+    for side in "ab":
+        equal(round(row[side]["value"] * found[side]["duration_ns"] / 1e9, 6), 45)
+    # What does not grow with the time stays.
+    equal(values["heap.peak", ""]["change"], 4096)
+    equal(values["duration", ""]["change"], 20)
+    # Two tasks of the type that end in place of one.
+    half = make(
+        "two",
+        (
+            "UserTaskEnd dt=2 task=7 stack=3",
+            "UserTaskEnd dt=1 task=7 stack=3\n"
+            "UserTaskBegin dt=0 task=9 parent_task=7 name_string=2 stack=3\n"
+            "UserTaskEnd dt=1 task=9 stack=3",
+        ),
+    )
+    found = answer("--per=task:request", A, half)
+    equal((found["a"]["divisor"], found["b"]["divisor"]), (1, 2))
+    values = {(m["metric"], m["name"]): m for m in found["metrics"]}
+    row = values["exec", "main.main"]
+    equal((row["a"]["value"], row["b"]["value"]), (45, 22.5))
+    equal((row["a"]["max"], row["b"]["max"]), (45, 45))
+
+
+def lock_rows(found, side="a"):
+    """Of each lock, "" for all: time waited, waits that ended, the longest; and the same of holds."""
+    rows = {}
+    for m in found["metrics"]:
+        if m["metric"] in ("lock.wait", "lock.hold"):
+            of = m[side]
+            assert m["of"] == ("locks" if m["name"] else "whole"), m
+            rows.setdefault(m["name"], {})[m["metric"][5:]] = (of["value"], of["count"], of["max"])
+    return rows
+
+
+@test
+def locks_are_compared_by_what_they_are_called():
+    a = make("locks-a", text=LOCKS)
+    # G 2 gives a_mu up 30 ns later, for which G 1 and G 3 wait
+    b = make("locks-b", ("GoUnblock dt=1 g=1 g_seq=1 stack=22", "GoUnblock dt=31 g=1 g_seq=1 stack=22"), text=LOCKS)
+    found = answer(a, b)
+    # as drawn at the head of locks-1.26.txt; what waits at the end is time, and no wait that ended
+    right = {
+        "": {"wait": (549, 5, 170), "hold": (380, 4, 190)},
+        "mutex a_mu": {"wait": (330, 2, 170), "hold": (220, 2, 190)},
+        "mutex b_mu": {"wait": (80, 1, 80), "hold": (160, 2, 140)},
+        "mutex c_mu": {"wait": (20, 1, 20)},
+        "condition without a name": {"wait": (89, 0, 0)},
+        "sync.(*WaitGroup).Wait in main, let in by give_up < three": {"wait": (30, 1, 30)},
+    }
+    equal(lock_rows(found), right)
+    right["mutex a_mu"]["wait"] = 390, 2, 200
+    right[""]["wait"] = 609, 5, 200
+    equal(lock_rows(found, "b"), right)
+    code, out, _ = run(a, b)
+    row = next(line for line in out[out.index("\nlocks:\n") :].splitlines() if "lock.wait" in line)
+    equal((code, row.split()[:6], row.split()[-2:]), (0, ["330", "ns", "390", "ns", "+60", "ns"], ["mutex", "a_mu"]))
+    for condition, met in (
+        ('lock.wait "mutex a_mu" >= +60ns', 1),
+        ('lock.wait "mutex a_mu" > +60ns', 0),
+        ('lock.wait.max "mutex a_mu" > 199ns', 1),
+        ('lock.hold "mutex b_mu" > +0%', 0),
+        ("lock.wait > +10%", 1),
+        ("lock.wait.count > +0", 0),
+    ):
+        equal((condition, run("--fail-if", condition, a, b)[0]), (condition, met))
+    code, _, err = run("--fail-if=lock.wait \"mutex a_mo\" > 1ns", a, b)
+    assert code == 2 and "did you mean 'lock.wait \"mutex a_mu\"'" in err, err
+
+
+@test
+def addresses_and_lines_do_not_make_another_lock():
+    def moved(name, first, second, line):
+        """a_mu and b_mu as two locks without a name that were first locked on one line."""
+        seen = f"(first seen locked in take_a x.c:{line})"
+        text = LOCKS.replace("a_mu (first seen locked in take_a x.c:7)", f"{first} {seen}")
+        return make(name, text=text.replace("mutex b_mu", f"mutex {second} {seen}"))
+
+    a, b = moved("moved-a", "0x7f10", "0x7f58", 7), moved("moved-b", "0x55e0", "0x5628", 9)
+    found = answer(a, b)
+    equal(changes(found), {})
+    rows = lock_rows(found)
+    equal(rows["mutex first seen locked in take_a x.c"], {"wait": (410, 3, 170), "hold": (380, 4, 190)})
+    equal(rows[""]["wait"], (549, 5, 170))
+
+
+@test
+def the_time_of_locks_is_that_of_trail_locks():
+    for path in EXAMPLES:
+        rows = lock_rows(answer(path, path))
+        p = subprocess.run([TRAIL, "locks", "--json", path], capture_output=True, timeout=240, check=True)
+        locks = json.loads(p.stdout)["locks"]
+        total = sum(int(lock["wait_ns"]) + int(lock["unfinished_ns"]) for lock in locks)
+        equal(rows[""]["wait"][0], total)
+        equal(sum(row["wait"][0] for name, row in rows.items() if name), total)
+        equal(sum(row["wait"][1] for name, row in rows.items() if name), sum(lock["waits"] for lock in locks))
+
+
+@test
+def a_condition_that_is_met_is_the_exit_status():
+    cases = [
+        ("block.select > +5%", 1),  # 101 to 121: 19.8 %
+        ("block.select > +19.9%", 0),
+        ("block.select >= +20ns", 1),
+        ("block.select > +20ns", 0),
+        ("block.select main.main >= 121ns", 1),
+        ('block.select "main.main" > 121ns', 0),
+        ("block.select < 122ns", 1),
+        ("heap.peak >= 8K", 1),
+        ("heap.peak > +100%", 0),
+        ("heap.peak >= +100%", 1),
+        ("exec < -1%", 0),
+        ("sched-wait.count > 0", 1),
+        ("stw.max > 10ns", 0),
+        ('task.max "request" >= 65ns', 1),
+        ('region.exec "parse" > +0%', 0),
+        ("mmu.100ms < 100%", 1),
+    ]
+    for condition, right in cases:
+        code, out, err = run("--fail-if", condition, A, LONGER)
+        assert code == right, f"{condition}: exit {code}: {out[-200:]}{err}"
+        assert ("MET: " + condition if right else "not met: " + condition) in out, out
+    code, _, _ = run("--fail-if=exec < -1%", "--fail-if=block > +1%", A, LONGER)
+    equal(code, 1)
+    found = answer("--fail-if=block.select > +5%", A, LONGER, code=1)
+    equal(
+        found["conditions"],
+        [{"condition": "block.select > +5%", "met": True, "a": 101, "b": 121}],
+    )
+
+
+@test
+def a_mistake_in_a_condition_is_pointed_at():
+    cases = [
+        ("sched_wiat.p99 > +20%", "did you mean 'sched_wait.p99'", 0),
+        ('exec "main.wroker" > 3ms', "did you mean 'exec \"main.worker\"'", 5),
+        ("exec > 20%", "has a sign", 7),
+        ("exec > 20", "this is a time", 7),
+        ("count > 20ms", "this is a number", 8),
+        ("mmu.1ms < 3", "this is a share", 10),
+        ("exec", "is missing", 4),
+        ("exec = 3", "is missing", 5),
+        ('exec "main.main > 3', "has no end", 5),
+        ("> 3", "begins with a metric", 0),
+        ("exec > much", "no value", 7),
+        ("", "begins with a metric", 0),
+    ]
+    for condition, hint, column in cases:
+        code, out, err = run("--fail-if", condition, A, LONGER)
+        assert code == 2 and not out and hint in err, f"{condition}: exit {code}: {err}"
+        lines = err.splitlines()
+        equal(lines[lines.index("    " + condition) + 1], "    " + " " * column + "^")
+
+
+@test
+def each_failure_has_its_own_status():
+    with open(LONGER, "rb") as f:
+        data = f.read()
+    cut = os.path.join(WORK, "cut")
+    with open(cut, "wb") as f:
+        f.write(data[:-40])
+    code, out, err = run("--fail-if=exec >= 0ns", A, cut)
+    assert code == 4 and "MET" in out and "of the good part" in err, f"{code}: {err}"
+    nothing = os.path.join(WORK, "nothing")
+    with open(nothing, "wb") as f:
+        f.write(b"no trace at all")
+    code, out, err = run(A, nothing)
+    assert code == 4 and not out, f"{code}: {out}"
+    equal(run(A, os.path.join(WORK, "missing"))[0], 3)
+    for args in ([A], [A, A, A], ["-", "-"], ["--per=hour", A, A], ["--per=task:requets", A, A]):
+        equal((args, run(*args)[0]), (args, 2))
+    assert "did you mean 'request'" in run("--per=task:requets", A, A)[2]
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""trail export --to=chrome, read by Python's JSON. TAP.
+
+usage: export_chrome.py TRAIL SOURCE_ROOT
+"""
+
+import json
+import sys
+
+from exports import STATES, add, compare, data, disjoint, examples, expected, trail
+from tap import main, test
+
+
+def ns(us):
+    return round(us * 1000)
+
+
+class Export:
+    def __init__(self, trace, *args):
+        self.text = trail("export", "--to=chrome", *args, trace)
+        self.all = json.loads(self.text)
+        self.events = self.all["traceEvents"]
+        self.processes = {
+            e["args"]["name"]: e["pid"] for e in self.events if e["ph"] == "M" and e["name"] == "process_name"
+        }
+
+    def of(self, process, phase):
+        return [e for e in self.events if e["pid"] == self.processes[process] and e["ph"] == phase]
+
+    def times(self):
+        times = {}
+        for e in self.of("goroutines", "X"):
+            reason = e["args"]["reason"] if "args" in e else ""
+            assert e["name"] in STATES, e
+            add(times, (e["tid"], e["name"], reason), ns(e["dur"]))
+        return times
+
+    def names(self, process):
+        return {e["tid"]: e["args"]["name"] for e in self.of(process, "M") if e["name"] == "thread_name"}
+
+
+def check(trace, *args):
+    export = Export(trace, *args)
+    times, names = expected(trace, *args)
+    compare(trace, export.times(), times)
+    shown = export.names("goroutines")
+    for g, name in names.items():
+        if any(key[0] == g for key in times):
+            assert shown[g] == f"G{g} {name}".rstrip(), (shown[g], name)
+    for process in ("goroutines", "Ps", "threads"):
+        places = {}
+        for e in export.of(process, "X"):
+            places.setdefault(e["tid"], []).append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
+        for place, spans in places.items():
+            disjoint(f"{trace} {process} {place}", spans)
+    return export
+
+
+@test
+def spans_add_up_to_the_figures_of_the_analysis():
+    for trace in examples().values():
+        check(trace)
+
+
+@test
+def in_a_window_too():
+    for trace in list(examples().values())[:6]:
+        check(trace, "--from=20ms", "--to=+30ms")
+
+
+@test
+def every_version_by_hand():
+    for name in ("everything-1.5", "everything-1.21", "everything-1.26", "times-1.26", "gc-1.26", "why-1.26"):
+        check(data(name))
+
+
+@test
+def a_p_runs_what_the_goroutines_ran():
+    export = check(data("times-1.26"))
+    ran = {}
+    for e in export.of("Ps", "X"):
+        add(ran, (e["args"]["goroutine"], e["cat"]), ns(e["dur"]))
+    for g, state in ran:
+        total = sum(t for key, t in export.times().items() if key[:2] == (g, state))
+        assert 0 < ran[g, state] <= total, (g, state, ran[g, state], total)
+    assert ran
+
+
+@test
+def flows_go_from_what_the_waker_did_to_the_span_that_begins():
+    seen = 0
+    for trace in list(examples().values())[:5]:
+        export = Export(trace)
+        begins, inside = set(), {}
+        for e in export.of("goroutines", "X"):
+            begins.add((e["tid"], ns(e["ts"]), e["name"]))
+            inside.setdefault(e["tid"], []).append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
+        starts = {e["id"]: e for e in export.events if e["ph"] == "s"}
+        ends = {e["id"]: e for e in export.events if e["ph"] == "f"}
+        assert starts.keys() == ends.keys() and len(starts) == sum(e["ph"] == "s" for e in export.events)
+        for number, start in starts.items():
+            end = ends[number]
+            assert start["ts"] == end["ts"] and start["tid"] != end["tid"]
+            assert (end["tid"], ns(end["ts"]), "runnable") in begins, end
+            assert any(a <= ns(start["ts"]) <= b for a, b in inside[start["tid"]]), start
+            seen += 1
+    assert seen > 100, seen
+
+
+@test
+def asynchronous_events_come_in_pairs():
+    for trace in list(examples().values())[:8]:
+        open_now = {}
+        for e in Export(trace).events:
+            key = (e["pid"], e.get("cat"), e.get("id"))
+            if e["ph"] == "b":
+                assert key not in open_now, e
+                open_now[key] = e
+            elif e["ph"] == "e":
+                begin = open_now.pop(key)
+                assert begin["name"] == e["name"] and begin["ts"] <= e["ts"], (begin, e)
+        assert not open_now, open_now
+
+
+@test
+def stacks_lead_to_the_outermost_frame():
+    for trace in list(examples().values())[:4]:
+        export = Export(trace)
+        frames, used = export.all["stackFrames"], 0
+        for e in export.events:
+            for key in ("sf", "esf"):
+                at, steps = e.get(key), 0
+                while at is not None:
+                    frame = frames[str(at)]
+                    at, steps, used = frame.get("parent"), steps + 1, used + 1
+                    assert steps <= 128
+        assert used > 0
+
+
+@test
+def what_crosses_the_edges_of_a_window_is_cut_there():
+    trace = data("gc-1.26")
+    lane = lambda *args: [e for e in Export(trace, *args).of("runtime", "X") if e["tid"] == 1]
+    whole = max(lane(), key=lambda e: e["dur"])
+    begin, end = ns(whole["ts"]), ns(whole["ts"] + whole["dur"])
+    middle = (begin + end) // 2
+    assert begin < middle < end
+    for at, window in (((begin, middle), f"--to={middle}ns"), ((middle, end), f"--from={middle}ns")):
+        spans = [(ns(e["ts"]), ns(e["ts"] + e["dur"])) for e in lane(window)]
+        assert at in spans, (at, spans)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

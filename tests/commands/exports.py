@@ -1,0 +1,87 @@
+"""What the tests of the exports share: running the command, and the figures that an export must add up to."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+folder = tempfile.TemporaryDirectory(prefix="trail-export-")
+
+STATES = ("running", "runnable", "waiting", "syscall", "syscall without P")
+
+
+def trail(*args, code=0, **more):
+    p = subprocess.run([TRAIL, *args], capture_output=True, **more)
+    assert p.returncode == code, f"{args}: {p.returncode}: {p.stderr.decode('utf-8', 'replace')}"
+    return p.stdout
+
+
+def path(name):
+    return os.path.join(folder.name, name)
+
+
+def assembled(text, name):
+    """A trace of a text as in tests/data."""
+    with open(path(name + ".txt"), "w") as f:
+        f.write(text)
+    trail("assemble", path(name + ".txt"), "-o", path(name + ".trace"))
+    return path(name + ".trace")
+
+
+def data(name):
+    trail("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path(name + ".trace"))
+    return path(name + ".trace")
+
+
+def examples():
+    """The recorded traces that are at hand: those of the tree, and the shared ones that are small."""
+    found = {}
+    for where in (os.path.join(ROOT, "examples", "traces"), os.path.join(TRACES, "real")):
+        for name in sorted(os.listdir(where)) if os.path.isdir(where) else ():
+            if name.endswith(".trace") and os.path.getsize(os.path.join(where, name)) < 600_000:
+                found[name] = os.path.join(where, name)
+    return found
+
+
+def expected(trace, *args):
+    """{(goroutine, state, reason): ns} as `trail goroutines` has it, and {goroutine: name}. Who has been
+    in a system call without its P to the end is counted there as Go does; `corrected` says what it was."""
+    times, names = {}, {}
+    for g in json.loads(trail("goroutines", "--json", *args, trace))["goroutines"]:
+        right = {**g, **g.get("corrected", {})}
+        names[g["id"]] = g["name"]
+        for key, state in (
+            ("exec_ns", "running"),
+            ("sched_wait_ns", "runnable"),
+            ("syscall_ns", "syscall"),
+            ("syscall_block_ns", "syscall without P"),
+        ):
+            add(times, (g["id"], state, ""), right[key])
+        for reason, ns in g["block_ns"].items():
+            add(times, (g["id"], "waiting", reason), ns)
+    return {key: ns for key, ns in times.items() if ns}, names
+
+
+def add(times, key, ns):
+    times[key] = times.get(key, 0) + ns
+
+
+def compare(what, ours, theirs):
+    ours = {key: ns for key, ns in ours.items() if ns}
+    wrong = [(key, ours.get(key), theirs.get(key)) for key in {*ours, *theirs} if ours.get(key) != theirs.get(key)]
+    assert theirs, f"{what}: nothing to compare"
+    assert not wrong, f"{what}: {len(wrong)} of {len(theirs)} differ: {sorted(wrong, key=str)[:4]}"
+
+
+def disjoint(what, spans):
+    """Spans of one place do not overlap, and none ends before it begins. [(begin, end)]"""
+    last = None
+    for begin, end in sorted(spans):
+        assert begin <= end, f"{what}: ends before it begins: {begin} {end}"
+        assert last is None or begin >= last, f"{what}: {begin} is before the end of the one before, {last}"
+        last = end

@@ -1,0 +1,630 @@
+#!/usr/bin/env python3
+"""The summary and its findings: for each a trace that shows it and some that nearly do. TAP.
+
+Traces are made here, from a list of what happens when; a tick is a nanosecond.
+
+usage: findings.py TRAIL SOURCE_ROOT
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+WORK = tempfile.mkdtemp(prefix="trail-findings-")
+US, MS = 1000, 1000000
+NOBODY = 18446744073709551615
+
+LOCK = ("sync.(*Mutex).Lock", "main.deposit")
+UNLOCK = ("sync.(*Mutex).Unlock", "main.pay")
+GROUP = ("sync.(*WaitGroup).Wait", "main.deposit")
+COND = ("sync.(*Cond).Wait", "main.next")
+RELOCK = ("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.next")
+WORK_STACK = ("main.work", "main.worker")
+
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+class Trace:
+    """Thread i has P i. What happens is added in any order and written in order of time."""
+
+    late = False  # summaries are of the last part of the trace, where nothing happens any more
+
+    def __init__(self, procs, idle=()):
+        self.procs, self.idle = procs, idle
+        self.events, self.strings, self.stacks = [], {}, {}
+        self.status = {}
+
+    def string(self, text):
+        return self.strings.setdefault(text, len(self.strings) + 1)
+
+    def stack(self, frames):
+        for name in frames:
+            self.string(name)
+        return self.stacks.setdefault(tuple(frames), len(self.stacks) + 1)
+
+    def at(self, time, thread, text, g=None, seq=None):
+        self.events.append((time, len(self.events), thread, text, g, seq))
+
+    def here(self, g, state, thread=None):
+        """The goroutine is there when the trace begins: 1 ready, 2 running, 4 blocked."""
+        self.at(1, thread or 0, f"GoStatus g={g} m={NOBODY if state != 2 else 100 + thread} gstatus={state}")
+
+    def start(self, time, thread, g):
+        self.at(time, thread, f"GoStart g={g} g_seq=%d", g)
+
+    def wake(self, time, thread, g, stack=UNLOCK):
+        self.at(time, thread, f"GoUnblock g={g} g_seq=%d stack={self.stack(stack)}", g)
+
+    def block(self, time, thread, reason, stack):
+        self.at(time, thread, f"GoBlock reason_string={self.string(reason)} stack={self.stack(stack)}")
+
+    def create(self, time, thread, g, stack=WORK_STACK):
+        s = self.stack(stack)
+        self.at(time, thread, f"GoCreate new_g={g} new_stack={s} stack={s}")
+
+    def stop(self, time, thread, end):
+        kind = self.string("GC mark termination")
+        self.at(time, thread, f"STWBegin kind_string={kind} stack=0")
+        self.at(end, thread, "STWEnd")
+
+    def text(self, end):
+        for thread in range(self.procs):
+            self.events.append((0, -1, thread, f"ProcStatus p={thread} pstatus={2 if thread in self.idle else 1}", None, None))
+        self.at(2, 0, f"ProcsChange procs_value={self.procs} stack=0")
+        self.at(end, 0, "HeapAlloc heapalloc_value=4096")
+        seqs, lines = {}, {}
+        for time, _, thread, text, g, _ in sorted(self.events, key=lambda e: e[:2]):
+            if g is not None:
+                seqs[g] = seqs.get(g, 0) + 1
+                text = text % seqs[g]
+            name, _, rest = text.partition(" ")
+            lines.setdefault(thread, []).append((time, name, rest))
+        out = ["Trace Go1.26", f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Sync",
+               "Frequency freq=1000000000", "ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0"]
+        for thread, of_thread in sorted(lines.items()):
+            out.append(f"EventBatch gen=1 m={100 + thread} time=1000 size=auto")
+            last = 0
+            for time, name, rest in of_thread:
+                out.append(f"{name} dt={time - last} {rest}".rstrip())
+                last = time
+        out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Stacks"]
+        self.string("main.go")
+        for frames, number in self.stacks.items():
+            out.append(f"Stack id={number} nframes={len(frames)}")
+            for i, name in enumerate(frames):
+                out.append(f"\tpc={4096 * number + i} func={self.strings[name]} file={self.strings['main.go']} line={10 + i}")
+        out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Strings"]
+        for text, number in self.strings.items():
+            out += [f"String id={number}", f'\tdata="{text}"']
+        return "\n".join(out + ["EndOfGeneration", ""])
+
+    def path(self, end):
+        name = os.path.join(WORK, "made")
+        with open(name + ".txt", "w") as f:
+            f.write(self.text(end))
+        p = subprocess.run([TRAIL, "assemble", name + ".txt", "-o", name + ".trace"], capture_output=True, text=True)
+        assert p.returncode == 0, p.stderr
+        p = subprocess.run([TRAIL, "check", name + ".trace"], capture_output=True, text=True)
+        assert p.returncode == 0, p.stderr + p.stdout
+        return name + ".trace"
+
+    def summary(self, end, *args):
+        if Trace.late:
+            args = (f"--from={end - end // 50}ns", f"--to={end}ns")
+        p = subprocess.run([TRAIL, "summary", "--json", *args, self.path(end)], capture_output=True, text=True)
+        assert p.returncode == 0, p.stderr
+        return json.loads(p.stdout)
+
+    def findings(self, end, *args):
+        return {f["kind"]: f for f in self.summary(end, *args)["findings"]}
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def hand_over(reason, stack, busy=False):
+    """Two goroutines pass the right to run to each other, a millisecond each, on P 0."""
+    trace = Trace(2, idle=() if busy else (1,))
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    if busy:
+        trace.here(3, 2, 1)
+    trace.block(20, 0, reason, stack)
+    trace.start(30, 0, 2)
+    for i in range(30):
+        now, mine, other = (i + 1) * MS, 2 - i % 2, 1 + i % 2
+        trace.wake(now, 0, other)
+        trace.block(now + 100, 0, reason, stack)
+        trace.start(now + 200, 0, other)
+        assert mine != other
+    return trace
+
+
+@test
+def a_lock_that_lets_one_run_at_a_time_serialises():
+    found = hand_over("sync", LOCK).findings(31 * MS)["lock-serialises"]
+    assert "main.deposit (main.go:11)" in found["text"], found
+    assert "main.pay (main.go:11)" in found["text"], found
+    assert found["weight"] > 0.9, found
+    assert "30 waits" in found["text"], found
+
+
+@test
+def waits_for_channels_are_no_lock():
+    equal(hand_over("chan receive", LOCK).findings(31 * MS), {})
+
+
+@test
+def waits_for_groups_of_goroutines_are_no_lock():
+    equal(hand_over("sync", GROUP).findings(31 * MS), {})
+
+
+@test
+def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
+    equal(hand_over("sync", LOCK, busy=True).findings(31 * MS), {})
+
+
+def contended(waits, length, ready=0):
+    """A lock is waited for so often, by one of two that else run all the time; of 100 ms. So many more are ready."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    for i in range(ready):
+        trace.create(100 + i, 0, 10 + i)
+    trace.here(2, 2, 1)
+    for i in range(waits):
+        now = (1 + 6 * i) * MS
+        trace.block(now, 1, "sync", LOCK)
+        trace.wake(now + length, 0, 2)
+        trace.start(now + length, 1, 2)
+    return trace.findings(101 * MS, "--from=0ns", "--to=100ms")
+
+
+@test
+def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
+    found = contended(10, 2 * MS)
+    equal(list(found), ["lock-serialises"])
+    equal(found["lock-serialises"]["weight"], 0.2)
+    assert "during 20 % " in found["lock-serialises"]["text"], found
+    assert "10 waits, 20.0 ms in all, the longest 2.00 ms;" in found["lock-serialises"]["text"], found
+    equal(contended(10, 2 * MS - 1), {})
+    equal(contended(9, 4 * MS), {})
+
+
+@test
+def who_waits_for_a_p_does_not_work_and_might():
+    assert "lock-serialises" in contended(10, 2 * MS, ready=1)
+    assert "lock-serialises" not in contended(10, 2 * MS, ready=2)
+
+
+@test
+def of_many_locks_the_worst_three_are_named():
+    """Goroutine 9 works alone; each of the others waits for its lock, then for something else."""
+    trace = Trace(5)
+    trace.here(9, 2, 0)
+    shares = {"a": 25, "b": 40, "c": 30, "d": 35}
+    for n, (name, share) in enumerate(shares.items(), 1):
+        trace.here(n, 2, n)
+        for i in range(10):
+            now = (1 + 10 * i) * MS + 100 * n
+            trace.block(now, n, "sync", ("sync.(*Mutex).Lock", "main." + name))
+            trace.wake(now + share * MS // 10, 0, n)
+            trace.start(now + share * MS // 10 + 10, n, n)
+            trace.block(now + share * MS // 10 + 20, n, "chan receive", WORK_STACK)
+            trace.wake(now + 9 * MS, 0, n)
+            trace.start(now + 9 * MS + 10, n, n)
+    found = trace.summary(102 * MS, "--from=0ns", "--to=100ms")["findings"]
+    equal([f["kind"] for f in found], 3 * ["lock-serialises"])
+    for finding, name in zip(found, "bdc"):
+        assert f"waited for it at main.{name} " in finding["text"], found
+        # Less the moments in which somebody else works.
+        assert 0 <= shares[name] / 100 - finding["weight"] < 0.0001, found
+
+
+def herd(ran, again=COND, reason="sync.(*Cond).Wait", relock=False, count=150, busy=0):
+    """Goroutine 1 on P 0 wakes goroutine 2, which runs for `ran` on P 1 and waits again."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.block(100, 1, "sync.(*Cond).Wait", COND)
+    for i in range(count + 1, count + busy + 1):
+        trace.wake(i * 100 * US, 0, 2)
+        trace.start(i * 100 * US + 100, 1, 2)
+        trace.block(i * 100 * US + 50 * US, 1, "sync.(*Cond).Wait", COND)
+    for i in range(1, count + 1):
+        trace.wake(i * 100 * US, 0, 2)
+        trace.start(i * 100 * US + 100, 1, 2)
+        if relock:
+            trace.block(i * 100 * US + 200, 1, "sync", RELOCK)
+            trace.wake(i * 100 * US + 300, 0, 2)
+            trace.start(i * 100 * US + 400, 1, 2)
+        trace.block(i * 100 * US + 500 + ran, 1, reason, again)
+        if reason != "sync.(*Cond).Wait":
+            trace.wake(i * 100 * US + 600 + ran, 0, 2)
+            trace.start(i * 100 * US + 700 + ran, 1, 2)
+            trace.block(i * 100 * US + 800 + ran, 1, "sync.(*Cond).Wait", COND)
+    return trace.findings((count + busy + 10) * 100 * US)
+
+
+@test
+def who_is_woken_and_waits_again_at_once_was_woken_in_vain():
+    found = herd(2 * US)
+    equal(list(found), ["futile-wakeups"])
+    assert "150 of 150" in found["futile-wakeups"]["text"], found
+    assert "main.next" in found["futile-wakeups"]["text"]
+
+
+@test
+def taking_the_lock_of_a_condition_again_is_part_of_the_wait():
+    equal(list(herd(2 * US, relock=True)), ["futile-wakeups"])
+
+
+@test
+def who_works_before_it_waits_again_was_not_woken_in_vain():
+    equal(herd(50 * US), {})
+
+
+@test
+def who_waits_for_something_else_was_not_woken_in_vain():
+    equal(herd(2 * US, again=WORK_STACK, reason="chan send"), {})
+
+
+@test
+def a_hundred_in_vain_and_half_of_all_are_worth_a_line():
+    equal(list(herd(2 * US, count=100)), ["futile-wakeups"])
+    equal(herd(2 * US, count=99), {})
+    equal(list(herd(2 * US, count=100, busy=101)), ["futile-wakeups"])
+    equal(herd(2 * US, count=100, busy=102), {})
+    # It runs 400 ns more than is asked for: less than 10 us, or as long.
+    equal(list(herd(10 * US - 401, count=100)), ["futile-wakeups"])
+    equal(herd(10 * US - 400, count=100), {})
+
+
+def lone(length, idle=(1,), second=False, of=399 * MS):
+    trace = Trace(3 if second else 2, idle=idle)
+    trace.here(1, 2, 0)
+    if second:
+        trace.here(3, 2, 1)
+    trace.create(100, 0, 2)
+    trace.block(100 + length, 0, "chan receive", WORK_STACK)
+    trace.start(110 + length, 0, 2)
+    return trace.findings(of + MS, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def one_goroutine_runs_alone_although_another_is_ready_and_a_p_idle():
+    found = lone(12 * MS)
+    equal(list(found), ["one-runs-alone"])
+    equal(found["one-runs-alone"]["goroutine"], 1)
+    equal(found["one-runs-alone"]["end_ns"] - found["one-runs-alone"]["begin_ns"], 12 * MS)
+
+
+@test
+def a_short_time_alone_is_nothing():
+    equal(lone(8 * MS), {})
+
+
+@test
+def no_p_is_idle_and_so_nobody_runs_alone():
+    equal(lone(12 * MS, idle=()), {})
+
+
+@test
+def goroutines_are_ready_while_ps_are_idle():
+    equal(list(lone(12 * MS, idle=(2,), second=True)), ["ready-while-idle"])
+    equal(lone(8 * MS, idle=(2,), second=True), {})
+    equal(lone(12 * MS, idle=(), second=True), {})
+
+
+@test
+def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least():
+    for kind, more in (("one-runs-alone", {}), ("ready-while-idle", {"idle": (2,), "second": True})):
+        equal(list(lone(10 * MS, **more)), [kind])
+        equal(lone(10 * MS - 1, **more), {})
+        found = lone(5 * MS, of=100 * MS, **more)
+        equal(list(found), [kind])
+        equal(found[kind]["weight"], 0.05)
+        assert "1 stretches of 1 ms or more, 5.00 ms in all (5 % of the time), the longest 5.00 ms" in found[kind]["text"], found
+        equal(lone(5 * MS - 1, of=100 * MS, **more), {})
+        equal(list(lone(MS, of=10 * MS, **more)), [kind])
+        equal(lone(MS - 1, of=10 * MS, **more), {})
+
+
+def turns(length):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.create(5, 0, 2)
+    for i in range(4):
+        trace.at((i + 1) * length, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
+        trace.start((i + 1) * length + 10, 0, 2 - i % 2)
+    return trace.findings(4 * length + 20)
+
+
+@test
+def a_goroutine_keeps_its_p_while_others_wait_for_it():
+    found = turns(30 * MS)
+    equal(list(found), ["keeps-p"])
+    equal(turns(15 * MS), {})
+
+
+def kept(ran):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.create(5, 0, 2)
+    preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
+    for now, g in ((MS, 2), (MS + 10 + ran, 1), (2 * MS + ran, 2)):
+        trace.at(now, 0, preempted)
+        trace.start(now + 10, 0, g)
+    return trace.findings(3 * MS + ran)
+
+
+@test
+def a_p_is_kept_from_20_ms_on():
+    found = kept(20 * MS)["keeps-p"]
+    equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 20 * MS))
+    assert "1 times, the longest 20.0 ms" in found["text"], found
+    equal(kept(20 * MS - 1), {})
+
+
+@test
+def who_runs_long_while_nobody_waits_keeps_nothing():
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.block(30 * MS, 0, "chan receive", WORK_STACK)
+    equal(trace.findings(31 * MS), {})
+
+
+def stopped(late):
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.stop(10 * MS, 0, 10 * MS + late + 100)
+    trace.at(10 * MS + late, 1, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
+    trace.start(10 * MS + late + 200, 1, 2)
+    return trace.findings(100 * MS)
+
+
+@test
+def who_runs_on_delays_the_stop_of_the_world():
+    found = stopped(5 * MS)
+    equal(list(found), ["delays-stop"])
+    equal(found["delays-stop"]["goroutine"], 2)
+    equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 5 * MS)
+    assert "1 times somebody ran on for 1 ms or more; the longest was goroutine 2, for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
+    equal(list(stopped(MS)), ["delays-stop"])
+    equal(stopped(MS - 1), {})
+
+
+def paused(*lengths):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    for i, length in enumerate(lengths):
+        trace.stop((i + 1) * 20 * MS, 0, (i + 1) * 20 * MS + length)
+    return trace.findings((len(lengths) + 2) * 20 * MS)
+
+
+@test
+def a_pause_is_long_for_itself_or_beside_the_others():
+    equal(list(paused(10 * MS)), ["long-pause"])
+    equal(paused(10 * MS - 1), {})
+    # Five of them, a millisecond, ten times the others.
+    equal(list(paused(50 * US, 50 * US, MS, 50 * US, 50 * US)), ["long-pause"])
+    equal(paused(50 * US, 50 * US, MS, 50 * US), {})
+    equal(paused(50 * US, 50 * US, MS - 1, 50 * US, 50 * US), {})
+    found = paused(50 * US, 50 * US, 1200 * US, 50 * US, 50 * US)
+    equal(list(found), ["long-pause"])
+    equal(found["long-pause"]["end_ns"] - found["long-pause"]["begin_ns"], 1200 * US)
+    text = found["long-pause"]["text"]
+    assert "stopped for 1.20 ms at once: stop-the-world (GC mark termination); the median of 5 pauses is " in text, text
+    # Histograms know lengths to an eighth.
+    assert 50 <= float(re.search(r"is ([0-9.]+) us$", text)[1]) <= 50 * 9 / 8, text
+    text = paused(*(4 * [800]), 10 * MS)["long-pause"]["text"]
+    assert 800 <= int(re.search(r"is ([0-9]+) ns$", text)[1]) <= 800 * 9 / 8, text
+    equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US), {})
+
+
+def collected(length):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.here(3, 4)
+    trace.at(10, 0, "GCBegin gc_seq=1 stack=0")
+    trace.wake(MS - 10, 0, 3)
+    trace.block(MS, 0, "chan receive", WORK_STACK)
+    trace.start(MS + 10, 0, 3)
+    trace.at(MS + 20, 0, f"GoLabel label_string={trace.string('GC (dedicated)')}")
+    trace.block(MS + length, 0, "system goroutine wait", WORK_STACK)
+    trace.wake(MS + length + 10, 0, 1)
+    trace.start(MS + length + 20, 0, 1)
+    trace.at(MS + length + 30, 0, "GCEnd gc_seq=2")
+    return trace.findings(100 * MS)
+
+
+@test
+def garbage_collection_takes_a_large_share():
+    found = collected(30 * MS)
+    equal(list(found), ["gc-share"])
+    assert " 30 % " in found["gc-share"]["text"], found
+    assert "in 1 cycles, one every 100 ms" in found["gc-share"]["text"], found
+    equal(list(collected(25 * MS + 100 * US)), ["gc-share"])
+    equal(collected(25 * MS - 100 * US), {})
+
+
+def created_at(times, ends):
+    """One goroutine after another; the first `ends` of them end, the others are blocked for ever."""
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    for i, now in enumerate(times):
+        trace.create(now, 0, 10 + i)
+        trace.block(now + 10, 0, "chan receive", WORK_STACK)
+        trace.start(now + 20, 0, 10 + i)
+        if i < ends:
+            trace.wake(now + 30, 0, 1)
+            trace.at(now + 40, 0, "GoDestroy")
+        else:
+            trace.wake(now + 30, 0, 1)
+            trace.block(now + 40, 0, "chan send", ("main.send", "main.worker"))
+        trace.start(now + 50, 0, 1)
+    return trace.findings(100 * MS)
+
+
+def created(span, ends=0, count=40):
+    return created_at([MS + i * span // count for i in range(count)], ends)
+
+
+@test
+def goroutines_that_are_created_all_along_and_stay_blocked_leak():
+    found = created(95 * MS)
+    equal(list(found), ["leak"])
+    assert "main.worker" in found["leak"]["text"] and "40 were created" in found["leak"]["text"], found
+    equal(found["leak"]["goroutine"], 10)
+
+
+@test
+def a_pool_that_is_made_at_first_and_goroutines_that_end_are_no_leak():
+    equal(created(10 * MS), {})
+    equal(created(95 * MS, ends=40), {})
+
+
+def created_twice(early, late):
+    """So many in the first half, so many in the second, all blocked long before the end."""
+    return created_at([(1 + i) * MS for i in range(early)] + [(60 + i) * MS for i in range(late)], 0)
+
+
+@test
+def twenty_that_are_blocked_leak_if_few_end_and_they_come_all_along():
+    equal(list(created(80 * MS, count=20)), ["leak"])
+    equal(created(80 * MS, count=19), {})
+    equal(list(created(80 * MS, count=30, ends=3)), ["leak"])
+    equal(created(80 * MS, count=30, ends=4), {})
+    equal(list(created_twice(5, 15)), ["leak"])
+    equal(created_twice(4, 16), {})
+    equal(list(created_twice(21, 3)), ["leak"])
+    equal(created_twice(22, 2), {})
+    equal(created_twice(21, 3)["leak"]["goroutine"], 10)
+
+
+@test
+def all_that_are_blocked_are_counted():
+    for count in range(20, 60):
+        text = created(80 * MS, count=count)["leak"]["text"]
+        assert f"{count} were created all along, 0 ended, {count} are blocked" in text, text
+
+
+@test
+def who_is_blocked_for_less_than_a_tenth_of_the_time_does_not_count():
+    early = [(1 + i) * MS for i in range(19)]
+    equal(created_at(early + [95 * MS], 0), {})
+    equal(list(created_at(early + [89 * MS, 88 * MS, 87 * MS], 0)), ["leak"])
+
+
+@test
+def what_was_before_the_window_is_not_found_in_it():
+    for kind, make in {
+        "lock-serialises": lambda: hand_over("sync", LOCK).findings(31 * MS),
+        "futile-wakeups": lambda: herd(2 * US),
+        "one-runs-alone": lambda: lone(12 * MS),
+        "ready-while-idle": lambda: lone(12 * MS, idle=(2,), second=True),
+        "keeps-p": lambda: kept(20 * MS),
+        "delays-stop": lambda: stopped(5 * MS),
+        "long-pause": lambda: paused(12 * MS),
+        "gc-share": lambda: collected(30 * MS),
+        "leak": lambda: created(95 * MS),
+    }.items():
+        assert kind in make(), kind
+        Trace.late = True
+        try:
+            equal((kind, make()), (kind, {}))
+        finally:
+            Trace.late = False
+
+
+@test
+def the_summary_adds_up():
+    """P 1 is idle for ever: at first nothing is to do, then work is ready."""
+    trace = Trace(2, idle=(1,))
+    trace.here(1, 2, 0)
+    trace.create(1000, 0, 2)
+    found = trace.summary(2000)
+    activity = found["activity"]
+    equal(activity["procs"], 2)
+    ready = found["end_ns"] - found["origin_ns"] - 1000
+    assert 1000 <= ready <= 1001, ready  # the end of a trace is an event of its own
+    equal(activity["idle_work_ns"], ready)
+    equal(activity["idle_lock_ns"], 0)
+    equal(activity["idle_nothing_ns"], activity["available_ns"] - activity["procs_ns"] - ready)
+    equal(activity["ready_ns"], ready)
+    equal(sum(s["running_ns"] for s in activity["slices"]), activity["running_ns"])
+    equal(found["heap"]["peak_bytes"], 4096)
+
+
+@test
+def each_wait_is_counted_by_itself():
+    found = hand_over("sync", LOCK).summary(31 * MS)
+    (group,) = [g for g in found["waits"] if g["name"] == "main.worker"]
+    (wait,) = group["blocked"]
+    equal((wait["reason"], wait["count"]), ("sync", 15))
+    equal((wait["longest"]["ns"], wait["longest"]["goroutine"]), (MS - 100, 2))
+    equal(wait["sum_ns"], 15 * (MS - 100))
+    equal((group["ready"]["count"], group["created"]), (16, 1))
+
+
+@test
+def a_window_counts_what_is_inside():
+    found = hand_over("sync", LOCK).summary(31 * MS, "--from=10ms", "--to=+10ms")
+    equal(found["end_ns"] - found["begin_ns"], 10 * MS)
+    equal(sum(s["running_ns"] for s in found["activity"]["slices"]), found["activity"]["running_ns"])
+    equal(found["activity"]["available_ns"], 20 * MS)
+    assert [f["kind"] for f in found["findings"]] == ["lock-serialises"], found["findings"]
+
+
+@test
+def a_window_behind_the_end_is_empty():
+    found = hand_over("sync", LOCK).summary(31 * MS, "--from=1s")
+    activity = found["activity"]
+    equal((activity["available_ns"], activity["running_ns"], found["findings"]), (0, 0, []))
+    equal([w for w in found["waits"] if w["ready"]["count"] or w["created"]], [])
+
+
+@test
+def for_people_it_is_plain_and_names_the_commands():
+    path = hand_over("sync", LOCK).path(31 * MS)
+    p = subprocess.run([TRAIL, "summary", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    equal(p.returncode, 0)
+    assert "\033" not in p.stdout and p.stdout.isascii(), p.stdout
+    for part in ("running", "a lock serialises", "trail print --goroutine=", "heap: 4"):
+        assert part in p.stdout, (part, p.stdout)
+    (line,) = [line for line in p.stdout.splitlines() if line.startswith("  trail print")][:1]
+    words = line.split()
+    p = subprocess.run([TRAIL, *words[1:]], capture_output=True, text=True)
+    equal(p.returncode, 0)
+    assert p.stdout, line
+
+
+def main():
+    print(f"1..{len(tests)}")
+    failed = 0
+    for number, function in enumerate(tests, 1):
+        try:
+            function()
+            print(f"ok {number} - {function.__name__}")
+        except Exception as e:  # a failed test must not hide the others
+            failed += 1
+            print(f"not ok {number} - {function.__name__}")
+            for line in f"{type(e).__name__}: {e}".splitlines():
+                print("# " + line)
+    shutil.rmtree(WORK)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

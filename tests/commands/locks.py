@@ -1,0 +1,466 @@
+#!/usr/bin/env python3
+"""trail locks and trail find: a trace whose answers were added up by hand, and what must hold for any. TAP.
+
+usage: locks.py TRAIL SOURCE_ROOT [all]
+
+With `all`, the sums of waits are compared with those that Go 1.27 found in the traces of the folder that
+TRAIL_TRACES names, or of ../shared/traces beside the source; skipped where there is none.
+"""
+
+import collections
+import glob
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from tap import test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+WORK = tempfile.TemporaryDirectory(prefix="trail-locks-")
+
+
+def run(*args, stdin=None):
+    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=240, input=stdin)
+    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8", "replace")
+
+
+def answer(*args, code=0):
+    status, out, err = run(*args)
+    assert status == code, f"trail {' '.join(args)}: exit {status}: {err}"
+    return json.loads(out)
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def hand():
+    path = os.path.join(WORK.name, "locks.trace")
+    if not os.path.exists(path):
+        code, _, err = run("assemble", os.path.join(ROOT, "tests", "data", "locks-1.26.txt"), "-o", path)
+        equal((code, err), (0, ""))
+    return path
+
+
+A = "a_mu (first seen locked in take_a x.c:7)"
+
+
+def by_name(found):
+    return {lock["name"]: lock for lock in found["locks"]}
+
+
+def places(rows):
+    """How often, how long, in which functions, and where it was released."""
+    return [
+        (r["count"], r["ns"], *(tuple(f["function"] for f in r[key]) for key in ("stack", "released") if key in r))
+        for r in rows
+    ]
+
+
+def sums(lock):
+    return lock["waits"], lock["wait_ns"], lock["unfinished"], lock["unfinished_ns"], lock["holds"], lock["hold_ns"]
+
+
+# MARK: Locks
+
+
+@test
+def holds_are_as_long_as_their_text_says():
+    with open(os.path.join(ROOT, "tests", "data", "locks-1.26.txt")) as f:
+        text = f.read()
+    path = os.path.join(WORK.name, "length")
+    for length, right in {
+        "9ns": 9, "999ns": 999, "1us": 1000, "~1.5us": 1500, "10.25us": 10250, "0.5ms": 500_000, "3ms": 3_000_000,
+        "110ms": 110_000_000, "1s": 10**9, "1.5s": 1_500_000_000, "~12s": 12 * 10**9,
+        "9": None, "us": None, "~": None, "1m": None, "1.2.3us": None, "1 us": None, "-1us": None,
+    }.items():
+        with open(path + ".txt", "w") as f:
+            f.write(text.replace("mutex b_mu 140ns", f"mutex b_mu {length}"))
+        equal(run("assemble", path + ".txt", "-o", path + ".trace")[0], 0)
+        lock = by_name(answer("locks", "--json", path + ".trace"))["b_mu"]
+        # The other one is 20 ns long.
+        equal((length, lock["holds"], lock["hold_ns"]), (length, 1, 20) if right is None else (length, 2, 20 + right))
+
+
+@test
+def each_lock_has_its_waits_and_holds():
+    found = answer("locks", "--json", hand())
+    equal([(lock["kind"], lock["name"]) for lock in found["locks"]], [
+        ("mutex", A), ("condition", "0x10"), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu")])
+    locks = by_name(found)
+    equal(sums(locks[A]), (2, 330, 0, 0, 2, 220))
+    equal(sums(locks["b_mu"]), (1, 80, 0, 0, 2, 160))
+    equal(sums(locks["c_mu"]), (1, 20, 0, 0, 0, 0))
+    equal(sums(locks[""]), (1, 30, 0, 0, 0, 0))
+    equal(sums(locks["0x10"]), (0, 0, 1, 89, 0, 0))
+    equal(locks[A]["longest"], {"ns": 170, "begin_ns": 1090, "goroutine": 3})
+    equal(locks[A]["longest_hold"], {"ns": 190, "begin_ns": 1019, "goroutine": 2})
+    equal((locks[A]["wait"]["min_ns"], locks[A]["wait"]["max_ns"]), (160, 170))
+    assert "z_mu" not in locks
+
+
+@test
+def who_waited_where_and_who_held_it_where():
+    locks = by_name(answer("locks", "--json", hand()))
+    equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
+    equal(places(locks[A]["held"]), [
+        (1, 190, ("take_a", "two"), ("give_up", "two")), (1, 30, ("take_a", "main"), ("give_up", "main"))])
+    # nobody was let in by the second: where it was given up is not known
+    equal(places(locks["b_mu"]["held"]), [
+        (1, 140, ("take_c", "four"), ("give_up", "four")), (1, 20, ("take_b", "two"))])
+    functions = [f["function"] for f in locks[""]["waited"]], [f["function"] for f in locks[""]["woken"]]
+    equal(functions, (["sync.(*WaitGroup).Wait", "main"], ["give_up", "three"]))
+
+
+@test
+def a_chain_leads_from_who_waits_to_who_does_not():
+    chains = answer("locks", "--json", hand())["chains"]
+    # 3 stands in the queue behind 1, for the same lock: one more in front of the same chain
+    equal([(c["begin_ns"], c["end_ns"], c["others"]) for c in chains], [(1110, 1130, 1)])
+    equal([(link["goroutine"], link["group"], link["name"], link["holder"]) for link in chains[0]["links"]], [
+        (1, "main", A, 2), (2, "two", "b_mu", 4), (4, "four", "c_mu", 5)])
+
+
+@test
+def a_window_cuts_waits_off():
+    locks = by_name(answer("locks", "--json", "--from=100ns", "--to=200ns", hand()))
+    equal(sums(locks[A]), (0, 0, 2, 200, 0, 0))
+    equal(sums(locks["b_mu"]), (1, 50, 0, 0, 2, 160))
+    equal(set(locks), {A, "b_mu", "c_mu"})
+    chains = answer("locks", "--json", "--from=115ns", hand())["chains"]
+    equal([(c["begin_ns"], c["end_ns"]) for c in chains], [(1115, 1130)])
+
+
+@test
+def only_some_waiters_count():
+    for args in (("--goroutine=3",), ("--name=three",)):
+        found = answer("locks", "--json", *args, hand())
+        locks = by_name(found)
+        equal(sums(locks[A])[:2], (1, 170))
+        equal([len(c["links"]) for c in found["chains"]], [3])
+    code, _, err = run("locks", "--name=thre", hand())
+    assert code == 2 and "did you mean 'three'" in err, err
+    code, _, err = run("locks", "--goroutine=9", hand())
+    assert code == 2 and "goroutine 9" in err, err
+
+
+@test
+def channels_are_waited_for_too_if_asked():
+    code, _, err = run("assemble", os.path.join(ROOT, "tests", "data", "why-1.26.txt"), "-o", f"{WORK.name}/why.trace")
+    equal((code, err), (0, ""))
+    equal([sums(lock)[:2] for lock in answer("locks", "--json", f"{WORK.name}/why.trace")["locks"]], [(1, 110)])
+    found = answer("locks", "--channels", "--json", f"{WORK.name}/why.trace")
+    # G 1 waited 1040..1150 for G 2, which waited 1060..1100 for G 3
+    chain = found["chains"][0]
+    equal((chain["begin_ns"], chain["end_ns"]), (1060, 1100))
+    equal([(link["goroutine"], link["kind"]) for link in chain["links"]], [(1, "sync.(*Mutex).Lock"), (2, "chan receive")])
+
+
+@test
+def text_has_the_locks_and_the_commands_that_show_them():
+    code, out, _ = run("locks", hand())
+    equal(code, 0)
+    lines = out.splitlines()
+    equal(lines[0].split(), "waits total p50 p95 p99 max still holds held lock".split())
+    equal(lines[1].split()[:3], ["2", "330", "ns"])
+    command = next(line for line in lines if "--goroutine=1,2,4" in line).split()
+    equal(command[:2], ["trail", "print"])
+    code, shown, _ = run(*command[1:])
+    assert code == 0 and "G 2 made runnable" not in shown and "G 4 made runnable by G 5" in shown, shown
+    code, out, _ = run("locks", "--stacks", "--limit=1", hand())
+    assert "take_a /src/x.c:7" in out and "... and 4 more" in out, out
+
+
+def sound(found):
+    for lock in found["locks"]:
+        equal(sum(p["count"] for p in lock["waiters"]), lock["waits"])
+        equal(sum(int(p["ns"]) for p in lock["waiters"]), int(lock["wait_ns"]))
+        equal(sum(p["count"] for p in lock["held"]), lock["holds"])
+        assert (lock["name"] == "") or "waited" not in lock
+    for chain in found["chains"]:
+        begin, end, links = int(chain["begin_ns"]), int(chain["end_ns"]), chain["links"]
+        assert begin < end and len(links) > 1, chain
+        equal(len({link["goroutine"] for link in links}), len(links))
+        for link, behind in zip(links, [*links[1:], None]):
+            assert int(link["begin_ns"]) <= begin and end <= int(link["end_ns"]), chain
+            assert behind is None or link["holder"] == behind["goroutine"], chain
+    lengths = [(len(c["links"]), int(c["end_ns"]) - int(c["begin_ns"])) for c in found["chains"]]
+    equal(lengths, sorted(lengths, reverse=True))
+
+
+@test
+def sums_agree_and_chains_hang_together():
+    for path in EXAMPLES:
+        found = answer("locks", "--json", "--channels", path)
+        sound(found)
+        assert any(len(c["links"]) > 2 for c in found["chains"]), path
+        sound(answer("locks", "--json", "--from=5ms", "--to=+9ms", path))
+
+
+def waits_of(path):
+    """(goroutine, begin, end, who ended it, its stack) of each wait for locks and channels, out of the events."""
+    code, out, _ = run("print", "--format=jsonl", path)
+    equal(code, 0)
+    begun, waits = {}, []
+    for line in out.splitlines():
+        event = json.loads(line)
+        if event.get("kind") != "StateTransition" or event.get("resource") != "goroutine" or event["from"] == event["to"]:
+            continue
+        g, time_ns = event["id"], int(event["time_ns"])
+        if event["from"] == "Waiting" and g in begun:
+            begin, stack = begun.pop(g)
+            waker = event.get("g") if event["to"] == "Runnable" else None
+            waits.append((g, begin, time_ns, waker if waker != g else None, stack))
+        if event["to"] == "Waiting" and event.get("reason", "").startswith(("sync", "chan", "select")):
+            begun[g] = time_ns, json.dumps(event.get("transition_stack"))
+    return waits
+
+
+def longest_chain(waits):
+    """How many wait for each other at most at any moment: whoever waits, for who will end that, and so on."""
+    longest = 0
+    for moment in {wait[1] for wait in waits}:
+        waiting = {wait[0]: wait for wait in waits if wait[1] <= moment < wait[2]}
+        for _, _, _, holder, stack in waiting.values():
+            length = 1
+            while holder in waiting:
+                _, _, _, following, its_stack = waiting[holder]
+                length += its_stack != stack  # else it stands in the same queue
+                holder, stack = following, its_stack
+            longest = max(longest, length)
+    return longest
+
+
+@test
+def the_longest_chain_is_that_of_the_events():
+    for path in EXAMPLES:
+        chains = answer("locks", "--json", "--channels", path)["chains"]
+        equal((path, len(chains[0]["links"])), (path, longest_chain(waits_of(path))))
+
+
+# MARK: Find
+
+
+def hits(*args, path=None):
+    """Of each hit: goroutine, begin, end, and of each step: what, begin, end, who woke it."""
+    code, out, err = run("find", "--json", path or hand(), *args)
+    assert code in (0, 1), err
+    found = json.loads(out)
+    equal(code, 0 if found["hits"] else 1)
+    return [
+        (h["goroutine"], h["begin_ns"] - 1000, h["end_ns"] - 1000)
+        + tuple((s["what"], s["begin_ns"] - 1000, s["end_ns"] - 1000, s.get("waker")) for s in h["steps"])
+        for h in found["hits"]
+    ]
+
+
+@test
+def one_step_finds_states_and_moments():
+    equal([h[:3] for h in hits("block[sync]")], [
+        (4, 110, 130), (2, 70, 150), (1, 50, 210), (3, 90, 260), (1, 270, 300)])
+    equal([h[:3] for h in hits("block[sync] >80ns <=160ns")], [(1, 50, 210)])
+    equal([h[:3] for h in hits("block =80ns")], [(2, 70, 150)])
+    equal([h[0] for h in hits("block[sync] by give_up")], [4, 2, 1, 3, 1])
+    equal([h[0] for h in hits("block in take_b")], [2])
+    equal([h[0] for h in hits("block[select] in give_up")], [2, 4, 5])
+    equal([h[0] for h in hits("block in sync.(*WaitGroup).*")], [1])
+    equal([h[:3] for h in hits("stop[note]")], [(1, 262, 262)])
+    equal([h[0] for h in hits("create")], [2, 3, 4, 5])
+    equal([h[0] for h in hits("creates")], [1] * 4)
+    equal([h[0] for h in hits("wakes or creates")], [1, 1, 1, 1, 5, 4, 2, 1, 3])
+    equal([h[1] for h in hits("log[held]")], [149, 199, 209, 259])
+    equal(hits("end"), [])
+
+
+@test
+def a_state_that_is_not_over_is_told():
+    found = answer("find", "--json", hand(), "block[cond] >50ns")["hits"]
+    equal([(h["goroutine"], h["begin_ns"], h["end_ns"], h["steps"][0]["unfinished"]) for h in found], [(3, 1312, 1401, True)])
+    # it may yet last longer
+    equal(hits("block[cond] <1s"), [])
+
+
+@test
+def steps_follow_each_other_with_anything_between():
+    # of several that fit the last counts, in the midst too
+    equal(hits("block[sync] >100ns then start then block[sync]"), [
+        (1, 50, 300, ("block", 50, 210, 2), ("start", 265, 265, None), ("block", 270, 300, 3))])
+    equal([h[:3] for h in hits("block[sync] >100ns then start then block")], [(1, 50, 300), (3, 90, 401)])
+    # hits do not overlap
+    equal([h[:3] for h in hits("start then start", "-g1")], [(1, 230, 265)])
+    equal([h[:3] for h in hits("run or log[held]", "-g2")], [(2, 60, 70), (2, 199, 199), (2, 209, 209)])
+    equal([h[:3] for h in hits("start then wake", "-g1")], [(1, 265, 300)])
+    equal([h[:3] for h in hits("log[wait] then block", "-g1")], [(1, 49, 210), (1, 261, 300)])
+
+
+@test
+def directly_means_no_state_between():
+    equal([h[:3] for h in hits("log[wait] then directly block")], [(4, 109, 130), (2, 69, 150), (1, 49, 210), (3, 89, 260), (3, 310, 401)])
+    equal([h[:3] for h in hits("block then directly ready then directly run", "-g1")], [(1, 50, 262), (1, 270, 401)])
+    equal(hits("block then directly run"), [])
+    equal([h[0] for h in hits("block then directly wake")], [4, 2, 1, 3, 1])
+
+
+@test
+def within_bounds_a_step_or_the_whole():
+    equal([h[0] for h in hits("wake then start")], [4, 2, 1, 3, 1])
+    equal([h[0] for h in hits("wake then within 10ns start")], [4])
+    equal([h[0] for h in hits("wake then within 19ns start")], [4])
+    equal([h[0] for h in hits("wake then within 20ns start")], [4, 2, 1, 3, 1])
+    equal([h[0] for h in hits("block then start within 60ns")], [4, 1])
+    equal([h[0] for h in hits("block then start within 30ns")], [4])
+
+
+@test
+def a_window_and_filters_leave_the_rest_out():
+    equal([h[:3] for h in hits("block[sync]", "--from=80ns", "--to=280ns")], [
+        (4, 110, 130), (3, 90, 260), (1, 270, 280)])
+    equal([h[0] for h in hits("block[sync]", "--name=main")], [1, 1])
+    equal([h[0] for h in hits("block[sync]", "--goroutine=3,4")], [4, 3])
+    equal([h[0] for h in hits("block[sync]", "--limit=2")], [4, 2])
+    code, _, err = run("find", hand(), "block", "--name=fuor")
+    assert code == 2 and "did you mean 'four'" in err, err
+
+
+@test
+def text_names_who_ended_it_and_shows_a_command():
+    code, out, err = run("find", hand(), "block[sync] >100ns then start", "-g1")
+    equal((code, err), (0, ""))
+    lines = out.splitlines()
+    equal(lines[0], "G1 main: 180 ns from 50 ns on")
+    equal(lines[1].split(), "50 ns 160 ns block[sync] in take_a (x.c:7) < main, by G2 in give_up (x.c:20) < two".split())
+    equal(lines[2].split(), "230 ns start".split())
+    equal(lines[3].split()[:5], ["trail", "print", "--stacks", "--goroutine=1", "--from=50ns"])
+    equal(run(*lines[3].split()[1:])[0], 0)
+    equal(run("find", "--count", hand(), "block[sync]"), (0, "5\n", ""))
+    code, out, err = run("find", hand(), "end")
+    assert (code, out) == (1, "") and "nothing matches" in err, err
+
+
+@test
+def a_wrong_pattern_is_marked_where_it_is_wrong():
+    for pattern, mark, word in (
+        ("blok[sync]", "^~~~", "did you mean 'block'"),
+        ("block then strat", "           ^~~~~", "did you mean 'start'"),
+        ("running", "^~~~~~~", "did you mean 'run'"),
+        ("start >5ms", "      ^", "moment"),
+        ("block >5", "       ^", "needs its unit"),
+        ("block >5mss", "        ^~~", "no unit of time"),
+        ("block >", "       ^", "a time"),
+        ("block[sync", "     ^", "] is missing"),
+        ("run[sync]", "   ^", "no [reason]"),
+        ("run start", "    ^~~~~", "'then' or 'or' is missing"),
+        ("block then", "          ^", "must stand here"),
+        ("block in", "      ^~", "function"),
+        ("run by main.x", "    ^~", "not ended by others"),
+        ("block <5ms >6ms", "           ^~~~", "no length"),
+        ("block \u00fc", "      ^", "can stand here"),
+        ("\u00fc", "^", "must stand here"),
+        ("block within", "            ^", "a time"),
+        ("block >99999999999h", "       ^~~~~~~~~~~~", "longer than any trace"),
+        ("", "^", "must stand here"),
+    ):
+        code, out, err = run("find", hand(), pattern)
+        equal((code, out), (2, ""))
+        lines = err.splitlines()
+        assert word in lines[0], err
+        equal(lines[1:], [f"  {pattern}", f"  {mark}"])
+
+
+@test
+def counts_are_those_of_the_printed_events():
+    for path in EXAMPLES:
+        code, out, err = run("print", "--format=jsonl", "--no-stacks", path)
+        equal(code, 0)
+        printed = collections.Counter()
+        for line in out.splitlines():
+            event = json.loads(line)
+            if event.get("kind") == "StateTransition" and event.get("resource") == "goroutine":
+                pair = event["from"], event["to"]
+                if pair[1] == "Waiting" and pair[0] == "Running":
+                    printed[f"block[{event.get('reason', '')}]"] += 1
+                words = {("NotExist", "Runnable"): "create", ("Waiting", "Runnable"): "wake", ("Runnable", "Running"): "start",
+                         ("Running", "Runnable"): "stop", ("Running", "NotExist"): "end", ("Running", "Syscall"): "syscall"}
+                if pair in words:
+                    printed[words[pair]] += 1
+            printed["log"] += event.get("kind") == "Log"
+            printed["region"] += event.get("kind") == "RegionBegin"
+            printed["task-end"] += event.get("kind") == "TaskEnd"
+        assert printed["block[sync]"] > 20, printed
+        for pattern, count in printed.items():
+            code, out, err = run("find", "--count", path, pattern)
+            equal((pattern, code, out), (pattern, 0 if count else 1, f"{count}\n"))
+
+
+@test
+def a_damaged_trace_gives_its_good_part():
+    with open(EXAMPLES[1], "rb") as f:
+        data = f.read()
+    whole = int(run("find", "--count", EXAMPLES[1], "block[sync]")[1])
+    code, out, err = run("locks", "--json", "-", stdin=data[: len(data) // 3])
+    equal(code, 1)
+    sound(json.loads(out))
+    assert "good part" in err, err
+    code, out, err = run("find", "--count", "-", "block[sync]", stdin=data[: len(data) // 3])
+    assert code == 1 and 0 < int(out) < whole and "good part" in err, (out, err)
+
+
+# MARK: Go's figures
+
+
+def trace_of(name):
+    for path in glob.glob(os.path.join(TRACES, "**", name + "*"), recursive=True):
+        if os.path.dirname(path) != os.path.join(TRACES, "expected") and os.path.isfile(path):
+            with open(path, "rb") as f:
+                if f.read(5) == b"go 1.":
+                    return path
+    return None
+
+
+def compare(path, name, expected):
+    """A reason's time over all goroutines, and over all locks."""
+    right = collections.Counter()
+    for g in expected["goroutines"]:
+        right.update(g["Stats"].get("Block") or {})
+    for channels, words in ((False, ("sync",)), (True, ("sync", "chan", "select"))):
+        found = answer("locks", "--json", *(["--channels"] if channels else []), path)
+        sound(found)
+        ours = sum(int(lock["wait_ns"]) + int(lock["unfinished_ns"]) for lock in found["locks"])
+        wanted = sum(ns for reason, ns in right.items() if reason.startswith(words))
+        exact = "go 1.22" <= open(path, "rb").read(7).decode() or ours == wanted
+        assert (ours == wanted) if exact else abs(ours - wanted) <= max(1000, wanted // 1000), f"{name}: {ours}, not {wanted}"
+
+
+def shared():
+    answers = sorted(glob.glob(os.path.join(TRACES, "expected", "*.summary.json.gz")))
+    if not answers:
+        print("1..0 # SKIP no traces with known answers")
+        return 0
+    for file in answers:
+        name = os.path.basename(file)[: -len(".summary.json.gz")]
+        path = trace_of(name)
+        if path:
+            with gzip.open(file) as f:
+                expected = json.load(f)
+
+            def check(path=path, name=name, expected=expected):
+                compare(path, name, expected)
+
+            check.__name__ = f"waits_of_{name}"
+            tap.tests.append(check)
+    return tap.main()
+
+
+if sys.argv[3:] == ["all"]:
+    tap.tests.clear()
+    sys.exit(shared())
+sys.exit(tap.main())

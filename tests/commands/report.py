@@ -1,0 +1,882 @@
+#!/usr/bin/env python3
+"""trail report: its figures are those of the other commands, and nothing in a trace gets out of its text. TAP.
+
+usage: report.py TRAIL SOURCE_ROOT
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from report_page import Page  # noqa: E402
+from tap import main, test  # noqa: E402
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DATA = os.path.join(ROOT, "tests", "data")
+WORK = tempfile.mkdtemp(prefix="trail-report-")
+EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 23)]
+BY_HAND = ["everything-1.26", "gc-1.26", "locks-1.26", "times-1.26", "why-1.26"]
+# All that a report may have in an element but text.
+ATTRIBUTES = {
+    *(
+        "aria-hidden aria-label aria-labelledby charset class content d data-d data-key data-kind".split()
+    ),
+    *(
+        "data-total data-v height href http-equiv id lang name preserveaspectratio role scope".split()
+    ),
+    *("tabindex title viewbox width x y".split()),
+}
+LOST = "\ufffd"
+
+
+def run(*args, stdin=None):
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
+    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+
+def good(*args, **more):
+    code, out, err = run(*args, **more)
+    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
+    return out
+
+
+def answer(*args):
+    code, out, err = run(*args, "--json")
+    assert code in (0, 1), f"trail {' '.join(args)}: exit {code}: {err}"
+    return json.loads(out)
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def near(ours, right, share):
+    assert abs(ours - right) <= share * abs(right) + 1e-9, f"{ours}, not about {right}"
+
+
+def trace(name):
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
+    return path
+
+
+def report(path, *options, code=0):
+    """The text of the report, and it read."""
+    out = os.path.join(WORK, "report.html")
+    status, _, err = run("report", *options, path, "-o", out)
+    equal(status, code)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    return text, Page(text)
+
+
+def traces():
+    yield from EXAMPLES
+    yield from map(trace, BY_HAND)
+
+
+def whole(path):
+    return report(path, "--limit=0")[1]
+
+
+def name_of(text):
+    return text if text else "(unknown)"
+
+
+# What it says
+
+
+@test
+def figures_and_findings_are_those_of_the_summary():
+    findings = 0
+    for path in traces():
+        page, right = whole(path), answer("summary", path)
+        activity, heap = right["activity"], right["heap"]
+        expected = {
+            "length_ns": right["end_ns"] - right["begin_ns"],
+            "goroutines": right["goroutines"],
+            "events": right["events"],
+            "running_ns": activity["running_ns"],
+            "ready_ns": activity["ready_ns"],
+            "idle_ns": sum(activity[f"idle_{why}_ns"] for why in ("work", "lock", "nothing")),
+        }
+        if heap:
+            expected["heap_peak_bytes"] = heap["peak_bytes"]
+        if right["gc"]["cycles"]:
+            expected["gc_cycles"] = right["gc"]["cycles"]
+        equal({key: int(value) for key, value in page.figures().items()}, expected)
+        said = [e.text() for e in page.root.all("span", class_="text")]
+        equal(said, [f["text"] for f in right["findings"]])
+        findings += len(said)
+    assert findings > 0, "no trace here has a finding"
+
+
+@test
+def the_table_of_goroutines_is_that_of_trail_goroutines():
+    for path in traces():
+        rows = whole(path).table("Goroutines by start function")
+        right = answer("goroutines", "--groups", path)["groups"]
+        expected = [
+            {
+                "began in": name_of(g["name"]),
+                "goroutines": g["count"],
+                "unfinished": g["unfinished"],
+                "total": g["total_ns"],
+                "running": g["exec_ns"],
+                "ready": g["sched_wait_ns"],
+                "blocked": sum(g["block_ns"].values()),
+                "system calls": g["syscall_ns"],
+                "without P": g["syscall_block_ns"],
+            }
+            for g in right
+        ]
+        equal(rows, expected)
+
+
+def spread(histogram, count, total):
+    return {
+        "times": count,
+        "sum": total,
+        "p50": histogram["p50_ns"],
+        "p95": histogram["p95_ns"],
+        "p99": histogram["p99_ns"],
+        "max": histogram["max_ns"],
+    }
+
+
+def without(row, *columns):
+    return {key: value for key, value in row.items() if key not in columns}
+
+
+@test
+def waits_are_those_of_the_summary():
+    for path in traces():
+        page, right = whole(path), answer("summary", path)["waits"]
+        rows = page.table("Ready until running (scheduling latency)")
+        equal(
+            [without(row, "goroutines", "running", "the longest") for row in rows],
+            [
+                {"began in": name_of(w["name"])}
+                | spread(w["ready"]["spread"], w["ready"]["count"], w["ready"]["sum_ns"])
+                for w in right
+            ],
+        )
+        expected = [
+            {"began in": name_of(w["name"]), "for": b["reason"] or "no reason given"}
+            | spread(b["spread"], b["count"], b["sum_ns"])
+            for w in right
+            for b in w["blocked"]
+        ]
+        rows = [without(row, "the longest") for row in page.table("Waits that ended") or []]
+        equal(sorted(rows, key=str), sorted(expected, key=str))
+        # Those of the runtime (Go counts what has no name among them) are behind all others; of both the
+        # longest is in front.
+        order = [
+            (row["began in"].startswith(("runtime.", "(unknown)", "runtime/")), -row["sum"])
+            for row in rows
+        ]
+        others = [row for row in order if not row[0]]
+        equal(order[: len(others)], sorted(others))
+        equal(order[len(others) :], sorted(order[len(others) :]))
+
+
+@test
+def locks_threads_and_ps_are_those_of_their_commands():
+    locks = 0
+    for path in traces():
+        page = whole(path)
+        right = answer("locks", path)["locks"]
+        rows = page.table("Locks") or []
+        equal(
+            [(r["lock"], r["waits"], r["total"], r["still"], r["holds"], r["held"]) for r in rows],
+            [
+                (
+                    (lock["kind"] + " " + lock["name"]).strip(),
+                    *(lock["waits"], lock["wait_ns"], lock["unfinished_ns"]),
+                    *(lock["holds"], lock["hold_ns"]),
+                )
+                for lock in right
+            ],
+        )
+        locks += len(rows)
+        equal(
+            [(r["thread"], r["running"], r["neither"], r["events"]) for r in page.table("Threads")],
+            [
+                (t["id"], t["running_ns"], t["idle_ns"], t["events"])
+                for t in answer("threads", path)["threads"]
+            ],
+        )
+        equal(
+            [(r["P"], r["running"], r["idle"], r["taken away"]) for r in page.table("Ps")],
+            [
+                (p["id"], p["running_ns"], p["idle_ns"], p["taken"])
+                for p in answer("procs", path)["procs"]
+            ],
+        )
+    assert locks > 0
+
+
+@test
+def tasks_and_regions_are_those_of_the_summary():
+    tasks = 0
+    for path in traces():
+        page, right = whole(path), answer("summary", path)
+        equal(
+            [(r["type"], r["begun"], r["ended"], r["max"]) for r in page.table("Tasks") or []],
+            [
+                (name_of(t["name"]), t["begun"], t["ended"], t["spread"]["max_ns"])
+                for t in right["tasks"]
+            ],
+        )
+        equal(
+            [(r["name"], r["times"], r["sum"], r["running"]) for r in page.table("Regions") or []],
+            [
+                (r["name"] or "(inherited)", r["count"], r["total_ns"], r["exec_ns"])
+                for r in right["regions"]
+            ],
+        )
+        tasks += len(right["tasks"])
+    assert tasks > 0
+
+
+def area_under(path):
+    """Of a drawing that is 1000 wide and 100 high."""
+    points = [tuple(map(float, p.split())) for p in re.findall(r"[ML]([\d.-]+ [\d.-]+)", path)]
+    pairs = zip(points, points[1:])
+    return sum((x2 - x1) * (100 - y1) for (x1, y1), (x2, y2) in pairs if y1 == y2) / 100000
+
+
+def plot(page, title):
+    for figure in page.root.all("figure", class_="plot"):
+        if figure.one("h3").text() == title:
+            return figure
+    return None
+
+
+@test
+def the_plots_have_as_much_area_as_goroutines_had_time():
+    for path in EXAMPLES:
+        page, right = whole(path), answer("summary", path)
+        length = right["end_ns"] - right["begin_ns"]
+        for title, look, key in (
+            ("Running", "running", "running_ns"),
+            ("Ready, not running", "runnable", "ready_ns"),
+        ):
+            figure = plot(page, title)
+            most = float(next(figure.one("div", class_="y").all("span")).text())
+            area = area_under(figure.one("path", class_=look).attributes["d"])
+            near(area * most, right["activity"][key] / length, 0.001)
+
+
+# A tick is a microsecond. G 1 is in a system call for 1000, and 400 after its begin M 6 takes its P away; in
+# another for 250, and keeps it; and in one that does not end, with the P for 100 and without for 200.
+LOST_P = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=0 size=auto
+Sync
+Frequency freq=1000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=0 size=auto
+ProcStatus dt=1000 p=0 pstatus=1
+GoStatus dt=0 g=1 m=5 gstatus=2
+GoSyscallBegin dt=1000 p_seq=1 stack=0
+GoSyscallEndBlocked dt=1000
+ProcStart dt=100 p=0 p_seq=3
+GoStart dt=0 g=1 g_seq=1
+GoSyscallBegin dt=100 p_seq=4 stack=0
+GoSyscallEnd dt=250
+GoSyscallBegin dt=150 p_seq=5 stack=0
+EventBatch gen=1 m=6 time=0 size=auto
+ProcSteal dt=2400 p=0 p_seq=2 m=5
+ProcStatus dt=0 p=1 pstatus=1
+ProcSteal dt=1300 p=0 p_seq=6 m=5
+HeapAlloc dt=200 heapalloc_value=1
+EndOfGeneration
+"""
+
+
+@test
+def a_p_that_is_taken_away_in_a_system_call_is_told():
+    with open(os.path.join(WORK, "lost-p.txt"), "w") as file:
+        file.write(LOST_P)
+    path = os.path.join(WORK, "lost-p.trace")
+    good("assemble", os.path.join(WORK, "lost-p.txt"), "-o", path)
+    page = whole(path)
+    with_p, without = 400 + 250 + 100, 600 + 200
+    rows = page.table("Time of all goroutines")
+    sums = {(row["state"], row["for"]): int(row["time"]) for row in rows}
+    near(sums["system call", ""], with_p * 1000, 0.001)
+    near(sums["system call", "its P taken away"], without * 1000, 0.001)
+    figure = plot(page, "Waiting and in system calls")
+    most = float(next(figure.one("div", class_="y").all("span")).text())
+    areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "bare", "waiting")]
+    length = answer("summary", path)
+    length = (length["end_ns"] - length["begin_ns"]) / 1000
+    # They lie above each other, and nothing waits.
+    near(areas[0] * most, with_p / length, 0.01)
+    near(areas[1] * most, (with_p + without) / length, 0.01)
+    equal(areas[2], areas[1])
+
+
+@test
+def who_blocks_for_ever_does_not_wait():
+    path = trace("forever-1.26")
+    figure = plot(whole(path), "Waiting and in system calls")
+    most = float(next(figure.one("div", class_="y").all("span")).text())
+    (g1, *_), summary = answer("goroutines", path)["goroutines"], answer("summary", path)
+    equal(g1["block_ns"], {"chan receive": 40})
+    near(area_under(figure.one("path", class_="waiting").attributes["d"]) * most, 40 / (summary["end_ns"] - summary["begin_ns"]), 0.01)
+
+
+@test
+def the_curve_of_utilisation_ends_with_what_is_left_of_the_whole():
+    for path in EXAMPLES:
+        curve = plot(whole(path), "What garbage collection left (MMU)")
+        points = re.findall(
+            r"[ML]([\d.-]+) ([\d.-]+)", curve.one("path", class_="mmu").attributes["d"]
+        )
+        x, y = map(float, points[-1])
+        near(1 - y / 100, 1 - answer("summary", path)["gc"]["share"], 0.001)
+        equal((float(points[0][0]), x), (0, 1000))
+        heights = [float(p[1]) for p in points]
+        assert heights[0] >= heights[-1] and 0 <= min(heights) <= max(heights) <= 100
+
+
+@test
+def histograms_have_as_many_as_there_were():
+    for path in EXAMPLES:
+        page, right = whole(path), answer("summary", path)["waits"]
+        figure = plot(page, "Ready until running (scheduling latency)")
+        counts = [int(t.text().rsplit(" ", 1)[1]) for t in figure.all("title")]
+        equal(sum(counts), sum(w["ready"]["count"] for w in right))
+
+
+def flame(page, name):
+    figure = page.root.one("figure", id=name)
+    frames = figure.one("svg", class_="flames").children
+    return int(figure.attributes["data-total"]), [
+        (
+            int(f.attributes["data-d"]),
+            float(f.attributes["x"].rstrip("%")),
+            float(f.attributes["width"].rstrip("%")),
+            f.one("title").text(),
+        )
+        for f in frames
+    ]
+
+
+@test
+def flame_graphs_are_profiles_and_no_frame_is_wider_than_the_one_above():
+    for path in EXAMPLES:
+        page = whole(path)
+        total, frames = flame(page, "flame-waits")
+        right = answer("profile", "--type=offcpu", path)
+        equal(total, right["ns"])
+        by_reason = {}
+        for sample in right["samples"]:
+            names = [right["frames"][i]["name"] for i in sample["stack"]]
+            reason = [n for n in names if n.startswith("[")][-1]  # before it, "[not woken]"
+            by_reason[reason] = by_reason.get(reason, 0) + sample["ns"]
+        for depth, _, width, title in frames:
+            if depth == 1:
+                near(width, 100 * by_reason[title.rsplit(": ", 1)[0]] / total, 0.001)
+        above = [(0.0, 100.0)]
+        for depth, x, width, title in frames:
+            left, room = above[depth - 1] if depth else (0.0, 100.0)
+            assert x >= left - 0.01 and x + width <= left + room + 0.01, title
+            above[depth:] = [(x, width)]
+        right = answer("profile", "--type=running", path)
+        equal(flame(page, "flame-running")[0], right["ns"])
+        assert any("StartCPUProfile" in p.text() for p in page.root.all("p", class_="none"))
+
+
+@test
+def samples_make_the_flame_graph_where_there_are_some():
+    path = trace("everything-1.26")
+    right = answer("profile", "--type=cpu", path)
+    assert right["count"] > 0
+    page = whole(path)
+    equal(flame(page, "flame-cpu")[0], right["count"])
+    assert not any("no CPU samples" in p.text() for p in page.root.all("p", class_="none"))
+
+
+def bins(path):
+    """Which bins of the drawing a path covers."""
+    covered = set()
+    for x, width in re.findall(r"M(\d+) \d+h(\d+)v", path):
+        covered.update(range(int(x), int(x) + int(width)))
+    return covered
+
+
+@test
+def a_moment_shows_who_waited_who_ended_it_and_when():
+    # G 3 waits 1090..1260 for a_mu, and G 1 ends it: the longest wait for a lock of that text.
+    page = whole(trace("locks-1.26"))
+    moment = next(
+        m for m in page.root.all("figure", class_="moment") if "a_mu" in m.one("h3").text()
+    )
+    names = [li.text() for li in moment.one("ol", class_="lanes").all("li")]
+    assert names[0].startswith("G3 "), names
+    assert names[1].startswith("G1 main"), names
+    drawing = moment.one("svg", class_="timeline")
+    lanes = [p for p in drawing.all("path", class_="waiting")]
+    begin, end = map(
+        float,
+        re.match(
+            r"M([\d.]+) 0H([\d.]+)V", drawing.one("path", class_="case").attributes["d"]
+        ).groups(),
+    )
+    waited = bins(lanes[0].attributes["d"])
+    expected = set(range(int(begin) + 1, int(end)))
+    assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
+    wake = next(drawing.all("path", class_="wake")).attributes["d"]
+    near(float(re.match(r"M([\d.]+) ", wake).group(1)), end, 0.01)
+
+
+@test
+def what_a_trace_does_not_have_is_said_and_how_to_get_it():
+    page = whole(trace("locks-1.26"))
+    said = " ".join(p.text() for p in page.root.all("p", class_="none"))
+    for word in ("NewTask", "WithRegion", "--heap", "--cpu-samples", "No garbage collection"):
+        assert word in said, f"{word} is not in {said}"
+
+
+@test
+def a_window_counts_what_is_in_it():
+    path = EXAMPLES[1]
+    options = ("--from=5ms", "--to=+10ms")
+    page, right = report(path, *options)[1], answer("summary", *options, path)
+    equal(page.figure("running_ns"), right["activity"]["running_ns"])
+    figure = plot(page, "Running")
+    most = float(next(figure.one("div", class_="y").all("span")).text())
+    area = area_under(figure.one("path", class_="running").attributes["d"])
+    near(area * most, right["activity"]["running_ns"] / 10e6, 0.001)
+    equal([s.text() for s in figure.one("div", class_="x").all("span")][0], "5.0 ms")
+
+
+def times_below(figure):
+    return [s.text() for s in figure.one("div", class_="x").all("span")]
+
+
+@test
+def times_below_a_plot_have_the_unit_that_fits():
+    path = EXAMPLES[1]
+    for unit, step in (("us", 8), ("ms", 2)):
+        page = report(path, f"--from=5{unit}", f"--to=+{5 * step}{unit}")[1]
+        equal(times_below(plot(page, "Running")), [f"{5 + i * step}.0 {unit}" for i in range(6)])
+    # From 10 us to 10 ms in steps of the same factor.
+    lengths = [10_000 * 1000 ** (i / 5) for i in range(6)]
+    page = report(path, "--from=5ms", "--to=+10ms")[1]
+    for text, right in zip(times_below(plot(page, "What garbage collection left (MMU)")), lengths, strict=True):
+        value, unit = text.split()
+        near(float(value) * {"us": 1000, "ms": 1_000_000}[unit], right, 0.01)
+        assert 1 <= float(value) < 1000, text
+
+
+@test
+def a_finding_leads_to_its_moment():
+    page = report(EXAMPLES[0])[1]
+    finding = next(page.root.one("ul", class_="findings").all("li"))
+    moment = page.root.one("figure", id=finding.one("a").attributes["href"][1:])
+    equal(moment.one("h3").text(), finding.one("span", class_="text").text())
+    equal(moment.one("code").text(), finding.one("code").text())
+
+
+# The document
+
+
+@test
+def it_asks_for_nothing_and_only_its_own_script_may_run():
+    for path in EXAMPLES:
+        text, page = report(path)
+        for word in (
+            "http:",
+            "https:",
+            "url(",
+            "src=",
+            "@import",
+            "<link",
+            "style=",
+            "javascript:",
+        ):
+            assert word not in text, f"{word} is in it"
+        assert not re.search(r"\son\w+=", text)
+        policy = next(
+            m.attributes["content"]
+            for m in page.root.all("meta")
+            if m.attributes.get("http-equiv") == "Content-Security-Policy"
+        )
+        assert policy.startswith("default-src 'none'; "), policy
+        assert "unsafe" not in policy
+        for tag in ("style", "script"):
+            digest = hashlib.sha256(page.root.one(tag).text().encode()).digest()
+            right = f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'"
+            assert right in policy, f"{right} is not in {policy}"
+
+
+@test
+def it_is_a_document_that_can_be_read_aloud():
+    for path in traces():
+        page = whole(path)
+        headings = [int(e.tag[1]) for e in page.root.walk() if re.fullmatch("h[1-6]", e.tag)]
+        equal((headings[0], headings.count(1)), (1, 1))
+        assert all(b <= a + 1 for a, b in zip(headings, headings[1:])), headings
+        ids = [e.attributes["id"] for e in page.root.walk() if "id" in e.attributes]
+        equal(len(ids), len(set(ids)))
+        for link in page.root.all("a"):
+            assert link.attributes["href"].startswith("#")
+            assert link.attributes["href"][1:] in ids, link.attributes["href"]
+        for table in page.root.all("table"):
+            assert table.one("caption").text()
+            assert all("scope" in th.attributes for th in table.all("th"))
+        for drawing in page.root.all("svg"):
+            named = drawing.attributes.get("aria-label") or drawing.attributes.get("aria-hidden")
+            inside = any(c.tag == "title" for c in drawing.children)
+            assert named or inside, drawing.attributes
+
+
+HOSTILE = [
+    b"</script><script>alert(1)</script>",
+    b"</title></style><img src=x onerror=alert(1)>",
+    b'" onmouseover="alert(1)',
+    b"' autofocus onfocus='alert(1)",
+    b"&lt;b&gt;&#60;i&#62;",
+    b"<!--",
+    b"]]><svg onload=alert(1)>",
+    b"https://evil.example/@import url(x)",
+    b"\x01\x1b[31m\x7f",
+    b"a\x00b",
+    b"\xff\xfe\xc0\xaf",
+    "\u202egnp.exe\u2066".encode(),
+    b"%n%s%99999999s",
+    b"A" * 900,
+]
+
+
+def shown(name):
+    """What a reader may see of it."""
+    text = name.decode("utf-8", "replace") if len(name) < 400 else name[:400].decode() + "\u2026"
+    if name == b"\xff\xfe\xc0\xaf":
+        return LOST * 4
+    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", LOST, text)
+
+
+def hostile(name):
+    """The traces by hand, all of whose texts are `name` as well as what they were."""
+    quoted = "".join(f"\\x{byte:02x}" for byte in name)
+    for source in ("locks-1.26", "everything-1.26"):
+        with open(os.path.join(DATA, source + ".txt"), encoding="utf-8") as file:
+            text = file.read()
+        text = re.sub(r'(String id=\d+[^\n]*\n\tdata=")', lambda m: m.group(1) + quoted, text)
+        path = os.path.join(WORK, "hostile.trace")
+        good("assemble", "-", "-o", path, stdin=text.encode())
+        yield source, path
+
+
+def structure(page):
+    return [e.tag for e in page.root.walk()]
+
+
+@test
+def names_may_contain_anything():
+    """The elements are those of the same trace with harmless names."""
+    harmless = {source: structure(whole(path)) for source, path in hostile(b"x")}
+    for name in HOSTILE:
+        for source, path in hostile(name):
+            text, page = report(path, "--limit=0")
+            # The profile cuts long reasons of waiting off, and others at a NUL: some become one.
+            cut = b"\0" in name or len(name) > 100
+            assert cut or structure(page) == harmless[source], f"{name[:40]!r}, {source}"
+            attributes = {a for e in page.root.walk() for a in e.attributes}
+            assert attributes <= ATTRIBUTES, attributes - ATTRIBUTES
+            rows = page.table("Goroutines by start function")
+            began = [row["began in"] for row in rows if row["began in"] != "(unknown)"]
+            assert began
+            for row in began:
+                assert row.startswith(shown(name)), f"{row!r}, not {shown(name)!r}..."
+            for c in text:
+                assert c == "\n" or ord(c) >= 32, f"{ord(c):#x} is in it"
+
+
+@test
+def a_hostile_title_is_a_title():
+    title = HOSTILE[1].decode()
+    _, page = report(EXAMPLES[1], "--title", title)
+    equal(page.root.one("head").one("title").text(), title)
+    equal(page.root.one("h1").text(), title)
+    equal(len(list(page.root.all("img"))), 0)
+
+
+@test
+def it_can_be_mailed():
+    for path in EXAMPLES:
+        size = len(report(path)[0])
+        assert size < 2_000_000, size
+    # Thousands of goroutines and stacks, with long names.
+    path = os.path.join(WORK, "many.trace")
+    good("assemble", "-", "-o", path, stdin=many().encode())
+    size = len(report(path)[0].encode())
+    assert size < 5_000_000, size
+
+
+def many():
+    """Go 1.26: 3,000 goroutines that begin in functions of their own and are woken by each other."""
+    count, lines = 3000, ["Trace Go1.26"]
+    lines += ["EventBatch gen=1 m=18446744073709551615 time=1000 size=auto", "Sync"]
+    lines += ["Frequency freq=1000000000", "ClockSnapshot dt=0 mono=1 sec=1700000000 nsec=0"]
+    events = ["ProcStatus dt=1 p=0 pstatus=1", "GoStatus dt=1 g=1 m=100 gstatus=2"]
+    for g in range(2, count):
+        events.append(f"GoCreate dt=100 new_g={g} new_stack={g} stack=1")
+    events.append("GoBlock dt=10 reason_string=1 stack=1")
+    for g in range(2, count):
+        events += [f"GoStart dt=10 g={g} g_seq=1", f"GoBlock dt=50 reason_string=1 stack={g}"]
+    batches = [events[i : i + 1500] for i in range(0, len(events), 1500)]
+    at = 1000
+    for batch in batches:
+        lines += [f"EventBatch gen=1 m=100 time={at} size=auto", *batch]
+        at += sum(int(re.search(r"dt=(\d+)", event).group(1)) for event in batch)
+    step = 400
+    for first in range(1, count, step):
+        lines += [f"EventBatch gen=1 m=18446744073709551615 time={at} size=auto", "Stacks"]
+        for g in range(first, min(first + step, count)):
+            lines.append(f"Stack id={g} nframes=2")
+            lines.append(f"\tpc={10 * g} func={g + 1} file=0 line=1")
+            lines.append(f"\tpc={10 * g + 1} func={g + 2} file=0 line=1")
+    for first in range(1, count + 3, 100):
+        lines += [f"EventBatch gen=1 m=18446744073709551615 time={at} size=auto", "Strings"]
+        for n in range(first, min(first + 100, count + 3)):
+            name = "select" if n == 1 else f"main.f{n}." + "<&>" * 150
+            lines += [f"String id={n}", f'\tdata="{name}"']
+    return "\n".join([*lines, "EndOfGeneration", ""])
+
+
+# Files
+
+
+@test
+def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
+    path = os.path.join(WORK, "cut.trace")
+    with open(EXAMPLES[0], "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(data[: len(data) * 2 // 3])
+    _, page = report(path, code=1)
+    right = answer("summary", path)
+    assert right["events"] > 0
+    equal(page.figure("events"), right["events"])
+    banner = page.root.one("div", class_="banner")
+    assert "damaged" in banner.text(), banner.text()
+
+
+@test
+def what_is_no_trace_leaves_what_was_there():
+    out = os.path.join(WORK, "kept.html")
+    with open(out, "w", encoding="ascii") as file:
+        file.write("mine")
+    bad = os.path.join(WORK, "bad.trace")
+    with open(bad, "wb") as file:
+        file.write(b"no trace at all")
+    code, _, err = run("report", bad, "-o", out)
+    equal(code, 1)
+    assert err
+    with open(out, encoding="ascii") as file:
+        equal(file.read(), "mine")
+    equal(sorted(f for f in os.listdir(WORK) if f.startswith("kept")), ["kept.html"])
+
+
+@test
+def of_a_window_without_events_there_is_no_report():
+    out = os.path.join(WORK, "empty.html")
+    code, _, err = run("report", "--from=10s", EXAMPLES[1], "-o", out)
+    equal(code, 1)
+    assert "no event is in that window" in err, err
+    assert not os.path.exists(out)
+
+
+@test
+def it_goes_to_stdout_and_comes_from_stdin():
+    path = EXAMPLES[1]
+    with open(path, "rb") as file:
+        data = file.read()
+    text, _ = report(path)
+    equal(good("report", path, "-o", "-").decode(), text)
+    piped = Page(good("report", "-", stdin=data).decode())
+    equal(piped.figures(), Page(text).figures())
+    equal(len(list(piped.root.all("figure", class_="moment"))), text.count('class="moment"'))
+
+
+@test
+def it_does_not_overwrite_its_trace():
+    path = shutil.copy(EXAMPLES[1], os.path.join(WORK, "mine.trace"))
+    code, _, err = run("report", path, "-o", path)
+    equal(code, 2)
+    assert "overwrite" in err, err
+    with open(path, "rb") as mine, open(EXAMPLES[1], "rb") as right:
+        equal(mine.read(), right.read())
+
+
+@test
+def an_output_that_cannot_be_written_is_told():
+    code, _, err = run("report", EXAMPLES[1], "-o", os.path.join(WORK, "none", "x.html"))
+    equal(code, 3)
+    assert "none" in err, err
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            p = subprocess.run([TRAIL, "report", EXAMPLES[1]], stdout=full, stderr=subprocess.PIPE)
+        equal(p.returncode, 3)
+
+
+@test
+def a_file_is_whole_or_as_it_was():
+    def small():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))
+
+    out = os.path.join(WORK, "old.html")
+    with open(out, "w", encoding="ascii") as file:
+        file.write("old")
+    p = subprocess.run(
+        [TRAIL, "report", EXAMPLES[1], "-o", out], capture_output=True, preexec_fn=small
+    )
+    equal(p.returncode, 3)
+    with open(out, encoding="ascii") as file:
+        equal(file.read(), "old")
+    equal([f for f in os.listdir(WORK) if f.startswith("old")], ["old.html"])
+
+
+# The viewer in a file
+
+
+def embed(path, *options, stdin=None):
+    return Page(good("report", "--embed", path, *options, stdin=stdin).decode())
+
+
+def part(page, name):
+    pieces = page.root.all("script", **{"data-part": name})
+    packed = b"".join(base64.b64decode(piece.text(), validate=True) for piece in pieces)
+    return gzip.decompress(packed)
+
+
+def shipped(name):
+    with open(os.path.join(ROOT, "web", "dist", name), "rb") as file:
+        return file.read()
+
+
+@test
+def the_viewer_in_a_file_has_the_page_and_the_trace():
+    for path in EXAMPLES:
+        page, name = embed(path), os.path.basename(path)
+        with open(path, "rb") as file:
+            equal(part(page, "trace"), file.read())
+        equal(part(page, "wasm"), shipped("trail.wasm"))
+        equal(part(page, "worker"), shipped("worker.js"))
+        equal(page.root.one("style").text().encode(), shipped("app.css"))
+        equal(page.root.one("script", type="module").text().encode(), shipped("app.js"))
+        equal(page.root.one("title").text(), name)
+        pieces = page.root.all("script", **{"data-part": "trace"})
+        equal([piece.attributes["data-name"] for piece in pieces], [name])
+
+
+@test
+def the_viewer_in_a_file_has_the_trace_decompressed_and_from_stdin():
+    with open(EXAMPLES[1], "rb") as file:
+        data = file.read()
+    packed = os.path.join(WORK, "packed.trace.gz")
+    with open(packed, "wb") as file:
+        file.write(gzip.compress(data))
+    equal(part(embed(packed), "trace"), data)
+    page = embed("-", "--title=Slow", stdin=data)
+    equal(part(page, "trace"), data)
+    equal(page.root.one("title").text(), "Slow")
+
+
+@test
+def the_viewer_in_a_file_takes_a_trace_in_pieces():
+    # What follows the header is for the page to judge; noise does not become shorter.
+    data = b"go 1.23 trace\0\0\0" + random.Random(1).randbytes(4_000_000)
+    page = embed("-", stdin=data)
+    pieces = list(page.root.all("script", **{"data-part": "trace"}))
+    assert len(pieces) > 3, len(pieces)
+    equal(part(page, "trace"), data)
+
+
+@test
+def only_the_page_may_run_and_nothing_be_fetched():
+    def own(element):
+        digest = hashlib.sha256(element.text().encode()).digest()
+        return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+    root = embed(EXAMPLES[1]).root
+    policy = root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    equal(
+        dict(rule.strip().split(" ", 1) for rule in policy.split(";")),
+        {
+            "default-src": "'none'",
+            "script-src": f"{own(root.one('script', type='module'))} 'wasm-unsafe-eval'",
+            "style-src": own(root.one("style")),
+            "worker-src": "blob:",
+            "img-src": "data: blob:",
+            "base-uri": "'none'",
+            "form-action": "'none'",
+        },
+    )
+
+
+@test
+def a_hostile_file_name_is_a_name():
+    name = '"><script>alert(1)<!--&.trace'
+    path = os.path.join(WORK, name)
+    shutil.copy(EXAMPLES[1], path)
+    root = embed(path).root
+    equal(root.one("title").text(), name)
+    equal(root.one("script", **{"data-part": "trace"}).attributes["data-name"], name)
+    equal(len(list(root.all("script"))), 4)
+
+
+@test
+def a_hundred_megabytes_go_into_a_file_and_not_a_byte_more():
+    path, out = os.path.join(WORK, "large.trace"), os.path.join(WORK, "large.html")
+    with open(path, "wb") as file:
+        file.write(b"go 1.23 trace\0\0\0")
+        file.truncate(100 << 20)
+    good("report", "--embed", path, "-o", out)
+    with open(out, encoding="utf-8") as file:
+        equal(len(part(Page(file.read()), "trace")), 100 << 20)
+    os.remove(out)
+    with open(path, "ab") as file:
+        file.write(b"x")
+    code, _, err = run("report", "--embed", path, "-o", out)
+    equal(code, 2)
+    assert "100 MB" in err and "trail convert" in err, err
+    equal([f for f in os.listdir(WORK) if f.startswith("large.html")], [])
+    os.remove(path)
+
+
+@test
+def what_is_no_trace_or_no_option_makes_no_viewer():
+    out = os.path.join(WORK, "viewer.html")
+    code, _, err = run("report", "--embed", os.path.join(ROOT, "README.md"), "-o", out)
+    equal(code, 1)
+    assert "not a Go execution trace" in err, err
+    for option in ("--limit=3", "--from=1ms", "--repair"):
+        code, _, err = run("report", "--embed", option, EXAMPLES[0], "-o", out)
+        equal(code, 2)
+        assert "--embed" in err, err
+    assert not os.path.exists(out)
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK, ignore_errors=True)
+    sys.exit(failed)

@@ -1,0 +1,1196 @@
+#!/usr/bin/env python3
+"""The server of `trail view`: what it says of small traces whose answers are known by arithmetic, and of
+real ones against what the commands say; who it answers at all; traces that arrive in pieces. TAP.
+
+usage: serve.py TRAIL SOURCE_ROOT
+"""
+
+import concurrent.futures
+import errno
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+WORK = tempfile.mkdtemp(prefix="trail-serve-")
+EXAMPLES = {
+    n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+}
+STATES = ("runnable", "running", "waiting", "syscall", "blocked")
+# Nobody waits as long as this, on no machine.
+LONG = 300
+
+
+def command(*args):
+    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=LONG)
+    return p.returncode, p.stdout, p.stderr.decode()
+
+
+def trace(name):
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        code, _, err = command("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
+        assert code == 0, err
+    return path
+
+
+class Server:
+    """`trail view` of something, for the length of a `with`."""
+
+    def __init__(self, *args, stdin=None):
+        # No browser: there is none to be opened, and --no-open besides.
+        self.process = subprocess.Popen(
+            [TRAIL, "view", "--no-open", *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self.url = self.process.stdout.readline().decode().strip()
+        if not self.url:
+            raise AssertionError(self.process.communicate(timeout=LONG)[1].decode())
+        parts = urllib.parse.urlsplit(self.url)
+        self.port = parts.port
+        self.token = parts.query.removeprefix("token=")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        _, err = self.process.communicate(timeout=LONG)
+        if kind is None:
+            assert self.process.returncode == 0, f"exit {self.process.returncode}: {err.decode()}"
+
+    def ask(self, path, method="GET", headers=None, token=True):
+        """(status, headers, body)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
+        all_headers = {"Authorization": f"Bearer {self.token}"} if token else {}
+        connection.request(method, path, headers={**all_headers, **(headers or {})})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, answer.headers, body
+
+    def get(self, path, **query):
+        """The answer to a good question."""
+        if query:
+            path += "?" + urllib.parse.urlencode({k.rstrip("_"): v for k, v in query.items()})
+        status, headers, body = self.ask("/api/" + path)
+        assert status == 200, f"{path}: {status} {body[:500]!r}"
+        if headers["Content-Type"] == "application/json":
+            return json.loads(body)
+        return body
+
+    def until(self, holds):
+        """The first status of which something holds."""
+        while True:
+            status = self.get("status")
+            if holds(status):
+                return status
+
+    def done(self):
+        return self.until(lambda s: s["done"])
+
+    def lanes(self, **query):
+        answer = self.get("lanes", **query)
+        rows = [dict(zip(answer["columns"], row)) for row in answer["rows"]]
+        for row in rows:
+            row["name"] = answer["names"][row["name"]]
+        return rows
+
+
+def equal(ours, right, what=""):
+    assert ours == right, f"{what} {ours!r}, not {right!r}"
+
+
+def picture(data):
+    """{lane: [(x, pixels, state, mixture, shares, first span)]}"""
+    lanes, at = {}, 0
+    while at < len(data):
+        lane, count = struct.unpack_from("<II", data, at)
+        at += 8
+        cells = []
+        for _ in range(count):
+            x, pixels, state, mixture, *shares, reserved, first = struct.unpack_from("<HHBB5BBI", data, at)
+            equal(reserved, 0)
+            cells.append((x, pixels, state, mixture, tuple(shares), first))
+            at += 16
+        lanes[lane] = cells
+    return lanes
+
+
+# MARK: By hand. Times of why-1.26.txt are less its first event's, 1000.
+
+
+@test
+def the_status_tells_what_there_is():
+    with Server(trace("why-1.26")) as server:
+        status = server.done()
+        right = {"version": 26, "end": 421, "goroutines": 5, "procs": 1, "threads": 1, "logs": 0, "samples": 0}
+        right |= {"bars": {"ranges": 0, "regions": 3, "tasks": 1}, "live": False, "waits": False, "can_run": True}
+        right |= {"wall_ns": 1700000000 * 10**9, "title": trace("why-1.26")}
+        equal({k: status[k] for k in right}, right)
+        size = os.path.getsize(trace("why-1.26"))
+        equal((status["read_bytes"], status["size_bytes"]), (size, size))
+        assert "error" not in status
+
+
+@test
+def lanes_have_the_times_of_their_states():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        rows = [tuple(row[k] for k in ("id", "name", "begin", "end", "open", *STATES, "parent")) for row in server.lanes()]
+        equal(
+            rows,
+            [
+                (1, "main.main", 0, 421, True, 20, 60, 341, 0, 0, -1),
+                (2, "main.holder", 10, 421, True, 110, 80, 221, 0, 0, 0),
+                (3, "main.feeder", 20, 421, True, 100, 101, 200, 0, 0, 0),
+                (4, "main.helper", 260, 300, False, 20, 20, 0, 0, 0, 2),
+                (5, "main.helper", 360, 421, True, 20, 20, 21, 0, 0, 1),
+            ],
+        )
+        # The first GoBlock of each; G 4 ends without one.
+        equal([row["first_wait"] for row in server.lanes()], [40, 60, 110, -1, 400])
+        (proc,) = server.lanes(kind="proc")
+        equal(proc["first_wait"], -1)
+        equal(proc["running"], 60 + 80 + 101 + 20 + 20)
+        (thread,) = server.lanes(kind="thread")
+        equal((thread["id"], thread["running"]), (100, 281))
+
+
+@test
+def lanes_can_be_asked_for_in_parts_and_by_name():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("lanes", first=1, count=2)
+        equal(([row[1] for row in answer["rows"]], answer["all"], answer["matching"]), ([2, 3], 5, 5))
+        answer = server.get("lanes", name="HELP")
+        equal(([row[1] for row in answer["rows"]], answer["all"], answer["matching"]), ([4, 5], 5, 2))
+
+
+@test
+def a_span_tells_who_woke_it_whom_it_woke_and_where_it_was():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        span = server.get("span", lane=2, at=80)
+        place = {"lane": 0, "id": 0, "span": 4}
+        right = {"lane": 2, "id": 3, "name": "main.feeder", "span": 1, "spans": 11, "begin": 70, "end": 110}
+        right |= {"open": False, "state": "running", "reason": "", "stack": [], "more_wakes": False}
+        right |= {"proc": place, "thread": {**place, "id": 100}, "creator": {"lane": 0, "id": 1, "name": "main.main"}}
+        right |= {"waker": {"lane": 0, "id": 1, "name": "main.main", "span": 0, "at": 20}}
+        right |= {"wakes": [{"lane": 1, "id": 2, "name": "main.holder", "span": 3, "at": 100}]}
+        equal(span, right)
+        span = server.get("span", lane=1, span=2)
+        right = [{"function": "main.holder", "file": "/src/main.go", "line": 99}]
+        equal((span["state"], span["reason"], span["begin"], span["end"]), ("waiting", "chan receive", 60, 100))
+        equal(span["stack"], right)
+        # G 2's timer wakes it at 340: nobody did.
+        assert "waker" not in server.get("span", lane=1, at=345)
+        span = server.get("span", kind="proc", lane=0, at=295)
+        equal(span["goroutine"], {"lane": 3, "id": 4, "name": "main.helper", "span": 1})
+
+
+@test
+def pictures_are_cells_of_spans_and_mixtures():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        # Ten nanoseconds a pixel: all of G 1's spans begin and end with one.
+        cells = picture(server.get("picture", lanes="0", from_=0, to=420, width=42))[0]
+        whole = {1: (255, 0, 0, 0, 0), 2: (0, 255, 0, 0, 0), 3: (0, 0, 255, 0, 0)}
+        right = [(0, 4, 2, 0), (4, 11, 3, 1), (15, 2, 1, 2), (17, 2, 2, 3), (19, 23, 3, 4)]
+        equal(cells, [(x, n, state, 0, whole[state], first) for x, n, state, first in right])
+        # One pixel of 100 ns of G 2: 10 not there, 40 runnable, 10 running, 40 waiting; rounded up.
+        cells = picture(server.get("picture", lanes="1", from_=0, to=100, width=1))[1]
+        equal(cells, [(0, 1, 1, 1, (102, 26, 102, 0, 0), 0)])
+        # Lanes that there are not are left out.
+        equal(list(picture(server.get("picture", lanes="4,7,0"))), [4, 0])
+
+
+@test
+def bars_are_regions_and_tasks_over_their_goroutines():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("bars")
+        keys = ("kind", "name", "lane", "begin", "end", "depth", "task", "parent", "open", "begun", "count")
+        rows = [dict(zip(answer["columns"], row)) for row in answer["bars"]]
+        rows = sorted((tuple(row[k] if k != "name" else answer["names"][row[k]] for k in keys) for row in rows), key=lambda r: r[3])
+        equal(
+            rows,
+            [
+                (2, "request", 0, 30, 180, 0, 7, -1, False, True, 1),
+                (1, "wait", 2, 105, 250, 0, 0, -1, False, True, 1),
+                (1, "call", 2, 255, 320, 0, 0, -1, False, True, 1),
+                (1, "wait", 2, 325, 420, 0, 0, -1, False, True, 1),
+            ],
+        )
+        equal(len(server.get("bars", kind="task")["bars"]), 1)
+        equal(len(server.get("bars", lanes="1")["bars"]), 0)
+        equal(len(server.get("bars", lanes="2", from_=251, to=300)["bars"]), 1)
+        # In one pixel all three are too short to be seen, and touch.
+        answer = server.get("bars", kind="region", width=1)
+        (row,) = [dict(zip(answer["columns"], row)) for row in answer["bars"]]
+        equal([row[k] for k in ("name", "begin", "end", "count")] + [answer["merged"]], [-1, 105, 420, 3, True])
+
+
+@test
+def counters_are_averages_and_metrics_have_extremes():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("metrics", from_=0, to=420, width=2)
+        counters = {k: [round(v * 210) for v in values] for k, values in answer["counters"].items()}
+        # In each half: G 1, 2, 3; then G 4 and 5 with them.
+        right = {"running": [160, 120], "procs": [160, 120], "syscall": [0, 0]}
+        right["runnable"] = [20 + 40 + 20 + 40 + 50, 0 + 10 + 50 + 20 + 20 - 20 + 0]
+        equal({k: counters[k] for k in ("running", "procs", "syscall")}, {k: right[k] for k in ("running", "procs", "syscall")})
+        states = {row["id"]: row for row in server.lanes()}
+        equal(sum(counters["runnable"]), sum(row["runnable"] for row in states.values()))
+        equal(answer["exact"], True)
+    with Server(trace("times-1.26")) as server:
+        server.done()
+        metrics = server.get("metrics", width=4, from_=0, to=400)["metrics"]
+        # It is told of at 200, where the trace ends.
+        equal(metrics["heap"], {"min": [None, None, 4096, None], "max": [None, None, 4096, None]})
+
+
+@test
+def counters_are_the_sums_of_the_spans_in_each_column():
+    counters = {"runnable": "runnable", "running": "running", "waiting": "waiting", "syscall": "syscall", "blocked": "syscall"}
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        spans = []
+        for lane in range(5):
+            count = server.get("span", lane=lane, span=0)["spans"]
+            spans += [server.get("span", lane=lane, span=i) for i in range(count)]
+        spans = [span for span in spans if span["state"] != "none"]  # behind its end
+        for begin, end in ((0, 420), (37, 397), (100, 130), (400, 460)):
+            for width in [n for n in range(1, end - begin + 1) if (end - begin) % n == 0]:
+                size = (end - begin) // width
+                right = {name: [0] * width for name in counters.values()}
+                for span in spans:
+                    for x in range(width):
+                        inside = min(span["end"], begin + (x + 1) * size) - max(span["begin"], begin + x * size)
+                        right[counters[span["state"]]][x] += max(inside, 0)
+                ours = server.get("metrics", from_=begin, to=end, width=width)["counters"]
+                ours = {name: [round(v * size) for v in ours[name]] for name in right}
+                equal(ours, right, f"{begin} to {end} in {width}:")
+
+
+@test
+def lines_are_numbers_that_json_has():
+    with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
+        text = f.read()
+    for line, right in ((0, 0), (2**31, 2**31), (2**63 - 1, 2**63 - 1), (2**63, 0), (2**64 - 1, 0)):
+        with open(os.path.join(WORK, "line.txt"), "w") as f:
+            f.write(text.replace("line=99", f"line={line}"))
+        code, _, err = command("assemble", os.path.join(WORK, "line.txt"), "-o", os.path.join(WORK, "line.trace"))
+        equal(code, 0, err)
+        with Server(os.path.join(WORK, "line.trace")) as server:
+            server.done()
+            equal(server.get("span", lane=1, span=2)["stack"][0]["line"], right)
+
+
+@test
+def a_log_is_a_moment_on_its_lane():
+    with Server(trace("times-1.26")) as server:
+        server.done()
+        answer = server.get("marks", kind="log")
+        equal(answer, {"marks": [[112, 1, 0, 1]], "names": ["note: half\x1b[1m way"]})
+        equal(server.get("marks", kind="log", from_=113)["marks"], [])
+        equal(server.get("marks", kind="log", lanes="0")["marks"], [])
+
+
+@test
+def a_mark_tells_its_stack_and_its_neighbours_on_its_lane():
+    with Server(trace("everything-1.26")) as server:
+        server.done()
+        # A tick is 64 ns. The sample is at 1055; the log after fourteen events that take 49.
+        stack = [("main.serve", "/src/app/main.go", 42), ("main.main", "/src/app/main.go", 7)]
+        for kind, at, text in (("sample", 55 * 64, ""), ("log", 49 * 64, "size: tab\there, \u00e9, \u2028, \x1b[31m and \ufffd")):
+            mark = server.get("mark", kind=kind, lane=0, at=0)
+            equal((mark["mark"], mark["at"], mark["text"], mark["before"], mark["after"]), (0, at, text, -1, -1))
+            equal([(f["function"], f["file"], f["line"]) for f in mark["stack"]], stack)
+            equal((mark["goroutine"]["id"], mark["thread"]["id"]), (1, 100))
+            equal(server.get("mark", kind=kind, lane=0, at=at), mark)
+            equal(server.get("mark", kind=kind, mark=0), mark)
+            for path in (f"lane=0&at={at + 1}", "lane=1&at=0", "mark=1"):
+                equal(server.ask(f"/api/mark?kind={kind}&{path}")[0], 404, path)
+        equal(server.get("mark", kind="sample", mark=0)["proc"]["id"], 0)
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        marks = server.get("marks", kind="log", width=16384)["marks"]
+        number, seen = server.get("mark", kind="log", lane=marks[0][1], at=0)["mark"], []
+        while number >= 0:
+            mark = server.get("mark", kind="log", mark=number)
+            seen.append(mark["at"])
+            number = mark["after"]
+        equal(seen, sorted(seen))
+        equal(len(seen), sum(m[3] for m in marks if m[1] == marks[0][1]))
+
+
+@test
+def a_selection_adds_up_what_was_done_in_it():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("select", from_=100, to=200)
+        # G 1 waits to 150, is ready to 170, runs to 190; G 2 is ready to 120, runs to 160, is ready;
+        # G 3 runs to 110.
+        right = {"runnable": 20 + 20 + 40, "running": 20 + 40 + 10, "waiting": 50 + 10 + 90, "syscall": 0, "blocked": 0}
+        equal((answer["duration"], answer["states"], answer["complete"]), (100, right, True))
+        reasons = {row["reason"]: (row["ns"], row["spans"]) for row in answer["by_reason"]}
+        equal(reasons, {"sleep": (10 + 90, 2), "sync": (50, 1)})
+        names = {row["name"]: (row["lanes"], row["states"]["running"]) for row in answer["by_name"]}
+        equal(names, {"main.main": (1, 20), "main.holder": (1, 40), "main.feeder": (1, 10)})
+        answer = server.get("select", from_=100, to=200, lanes="1")
+        equal((answer["states"]["runnable"], answer["by_reason"]), (60, []))
+
+
+@test
+def spans_like_one_are_counted_with_the_longest():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("like", state="waiting", reason="chan receive")
+        spans = [(0, 40), (1, 20), (2, 10)]
+        # G 2 from 60 to 100; G 3 from 270 to 290 and from 330 to 390.
+        lengths = sorted((100 - 60, 290 - 270, 390 - 330), reverse=True)
+        equal((answer["count"], answer["total_ns"]), (3, sum(lengths)))
+        equal([row["end"] - row["begin"] for row in answer["longest"]], lengths)
+        equal(sum(row["count"] for row in answer["histogram"]), len(spans))
+        for row in answer["histogram"]:
+            equal(row["count"], sum(row["from_ns"] <= n < row["to_ns"] for n in lengths))
+        equal(server.get("like", state="running", name="main.helper")["count"], 2)
+
+
+@test
+def what_is_looked_for_is_found_by_number_name_and_text():
+    with Server(trace("times-1.26")) as server:
+        server.done()
+
+        def found(text):
+            return [(r["type"], r["text"], r["lane"], r["at"]) for r in server.get("find", text=text)["results"]]
+
+        equal(found("G2"), [("goroutine", "main.worker", 1, 10)])
+        equal(found("P1")[0][:1] + found("m100")[0][:1], ("proc", "thread"))
+        equal([r for r in found("request") if r[0] == "task"], [("task", "request", 1, 50)])
+        equal([r for r in found("PARSE")], [("region", "parse", 1, 55)])
+        equal([r for r in found("half")], [("log", "note: half\x1b[1m way", 1, 112)])
+        assert ("function", "main.read") in [r[:2] for r in found("main.read")], found("main.read")
+        equal(server.get("find", text="no such thing"), {"results": [], "more": False})
+        equal(server.get("find", text="main", most=1)["more"], True)
+
+
+# MARK: Against the commands
+
+
+@test
+def lanes_of_real_traces_have_the_times_that_the_analyses_count():
+    for name in EXAMPLES:
+        code, out, err = command("goroutines", "--members", "--limit=0", "--json", EXAMPLES[name])
+        assert code == 0, err
+        with Server(EXAMPLES[name]) as server:
+            server.done()
+            lanes = server.lanes()
+            right = sorted((g["id"], g["exec_ns"]) for g in json.loads(out)["goroutines"])
+            equal(sorted((row["id"], row["running"]) for row in lanes), right, name)
+            # A lane's spans fill it.
+            for row in lanes:
+                equal(sum(row[s] for s in STATES), row["end"] - row["begin"], row)
+            # Ps run what goroutines run.
+            equal(sum(row["running"] for row in server.lanes(kind="proc")), sum(row["running"] for row in lanes))
+
+
+@test
+def pictures_of_a_real_trace_are_what_its_spans_are():
+    with Server(EXAMPLES[23]) as server:
+        end = server.done()["end"]
+        for width in (1, 37, 1900):
+            cells = picture(server.get("picture", lanes="0,3,20", width=width, from_=0, to=end))
+            for lane, row in cells.items():
+                at = 0
+                for x, pixels, state, mixture, shares, first in row:
+                    assert x >= at and pixels > 0 and x + pixels <= width, (lane, x)
+                    at = x + pixels
+                    if mixture == 0:
+                        span = server.get("span", lane=lane, span=first) if width == 37 else None
+                        equal(shares[state - 1], 255)
+                        if span:
+                            equal(STATES[state - 1], span["state"])
+                            assert span["begin"] <= x * end // width and span["end"] >= (x + pixels) * end // width
+                    else:
+                        equal(pixels, 1)
+                        assert 0 < sum(shares) <= 255 + 5, shares
+
+
+@test
+def the_sums_of_a_selection_are_those_of_its_lanes():
+    with Server(EXAMPLES[22]) as server:
+        server.done()
+        lanes = server.lanes()
+        answer = server.get("select")
+        equal(answer["states"], {s: sum(row[s] for row in lanes) for s in STATES})
+        counters = server.get("metrics", width=1)
+        for s in ("running", "runnable", "waiting"):
+            average = sum(row[s] for row in lanes) / answer["duration"]
+            assert abs(counters["counters"][s][0] - average) < 1e-4 * (1 + average), (s, average, counters["counters"][s])
+
+
+COMMANDS = {
+    "summary": {},
+    "goroutines": {"members": "1", "limit": "3"},
+    "threads": {"from": "1000000", "to": "2000000"},
+    "procs": {},
+    "profile": {"type": "sched"},
+    "latency": {"limit": "2"},
+    "locks": {"channels": "1"},
+    "regions": {"name": "grow"},
+    "tasks": {"limit": "1"},
+    "gc": {},
+    "mmu": {"window": "1ms,100us"},
+    "why": {"window": "1", "limit": "5"},
+}
+
+
+@test
+def analyses_say_what_the_command_says():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+
+        def one(name):
+            query = COMMANDS[name]
+            words = [f"--{k}" if v == "1" and k in ("members", "channels", "window") else f"--{k}={v}" for k, v in query.items()]
+            words = [w + "ns" if w.startswith(("--from", "--to")) else w for w in words]
+            code, out, err = command(name, "--json", *words, EXAMPLES[23])
+            assert code == 0, err
+            answer = server.get("run", **{"command": name, **{k + "_": v for k, v in query.items()}})
+            equal(answer, json.loads(out), name)
+            # And once more, from what has been kept.
+            equal(server.get("run", **{"command": name, **{k + "_": v for k, v in query.items()}}), answer)
+
+        # More at once than may run.
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            list(pool.map(one, COMMANDS))
+        code, out, _ = command("find", "--json", "--limit=2", EXAMPLES[23], "block[sync] >1us")
+        equal(server.get("run", command="find", pattern="block[sync] >1us", limit=2), json.loads(out))
+
+
+@test
+def only_what_stands_in_the_table_is_run():
+    with Server(trace("why-1.26")) as server:
+        for query, text in {
+            "": "command is one of",
+            "command=sql": "command is one of",
+            "command=record": "command is one of",
+            "command=profile&type=a/b": "type is a word",
+            "command=profile&type=nonsense": "nonsense",
+            "command=gc&limit=-1": "limit is a number",
+            "command=gc&from=5&to=5": "from is less than to",
+            "command=gc&from=-1": "from is a number",
+            "command=why&goroutine=99": "no goroutine 99",
+            "command=find": "pattern is what to find",
+            "command=goroutines&name=" + "x" * 2000: "name is a name",
+        }.items():
+            status, _, body = server.ask("/api/run?" + query)
+            equal(status, 400, query)
+            assert text in json.loads(body)["error"], (query, body)
+        # Options are no way out: what looks like one is a value, or a word behind the file.
+        status, _, body = server.ask("/api/run?command=goroutines&output=/tmp/x&name=--help")
+        equal(status, 400, body)
+        assert "'--help'" in json.loads(body)["error"], body
+        status, _, body = server.ask("/api/run?command=find&pattern=--help")
+        equal(status, 400, body)
+
+
+@test
+def sql_is_asked_of_the_trace_and_of_nothing_else():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        code, out, _ = command("sql", "--json", EXAMPLES[23], "select count(*) as n from events")
+        if code != 0:
+            equal(server.ask("/api/sql?query=select+1")[0], 501)
+            return
+        server.until(lambda s: s["can_sql"])
+        equal(server.get("sql", query="select count(*) as n from events"), json.loads(out))
+        for query in ("select * from read_csv('/etc/passwd')", "set enable_external_access=true", "/etc/passwd",
+                      "copy (select 1) to '/tmp/trail-x'", "load httpfs", "x" * 20000, ""):
+            status, _, body = server.ask("/api/sql?" + urllib.parse.urlencode({"query": query}))
+            equal(status, 400, query)
+            assert json.loads(body)["error"]
+
+
+@test
+def the_examples_of_the_document_are_answered():
+    with open(os.path.join(ROOT, "docs", "http-api.md")) as f:
+        examples = re.findall(r"^ *api '(.*?)'", f.read(), re.M)
+    assert len(examples) > 15
+    with Server(f"--source={ROOT}", EXAMPLES[23]) as server:
+        server.done()
+        for path in examples:
+            if not path.startswith("sql"):
+                server.get(path)
+
+
+# MARK: Sources
+
+
+def trace_naming(file):
+    """why-1.26 whose frames are in another file."""
+    text = os.path.join(WORK, "naming.txt")
+    with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
+        right = f.read()
+    assert right.count('data="/src/main.go"') == 1
+    with open(text, "w") as f:
+        f.write(right.replace('data="/src/main.go"', f'data="{file}"'))
+    path = os.path.join(WORK, "naming.trace")
+    code, _, err = command("assemble", text, "-o", path)
+    assert code == 0, err
+    return path
+
+
+def source(server, **query):
+    status, _, body = server.ask("/api/source?" + urllib.parse.urlencode(query))
+    return status, json.loads(body)
+
+
+@test
+def the_source_around_a_frame_is_shown_when_asked_for():
+    folder = os.path.realpath(os.path.join(WORK, "sources"))
+    os.makedirs(os.path.join(folder, "src"))
+    path = os.path.join(folder, "src", "main.go")
+    with open(path, "w") as f:
+        f.write("".join(f"line {i}\r\n" if i == 8 else f"line {i}\n" for i in range(1, 101)) + "x" * 600)
+    with Server(trace("why-1.26")) as server:
+        equal(server.done()["can_source"], False)
+        equal(source(server, file="/src/main.go", line=7)[0], 501)
+    for given in (folder, os.path.join(folder, "src"), folder + "/src/."):
+        with Server(f"--source={given}", trace("why-1.26")) as server:
+            equal(server.done()["can_source"], True)
+            right = {"file": "/src/main.go", "path": path, "line": 7, "first": 2, "lines": [f"line {i}" for i in range(2, 13)]}
+            equal(source(server, file="/src/main.go", line=7), (200, right))
+            right = {**right, "line": 1, "first": 1, "lines": ["line 1"]}
+            equal(source(server, file="/src/main.go", line=1, around=0), (200, right))
+            # The last line is cut; there is none behind it.
+            equal(source(server, file="/src/main.go", line=101, around=1)[1]["lines"], ["line 100", "x" * 500])
+            status, answer = source(server, file="/src/main.go", line=102)
+            equal((status, answer["error"]), (404, "the file has only 101 lines: it is another version"))
+            for query in ({}, {"file": ""}, {"file": "/src/main.go", "line": 0}, {"file": "/src/main.go", "around": 51}, {"file": "/src/main.go", "line": "x"}):
+                equal(source(server, **query)[0], 400, query)
+
+
+@test
+def no_other_file_is_read():
+    outside = os.path.join(WORK, "secret.go")
+    folder = os.path.realpath(os.path.join(WORK, "hostile"))
+    os.makedirs(os.path.join(folder, "src"))
+    for name in (outside, os.path.join(folder, "src", "other.go"), os.path.join(folder, "src", "main.go")):
+        with open(name, "w") as f:
+            f.write("secret\n" * 200)
+    with Server(f"--source={folder}", trace("why-1.26")) as server:
+        server.done()
+        equal(source(server, file="/src/main.go", line=7)[0], 200)
+        # No frame names these, be they there or not.
+        for file in ("/etc/passwd", "/src/other.go", "other.go", "main.go", "/src/main.go/", "/src/./main.go", "/src//main.go", "/src/../src/main.go",
+                     "/src/main.g", "/SRC/main.go", outside, os.path.join(folder, "src", "main.go"), "x" * 5000):
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    main = os.path.join(folder, "src", "main.go")
+    for make in (
+        lambda: os.symlink(outside, main),
+        lambda: os.symlink("/etc/passwd", main),
+        lambda: os.mkfifo(main),
+        lambda: os.mkdir(main),
+        lambda: os.truncate(os.open(main, os.O_CREAT | os.O_RDWR), (4 << 20) + 1),
+    ):
+        (os.rmdir if os.path.isdir(main) else os.unlink)(main)
+        make()
+        with Server(f"--source={folder}", trace("why-1.26")) as server:
+            server.done()
+            status, answer = source(server, file="/src/main.go", line=1)
+            equal((status, "lines" in answer), (404, False))
+    # What a frame names is looked for below the folder only.
+    for file in ("../secret.go", "/../../secret.go", "src/../../secret.go", outside, "/etc/passwd", "..", "/", "//", "src/..", "/proc/self/environ", "/dev/zero"):
+        with Server(f"--source={folder}", trace_naming(file)) as server:
+            server.done()
+            status, answer = source(server, file=file, line=1)
+            equal((status, "lines" in answer), (404, False), file)
+    with Server("--source=/", trace_naming("/proc/self/environ")) as server:
+        server.done()
+        equal(source(server, file="/proc/self/environ", line=1)[0], 404)
+    # Wherever it says, if the user has said so.
+    with Server("--source=/", trace_naming(outside)) as server:
+        server.done()
+        equal(source(server, file=outside, line=1, around=1)[1]["lines"], ["secret", "secret"])
+
+
+# MARK: Two traces
+
+
+@test
+def two_traces_have_an_api_each_and_their_differences():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        for prefix, name, goroutines in (("a", "why-1.26", 5), ("b", "times-1.26", 3)):
+            status = {"done": False}
+            while not status["done"]:
+                status = json.loads(server.ask(f"/{prefix}/api/status")[2])
+            equal((status["title"], status["goroutines"]), (trace(name), goroutines))
+            for path in ("", "app.js", "app.css", "index.html"):
+                equal(server.ask(f"/{prefix}/{path}")[2], server.ask(f"/{path or 'index.html'}")[2], path)
+            code, out, _ = command("goroutines", "--json", trace(name))
+            equal(json.loads(server.ask(f"/{prefix}/api/run?command=goroutines")[2]), json.loads(out))
+        assert b"compare.js" in server.ask("/")[2]
+        equal(server.get("lanes"), json.loads(server.ask("/a/api/lanes")[2]))
+        for path in ("/c/api/status", "/b", "/bapi/status", "/a/b/api/status", "/b/../api", "/A/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        code, out, _ = command("diff", "--json", "--limit=0", "--per=second", trace("why-1.26"), trace("times-1.26"))
+        equal(code, 0)
+        right = json.loads(out)["metrics"]
+        assert right
+        equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
+        equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
+        # The second is compared with nobody.
+        equal(server.ask("/b/api/run?command=diff")[0], 400)
+        equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
+
+
+@test
+def both_of_two_traces_are_guarded_alike():
+    with Server(trace("why-1.26"), trace("times-1.26")) as server:
+        local = f"127.0.0.1:{server.port}"
+        for path in ("/", "/api/status", "/a/", "/b/", "/a/api/status", "/b/api/status", "/b/api/run?command=gc"):
+            equal(server.ask(path, token=False)[0], 401, path)
+            equal(server.ask(path, headers={"Host": "evil.example"})[0], 403, path)
+            equal(server.ask(path, headers={"Host": local, "Origin": "http://evil.example"})[0], 403, path)
+            equal(server.ask(path, method="POST")[0], 405, path)
+        # Only a page of this server may have them in a frame.
+        policy = server.ask("/b/")[1]["Content-Security-Policy"]
+        assert "frame-ancestors 'self'" in policy and "frame-src 'self'" in policy, policy
+
+
+@test
+def of_one_trace_there_is_no_other():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        for path in ("/a/", "/b/", "/a/api/status", "/b/api/status"):
+            equal(server.ask(path)[0], 404, path)
+        assert b"compare.js" not in server.ask("/")[2]
+        status, _, body = server.ask("/api/run?command=diff")
+        equal((status, json.loads(body)["error"]), (400, "diff is about two traces: trail view A B"))
+
+
+# MARK: Who is answered
+
+
+@test
+def the_first_url_gives_a_cookie_and_the_cookie_opens():
+    with Server(trace("why-1.26")) as server:
+        equal(server.ask("/", token=False)[0], 401)
+        equal(server.ask("/api/status", token=False)[0], 401)
+        equal(server.ask("/?token=" + "0" * 32, token=False)[0], 401)
+        status, headers, _ = server.ask("/?token=" + server.token, token=False)
+        equal((status, headers["Location"]), (303, "/"))
+        cookie = headers["Set-Cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie, cookie
+        cookie = cookie.split(";")[0]
+        equal(server.ask("/api/status", token=False, headers={"Cookie": cookie})[0], 200)
+        status, headers, body = server.ask("/", token=False, headers={"Cookie": cookie})
+        equal(status, 200)
+        assert b"<html" in body.lower() and headers["Content-Type"].startswith("text/html")
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy.replace("wasm-unsafe-eval", ""), policy
+        equal(headers["X-Content-Type-Options"], "nosniff")
+        assert "Access-Control-Allow-Origin" not in headers
+
+
+@test
+def every_digit_of_the_token_counts():
+    with Server(trace("why-1.26")) as server:
+        right, name = server.token, f"trail-{server.port}"
+        equal(len(right), 32)
+        wrong = [right[:i] + ("1" if right[i] == "0" else "0") + right[i + 1 :] for i in range(32)]
+        wrong += [right[:-1], right + "0", right[1:], right[0] * 32, ""]
+        shown = (
+            lambda token: ("/api/status", {"Authorization": "Bearer " + token}),
+            lambda token: ("/api/status", {"Cookie": f"{name}={token}"}),
+            lambda token: ("/?token=" + urllib.parse.quote(token), {}),
+        )
+        for show, good in zip(shown, (200, 200, 303)):
+            for token, status in ((right, good), *((token, 401) for token in wrong)):
+                path, headers = show(token)
+                equal(server.ask(path, headers=headers, token=False)[0], status, (path, headers))
+        # Another scheme, another server's cookie, a page that is not the first.
+        for path, headers in (
+            ("/api/status", {"Authorization": "Basic " + right}),
+            ("/api/status", {"Authorization": right}),
+            ("/api/status", {"Cookie": f"trail-{server.port + 1}={right}"}),
+            ("/api/status?token=" + right, {}),
+        ):
+            equal(server.ask(path, headers=headers, token=False)[0], 401, (path, headers))
+    with Server(trace("why-1.26")) as server:
+        assert server.token != right, right
+
+
+@test
+def other_hosts_origins_and_methods_are_refused():
+    with Server(trace("why-1.26")) as server:
+        local = f"127.0.0.1:{server.port}"
+        for host, right in {
+            "localhost": 200,
+            "LOCALHOST:1234": 200,
+            "[::1]:80": 200,
+            "127.0.0.1": 200,
+            "evil.example": 403,
+            f"evil.example:{server.port}": 403,
+            "localhost.evil.example": 403,
+            "127.0.0.1.evil.example": 403,
+            "127.0.0.1:80@evil.example": 403,
+            "192.168.1.5": 403,
+            "localhost:": 200,
+            "localhost:80a": 403,
+            "": 403,
+        }.items():
+            equal(server.ask("/api/status", headers={"Host": host})[0], right, host)
+        for origin, right in {
+            f"http://{local}": 200,
+            "http://evil.example": 403,
+            "null": 403,
+            f"https://{local}": 403,
+            f"http://{local}.evil.example": 403,
+        }.items():
+            equal(server.ask("/api/status", headers={"Host": local, "Origin": origin})[0], right, origin)
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"):
+            equal(server.ask("/api/status", method=method)[0], 405, method)
+        status, _, body = server.ask("/api/status", method="HEAD")
+        equal((status, body), (200, b""))
+
+
+BAD = (
+    ["lanes?" + q for q in ("kind=x", "first=-1", "first=1e9", "count=0", "count=50001", "count=", "first=0x10")]
+    + ["picture?" + q for q in ("", "lanes=1,", "lanes=,1", "lanes=-1", "lanes=1;2", "lanes=99999999999999999999")]
+    + ["picture?lanes=0&" + q for q in ("from=5&to=5", "from=9&to=3", "from=-1", "to=-5", "width=0", "width=16385", "from=99999999999999999999", "to=9223372036854775807", "from=%201", "from=+1", "width=NaN")]
+    + ["picture?lanes=" + ",".join(["0"] * 2049)]
+    + ["span?" + q for q in ("", "lane=0", "lane=0&at=-1", "lane=-1&at=1", "lane=4294967296&at=1", "lane=0&span=-1")]
+    + ["bars?kind=x", "bars?width=0", "bars?from=2&to=1", "marks?kind=range", "marks?from=-9", "metrics?width=-1"]
+    + ["select?from=3&to=2", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
+    + ["stack?stack=0", "stack", "mark", "mark?mark=-1", "mark?lane=0", "mark?at=0", "mark?kind=x&mark=0"]
+)
+
+
+@test
+def wrong_parameters_are_told_with_what_is_right():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        for path in BAD:
+            status, headers, body = server.ask("/api/" + path)
+            equal((status, headers["Content-Type"]), (400, "application/json"), path[:80])
+            assert len(json.loads(body)["error"]) > 10
+        for path in ("/api/", "/api/nonsense", "/api/status/", "/app.ts", "/../etc/passwd", "/%2e%2e/x", "//"):
+            equal(server.ask(path)[0], 404, path)
+        for path in ("span?lane=99&at=1", "span?lane=0&span=1000"):
+            equal(server.ask("/api/" + path)[0], 404, path)
+        # A window behind the end is good, and has nothing in it.
+        for from_ in (421, 422, 1000):
+            equal(picture(server.get("picture", lanes="0", from_=from_)), {0: []})
+        equal(picture(server.get("picture", lanes="0", from_=1000, to=2000)), {0: []})
+
+
+@test
+def very_long_requests_are_refused():
+    with Server(trace("why-1.26")) as server:
+        for path in ("/api/" + "x" * 200_000, "/api/find?text=" + "x" * 200_000):
+            try:
+                assert server.ask(path)[0] in (413, 414, 431), path[:40]
+            except (ConnectionError, http.client.HTTPException):
+                pass  # or not even listened to
+        server.done()
+
+
+def half(server, text):
+    s = socket.create_connection(("127.0.0.1", server.port))
+    s.sendall(text.encode())
+    return s
+
+
+@test
+def slow_clients_and_half_requests_keep_nobody_waiting():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        head = f"GET /api/lanes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        idle = [half(server, text) for text in ["", "G", "GET /api/status", head] * 8]
+        # Who asks and does not listen: many answers, more than fit into the buffers of the kernel.
+        deaf = half(server, (head + "\r\n") * 300)
+        equal(server.get("status")["done"], True)
+        equal(len(server.get("lanes")["rows"]), server.get("status")["goroutines"])
+        for s in [*idle, deaf]:
+            s.close()
+        equal(server.get("status")["done"], True)
+
+
+@test
+def many_connections_at_once_are_answered():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        right = server.get("picture", lanes="0,1,2,3", width=500)
+        barrier = threading.Barrier(48)
+
+        def one(i):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONG)
+            headers = {"Authorization": f"Bearer {server.token}"}
+            # One that has not shown the token may be shut before all are there.
+            connection.request("GET", "/api/status", headers=headers)
+            assert json.loads(connection.getresponse().read())["done"]
+            barrier.wait(LONG)
+            for _ in range(3):
+                connection.request("GET", "/api/picture?lanes=0,1,2,3&width=500", headers=headers)
+                answer = connection.getresponse()
+                assert answer.status == 200
+                equal(answer.read(), right)
+            connection.close()
+
+        with concurrent.futures.ThreadPoolExecutor(48) as pool:
+            list(pool.map(one, range(48)))
+
+
+def is_shut(s):
+    """Whether the other end has ended a connection; what it sent is dropped."""
+    s.settimeout(0)
+    try:
+        while s.recv(65536):
+            pass
+        return True
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def until_shut(s, send=b""):
+    """Waits for that, sending a byte again and again."""
+    stop = time.monotonic() + LONG
+    while not is_shut(s):
+        assert time.monotonic() < stop, "is not shut"
+        try:
+            s.send(send) if send else None
+        except (BlockingIOError, ConnectionError):
+            pass
+        time.sleep(0.05)
+
+
+@test
+def strangers_do_not_shut_the_owner_out():
+    """More half-open connections than there are places, that come again when they are shut; some send byte after byte."""
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        over = threading.Event()
+        texts = ["", "G", "GET /?token=", "GET / HTTP/1.1\r\nHost: localhost\r\nX: "]
+
+        def attack(own):
+            held = [half(server, texts[own % 4]) for _ in range(50)]
+            while not over.is_set():
+                for i, s in enumerate(held):
+                    if is_shut(s):
+                        s.close()
+                        held[i] = half(server, texts[i % 4])
+                    elif own % 2:
+                        try:
+                            s.send(b"x")
+                        except (BlockingIOError, ConnectionError):
+                            pass
+                over.wait(0.01)
+            for s in held:
+                s.close()
+
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            attackers = [pool.submit(attack, i) for i in range(12)]
+            try:
+                for _ in range(20):
+                    equal(server.get("status")["done"], True)
+                status, headers, _ = server.ask("/?token=" + server.token, token=False)
+                assert status == 303 and "Set-Cookie" in headers, status
+            finally:
+                over.set()
+            for attacker in attackers:
+                attacker.result(LONG)
+        equal(server.get("status")["done"], True)
+
+
+@test
+def who_shows_no_token_is_shut_and_who_did_stays():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        owner = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONG)
+        headers = {"Authorization": f"Bearer {server.token}"}
+        owner.request("GET", "/api/status", headers=headers)
+        equal(owner.getresponse().read()[:1], b"{")
+        first = owner.sock
+        refused = half(server, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        # It began after the owner's, and the time of each is over when that of the last is.
+        slow, silent = half(server, "GET / HTTP/1.1\r\nX: "), half(server, "")
+        until_shut(slow, b"x")
+        until_shut(silent)
+        until_shut(refused, b"\r")
+        owner.request("GET", "/api/status", headers=headers)
+        equal(owner.getresponse().status, 200)
+        assert owner.sock is first, "the connection of the owner was shut"
+        owner.close()
+
+
+# MARK: Traces that arrive
+
+
+def generations():
+    """The trace of everything-1.26.txt, and how many of its bytes are its first generation."""
+    with open(os.path.join(ROOT, "tests", "data", "everything-1.26.txt")) as f:
+        text = f.read()
+    first = text.index("EndOfGeneration\n") + len("EndOfGeneration\n")
+    with open(os.path.join(WORK, "first.txt"), "w") as f:
+        f.write(text[:first])
+    code, out, err = command("assemble", os.path.join(WORK, "first.txt"), "-o", "-")
+    assert code == 0, err
+    with open(trace("everything-1.26"), "rb") as f:
+        data = f.read()
+    assert data.startswith(out)
+    return data, len(out)
+
+
+@test
+def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
+    data, first = generations()
+    kept = os.path.join(WORK, "kept.trace")
+    with Server("--save", kept, "-", stdin=subprocess.PIPE) as server:
+        pipe = server.process.stdin
+        status = server.get("status")
+        equal((status["live"], status["done"], status["can_run"], status["title"]), (True, False, False, "stdin"))
+        equal(server.ask("/api/lanes")[0], 503)
+        equal(server.ask("/api/run?command=gc")[0], 501)
+        for i in range(0, first, 7):
+            pipe.write(data[i : min(i + 7, first)])
+            pipe.flush()
+        # The first generation can be drawn before the second begins.
+        status = server.until(lambda s: s["events"] > 0)
+        early = server.lanes()
+        assert not status["done"] and early and sum(row["running"] for row in early) > 0
+        pipe.write(data[first:])
+        pipe.close()
+        server.process.stdin = None
+        status = server.until(lambda s: s["done"] and s["can_run"])
+        equal(status["size_bytes"], len(data))
+        # What was there keeps its place.
+        equal([row["id"] for row in server.lanes()[: len(early)]], [row["id"] for row in early])
+        code, out, _ = command("gc", "--json", trace("everything-1.26"))
+        equal(server.get("run", command="gc"), json.loads(out))
+    with open(kept, "rb") as f:
+        equal(f.read(), data)
+
+
+@test
+def an_old_trace_that_arrives_says_that_it_must_be_waited_for():
+    with open(EXAMPLES[21], "rb") as f:
+        data = f.read()
+    with Server("-", stdin=subprocess.PIPE) as server:
+        server.process.stdin.write(data[:5000])
+        server.process.stdin.flush()
+        status = server.until(lambda s: s["version"] == 21)
+        equal((status["waits"], status["live"], status["done"]), (True, True, False))
+        server.process.stdin.write(data[5000:])
+        server.process.stdin.close()
+        server.process.stdin = None
+        status = server.done()
+        equal(status["waits"], False)
+        assert status["goroutines"] > 0
+
+
+@test
+def a_server_ends_while_it_waits_for_more():
+    with Server("-", stdin=subprocess.PIPE) as server:
+        server.get("status")
+        keep, server.process.stdin = server.process.stdin, None
+    keep.close()
+
+
+@test
+def a_damaged_trace_shows_its_good_part():
+    data, first = generations()
+    path = os.path.join(WORK, "damaged.trace")
+    with open(path, "wb") as f:
+        f.write(data[: first + 20])
+    with Server(path) as server:
+        status = server.done()
+        assert status["goroutines"] > 0 and status["error"], status
+        assert server.lanes()
+    with open(path, "wb") as f:
+        f.write(b"no trace at all\n" * 10)
+    with Server(path) as server:
+        status = server.done()
+        assert "error" in status, status
+        equal(server.ask("/api/lanes")[0], 503)
+
+
+@test
+def a_file_that_is_cut_or_goes_away_breaks_nothing():
+    for name in (21, 23):
+        path = os.path.join(WORK, f"goes-{name}.trace")
+        shutil.copy(EXAMPLES[name], path)
+        code, out, _ = command("gc", "--json", path)
+        with Server(path) as server:
+            before = server.done()
+            os.unlink(path)
+            # Its bytes are still at hand.
+            equal(server.get("run", command="gc"), json.loads(out))
+            with open(path, "wb") as f:
+                f.write(b"somebody else's")
+            equal(server.get("run", command="gc", limit=20), json.loads(out))
+            equal(server.get("status")["events"], before["events"])
+        shutil.copy(EXAMPLES[name], path)
+        with Server(path) as server:
+            before = server.done()
+            os.truncate(path, 100)
+            assert server.ask("/api/run?command=gc")[0] in (200, 400, 500)
+            assert server.lanes() and server.get("status")["events"] == before["events"]
+
+
+@test
+def a_file_that_is_followed_is_read_as_it_grows():
+    data, first = generations()
+    path = os.path.join(WORK, "grows.trace")
+    with open(path, "wb") as f:
+        f.write(data[: first // 2])
+        f.flush()
+        with Server("--follow", path, stdin=subprocess.PIPE) as server:
+            f.write(data[first // 2 : first])
+            f.flush()
+            status = server.until(lambda s: s["events"] > 0)
+            equal((status["done"], status["live"], status["can_run"]), (False, True, False))
+            f.write(data[first:])
+            f.flush()
+            server.process.stdin.close()
+            server.process.stdin = None
+            equal(server.until(lambda s: s["can_run"] and s["done"])["size_bytes"], len(data))
+
+
+# MARK: Beginning and end
+
+
+@test
+def the_page_comes_from_a_folder_if_asked():
+    folder = os.path.join(WORK, "assets")
+    os.makedirs(folder)
+    for name, text in {"index.html": "<html>mine", "app.js": "1;", "secret.txt": "x"}.items():
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+    with Server(f"--assets={folder}", trace("why-1.26")) as server:
+        equal(server.ask("/")[2], b"<html>mine")
+        equal(server.ask("/app.js")[1]["Content-Type"], "text/javascript; charset=utf-8")
+        for path in ("/app.css", "/secret.txt", "/index.htm", "/%2e%2e/" + os.path.basename(trace("why-1.26"))):
+            equal(server.ask(path)[0], 404, path)
+
+
+@test
+def built_in_files_are_those_of_the_page():
+    kinds = {
+        "app.css": "text/css; charset=utf-8",
+        "app.js": "text/javascript; charset=utf-8",
+        "compare.css": "text/css; charset=utf-8",
+        "compare.html": "text/html; charset=utf-8",
+        "compare.js": "text/javascript; charset=utf-8",
+        "index.html": "text/html; charset=utf-8",
+        "trail.wasm": "application/wasm",
+        "worker.js": "text/javascript; charset=utf-8",
+    }
+    folder = os.path.join(ROOT, "web", "dist")
+    equal(sorted(os.listdir(folder)), sorted(kinds))
+    with Server(trace("why-1.26")) as server:
+        for name, kind in kinds.items():
+            status, headers, body = server.ask("/" + name)
+            equal((status, headers["Content-Type"]), (200, kind), name)
+            with open(os.path.join(folder, name), "rb") as f:
+                assert body == f.read(), name
+
+
+@test
+def built_in_files_are_compressed_for_who_takes_that():
+    import gzip
+
+    with Server(trace("why-1.26")) as server:
+        plain = server.ask("/")[2]
+        status, headers, body = server.ask("/", headers={"Accept-Encoding": "gzip"})
+        equal((headers["Content-Encoding"], gzip.decompress(body)), ("gzip", plain))
+        with open(os.path.join(ROOT, "web", "dist", "index.html"), "rb") as f:
+            equal(plain, f.read())
+
+
+@test
+def it_ends_some_time_after_the_last_request():
+    with Server("--idle=100ms", trace("why-1.26")) as server:
+        server.get("status")
+        equal(server.process.wait(timeout=LONG), 0)
+
+
+@test
+def the_command_line_is_checked():
+    for args in ([], ["a", "b", "c"], ["a", "-"], ["-", "a"], ["--save=x", "a", "b"], ["--follow", "a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
+        code, out, err = command("view", "--no-open", *args)
+        equal((code, out), (2, b""), args)
+    code, _, err = command("view", "--no-open", os.path.join(WORK, "no such file"))
+    equal(code, 3)
+    assert "no such file" in err
+    code, _, err = command("view", "--no-open", "--http=nowhere.example:0", trace("why-1.26"))
+    equal(code, 3, err)
+    with Server(trace("why-1.26")) as server:
+        code, _, err = command("view", "--no-open", f"--http=:{server.port}", trace("why-1.26"))
+        equal(code, 3)
+        assert os.strerror(errno.EADDRINUSE) in err, err
+
+
+@test
+def what_the_server_needs_is_named_if_it_cannot_be_loaded():
+    broken = os.path.join(WORK, "broken")
+    os.makedirs(broken)
+    open(os.path.join(broken, "libmicrohttpd.so.12"), "wb").close()
+    p = subprocess.run(
+        [TRAIL, "view", "--no-open", trace("why-1.26")],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        env=os.environ | {"LD_LIBRARY_PATH": broken},
+    )
+    assert p.returncode == 3 and "apt install libmicrohttpd12" in p.stderr, (p.returncode, p.stderr)
+    # All else needs it not.
+    p = subprocess.run(
+        [TRAIL, "info", trace("why-1.26")],
+        stdout=subprocess.DEVNULL,
+        timeout=LONG,
+        env=os.environ | {"LD_LIBRARY_PATH": broken},
+    )
+    assert p.returncode == 0
+
+
+@test
+def a_public_address_is_warned_of():
+    server = Server("--http=0.0.0.0:0", trace("why-1.26"))
+    with server:
+        equal(server.done()["version"], 26)
+        # It has many addresses; names may have been pointed here by anybody.
+        for host, right in {"192.168.1.5:8080": 200, "[fe80::1]:80": 200, "10.0.0.1": 200, "0.0.0.0": 200,
+                            "evil.example": 403, "1.2.3.4.evil.example": 403, "[fe80::1].evil": 403, "1.2.3.4:x": 403}.items():
+            equal(server.ask("/api/status", headers={"Host": host})[0], right, host)
+        server.process.send_signal(signal.SIGTERM)
+        _, err = server.process.communicate(timeout=LONG)
+        assert b"whoever reaches 0.0.0.0" in err, err
+        server.process.communicate = lambda timeout: (b"", b"")
+
+
+if __name__ == "__main__":
+    failed = main()
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -1,0 +1,783 @@
+#!/usr/bin/env python3
+"""The tables over traces: against what the printers and analyses say of the same traces, against small
+ones whose rows were made by hand, and through readers that share no code with what wrote them. TAP.
+
+The part `sql` needs DuckDB's library (TRAIL_DUCKDB, or where trail looks for it) and is skipped without;
+so is a second reader of Parquet, which is node with hyparquet in the same folder.
+
+The part `real` needs real traces, in the folder that TRAIL_TRACES names, or in ../shared/traces beside the source.
+
+usage: sql.py TRAIL SOURCE_ROOT tables|sql|real
+"""
+
+import collections
+import csv
+import glob
+import io
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import Skip, main, test, tests
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+WORK = tempfile.mkdtemp(prefix="trail-sql-")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+COMMON = ("file", "host", "day")
+
+
+# AddressSanitizer cannot follow exceptions of a library that a C program loads late.
+SANITIZED = {"LD_PRELOAD": "libstdc++.so.6"} if "ASAN_OPTIONS" in os.environ else {}
+
+
+def run(*args, env=None, stdin=None):
+    env = {**os.environ, **SANITIZED, **(env or {})}
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=120, env=env)
+    return p.returncode, p.stdout, p.stderr.decode()
+
+
+def good(*args, **more):
+    code, out, err = run(*args, **more)
+    assert code == 0 and not err, f"trail {' '.join(args)}: exit {code}: {err}"
+    return out
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def assembled(name):
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        good("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
+    return path
+
+
+HAND = assembled("times-1.26")
+TRACES = [*EXAMPLES, HAND, assembled("everything-1.26"), assembled("everything-1.21"), assembled("why-1.26")]
+
+
+def table(trace, name, *options):
+    """Rows of a table as dictionaries; a cell that is empty and not in quotes is None."""
+    code, out, err = run("export", "--to=csv", f"--table={name}", *options, trace)
+    text = out.decode()
+    assert code == 0 and (not err or (err.endswith("no row is in that window\n") and text.count("\n") == 1)), err
+    marked = re.sub(r'(?<=[,\n])""(?=[,\n])', "\x01", text)
+    rows = csv.DictReader(io.StringIO(marked))
+    return [{k: "" if v == "\x01" else v if v else None for k, v in row.items()} for row in rows]
+
+
+def number(value):
+    return None if value is None else int(value)
+
+
+def events(trace):
+    return [json.loads(line) for line in good("print", "--format=jsonl", trace).splitlines()]
+
+
+def whole(value):
+    return None if value is None else str(value)
+
+
+def plain(row):
+    """The values of a row of JSON as CSV has them."""
+    return {k: {True: "true", False: "false"}[v] if isinstance(v, bool) else whole(v) for k, v in row.items()}
+
+
+have_duckdb = run("sql", HAND, "select 1")[0] == 0
+modules = os.path.join(os.environ.get("TRAIL_DUCKDB", ""), "node_modules")
+have_hyparquet = os.path.isdir(os.path.join(modules, "hyparquet")) and shutil.which("node")
+
+
+parts = {"sql": [], "real": []}
+
+
+def with_duckdb(function):
+    parts["sql"].append(function)
+    return function
+
+
+def with_real_traces(function):
+    parts["real"].append(function)
+    return function
+
+
+def sql(trace, query, *options):
+    return json.loads(good("sql", "--json", *options, trace, query))
+
+
+# MARK: Rows against the printers
+
+
+def printed(event):
+    """What a row of the events should be, of a line of JSON."""
+    task = event.get("task")
+    args = list(event.get("args", {}).values())
+    value = event.get("value", event.get("swept_bytes", args[0] if args else None))
+    value2 = event.get("reclaimed_bytes", args[1] if len(args) > 1 else None)
+    return {
+        "time_ns": event["time_ns"],
+        "kind": event["kind"],
+        "type": event.get("type"),
+        "thread": event.get("m"),
+        "proc": event.get("p"),
+        "goroutine": event.get("g"),
+        "resource": event.get("resource"),
+        "id": event.get("id"),
+        "from_state": event.get("from"),
+        "to_state": event.get("to"),
+        "reason": event.get("reason") or None,
+        "name": event.get("name", event.get("category")) or None,
+        "text": event.get("message", event.get("label")) or None,
+        "task": task,
+        "parent": event.get("parent"),
+        "value": value,
+        "value2": value2,
+    }
+
+
+@test
+def events_are_those_that_are_printed():
+    for trace in TRACES:
+        rows, lines = table(trace, "events"), events(trace)
+        equal(len(rows), len(lines))
+        for row, event in zip(rows, lines):
+            for key, value in printed(event).items():
+                if key == "text" and event.get("message") == "":
+                    continue
+                assert row[key] == whole(value), f"{trace}: {key}: {row} is not of {event}"
+
+
+@test
+def stacks_and_frames_are_those_that_are_printed():
+    for trace in TRACES:
+        frames = collections.defaultdict(list)
+        for row in table(trace, "frames"):
+            equal(int(row["frame"]), len(frames[row["stack"]]))
+            frames[row["stack"]].append((hex(int(row["pc"])), row["function"], row["source"], int(row["line"])))
+        stacks = {row["stack"]: row for row in table(trace, "stacks")}
+        equal(set(stacks), set(frames))
+        for number_, row in stacks.items():
+            right = frames[number_]
+            equal((row["depth"], row["leaf"], row["root"]), (str(len(right)), right[0][1], right[-1][1]))
+            assert row["function"] in [frame[1] for frame in right]
+        for row, event in zip(table(trace, "events"), events(trace)):
+            for ours, theirs in ("stack", "stack"), ("resource_stack", "transition_stack"):
+                right = [(f["pc"], f["func"] or None, f["file"] or None, f["line"]) for f in event.get(theirs, [])]
+                equal(frames[row[ours]] if row[ours] else [], right)
+
+
+@test
+def strings_are_the_texts_each_once():
+    for trace in TRACES:
+        rows = table(trace, "strings")
+        texts = [row["text"] for row in rows]
+        equal([int(row["string"]) for row in rows], list(range(1, len(rows) + 1)))
+        equal(len(set(texts)), len(texts))
+        used = {e[key] for e in table(trace, "events") for key in ("reason",) if e[key]}
+        used |= {f[key] for f in table(trace, "frames") for key in ("function", "source") if f[key]}
+        equal(used - set(texts), set())
+
+
+@test
+def logs_and_samples_are_events_of_their_kinds():
+    for trace in TRACES:
+        all_rows = table(trace, "events")
+        logs = [(e["time_ns"], e["goroutine"], e["task"], e["name"], e["stack"]) for e in all_rows if e["kind"] == "Log"]
+        ours = [(r["time_ns"], r["goroutine"], r["task"], r["category"], r["stack"]) for r in table(trace, "logs")]
+        equal(ours, logs)
+        keys = ("time_ns", "thread", "proc", "goroutine", "stack")
+        samples = [tuple(e[k] for k in keys) for e in all_rows if e["kind"] == "StackSample"]
+        equal([tuple(r[k] for k in keys) for r in table(trace, "samples")], samples)
+
+
+# MARK: Rows against the analyses
+
+
+@test
+def goroutines_are_those_of_the_analysis():
+    for trace in TRACES:
+        right = json.loads(good("goroutines", "--json", trace))["goroutines"]
+        rows = table(trace, "goroutines")
+        equal(len(rows), len(right))
+        for row, g in zip(rows, right):
+            keys = ("creation_ns", "total_ns", "exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
+            equal(tuple(int(row[k]) for k in keys), tuple(g[k] for k in keys))
+            equal((int(row["goroutine"]), number(row["start_ns"]) or 0, number(row["end_ns"]) or 0),
+                  (g["id"], g["start_ns"], g["end_ns"]))
+            equal(int(row["block_ns"]), sum(g["block_ns"].values()))
+
+
+def sums_of_states_are_those_of_goroutines(trace, *window):
+    sums = collections.Counter()
+    last = {}
+    for row in table(trace, "states", *window):
+        g, begin, end = row["goroutine"], int(row["begin_ns"]), int(row["end_ns"])
+        assert begin <= end and int(row["duration_ns"]) == end - begin
+        if g in last and row["has_begin"] == "true":
+            equal((row["state"], begin), (last[g]["next_state"], int(last[g]["end_ns"])))
+        last[g] = row
+        reason = row["reason"] or "" if row["state"] == "Waiting" else None
+        sums[g, row["state"], reason] += end - begin
+    goroutines = json.loads(good("goroutines", "--json", *window, trace))["goroutines"]
+    equal({id for (id, _, _), ns in sums.items() if ns} - {str(g["id"]) for g in goroutines}, set())
+    for g in goroutines:
+        id = str(g["id"])
+        g.update(g.get("corrected", {}))
+        equal(sums[id, "Running", None], g["exec_ns"])
+        equal(sums[id, "Runnable", None], g["sched_wait_ns"])
+        equal(sums[id, "Syscall", None], g["syscall_ns"] + g["syscall_block_ns"])
+        ours = {reason: ns for (of, state, reason), ns in sums.items() if of == id and state == "Waiting"}
+        equal({k: v for k, v in ours.items() if v}, {k: v for k, v in g["block_ns"].items() if v})
+
+
+def is_whole(trace):
+    """Some are damaged on purpose."""
+    return run("check", trace)[0] == 0
+
+
+@test
+def states_add_up_to_what_the_analysis_says():
+    texts = [f.removesuffix(".txt") for f in sorted(os.listdir(os.path.join(ROOT, "tests", "data"))) if f.endswith(".txt")]
+    for trace in EXAMPLES + [t for t in map(assembled, texts) if is_whole(t)]:
+        sums_of_states_are_those_of_goroutines(trace)
+
+
+@with_real_traces
+def states_of_real_traces_add_up_to_what_the_analysis_says():
+    folder = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+    traces = [t for kind in ("go-v1/*", "go-v2-text/*.bin", "real/*.trace") for t in glob.glob(os.path.join(folder, kind))]
+    traces = [t for t in sorted(traces) if is_whole(t)]
+    if not traces:
+        raise Skip("no traces in ../shared/traces")
+    for trace in traces:
+        sums_of_states_are_those_of_goroutines(trace)
+
+
+@test
+def tasks_and_regions_are_those_of_the_analyses():
+    for trace in TRACES:
+        right, todo = {}, list(json.loads(good("tasks", "--json", trace))["tasks"])
+        for task in todo:
+            right[str(task["id"])] = task
+            todo.extend(task.get("children", []) if isinstance((task.get("children") or [0])[0], dict) else [])
+        for row in table(trace, "tasks"):
+            task = right[row["task"]]
+            equal((number(row["begin_ns"]) or 0, number(row["end_ns"]) or 0), (task["start_ns"], task["end_ns"]))
+        regions = [r for g in json.loads(good("goroutines", "--json", trace))["goroutines"] for r in g["regions"]]
+        rows = table(trace, "regions")
+        equal(len(rows), len(regions))
+        equal(sorted((int(r["task"]), number(r["begin_ns"]) or 0, number(r["end_ns"]) or 0, int(r["exec_ns"])) for r in rows),
+              sorted((r["task"], r["start_ns"], r["end_ns"], r["exec_ns"]) for r in regions))
+
+
+# MARK: By hand
+
+
+@test
+def states_by_hand():
+    # times-1.26.txt: three goroutines; 2 wakes 1; the trace begins at 1000, and a Sync ends it at 1201.
+    rows = table(HAND, "states")
+    zero = min(int(r["begin_ns"]) for r in rows)
+    ours = [(int(r["goroutine"]), r["state"], int(r["begin_ns"]) - zero, int(r["end_ns"]) - zero,
+             r["proc"], r["waker"], r["next_state"], r["has_begin"], r["has_end"]) for r in rows]
+    equal(sorted(ours), sorted([
+        (1, "Running", 0, 20, "0", None, "Waiting", "false", "true"),
+        (1, "Waiting", 20, 45, None, "2", "Runnable", "true", "true"),
+        (1, "Runnable", 45, 75, None, None, "Running", "true", "true"),
+        (1, "Running", 75, 100, "1", None, "Waiting", "true", "true"),
+        (1, "Waiting", 100, 201, None, None, None, "true", "false"),
+        (2, "Runnable", 10, 25, None, None, "Running", "true", "true"),
+        (2, "Running", 25, 60, "0", None, "Syscall", "true", "true"),
+        (2, "Syscall", 60, 80, "0", None, "Runnable", "true", "true"),
+        (2, "Runnable", 80, 105, None, None, "Running", "true", "true"),
+        (2, "Running", 105, 140, "1", None, "Syscall", "true", "true"),
+        (2, "Syscall", 140, 201, "1", None, None, "true", "false"),
+        (3, "Runnable", 58, 201, None, None, None, "true", "false"),
+    ]))
+    waits = [(r["reason"], r["waker_stack"] is not None) for r in rows if r["state"] == "Waiting"]
+    equal(sorted(waits, key=str), [("chan receive", True), ("select", False)])
+
+
+@test
+def a_goroutine_that_blocks_for_ever_has_no_state_then():
+    rows = [(int(r["goroutine"]), r["state"], int(r["begin_ns"]), int(r["end_ns"]), r["next_state"], r["has_end"])
+            for r in table(assembled("forever-1.26"), "states")]
+    equal(sorted(rows), [
+        (1, "Runnable", 1070, 1100, "Running", "true"),
+        (1, "Running", 1000, 1030, "Waiting", "true"),
+        (1, "Running", 1100, 1130, "Waiting", "true"),
+        (1, "Waiting", 1030, 1070, "Runnable", "true"),
+        (2, "Runnable", 1010, 1040, "Running", "true"),
+        (2, "Running", 1040, 1090, "Waiting", "true"),
+        (3, "Runnable", 1110, 1150, "Running", "true"),
+        (3, "Runnable", 1200, 1301, None, "false"),
+        (3, "Running", 1150, 1200, "Runnable", "true"),
+    ])
+
+
+@test
+def what_is_not_utf8_becomes_a_replacement_and_csv_quotes():
+    text = open(os.path.join(ROOT, "tests", "data", "times-1.26.txt"), encoding="latin-1").read()
+    row = re.search(r'data="[^"]*"', text[text.index("Strings"):]).group(0)
+    text = text.replace(row, r'data="a\xff\"b\",c\n"', 1)
+    path = os.path.join(WORK, "odd")
+    open(path + ".txt", "w", encoding="latin-1").write(text)
+    good("assemble", path + ".txt", "-o", path + ".trace")
+    reasons = {e["reason"] for e in table(path + ".trace", "events") if e["reason"]}
+    assert 'a\ufffd"b",c\n' in reasons, reasons
+
+
+# Text, and how a spreadsheet must see it with --csv-safe.
+COMPUTED = ["=1+1", "+SUM(1)", "-cmd|' /C calc'!A1", "@SUM(1)", "\tx", "\rx", "\nx", " =1", "=a,b", '="q"', "-", "+", "-.", "--1", "-1e", "+1 1"]
+AS_IT_IS = ["-5", "+5", "-1.5e3", "-.5", "12", "a=b", "a", "x,=1", "'=1", "(-1)", "1-1", "1e", "-1."]
+
+
+@test
+def what_a_spreadsheet_computes_has_an_apostrophe():
+    texts = COMPUTED + AS_IT_IS
+    rows = "".join(f"String id={1000 + i}\n\tdata={json.dumps(t)}\n" for i, t in enumerate(texts))
+    text = open(os.path.join(ROOT, "tests", "data", "everything-1.26.txt"), encoding="latin-1").read()
+    at = text.index("Strings\n") + len("Strings\n")
+    path = os.path.join(WORK, "=computed")
+    open(path + ".txt", "w", encoding="latin-1").write(text[:at] + rows + text[at:])
+    good("assemble", path + ".txt", "-o", path + ".trace")
+
+    def strings(*options):
+        code, out, err = run("export", "--to=csv", "--table=strings", *options, path + ".trace")
+        assert code == 0, err
+        rows = list(csv.reader(io.StringIO(out.decode(), newline="")))
+        return rows[0], rows[1:]
+
+    titles, exact = strings()
+    safe_titles, safe = strings("--csv-safe", "--host=-host")
+    equal(safe_titles, titles)
+    column, file, host = (titles.index(name) for name in ("text", "file", "host"))
+    exact_texts, safe_texts = [r[column] for r in exact], [r[column] for r in safe]
+    assert set(texts) <= set(exact_texts), set(texts) - set(exact_texts)
+    equal(safe_texts, ["'" + t if t in COMPUTED else t for t in exact_texts])
+    equal({(r[file], r[host]) for r in safe}, {("'=computed.trace", "'-host")})
+    # Numbers of the tables stay numbers: negative ones, and those that are no text.
+    for name in "events", "states", "goroutines":
+        equal(*(run("export", "--to=csv", f"--table={name}", *o, EXAMPLES[3])[1] for o in ([], ["--csv-safe"])))
+    code, _, err = run("export", "--to=rowbinary", "--table=strings", "--csv-safe", HAND)
+    assert code == 2 and "--csv-safe" in err, err
+    if have_duckdb:
+        select = ", ".join("'" + t.replace("'", "''") + f"' as c{i}" for i, t in enumerate(texts))
+        out = good("sql", "--csv-safe", HAND, f'select -5 as n, -2.5::double as r, {select}, null as "=1"')
+        titles, row = csv.reader(io.StringIO(out.decode(), newline=""))
+        equal(row, ["-5", "-2.5", *("'" + t if t in COMPUTED else t for t in texts), ""])
+        equal(titles[-1], "'=1")
+
+
+# MARK: Windows
+
+WINDOWS = [("--from=5ms", "--to=+9ms"), ("--to=4ms",), ("--from=28ms",), ("--from=4000us", "--to=4020us")]
+
+
+def in_window(trace, *window):
+    """The rows of the events whose time is in it, out of all of them."""
+    rows, ns = table(trace, "events"), {"us": 10**3, "ms": 10**6}
+    edges = {"from": 0, "to": 10**18}
+    for option in window:
+        edge, plus, value, unit = re.fullmatch(r"--(from|to)=(\+?)(\d+)(us|ms)", option).groups()
+        edges[edge] = int(value) * ns[unit] + (edges["from"] if plus else 0)
+    origin = int(rows[0]["time_ns"])
+    return [row for row in rows if edges["from"] <= int(row["time_ns"]) - origin <= edges["to"]]
+
+
+@test
+def a_window_has_the_events_in_it_with_their_stacks():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            rows, right = table(trace, "events", *window), in_window(trace, *window)
+            assert rows == right and (right or window != WINDOWS[0]), f"{trace} {window}: {len(rows)}, not {len(right)}"
+            logs = [r["time_ns"] for r in right if r["kind"] == "Log"]
+            equal([r["time_ns"] for r in table(trace, "logs", *window)], logs)
+            stacks = {r["stack"] for r in table(trace, "stacks", *window)}
+            equal({r["stack"] for r in right if r["stack"]} - stacks, set())
+
+
+@test
+def a_window_cuts_states_so_that_sums_are_those_inside():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            sums_of_states_are_those_of_goroutines(trace, *window)
+
+
+@test
+def states_in_a_window_by_hand():
+    # The rows of states_by_hand, cut at 50 and 100.
+    zero = min(int(r["begin_ns"]) for r in table(HAND, "states"))
+    rows = table(HAND, "states", "--from=50ns", "--to=100ns")
+    ours = [(int(r["goroutine"]), r["state"], int(r["begin_ns"]) - zero, int(r["end_ns"]) - zero, r["duration_ns"],
+             r["next_state"], r["has_begin"], r["has_end"]) for r in rows]
+    equal(sorted(ours), sorted([
+        (1, "Runnable", 50, 75, "25", "Running", "false", "true"),
+        (1, "Running", 75, 100, "25", "Waiting", "true", "true"),
+        (1, "Waiting", 100, 100, "0", None, "true", "false"),
+        (2, "Running", 50, 60, "10", "Syscall", "false", "true"),
+        (2, "Syscall", 60, 80, "20", "Runnable", "true", "true"),
+        (2, "Runnable", 80, 100, "20", None, "true", "false"),
+        (3, "Runnable", 58, 100, "42", None, "true", "false"),
+    ]))
+    # What began before the window has the stack and reason that it began with.
+    whole = {(r["goroutine"], r["state"], r["end_ns"]): r for r in table(HAND, "states")}
+    for r in rows:
+        if r["has_end"] == "true":
+            right = whole[r["goroutine"], r["state"], r["end_ns"]]
+            for key in "reason", "stack", "thread", "proc", "waker", "waker_stack":
+                equal(r[key], right[key])
+
+
+@test
+def goroutines_tasks_and_regions_of_a_window_are_those_of_the_analyses():
+    for trace in EXAMPLES:
+        for window in WINDOWS:
+            right = json.loads(good("goroutines", "--json", *window, trace))["goroutines"]
+            ours = [(int(r["goroutine"]), int(r["total_ns"]), int(r["exec_ns"])) for r in table(trace, "goroutines", *window)]
+            equal(ours, [(g["id"], g["total_ns"], g["exec_ns"]) for g in right])
+            regions = [(r["task"], r["total_ns"]) for g in right for r in g["regions"]]
+            equal([(int(r["task"]), int(r["total_ns"])) for r in table(trace, "regions", *window)], regions)
+            tasks = {str(t["id"]): t["end_ns"] for t in json.loads(good("tasks", "--json", *window, trace))["tasks"]}
+            rows = {r["task"]: number(r["end_ns"]) or 0 for r in table(trace, "tasks", *window) if r["parent"] is None}
+            equal(rows, {id: end for id, end in tasks.items() if id in rows})
+
+
+@test
+def a_window_behind_the_end_is_empty_and_told():
+    for name in "events", "states", "goroutines", "tasks", "regions", "logs":
+        code, out, err = run("export", "--to=csv", f"--table={name}", "--from=10s", EXAMPLES[3])
+        assert code == 0 and out.count(b"\n") == 1 and "no row is in that window" in err, (name, code, out, err)
+
+
+@with_duckdb
+def queries_and_parquet_have_windows():
+    trace, window = EXAMPLES[3], WINDOWS[0]
+    for name in "events", "states", "tasks":
+        rows = [{k: v for k, v in row.items() if k not in COMMON} for row in table(trace, name, *window)]
+        query = f"select * exclude (file, host, day) from {name}"
+        equal([plain(row) for row in sql(trace, query, *window)], rows)
+        path = os.path.join(WORK, "window.parquet")
+        good("export", "--to=parquet", f"--table={name}", *window, trace, "-o", path)
+        equal([plain(row) for row in sql(HAND, f"{query.split(' from ')[0]} from '{path}'", "--allow-files")], rows)
+    # Each file's window counts from its own first event.
+    both = json.loads(good("sql", "--json", "--to=1ms", *EXAMPLES[2:], "select file, count(*) as n from events group by file"))
+    equal({r["file"]: r["n"] for r in both}, {t: len(in_window(t, "--to=1ms")) for t in EXAMPLES[2:]})
+
+
+# MARK: Files
+
+
+def clickhouse_columns():
+    """From the schema: the types of each table's columns, as RowBinary has them."""
+    text = good("export", "--schema=clickhouse").decode()
+    for name, body in re.findall(r"CREATE TABLE IF NOT EXISTS trail\.(\w+)_local.*?\(\n(.*?)\n\)\nENGINE", text, re.S):
+        yield name, re.findall(r"^    `(\w+)` (\S+?),? --", body, re.M)
+
+
+def read_rowbinary(data, columns):
+    at = 0
+
+    def take(form):
+        nonlocal at
+        value = struct.unpack_from(form, data, at)
+        at += struct.calcsize(form)
+        return value[0]
+
+    def value(kind):
+        nonlocal at
+        inner = re.fullmatch(r"(?:LowCardinality|Nullable)\((.*)\)", kind)
+        if inner and kind.startswith("Nullable"):
+            return None if take("<B") else value(inner[1])
+        if inner:
+            return value(inner[1])
+        if kind == "String":
+            size = shift = 0
+            while True:
+                byte = take("<B")
+                size |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    break
+            at += size
+            return data[at - size : at].decode()
+        return str(take({"Int64": "<q", "Int32": "<i", "UInt8": "<B", "Date": "<H"}[kind]))
+
+    while at < len(data):
+        yield [value(kind) for _, kind in columns]
+
+
+@test
+def rowbinary_has_the_rows_of_csv():
+    schema = dict(clickhouse_columns())
+    for trace in EXAMPLES[1], HAND, assembled("everything-1.26"):
+        for form in "csv", "rowbinary":
+            good("export", f"--to={form}", "--host=web1", "--day=1970-01-11", trace, "-o", os.path.join(WORK, form))
+        equal(sorted(os.listdir(os.path.join(WORK, "rowbinary"))), sorted(f"{name}.rowbinary" for name in schema))
+        for name, columns in schema.items():
+            data = open(os.path.join(WORK, "rowbinary", f"{name}.rowbinary"), "rb").read()
+            rows = table(trace, name, "--host=web1", "--day=1970-01-11")
+            equal([key for key, _ in columns], list(rows[0]) if rows else [key for key, _ in columns])
+            binary = list(read_rowbinary(data, columns))
+            equal(len(binary), len(rows))
+            for ours, row in zip(binary, rows):
+                right = [{"true": "1", "false": "0", "1970-01-11": "10"}.get(v, v) for v in row.values()]
+                equal(ours, right)
+
+
+@test
+def each_schema_has_each_column():
+    for system in "duckdb", "clickhouse", "spark", "trino":
+        text = good("export", f"--schema={system}").decode()
+        for name, columns in clickhouse_columns():
+            assert re.search(rf"\b{name}\b", text), f"{system}: {name}"
+            for column, _ in columns:
+                assert re.search(rf"\b{column}\b", text), f"{system}: {column}"
+
+
+@test
+def the_document_has_each_column_with_its_meaning():
+    text = open(os.path.join(ROOT, "docs", "sql.md")).read()
+    for name in dict(clickhouse_columns()):
+        section = text[text.index(f"\n### {name}\n") :].split("\n### ")[1]
+        for column, kind, meaning in re.findall(r"^  (\w+) +(\w+) +(.+)$", good("sql", f".schema {name}").decode(), re.M):
+            if column not in COMMON:
+                line = f"| `{column}` | {kind} | {meaning} |"
+                assert line in section, f"{name}: {line}"
+    for query in re.findall(r"^(@\S+)", good("sql", ".queries").decode(), re.M):
+        assert f"`{query}`" in text, query
+
+
+@test
+def a_mistake_is_told_with_what_may_be_meant():
+    for args, says in [
+        (["export", "--to=csv", "--table=event", HAND], "did you mean 'events'"),
+        (["export", "--to=csv", HAND], "-o DIR"),
+        (["export", HAND, "-o", os.path.join(WORK, "x.csv")], "which table"),
+        (["export", "--to=csv", "--table=events", "--goroutine=1", HAND], "where goroutine ="),
+        (["export", "--to=csv", "--table=events", "--from=2ms", "--to=1ms", HAND], "before --from"),
+        (["sql", "--from=2ms", "--to=1ms", HAND, "select 1"], "before --from"),
+        (["sql", "--from=2", HAND, "select 1"], "no time"),
+        (["export", "--to=csv", "--table=events", "--host=a/b", HAND], "--host"),
+        (["export", "--to=csv", "--table=events", "--day=tomorrow", HAND], "--day"),
+        (["export", "--schema=duck"], "did you mean 'duckdb'"),
+        (["sql", HAND, "@long-wait"], "did you mean '@long-waits'"),
+        (["sql", ".schema event"], "did you mean 'events'"),
+        (["sql"], "which trace"),
+        (["sql", "select 1", HAND], "it comes last"),
+    ]:
+        code, _, err = run(*args)
+        assert code == 2 and says in err, f"{args}: exit {code}: {err}"
+
+
+@test
+def what_there_is_to_ask_needs_no_library():
+    env = {"TRAIL_DUCKDB": os.path.join(WORK, "nothing")}
+    assert b"goroutines" in good("sql", ".tables", env=env)
+    assert b"waker_stack" in good("sql", ".schema states", env=env)
+    assert b"@long-waits" in good("sql", ".queries", env=env)
+    assert b"ORDER BY" in good("sql", ".show long-waits", env=env)
+    code, _, err = run("sql", HAND, "select 1", env=env)
+    assert code == 3 and "npm install" in err, f"exit {code}: {err}"
+
+
+@test
+def the_good_part_of_a_damaged_trace_is_in_the_tables():
+    data = open(EXAMPLES[3], "rb").read()
+    path = os.path.join(WORK, "cut.trace")
+    open(path, "wb").write(data[: len(data) * 3 // 4])
+    code, out, err = run("export", "--to=csv", "--table=events", path)
+    printed_lines = run("print", "--format=jsonl", path)[1].splitlines()
+    assert code == 1 and "cut.trace" in err, f"exit {code}: {err}"
+    equal(len(out.splitlines()) - 1, len(printed_lines))
+    if have_duckdb:
+        code, out, err = run("sql", "--csv", path, "select count(*) as n from events")
+        equal((code, out), (1, b"n\n%d\n" % len(printed_lines)))
+        equal(err.count("\n"), 1)
+
+
+# MARK: DuckDB
+
+
+@with_duckdb
+def queries_see_the_rows_of_csv():
+    names = [name for name, _ in clickhouse_columns()]
+    queries = "".join(f"select * exclude (file, host, day) from {name};\n" for name in names)
+    for trace in EXAMPLES[0], EXAMPLES[3], assembled("everything-1.26"):
+        answers = good("sql", "--json", trace, stdin=queries.encode()).splitlines()
+        equal(len(answers), len(names))
+        for name, answer in zip(names, answers):
+            rows = [{k: v for k, v in row.items() if k not in COMMON} for row in table(trace, name)]
+            equal([plain(row) for row in json.loads(answer)], rows)
+
+
+@with_duckdb
+def only_columns_that_are_asked_for_are_made_and_still_right():
+    for trace in EXAMPLES:
+        rows = table(trace, "events")
+        kinds = collections.Counter(row["kind"] for row in rows)
+        answer = sql(trace, "select kind, count(*) as n from events group by kind")
+        equal({row["kind"]: row["n"] for row in answer}, dict(kinds))
+        equal(sql(trace, "select count(*) as n from events"), [{"n": len(rows)}])
+        equal(sql(trace, "select max(reason) as r from events")[0]["r"], max(r["reason"] for r in rows if r["reason"]))
+
+
+@with_duckdb
+def stacks_have_the_same_numbers_in_all_tables():
+    # The tables of one query are made in passes of their own.
+    trace = EXAMPLES[3]
+    frames = {(r["stack"], r["frame"]): r["function"] for r in table(trace, "frames")}
+    right = collections.Counter(frames[e["stack"], "0"] for e in table(trace, "events") if e["stack"])
+    answer = sql(trace, "select leaf, count(*) as n from events join stacks using (file, stack) group by leaf")
+    equal({row["leaf"]: row["n"] for row in answer}, dict(right))
+    equal(sql(trace, "select count(*) as n from states where stack not in (select stack from stacks)"), [{"n": 0}])
+
+
+@with_duckdb
+def several_files_are_told_apart():
+    answer = json.loads(good("sql", "--json", *EXAMPLES, "select file, count(*) as n from events group by file"))
+    equal({row["file"]: row["n"] for row in answer}, {trace: len(events(trace)) for trace in EXAMPLES})
+
+
+@with_duckdb
+def every_query_with_a_name_answers():
+    names = re.findall(r"^@(\S+)", good("sql", ".queries").decode(), re.M)
+    assert len(names) >= 12, names
+    answers = collections.Counter()
+    for trace in EXAMPLES[1], EXAMPLES[3], assembled("everything-1.26"):
+        lines = good("sql", "--json", trace, stdin="".join(f"@{name}\n" for name in names).encode()).splitlines()
+        equal(len(lines), len(names))
+        for name, line in zip(names, lines):
+            answers[name] += len(json.loads(line))
+    equal([name for name in names if not answers[name]], [])
+
+
+@with_duckdb
+def the_longest_waits_are_those_of_the_states():
+    trace = EXAMPLES[3]
+    waits = [r for r in table(trace, "states") if r["state"] == "Waiting" and r["has_end"] == "true"]
+    waits.sort(key=lambda r: (-int(r["duration_ns"]), int(r["begin_ns"])))
+    ours = [(r["goroutine"], r["duration_ns"], r["reason"]) for r in sql(trace, "@long-waits")]
+    equal(ours, [(int(r["goroutine"]), int(r["duration_ns"]), r["reason"]) for r in waits[:20]])
+
+
+@with_duckdb
+def values_of_all_kinds_are_shown():
+    query = """select 9007199254740993 as big, 1.50::decimal(4, 2) as d, [1, 2] as list, NULL as none, true as t,
+        'a"b,c' as "te""xt", 170141183460469231731687303715884105727::hugeint as huge, 0.1::double as r,
+        -5::tinyint as small, date '2026-01-02' as day, 'Running'::varchar as w"""
+    equal(sql(HAND, query), [{
+        "big": "9007199254740993", "d": 1.5, "list": "[1, 2]", "none": None, "t": True, 'te"xt': 'a"b,c',
+        "huge": "170141183460469231731687303715884105727", "r": 0.1, "small": -5, "day": "2026-01-02", "w": "Running",
+    }])
+    equal(good("sql", "--csv", HAND, "select 'a\"b,c' as x, NULL as y, '' as z"), b'x,y,z\n"a""b,c",,""\n')
+    equal(good("sql", HAND, "select 'ab' as x, 12 as number; select 3 as y"), b"x   number\nab      12\ny\n3\n")
+
+
+@with_duckdb
+def queries_reach_nothing_but_the_traces():
+    for query in [
+        "select * from read_csv('/etc/passwd')",
+        f"copy (select 1) to '{WORK}/written'",
+        "set enable_external_access = true",
+        "install httpfs",
+        f"attach '{WORK}/other.db'",
+    ]:
+        code, out, err = run("sql", HAND, query)
+        assert code == 2 and not out, f"{query}: exit {code}: {err}"
+    assert not os.path.exists(os.path.join(WORK, "written"))
+    good("sql", "--allow-files", HAND, f"copy (select 1) to '{WORK}/written'")
+    assert os.path.exists(os.path.join(WORK, "written"))
+
+
+@with_duckdb
+def queries_come_from_stdin_too():
+    text = b"select count(*) as n\n  from goroutines; -- two; lines\n.tables\nselect ';' as x"
+    out = good("sql", "--csv", HAND, stdin=text)
+    assert out.startswith(b"n\n3\n") and b"what happened" in out and out.endswith(b"x\n;\n"), out
+
+
+@with_duckdb
+def memory_has_a_limit():
+    query = "select count(*) from (select distinct a.range, b.range from range(3000) a, range(3000) b)"
+    code, _, err = run("sql", "--memory-limit=30M", HAND, query)
+    assert code != 0 and "memory" in err.lower(), f"exit {code}: {err}"
+    good("sql", "--memory-limit=60M", f"--spill={WORK}/spill", HAND, "select count(*) from events")
+
+
+@with_duckdb
+def parquet_has_the_rows_of_csv():
+    trace, folder = EXAMPLES[3], os.path.join(WORK, "parquet")
+    good("export", "--to=parquet", "--host=web1", "--day=2026-11-22", trace, "-o", folder)
+    files = {}
+    for name, _ in clickhouse_columns():
+        files[name] = os.path.join(folder, name, "host=web1", "day=2026-11-22", os.path.basename(trace) + ".parquet")
+    queries = "".join(
+        f"select * from read_parquet('{folder}/{name}/*/*/*.parquet', hive_partitioning = true);\n" for name in files
+    )
+    answers = good("sql", "--allow-files", "--json", HAND, stdin=queries.encode()).splitlines()
+    for name, answer in zip(files, answers):
+        # DuckDB puts columns of folders last, by their names.
+        rows = [{**row, "host": row.pop("host"), "day": row.pop("day")} for row in json.loads(answer)]
+        equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))
+    if not have_hyparquet:
+        raise Skip("no hyparquet beside libduckdb.so, or no node: Parquet was read by DuckDB only")
+    script = os.path.join(ROOT, "tests", "commands", "parquet", "rows.mjs")
+    p = subprocess.run(["node", script, modules, *files.values()], capture_output=True, text=True)
+    assert p.returncode == 0, p.stderr
+    read, rows = {}, None
+    for line in p.stdout.splitlines():
+        value = json.loads(line)
+        if isinstance(value, str):
+            rows = read.setdefault(value, [])
+        else:
+            rows.append(plain(value))
+    for name, path in files.items():
+        right = [{k: v for k, v in row.items() if k not in ("host", "day")} for row in table(trace, name)]
+        equal(read[path], right)
+
+
+@with_duckdb
+def the_schema_for_duckdb_reads_the_folders():
+    folder = os.path.join(WORK, "fleet")
+    for host, trace in ("a", EXAMPLES[2]), ("b", EXAMPLES[3]):
+        good("export", "--to=parquet", f"--host={host}", trace, "-o", os.path.join(folder, "traces"))
+    schema = good("export", "--schema=duckdb").decode().replace("'traces/", f"'{folder}/traces/")
+    # The views of trail sql have the same names: these go elsewhere.
+    views = re.sub(r"OR REPLACE VIEW ", "OR REPLACE VIEW fleet.", schema)
+    query = "create schema fleet;" + views + "select host, count(*) as n from fleet.events group by host order by host"
+    out = good("sql", "--allow-files", "--csv", HAND, query)
+    equal(out, b"host,n\na,%d\nb,%d\n" % (len(events(EXAMPLES[2])), len(events(EXAMPLES[3]))))
+
+
+@with_duckdb
+def a_parquet_file_is_whole_or_not_there():
+    path = os.path.join(WORK, "nowhere", "x.parquet")
+    code, _, err = run("export", "--to=parquet", "--table=events", HAND, "-o", path)
+    assert code == 3 and err, f"exit {code}: {err}"
+    good("export", "--to=parquet", "--table=events", HAND, "-o", os.path.join(WORK, "one.parquet"))
+    equal([name for name in os.listdir(WORK) if name.startswith("one.")], ["one.parquet"])
+
+
+def run_part(part):
+    if part == "sql" and not have_duckdb:
+        print("1..0 # SKIP no libduckdb.so")
+        return False
+    if part in parts:
+        tests[:] = parts[part]
+    return main()
+
+
+if __name__ == "__main__":
+    failed = run_part(sys.argv[3])
+    shutil.rmtree(WORK)
+    sys.exit(failed)

@@ -1,0 +1,515 @@
+#!/usr/bin/env python3
+"""What reaches a terminal: every command, on traces, files, words and programs whose names would steer one. TAP.
+
+usage: terminal.py TRAIL SOURCE_ROOT [records-not]
+
+Each name holds every control character, DEL, the C1 controls both as U+0080 to U+009F and as bytes that are no
+UTF-8, and every mark of direction. The commands and their options are those that the program's own help lists.
+On a terminal none of these may come out of any command; in a pipe none of what is written for people. Formats
+that others define are exact in a pipe, which other tests look at.
+"""
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tty
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+RECORDS = sys.argv[3:] != ["records-not"]
+if not RECORDS:
+    print("# no program can be recorded on this machine: that is not tried")
+DATA = os.path.join(ROOT, "tests", "data")
+WORK = tempfile.mkdtemp(prefix="trail-terminal-")
+LIMIT = 120  # s, for what hangs
+ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+for name in ("NO_COLOR", "LD_PRELOAD", "TRAIL_SHM", "DISPLAY", "WAYLAND_DISPLAY"):
+    ENV.pop(name, None)
+
+MARKS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+C0 = [c for c in range(1, 0x20)]
+# What the name of a file can hold: all but NUL and /. A forged line begins like a message of trail's.
+NAME = (
+    b"x"
+    + b"".join(bytes([c]) + b"a" for c in [*C0, 0x7F])
+    + b"".join(chr(c).encode() + b"b" for c in [*range(0x80, 0xA0), *MARKS])
+    + b"".join(bytes([c]) + b"c" for c in range(0x80, 0xA0))
+)
+SHORT = b"y\x1b[31m\x9b31mz\xc2\x9b\xe2\x80\xae\x7f\r\nFORGED\n\xe2\x81\xa6\xd8\x9c\x08"
+LEAST = b"\x1b[31m\x9b\xc2\x9b\xe2\x80\xae"  # 12 bytes: a thread's name has 15
+OWN_COLOURS = re.compile(rb"\x1b\[(?:0|1|2|32|33|34|35|36)m")
+
+
+def forbidden(data, own=b""):
+    """The first forbidden character of what came out, and what is around it."""
+    for sequence in own:
+        data = data.replace(sequence, b"")
+    text = OWN_COLOURS.sub(b"", data).decode("utf-8", "surrogateescape")
+    for at, c in enumerate(text):
+        n = ord(c)
+        bad = (n < 0x20 and c not in "\n\t") or 0x7F <= n < 0xA0 or n in MARKS or 0xDC80 <= n < 0xDD00
+        if bad:
+            return f"U+{n:04X} in {text[max(0, at - 40) : at + 20]!r}"
+    return None
+
+
+def forged(data):
+    return any(line.startswith(b"FORGED") for line in data.split(b"\n"))
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+
+def read_terminals(process, ends, until):
+    """What comes out of the terminals until all are closed, or `until` says that it is enough."""
+    got = {end: b"" for end in ends}
+    left, stop = set(ends), time.monotonic() + LIMIT
+    while left:
+        ready, _, _ = select.select(list(left), [], [], max(0, stop - time.monotonic()))
+        assert ready, f"hangs: {got}"
+        for end in ready:
+            try:
+                data = os.read(end, 65536)
+            except OSError:
+                data = b""
+            got[end] += data
+            if not data:
+                left.discard(end)
+        if until and until(got[ends[0]] + got[ends[1]]):
+            process.send_signal(signal.SIGINT)
+            until = None
+    process.wait(LIMIT)
+    return [got[end] for end in ends]
+
+
+def on_terminal(*args, stdin=subprocess.DEVNULL, until=None, cwd=None, env=None):
+    """trail with stdout and stderr on terminals of their own."""
+    pairs = [pty.openpty(), pty.openpty()]
+    for _, end in pairs:
+        tty.setraw(end)
+    process = subprocess.Popen(
+        [TRAIL, *args], stdin=stdin, stdout=pairs[0][1], stderr=pairs[1][1], cwd=cwd or WORK, env=env or ENV
+    )
+    for _, end in pairs:
+        os.close(end)
+    out, err = read_terminals(process, [end for end, _ in pairs], until)
+    for end, _ in pairs:
+        os.close(end)
+    return Result(process.returncode, out, err)
+
+
+def in_pipe(*args, stdin=subprocess.DEVNULL, cwd=None):
+    p = subprocess.run([TRAIL, *args], stdin=stdin, capture_output=True, cwd=cwd or WORK, env=ENV, timeout=LIMIT)
+    return Result(p.returncode, p.stdout, p.stderr)
+
+
+def shown(args):
+    return "trail " + " ".join(repr(a) for a in args)
+
+
+def check_terminal(*args, own=(), **more):
+    result = on_terminal(*args, **more)
+    assert result.code >= 0, f"{shown(args)}: ended by signal {-result.code}"
+    for data in (result.out, result.err):
+        wrong = forbidden(data, own)
+        assert wrong is None, f"{shown(args)}: {wrong}"
+    assert not forged(result.err), f"{shown(args)}: forges a line: {result.err!r}"
+    return result
+
+
+def check_pipe(*args, **more):
+    result = in_pipe(*args, **more)
+    for data in (result.out, result.err):
+        wrong = forbidden(data)
+        assert wrong is None, f"{shown(args)} in a pipe: {wrong}"
+        assert not forged(data), f"{shown(args)} in a pipe forges a line: {data!r}"
+    return result
+
+
+# Commands and options, of the program's own help
+
+
+def commands():
+    text = in_pipe("--help").out.decode()
+    listed = re.search(r"Commands:\n(.*?)\n\n", text, re.S)[1]
+    return [line.split()[0] for line in listed.splitlines()]
+
+
+def options(command):
+    """Long options and whether they take a value."""
+    text = in_pipe(command, "--help").out.decode()
+    return re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)(=)?", text, re.M)
+
+
+# Traces
+
+
+def escaped(data):
+    return b"".join(b"\\x%02x" % c for c in data)
+
+
+# Reasons and kinds of events that readers know by their text stay as they are in one of the two.
+KNOWN = [b"chan receive", b"start trace", b"preempted", b"sync", b"GC", b"sleep", b"network", b"select"]
+
+
+def hostile_trace(name, all_strings, added=NAME):
+    """The trace of tests/data/NAME.txt with `added` at the end of each string."""
+    path = os.path.join(WORK, f"{name}-{all_strings}-{len(added)}.trace")
+    if os.path.exists(path):
+        return path
+
+    def change(match):
+        known = any(match[1].startswith(k) for k in KNOWN)
+        return b'data="' + match[1] + (b"" if known and not all_strings else escaped(added)) + b'"'
+
+    with open(os.path.join(DATA, name + ".txt"), "rb") as f:
+        text = re.sub(rb'data="((?:[^"\\]|\\.)*)"', change, f.read())
+    # Of v2 the sizes of batches and of v1 those of strings are written in front of them.
+    result = in_pipe("assemble", "-", "-o", path, stdin=write("text", text))
+    assert result.code == 0, result.err
+    return path
+
+
+def write(name, data):
+    path = os.path.join(os.fsencode(WORK), os.fsencode(name))
+    with open(path, "wb") as f:
+        f.write(data)
+    return open(path, "rb")
+
+
+def traces():
+    return [
+        hostile_trace(name, all_strings, added)
+        for name in ("everything-1.26", "why-1.26", "locks-1.26", "gc-1.26", "everything-1.21")
+        for all_strings in (False, True)
+        for added in (NAME, SHORT)
+    ]
+
+
+EVIL = os.path.join(os.fsencode(WORK), SHORT)  # the name of a file
+
+
+def evil_trace():
+    if not os.path.exists(EVIL):
+        shutil.copy(hostile_trace("everything-1.26", False), EVIL)
+    return EVIL
+
+
+# For each command: words that make it read a trace and show what is in it; {} is the trace. Those in `machine`
+# write what others define, which is exact in a pipe.
+USES = {
+    "summary": [["{}"], ["--json", "{}"]],
+    "report": [["-o", "report.html", "{}"]],
+    "info": [["{}"], ["--full", "{}"], ["--full", "--json", "{}"]],
+    "print": [["{}"], ["--stacks", "{}"], ["--stacks", "--color=always", "{}"], ["--format=jsonl", "{}"], ["--format=wire", "{}"]],
+    "check": [["{}"], ["--json", "{}"], ["--speed", "{}"]],
+    "goroutines": [["{}"], ["--json", "{}"], ["--histogram", "{}"], ["--name=main.worker", "{}"]],
+    "regions": [["{}"], ["--json", "{}"], ["--histogram", "{}"]],
+    "tasks": [["{}"], ["--json", "{}"], ["--task=1", "{}"]],
+    "gc": [["{}"], ["--json", "{}"]],
+    "mmu": [["{}"], ["--json", "{}"], ["--worst=2", "{}"]],
+    "why": [["{}"], ["--task=7", "{}"], ["--goroutine=1", "--stacks", "{}"], ["--goroutine=1", "--json", "{}"]],
+    "profile": [[f"--type={t}", "{}"] for t in ("sync", "net", "syscall", "sched", "cpu", "running", "offcpu")],
+    "latency": [["{}"], ["--json", "{}"]],
+    "locks": [["{}"], ["--stacks", "{}"], ["--json", "{}"]],
+    "find": [["{}", "running >=1ns"], ["--stacks", "{}", "waiting"], ["{}", "waiting >=5ns"]],
+    "threads": [["{}"], ["--json", "{}"]],
+    "procs": [["{}"], ["--json", "{}"]],
+    "sql": [["{}", "SELECT * FROM " + t] for t in ("events", "goroutines", "strings", "frames", "tasks", "regions", "logs")]
+    + [["--json", "{}", "SELECT * FROM strings"], ["{}", "EXPLAIN SELECT * FROM strings"], ["{}", "SELECT * FROM nothing"]],
+    "diff": [["{}", "{}"], ["--json", "{}", "{}"]],
+    "symbolize": [["{}", "-o", "symbolized.trace"]],
+    "convert": [["{}", "-o", "converted.trace"]],
+    "merge": [["{}", "{}", "-o", "merged.trace"], ["--align=start", "{}", "{}", "-o", "merged.trace"]],
+    "export": [["--to=chrome", "{}", "-o", "export.json"]],
+    "assemble": [["{}", "-o", "assembled.trace"]],
+    "doctor": [["{}"], ["--json", "{}"]],
+    "env": [["--shm=/{}"], ["--shm=/{}", "-o", "{}"]],
+    "record": [["-o", "recorded.trace", "--", "{}"]],
+    "view": [["--no-open", "--http={}", "{}"]],
+}
+MACHINE = {
+    "print": [["--format=go", "{}"], ["--format=go-v1", "{}"]],
+    "export": [["--to=chrome", "{}"], ["--to=otlp", "{}"]]
+    + [["--to=csv", f"--table={t}", "{}"] for t in ("events", "goroutines", "strings", "frames", "tasks", "regions", "logs")]
+    + [[f"--to={f}", "{}"] for f in ("speedscope", "folded")],
+    "profile": [["--format=folded", "{}"], ["--format=speedscope", "{}"]],
+    "sql": [["--csv", "{}", "SELECT * FROM strings"]],
+    "env": [["--shm=/{}", "systemd"], ["--shm=/{}"]],
+}  # fmt: skip
+
+
+def filled(words, path):
+    # A trace whose name an option takes too would start to serve.
+    path = os.fsencode(path)
+    return [path if w == "{}" else os.fsencode(w).replace(b"{}", path) for w in words]
+
+
+def own_of(command):
+    return (b"\r", b"\x1b[K") if command == "record" else ()
+
+
+# Tests
+
+
+@test
+def every_command_is_known_here():
+    missing = set(commands()) - set(USES)
+    assert not missing, f"say in USES how these show a trace: {missing}"
+    assert not set(USES) - set(commands()), "no such command"
+
+
+@test
+def the_names_hold_all_that_steers():
+    """And what looks for it finds each."""
+    for piece in [bytes([c]) for c in [*C0, 0x7F, *range(0x80, 0xA0)]] + [chr(c).encode() for c in [*range(0x80, 0xA0), *MARKS]]:
+        assert piece in NAME
+        assert piece in b"\n\t" or forbidden(b"a" + piece + b"b"), piece
+    assert forbidden("plain: \u00b5\u2588\u00e9 \x1b[1mbold\x1b[0m\n".encode()) is None
+
+
+@test
+def traces_with_hostile_names_on_a_terminal():
+    for command in commands():
+        if command in ("view", "record"):
+            continue
+        for words in USES[command] + MACHINE.get(command, []):
+            for path in traces() if "{}" in words else [EVIL]:
+                check_terminal(command, *filled(words, path))
+
+
+@test
+def traces_with_hostile_names_in_a_pipe():
+    """What people read is the same everywhere: `trail summary | tee notes` is looked at, too."""
+    for command in commands():
+        if command in ("view", "record", "env"):
+            continue
+        for words in USES[command]:
+            for path in traces():
+                check_pipe(command, *filled(words, path))
+
+
+@test
+def names_are_escaped_and_not_lost():
+    """So that two names stay two: the control sequence of SHORT is there, with its bytes to be read."""
+    path = hostile_trace("everything-1.26", False, SHORT)
+    out = in_pipe("goroutines", path).out
+    right = rb"y\x1b[31m\x9b31mz\u009b\u202e\x7f\r\nFORGED\n\u2066\u061c\b"
+    assert b"main.worker" + right in out, out
+    assert b"main.worker" + right in in_pipe("print", "--stacks", path).out
+
+
+def strings(value):
+    """All strings in what JSON said."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return {text for v in value for text in strings(v)}
+    return {value} if isinstance(value, str) else set()
+
+
+@test
+def json_says_the_same_name():
+    path = hostile_trace("everything-1.26", False, SHORT)
+    name = (b"main.worker" + SHORT).decode("utf-8", "replace")
+    events = [json.loads(line) for line in in_pipe("print", "--format=jsonl", path).out.splitlines()]
+    assert name in {f["func"] for e in events for f in e.get("stack", [])}, events
+    assert name in strings(json.loads(in_pipe("goroutines", "--json", path).out))
+
+
+@test
+def goes_own_format_is_exact_in_a_pipe():
+    path = hostile_trace("everything-1.26", False, SHORT)
+    assert b"main.worker" + SHORT in in_pipe("print", "--format=go", path).out
+
+
+@test
+def files_with_hostile_names():
+    for command in commands():
+        if command in ("view", "record"):
+            continue
+        for path in (evil_trace(), EVIL + b".none"):
+            for words in USES[command]:
+                check_terminal(command, *filled(words, path))
+                if command != "env":
+                    check_pipe(command, *filled(words, path))
+
+
+@test
+def outputs_with_hostile_names():
+    """The message when it cannot be written, and what is said when it is."""
+    path = hostile_trace("everything-1.26", False)
+    for command, words in {
+        "report": ["{}"], "export": ["--to=chrome", "{}"], "convert": ["{}"], "merge": ["{}", "{}"], "symbolize": ["{}"],
+    }.items():  # fmt: skip
+        for output in (SHORT + b".out", SHORT + b"/none/out"):
+            check_terminal(command, *filled(words, path), b"-o", output)
+            check_pipe(command, *filled(words, path), b"-o", output)
+
+
+@test
+def hostile_words_on_the_command_line():
+    path = os.fsencode(hostile_trace("everything-1.26", False))
+    check_terminal(SHORT)
+    check_terminal(b"--" + SHORT)
+    check_terminal(b"help", SHORT)
+    for command in commands():
+        for words in ([b"--" + SHORT], [b"-" + SHORT], [b"--help=" + SHORT]):
+            check_terminal(command, *words)
+            check_pipe(command, *words)
+        for option, takes in options(command):
+            words = [f"--{option}".encode() + (b"=" + SHORT if takes else b"")]
+            if command == "view" and takes:
+                words += [EVIL + b".none"]
+            elif command in ("view", "record"):
+                words += [SHORT + b".none"]
+            else:
+                words += [path]
+            check_terminal(command, *words, own=own_of(command))
+
+
+@test
+def completion_on_a_terminal():
+    for shell in ("bash", "zsh", "fish", SHORT):
+        check_terminal("completion", shell)
+
+
+@test
+def the_viewer():
+    evil_trace()
+    served = lambda data: b"token=" in data
+    check_terminal("view", "--no-open", EVIL, until=served)
+    check_terminal("view", "--no-open", EVIL, EVIL + b".none")
+    check_terminal("view", "--no-open", b"--http=" + SHORT, EVIL)
+    check_terminal("view", "--no-open", "-", b"--save=" + SHORT + b"/none/x", EVIL)
+
+
+def program(name, text):
+    """A program for /bin/sh, or an own one."""
+    path = os.path.join(os.fsencode(WORK), name)
+    with open(path, "wb") as f:
+        f.write(text)
+    os.chmod(path, 0o755)
+    return path
+
+
+# Threads with hostile names that wait for each other and for a file of that name.
+THREADS = b"""
+import ctypes, os, sys, threading, time
+libc = ctypes.CDLL(None)
+lock = threading.Lock()
+def work(name):
+    libc.prctl(15, name, 0, 0, 0)
+    for _ in range(20):
+        with lock:
+            time.sleep(0.002)
+            open(sys.argv[1], "ab").close()
+libc.prctl(15, %r, 0, 0, 0)
+threads = [threading.Thread(target=work, args=(n,)) for n in (%r, b"\\x7f\\x0f\\x9b", b"a\\nFORGED\\nb")]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+@test
+def programs_that_are_recorded():
+    if not RECORDS:
+        return
+    own = own_of("record")
+    script = program(b"threads.py", THREADS % (LEAST, LEAST))
+    python = os.fsencode(sys.executable)
+    link = os.path.join(os.fsencode(WORK), SHORT + b".program")
+    os.symlink(python, link)
+    for words in ([python, script, SHORT + b".data"], [link, script, SHORT + b".data", SHORT]):
+        result = check_terminal("record", "--progress", *([] if words[0] == link else ["-o", "threads.trace"]), "--", *words, own=own)
+        assert result.code == 0, result.err
+    check_terminal("record", "-o", SHORT + b".trace", "--", *words, own=own)
+    recorded = os.path.join(WORK, "threads.trace")
+    for command in ("summary", "goroutines", "threads", "locks", "print", "info", "profile", "latency"):
+        check_terminal(command, recorded)
+        check_pipe(command, recorded)
+
+
+@test
+def programs_that_cannot_be_recorded():
+    for name, text in (
+        (SHORT + b".script", b"#!/none/" + LEAST + b"\nx\n"),
+        (SHORT + b".elf", b"\x7fELF\x02\x01\x01" + bytes(60)),
+        (SHORT + b".interpreted", b"#!/bin/sh\nexit 0\n"),
+    ):
+        path = program(name, text)
+        for words in (["record", "-o", "none.trace", "--", path], ["doctor", path], ["doctor", "--json", path]):
+            check_terminal(*words, own=own_of(words[0]))
+            check_pipe(*words)
+    for words in (["record", "--", SHORT + b".none"], ["record", "--", EVIL], ["record", b"--attach-shm=/none/" + SHORT]):
+        check_terminal(*words, own=own_of("record"), until=lambda data: b"waiting at" in data)
+
+
+@test
+def binaries_are_not_for_terminals():
+    path = hostile_trace("everything-1.26", False)
+    for words in (
+        ["convert", path, "-o", "-"],
+        ["symbolize", path, "-o", "-"],
+        ["merge", path, path, "-o", "-"],
+        ["assemble", os.path.join(DATA, "why-1.26.txt"), "-o", "-"],
+        ["export", "--to=perfetto", path],
+        ["export", "--to=pprof", path],
+        ["export", "--to=rowbinary", "--table=strings", path],
+        ["profile", "--format=pprof", path],
+        ["report", path, "-o", "-"],
+    ):
+        result = check_terminal(*words)
+        assert result.code == 2 and not result.out and b"nothing for a terminal" in result.err, f"{shown(words)}: {result.err}"
+    # What is not refused comes out as escapes.
+    for words in (["record", "-o", "-", "--", "true"], ["convert", path, "-o", "/dev/stdout"]):
+        check_terminal(*words, own=own_of(words[0]))
+
+
+@test
+def commands_to_be_copied():
+    """A shell makes the name of it again that is in the trace, and the file of that name."""
+    path = os.path.join(os.fsencode(WORK), b"it's" + SHORT)
+    shutil.copy(hostile_trace("why-1.26", False, SHORT + b"it's \\n"), path)
+    lines = check_pipe("regions", path).out.splitlines()
+    copied = [line.strip() for line in lines if line.startswith(b"  trail why --region=")]
+    assert len(copied) == 1, lines
+    words = subprocess.run(["bash", "-c", b"printf '%s\\0' " + copied[0]], capture_output=True, check=True).stdout.split(b"\0")[:-1]
+    assert words[-1] == path, words
+    assert words[2].startswith(b"--region=") and words[2].endswith(SHORT + b"it's \\n"), words
+    assert in_pipe(*words[1:]).code == 0
+
+
+@test
+def characters_in_pieces():
+    """A terminal shows characters whole, wherever the buffers of the command end."""
+    text = b"".join(b'String id=%d\n\tdata="%s"\n' % (i, ("\u00e9" * (i % 97) + "\u20ac").encode()) for i in range(1, 400))
+    path = os.path.join(WORK, "pieces.txt")
+    with open(os.path.join(DATA, "why-1.26.txt"), "rb") as f:
+        base = f.read().split(b"Strings\n")[0]
+    with open(path, "wb") as f:
+        f.write(base + b"Strings\n" + text + b"EndOfGeneration\n")
+    trace = os.path.join(WORK, "pieces.trace")
+    assert in_pipe("assemble", path, "-o", trace).code == 0
+    for words in (["print", "--format=wire", trace], ["info", "--full", "--json", trace]):
+        a, b = on_terminal(*words), in_pipe(*words)
+        assert a.out == b.out and not forbidden(a.out), words
+
+
+try:
+    code = main()
+finally:
+    shutil.rmtree(WORK, ignore_errors=True)
+sys.exit(code)

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Critical paths: of a small trace that was walked back by hand, and what must hold for any trace. TAP.
+
+usage: why.py TRAIL SOURCE_ROOT [all]
+
+With `all`, every trace in the folder that TRAIL_TRACES names, or in ../shared/traces beside the source, is
+walked; skipped where there is none.
+"""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+EXAMPLES = [
+    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
+]
+
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def run(*args):
+    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=120)
+    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8", "replace")
+
+
+def answer(*args):
+    code, out, err = run("why", "--json", *args)
+    assert code == 0, f"trail why {' '.join(args)}: exit {code}: {err}"
+    return json.loads(out)
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+def covers(path):
+    """The segments lie end to end, from the path's end to its begin, and the totals are their sums."""
+    at, sums, goroutine = path["end_ns"], {}, None
+    for s in path["segments"]:
+        equal(s["end_ns"], at)
+        assert s["begin_ns"] < s["end_ns"], s
+        at = s["begin_ns"]
+        key = (s["group"], s["state"], s.get("reason"), s["function"])
+        count, ns = sums.get(key, (0, 0))
+        sums[key] = (count + 1, ns + s["end_ns"] - s["begin_ns"])
+        assert (s["state"] == "blocked") == ("reason" in s), s
+    equal(at, path["begin_ns"])
+    if path["segments"]:
+        equal(path["segments"][0]["goroutine"], path["goroutine"])
+        equal(path["segments"][0]["depth"], 0)
+    totals = {
+        (t["group"], t["state"], t.get("reason"), t["function"]): (t["count"], t["ns"])
+        for t in path["totals"]
+    }
+    equal(totals, sums)
+    equal([t["ns"] for t in path["totals"]], sorted((ns for _, ns in sums.values()), reverse=True))
+
+
+WORK = tempfile.TemporaryDirectory(prefix="trail-why-")
+HAND = os.path.join(WORK.name, "why.trace")
+
+
+def hand(*args):
+    if not os.path.exists(HAND):
+        text = os.path.join(ROOT, "tests", "data", "why-1.26.txt")
+        code, _, err = run("assemble", text, "-o", HAND)
+        equal((code, err), (0, ""))
+    path = answer(*args, HAND)
+    covers(path)
+    return path
+
+
+def rows(path):
+    """From the begin on: goroutine, depth, state or reason, how long, function, whom it wakes from what."""
+    return [
+        (
+            s["goroutine"],
+            s["depth"],
+            s.get("reason", s["state"]),
+            s["end_ns"] - s["begin_ns"],
+            s["function"].removeprefix("main."),
+        )
+        + ((s["wakes"], s["awaited"]) if "wakes" in s else ())
+        for s in reversed(path["segments"])
+    ]
+
+
+@test
+def a_waits_for_b_who_waits_for_c():
+    path = hand("--task=7")
+    equal((path["of"], path["task"], path["name"], path["complete"]), ("task", 7, "request", True))
+    equal((path["begin_ns"], path["end_ns"], path["goroutine"]), (1030, 1180, 1))
+    equal(
+        rows(path),
+        [
+            (1, 0, "running", 10, "main"),
+            # G 2 was ready before, and G 3 too; but nobody waited for them yet
+            (2, 1, "ready", 10, "holder"),
+            (2, 1, "running", 10, "holder"),
+            (3, 2, "ready", 10, "feeder"),
+            (3, 2, "running", 30, "feeder", 2, "chan receive"),
+            (2, 1, "ready", 20, "holder"),
+            (2, 1, "running", 30, "holder", 1, "sync"),
+            (1, 0, "ready", 20, "main"),
+            (1, 0, "running", 10, "helper"),
+        ],
+    )
+    equal(hand()["of"], "task")
+
+
+@test
+def totals_are_by_group_state_and_function():
+    totals = hand("--task=7")["totals"]
+    equal(totals[0], {"group": "main.holder", "state": "running", "function": "main.holder", "count": 2, "ns": 40})
+    equal(sum(t["ns"] for t in totals), 150)
+
+
+@test
+def a_timer_stays_with_the_waiter():
+    path = hand("--region=wait")
+    equal((path["name"], path["nth"], path["begin_ns"], path["end_ns"]), ("wait", 1, 1105, 1250))
+    equal(
+        rows(path),
+        [
+            (3, 0, "running", 5, "feeder"),
+            (3, 0, "sleep", 120, "feeder"),
+            (3, 0, "ready", 10, "feeder"),
+            (3, 0, "running", 10, "feeder"),
+        ],
+    )
+
+
+@test
+def a_wait_is_not_followed_to_before_it_began():
+    equal(
+        rows(hand("--region=call")),
+        [
+            (3, 0, "running", 15, "feeder"),
+            (4, 1, "ready", 10, "helper"),
+            (4, 1, "running", 10, "helper", 3, "chan receive"),
+            (3, 0, "ready", 20, "feeder"),
+            (3, 0, "running", 10, "feeder"),
+        ],
+    )
+
+
+@test
+def who_was_created_meanwhile_leads_to_the_creator():
+    path = hand("--region=wait#2")
+    equal((path["nth"], path["begin_ns"], path["end_ns"]), (2, 1325, 1420))
+    equal(
+        rows(path),
+        [
+            (3, 0, "running", 5, "feeder"),
+            (2, 2, "select", 10, "holder"),
+            (2, 2, "ready", 10, "holder"),
+            (2, 2, "running", 10, "holder", 5, ""),
+            (5, 1, "ready", 20, "helper"),
+            (5, 1, "running", 10, "helper", 3, "chan receive"),
+            (3, 0, "ready", 20, "feeder"),
+            (3, 0, "running", 10, "feeder"),
+        ],
+    )
+
+
+@test
+def a_goroutine_begins_where_it_was_created():
+    path = hand("--goroutine=4")
+    equal((path["begin_ns"], path["end_ns"], path["complete"]), (1260, 1300, True))
+    equal(rows(path), [(4, 0, "ready", 20, "helper"), (4, 0, "running", 20, "")])
+    path = hand("--goroutine=G5")
+    equal((path["begin_ns"], path["end_ns"], path["complete"]), (1360, 1421, False))
+    equal([r[2] for r in rows(path)], ["ready", "running", "select"])
+
+
+@test
+def a_window_cuts_off():
+    path = hand("--from=90ns", "--to=+60ns")
+    equal((path["of"], path["begin_ns"], path["end_ns"]), ("window", 1090, 1150))
+    equal(
+        rows(path),
+        [
+            (3, 1, "running", 10, "feeder", 2, "chan receive"),
+            (2, 0, "ready", 20, "holder"),
+            (2, 0, "running", 30, ""),
+        ],
+    )
+    # Who ran last has ended.
+    path = hand("--from=270ns", "--to=+31ns")
+    equal((path["of"], path["begin_ns"], path["end_ns"]), ("window", 1270, 1300))
+    equal(rows(path), [(4, 0, "ready", 10, "helper"), (4, 0, "running", 20, "")])
+    path = hand("--task=7", "--from=45ns", "--to=1us")
+    equal((path["begin_ns"], path["end_ns"], path["complete"]), (1045, 1180, False))
+    equal(rows(path)[0], (2, 1, "ready", 5, "holder"))
+    path = hand("--goroutine=3", "--to=200ns")
+    equal((path["end_ns"], path["complete"]), (1200, False))
+
+
+@test
+def text_has_the_longest_segments_and_says_what_is_left_out():
+    hand()
+    code, out, _ = run("why", "--task=7", "--limit=2", HAND)
+    lines = out.splitlines()
+    equal(code, 0)
+    equal(lines[0], "task 7 request: 150 ns from 30 ns on; what it waited for, back from G1:")
+    equal(
+        [line.split() for line in lines[3:9]],
+        [
+            "... 40 ns 4 shorter segments".split(),
+            "70 ns 30 ns G3 main.feeder: running up to main.feeder main.go:100; wakes G2 from chan receive".split(),
+            "... 20 ns 1 shorter segment".split(),
+            "120 ns 30 ns G2 main.holder: running up to main.holder main.go:99; wakes G1 from sync".split(),
+            "... 30 ns 2 shorter segments".split(),
+            [],
+        ],
+    )
+    code, out, _ = run("why", "--task=7", "--stacks", HAND)
+    assert "sync.(*Mutex).Lock /src/main.go:42" in out, out
+
+
+@test
+def what_is_not_there_is_told():
+    hand()
+    for args, word in (
+        ("--task=9", "no task 9 in the trace; the nearest is 7"),
+        ("--region=wiat", "no region 'wiat' in the trace; did you mean 'wait'?"),
+        ("--region=wai#2", "did you mean 'wait'?"),
+        ("-g77", "no goroutine 77 in the trace; the nearest is 5"),
+        ("-g0", "the nearest is 1;"),
+        ("--region=wait#3", "'wait', number 3, in the trace: there are 2"),
+    ):
+        code, out, err = run("why", args, HAND)
+        equal((code, out), (2, ""))
+        assert word in err, err
+    with open(HAND, "rb") as f:
+        p = subprocess.run([TRAIL, "why", "--task=9", "-"], stdin=f, capture_output=True, timeout=240)
+    assert p.returncode == 2 and b"no task 9 in the trace; 'trail tasks' lists them" in p.stderr, p.stderr
+    code, _, err = run("why", "--task=7", "--window", HAND)
+    assert code == 2 and "at a time" in err, err
+
+
+def walk_all(path):
+    """Several questions of one trace. None if it is no good trace, or too big to be printed as JSON."""
+    if os.path.getsize(path) > 30 << 20 or run("check", "--quiet", path)[0] != 0:
+        return False
+    covers(answer(path))
+    whole = answer("--window", path)
+    covers(whole)
+    length = whole["end_ns"] - whole["begin_ns"]
+    covers(answer(f"--from={length // 3}ns", f"--to={length // 2}ns", path))
+    for g in sorted({s["goroutine"] for s in whole["segments"]})[:4]:
+        covers(answer(f"--goroutine={g}", path))
+    return True
+
+
+@test
+def segments_cover_the_span_in_any_trace():
+    for path in EXAMPLES:
+        assert walk_all(path), path
+
+
+def shared():
+    number = walked = failed = 0
+    for path in sorted(glob.glob(os.path.join(TRACES, "**", "*"), recursive=True)):
+        try:
+            with open(path, "rb") as f:
+                if f.read(5) != b"go 1." or not walk_all(path):
+                    continue
+        except IsADirectoryError:
+            continue
+        except AssertionError as why:
+            failed += 1
+            print(f"not ok {walked + failed} - {os.path.basename(path)}\n# {str(why)[:2000]}")
+            continue
+        walked += 1
+        print(f"ok {walked + failed} - {os.path.basename(path)}", flush=True)
+    number = walked + failed
+    print(f"1..{number}" if number else "1..0 # SKIP no traces with known answers")
+    sys.exit(failed > 0)
+
+
+if sys.argv[3:] == ["all"]:
+    shared()
+print(f"1..{len(tests)}")
+failures = 0
+for i, function in enumerate(tests, 1):
+    try:
+        function()
+        print(f"ok {i} - {function.__name__}")
+    except AssertionError as why:
+        failures += 1
+        print(f"not ok {i} - {function.__name__}")
+        for line in str(why).splitlines()[:12]:
+            print(f"# {line}")
+    sys.stdout.flush()
+sys.exit(failures > 0)

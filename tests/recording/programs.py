@@ -1,0 +1,1160 @@
+#!/usr/bin/env python3
+"""`trail record` on programs that know the answer. TAP.
+
+usage: programs.py answers|attached|survival TRAIL PRELOAD SOURCE_ROOT PROGRAM...
+
+answers: programs with a known answer, and the table of wrapped functions.
+attached: some of them, started by something else than the recorder. With TRAIL_TEST_EMULATOR in the environment,
+    as "qemu-aarch64 -L ROOT", the programs and the recorder are for another machine, and are started by that.
+survival: what a recorder may spoil in a program, each scenario with and without it.
+
+The programs beside this file print who waited where, how long and for whom, measured by themselves; what the
+trace says is compared with that. Every trace must be accepted by `trail check` and by Go's own tools.
+
+Nothing depends on how long anything takes. A thread that loses its processor between its own reading of the
+clock and the recorder's makes both differ: what is compared by length is tried again, up to TRIES times, and
+each wait must be right in one of them; of many, all but the few that were disturbed in every one.
+"""
+
+import collections
+import difflib
+import functools
+import glob
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import nobody
+from recorded import Trace
+
+PART = sys.argv[1]
+TRAIL, PRELOAD, ROOT = (os.path.abspath(a) for a in sys.argv[2:5])
+# By the name of the source beside this file: recording-answers is answers.c's.
+PROGRAMS = {os.path.basename(a).split("-", 1)[1]: os.path.abspath(a) for a in sys.argv[5:]}
+ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+ENV.pop("LD_PRELOAD", None)
+ENV.pop("TRAIL_SHM", None)
+EMULATOR = ENV.get("TRAIL_TEST_EMULATOR", "").split()
+# Where the libraries of the programs are, if they are for another machine (tools/foreign).
+FOREIGN_ROOT = ENV.get("QEMU_LD_PREFIX", "/") if PART != "attached" else "/"
+
+TRIES = 10
+LIMIT = 120  # s, for what hangs
+
+# What two readings of a length may differ by: the greater of both.
+SHARE, LEAST_NS = 0.05, 50_000
+# What two clocks may: the trace's is the processor's counter, scaled.
+CLOCK_NS = 1_000
+
+count = failed = 0
+
+
+def report(ok, name, *why, todo=None):
+    """`todo`: why it is known not to be so yet."""
+    global count, failed
+    count += 1
+    failed += not ok and not todo
+    print(f"{'ok' if ok else 'not ok'} {count} - {name}{' # TODO ' + todo if todo and not ok else ''}")
+    if not ok:
+        for line in "\n".join(map(str, why)).splitlines()[:30]:
+            print(f"# {line}")
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # SKIP {why}")
+
+
+def run(*args, **more):
+    p = subprocess.run(args, capture_output=True, env=ENV, timeout=LIMIT, **more)
+    return p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
+
+
+def record(path, *program):
+    if PART == "attached":
+        return record_attached(path, *program)
+    return run(TRAIL, "record", "-o", path, "--", *program)
+
+
+def record_attached(path, *program):
+    """The program's status and output, and what the recorder beside it said. Both must end as they should."""
+    area = path + ".area"
+    recorder = subprocess.Popen([TRAIL, "record", "--attach-shm", area, "-o", path], stderr=subprocess.PIPE, env=ENV)
+    try:
+        while not os.path.exists(area) and recorder.poll() is None:
+            time.sleep(0.01)
+        joining = {"LD_PRELOAD": PRELOAD, "TRAIL_SHM": f"path:{area}"}
+        if EMULATOR:
+            # For what it emulates, not for itself.
+            command = [*EMULATOR, *(word for name, value in joining.items() for word in ("-E", f"{name}={value}"))]
+            joining = {}
+        else:
+            command = []
+        done = subprocess.run([*command, *program], capture_output=True, env={**ENV, **joining}, timeout=LIMIT)
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        _, err = recorder.communicate(timeout=LIMIT)
+    assert recorder.returncode == 0, err
+    return done.returncode, done.stdout.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def emulate(folder):
+    """From now on TRAIL is a command that this machine runs."""
+    global TRAIL
+    command = os.path.join(folder, "trail")
+    with open(command, "w") as f:
+        f.write(f'#!/bin/sh\nexec {shlex.join([*EMULATOR, TRAIL])} "$@"\n')
+    os.chmod(command, 0o755)
+    TRAIL = command
+
+
+# Go's own tools
+
+
+def go_tool():
+    """Debian's golang-1.23, or an unpacked package beside the system: TRAIL_GO=/somewhere/usr/lib"""
+    for folder in [*filter(None, os.environ.get("TRAIL_GO", "").split(":")), "/usr/lib"]:
+        go = os.path.join(folder, "go-1.23", "bin", "go")
+        if os.access(go, os.X_OK):
+            return go
+    return None
+
+
+GO = go_tool()
+# PATTERN: none of the user's own settings, no network.
+GO_ENV = {**ENV, "GOTOOLCHAIN": "local", "GOFLAGS": "", "HOME": tempfile.gettempdir()}
+
+
+def go(*args):
+    p = subprocess.run([GO, "tool", *args], capture_output=True, env=GO_ENV, timeout=LIMIT)
+    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+
+def sync_profile(path):
+    """The functions of `go tool trace -pprof=sync`, with the stacks as `pprof -traces` has them."""
+    code, out, err = go("trace", "-pprof=sync", path)
+    assert code == 0, err
+    with tempfile.NamedTemporaryFile(suffix=".pprof") as profile:
+        profile.write(out)
+        profile.flush()
+        code, out, err = go("pprof", "-top", "-nodecount=1000", profile.name)
+    assert code == 0, err
+    return {line.split()[-1] for line in out.decode().splitlines() if "%" in line}
+
+
+def accepted(name, path):
+    """Whether `trail check` and Go's reader take the trace."""
+    code, out, err = run(TRAIL, "check", path)
+    report(code == 0, f"{name}: trail check accepts the trace", out, err)
+    if not GO:
+        skip(f"{name}: go tool trace reads the trace", "no golang-1.23")
+        return
+    code, out, err = go("trace", "-d=1", path)
+    report(code == 0, f"{name}: go tool trace reads the trace", err)
+
+
+# Answers and traces
+
+
+REASONS = {"condition": "sync.(*Cond).Wait"}  # all others here: "sync"
+
+
+def close(a, b, whole):
+    return abs(a - b) <= max(SHARE * whole, LEAST_NS)
+
+
+def wait_of(trace, answer):
+    """The trace's wait that began within the answer's times. A wait for a mutex again begins at the signal."""
+    found = [
+        w
+        for w in trace.waits
+        if w.tid == answer["tid"]
+        and answer["begin"] - CLOCK_NS <= w.begin <= answer["end"]
+        # A page fault, say, on the way to the call.
+        and w.object != "kernel, call not seen"
+        and (w.end is None or w.end > answer["begin"] + CLOCK_NS)
+    ]
+    return found[0] if found else None
+
+
+@functools.lru_cache
+def globals_of(program):
+    code, out, err = run("nm", "-C", program)
+    assert code == 0, err
+    return {line[19:]: int(line[:16], 16) for line in out.splitlines() if line[0] != " "}
+
+
+def is_object(text, kind, address):
+    """ "mutex 0x55d0c8a01040 (first seen locked in f)", or of a global variable "mutex table+0x10", as nm has it."""
+    text = re.sub(r" \(first seen locked in \S.*\)$", "", text)
+    found = re.fullmatch(r"(\S.*) ([^ +]+)(?:\+(0x[0-9a-f]+))?", text)
+    if not found or found[1] != kind:
+        return False
+    if found[2].startswith("0x"):
+        return int(found[2], 16) == address
+    places = [at for program in PROGRAMS.values() for name, at in globals_of(program).items() if name == found[2]]
+    # Programs are moved by whole pages.
+    return any((address - place - int(found[3] or "0", 16)) % 4096 == 0 for place in places)
+
+
+def called(name, functions):
+    """The function called what waits, if need be by those of the C++ library."""
+    names = [f.split("(")[0] for f in functions[:8]]
+    return name in names and all(re.search(r"std::|^__|[<>]", f) for f in functions[: names.index(name)])
+
+
+def wrong_names(answer, wait, scenario):
+    """What must be so, however busy the machine is: where, for what, for whom."""
+    kind = answer["kind"].removesuffix(" again")
+    if not called(answer["in"], wait.functions):
+        yield f"waited in {wait.functions}"
+    if wait.reason != REASONS.get(kind, "sync"):
+        yield f"reason is {wait.reason!r}"
+    if answer["object"] and not is_object(wait.object, kind, answer["object"]):
+        yield f"object is {wait.object!r}"
+    if wait.waker != answer["waker"]:
+        yield f"waker is {wait.waker} in {wait.waker_functions}"
+    elif answer["by"] and not called(answer["by"], wait.waker_functions):
+        yield f"waker let go in {wait.waker_functions}"
+
+
+def wrong_times(answer, wait, last):
+    """What a machine that takes processors away may spoil now and then."""
+    whole = answer["end"] - answer["begin"]
+    length = (last.end or 0) - wait.begin
+    # The C++ library spins and yields before it waits for a futex.
+    if answer["kind"] != "futex" and not close(length, whole, whole):
+        yield f"waited {length} ns, by the program {whole}"
+    if answer["at"] and not close(wait.ready or 0, answer["at"], whole):
+        yield f"let go at {wait.ready}, by the program {answer['at']}"
+
+
+# Of short waits, where the program cannot know whether it waited at all, or only for the mutex after it.
+MAYBE_NS = 300_000
+
+
+def numbered(answers):
+    """Each with the same key in every run: how many waits in that function, for that kind, began before."""
+    before = collections.Counter()
+    for answer in sorted(answers, key=lambda a: a["begin"]):
+        place = answer["in"], answer["kind"]
+        yield (*place, before[place]), answer
+        before[place] += 1
+
+
+def compare(scenario, answers, trace):
+    """Answers without a wait and wrong names, in each answer's own words; by key of each wait, its wrong times."""
+    missing, names, times = [], [], {}
+    for key, answer in numbered(answers):
+        wait = wait_of(trace, answer)
+        said = json.dumps(answer)
+        long = answer["end"] - answer["begin"] > MAYBE_NS
+        if not wait or not (long or wait.object.startswith(answer["kind"].removesuffix(" again"))):
+            missing += [said] if long else []
+            continue
+        names += [f"{said}: {why}" for why in wrong_names(answer, wait, scenario)]
+        last = max(
+            (w for w in trace.waits if w.tid == wait.tid and w.end and w.end <= answer["end"] + CLOCK_NS),
+            key=lambda w: w.end,
+            default=wait,
+        )
+        again = answer["kind"] == "condition" and scenario == "mutex-again"
+        wrong = list(wrong_ready(answer, wait) if again else wrong_times(answer, wait, last))
+        times[key] = f"{said}: {', '.join(wrong)}" if wrong else None
+    return missing, names, times
+
+
+def wrong_ready(answer, wait):
+    """The first of two waits ends when it is let go."""
+    whole = answer["end"] - answer["begin"]
+    if not close((wait.ready or 0) - wait.begin, whole, whole):
+        yield f"let go after {(wait.ready or 0) - wait.begin} ns, by the program {whole}"
+
+
+# How many of the answers may be wrong: where threads take a lock that somebody else was woken for, nobody
+# can tell in time who waits (a convoy).
+MAY_BE_WRONG = {"convoy": 0.05}
+
+# How many of the lengths may be wrong in all tries. Of ten and more only: a scenario has at least one.
+MAY_BE_DISTURBED = 0.1
+
+ANSWERS = [
+    "mutexes",
+    "chain",
+    "queue",
+    "convoy",
+    "readers",
+    "producer-consumer",
+    "pool",
+    "storms",
+    "mutex-again",
+    "semaphores",
+    "barriers",
+    "once",
+    "joins",
+    "time-limits",
+    "preempted",
+    "crowd",
+]
+ATTACHED = ["mutexes", "chain", "producer-consumer", "barriers", "joins"]
+ANSWERS_CXX = ["std-mutex", "std-time-limit", "std-shared", "std-condition", "std-exceptions"]
+# These wait by syscall(SYS_futex, ...) in the C++ library.
+ANSWERS_CXX += ["std-future", "std-atomic"]
+
+# How many waits there are, at least: those that the scenario makes sure of.
+AT_LEAST = {
+    "mutexes": 16, "chain": 2, "queue": 6, "convoy": 4, "readers": 5, "producer-consumer": 10, "pool": 4,
+    "storms": 160, "mutex-again": 6, "semaphores": 3, "barriers": 4, "once": 1, "joins": 3, "time-limits": 12,
+    "preempted": 10, "crowd": 100, "std-condition": 2,
+}  # fmt: skip
+
+
+def try_answers(program, scenario, path):
+    code, out, err = record(path, program, scenario)
+    assert code == 0, f"exit {code}: {err}"
+    assert "nothing lost" in err, err
+    answers = [json.loads(line) for line in out.splitlines()]
+    trace = Trace(TRAIL, path, ENV)
+    assert trace.exit == 0, trace.error
+    return answers, trace
+
+
+def test_answers(program, scenario, folder, todo=None):
+    """Where it waited, for what and for whom in every run; how long, each wait in one of TRIES."""
+    path = os.path.join(folder, scenario + ".trace")
+    missing, names, times = [], [], None
+    for attempt in range(TRIES):
+        try:
+            answers, trace = try_answers(program, scenario, path)
+        except AssertionError as e:
+            report(False, f"{scenario}: is recorded", e)
+            return
+        m, n, found_times = compare(scenario, answers, trace)
+        allowed = MAY_BE_WRONG.get(scenario, 0) * len(answers)
+        missing += m if len(m) > allowed else []
+        names += n if len(n) > allowed else []
+        if times is None:
+            times = found_times
+        times = {key: why for key, why in times.items() if why and found_times.get(key, why)}
+        if len(times) <= max(allowed, MAY_BE_DISTURBED * len(answers)):
+            times = {}
+        if missing or names or not times:
+            break
+    found = sum(wait_of(trace, a) is not None for a in answers)
+    report(
+        not missing and found >= AT_LEAST.get(scenario, 1),
+        f"{scenario}: every wait is in the trace",
+        f"{found} waits",
+        *missing,
+        todo=todo,
+    )
+    report(not names, f"{scenario}: where it waited, for what and who let it go", *names, todo=todo)
+    report(not times, f"{scenario}: how long it waited", *times.values(), todo=todo)
+    accepted(scenario, path)
+    if GO:
+        profile = sync_profile(path)
+        missing = [a["in"] for a in answers if not any(called(a["in"], [f]) for f in profile)]
+        why = f"{missing} not in {profile}"
+        report(not missing, f"{scenario}: Go's sync profile names who waited", why, todo=todo)
+
+
+def test_command_line(folder):
+    """What stands before the program is the recorder's, flags in one word with it; what follows is the program's, like it or not."""
+    if FOREIGN_ROOT != "/":
+        skip("the words of trail record", "true, echo and ls are programs of this machine")
+        return
+    path = os.path.join(folder, "words.trace")
+    for before, program, said in (
+        (["-qo", path, "--"], ["true"], r""),
+        (["-qo", path], ["true"], r""),
+        (["-qo" + path, "--format", "1.26"], ["echo", "--format", "x"], r"--format x\n"),
+        (["-q", f"--output={path}", "--"], ["echo", "-q", "--", "--help"], r"-q -- --help\n"),
+        (["-q", "--output", path], ["echo", "--", "-o"], r"-- -o\n"),
+        (["-o", path, "-q"], ["ls", "-l", "/"], r"total \d+\n[-dl]r.*"),
+    ):
+        if os.path.exists(path):
+            os.remove(path)
+        code, out, err = run(TRAIL, "record", *before, *program)
+        ok = code == 0 and re.fullmatch(said, out, re.S) and not err and os.path.exists(path)
+        report(ok, f"the words of trail record {shlex.join(before).replace(path, 'FILE')} {shlex.join(program)}", code, out, err)
+
+
+def test_summary(folder):
+    """
+    The places that the summary names are those where the trace's waits are longest, in their order; but of two that are as
+    long as two readings of a length may differ by, either is first: a wait ends when it is let go, or when it runs again.
+    """
+    path = os.path.join(folder, "chain.trace")
+    _, _, err = record(path, PROGRAMS["answers"], "chain")
+    totals = collections.Counter()
+    for wait in Trace(TRAIL, path, ENV).waits:
+        if wait.end and wait.functions:
+            totals[tuple(wait.functions)] += wait.end - wait.begin
+    named = re.findall(r"^    (\S+) \(.*: \d+ x ", err, re.M)
+    longest = [total for _, total in totals.most_common(3)]
+    ranks = [{f[0] for f, total in totals.items() if close(total, rank, rank)} for rank in longest]
+    ok = len(named) == len(set(named)) == len(ranks) == 3 and all(name in rank for name, rank in zip(named, ranks))
+    report(ok, "summary: where most of the waiting was", *totals.most_common(5), err)
+
+
+def test_short_lives(folder):
+    """Each of 10,000 threads begins and ends in the trace, under the name of what it ran."""
+    path = os.path.join(folder, "short-lives.trace")
+    code, out, err = record(path, PROGRAMS["answers"], "short-lives")
+    trace = Trace(TRAIL, path, ENV)
+    lives = trace.named("short_life")
+    report(code == 0 and len(lives) == 10000, "short-lives: 10,000 threads", code, len(lives), err)
+    wrong = [t for t in lives if not (t.begin and t.end and t.begin <= t.end and t.creator)]
+    report(not wrong, "short-lives: each was created by somebody, began and ended", wrong[:5])
+    report("nothing lost" in err, "short-lives: nothing was lost", err)
+    accepted("short-lives", path)
+
+
+def test_deadlock(number, folder):
+    """A program that waits for ever is killed: what it waits for is in the trace, without an end."""
+    name = signal.Signals(number).name
+    path = os.path.join(folder, "deadlock.trace")
+    recorder = subprocess.Popen(
+        [TRAIL, "record", "-o", path, "--", PROGRAMS["answers"], "deadlock"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV,
+    )  # fmt: skip
+    answers = [json.loads(recorder.stdout.readline()) for _ in range(2)]
+    # SIGKILL cannot be passed on: it is for the program itself.
+    pid = recorder.pid if number != signal.SIGKILL else child_of(recorder.pid)
+    os.kill(pid, number)
+    recorder.stdout.close()
+    code = recorder.wait(LIMIT)
+    report(code == 128 + number, f"deadlock: {name} ends the program and is its status", code)
+    trace = Trace(TRAIL, path, ENV)
+    for answer in answers:
+        waits = trace.in_function(answer["in"])
+        ok = (
+            len(waits) == 1
+            and waits[0].tid == answer["tid"]
+            and is_object(waits[0].object, "mutex", answer["object"])
+            and waits[0].end is None
+        )
+        report(ok, f"deadlock, {name}: the wait in {answer['in']} has no end", answer, waits)
+    accepted(f"deadlock, {name}", path)
+
+
+CALLS = ["stuck_in_read", "stuck_in_lock", "stuck_in_condition"]
+
+
+def stuck(folder, scenario, trail=TRAIL, program=PROGRAMS["answers"], **user):
+    """The trace of a program whose threads wait when it is killed, and what the recorder said."""
+    path = os.path.join(folder, scenario + ".trace")
+    recorder = subprocess.Popen(
+        [trail, "record", "-o", path, "--", program, scenario],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, **user
+    )  # fmt: skip
+    if not recorder.stdout.readline():
+        raise AssertionError(recorder.communicate(timeout=LIMIT)[1].decode("utf-8", "replace"))
+    # The recorder looks at calls that are open for longer, and the file has them after a generation.
+    for _ in range(LIMIT * 10):
+        trace = Trace(TRAIL, path, ENV)
+        if all(trace.in_function(call) for call in CALLS):
+            break
+        time.sleep(0.1)
+    os.kill(child_of(recorder.pid), signal.SIGKILL)
+    _, err = recorder.communicate(timeout=LIMIT)
+    accepted(scenario, path)
+    return Trace(TRAIL, path, ENV), err.decode("utf-8", "replace")
+
+
+def test_stuck(folder):
+    """Who waits when the program is killed is there with the whole stack, in whatever call."""
+    trace, err = stuck(folder, "stuck")
+    for call in CALLS:
+        waits = trace.in_function(call)
+        # Of reads the stack is copied by the recorder, which qemu-user has no system call for.
+        whole = [call] if FOREIGN_ROOT != "/" and "read" in call else [call, call + "_deeper", call + "_thread"]
+        ok = len(waits) == 1 and waits[0].end is None and waits[0].functions[:3] == whole
+        report(ok, f"stuck: {call} is there with its stack, and no end", *waits)
+    if FOREIGN_ROOT != "/":
+        report(re.search(r"long calls with only their place: \d", err), "stuck: the summary says which stacks it lacks", err)
+        # It has no perf events at all: no setting would help.
+        report("a kernel with CONFIG_PERF_EVENTS" in err, "stuck: the summary says what would tell of switches", err)
+
+
+def test_stuck_in_secret(folder):
+    """Where the kernel refuses the program's memory, a call has its place, and the summary says so."""
+    name, trail, program, user = "stuck-in-secret", TRAIL, PROGRAMS["answers"], {}
+    if os.geteuid() == 0:
+        trail, program = nobody.copies(trail, program)
+        user = {**nobody.NOBODY, "cwd": "/"}
+        os.chmod(folder, 0o777)
+        why = nobody.why_not(trail)
+        if why:
+            skip(name, why)
+            return
+    trace, err = stuck(folder, name, trail, program, **user)
+    found = [w.functions for w in trace.in_function("stuck_in_read")]
+    report(found == [["stuck_in_read"]], f"{name}: the place of the call", *found)
+    report("long calls with only their place: 1;" in err, f"{name}: the summary says so", err)
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return int(f.read().split()[0])
+
+
+def test_values(folder):
+    """What calls return and leave in errno is the same with the recorder as without."""
+    path = os.path.join(folder, "values.trace")
+    code, plain, err = run(PROGRAMS["values"])
+    assert code == 0, err
+    code, recorded, err = record(path, PROGRAMS["values"])
+    difference = list(difflib.unified_diff(plain.splitlines(), recorded.splitlines(), lineterm=""))
+    report(code == 0 and not difference, "values: as without the recorder", err, *difference)
+    accepted("values", path)
+
+
+# What a recorder may spoil
+
+
+# Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
+SURVIVE = [
+    "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children", "formats",
+    "asynchronous",
+    "cancel", "pending-cancel",
+    "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
+    "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "ends-late", "early", "crashes", "aborts",
+    "no-threads", "allocations", "told-to-end",
+]  # fmt: skip
+WITHOUT_LAST = {"daemon", "threads-at-exit", "no-threads"}
+
+
+def status(code):
+    """As a shell has it."""
+    return code if code >= 0 else 128 - code
+
+
+def survives(name, folder, program, *arguments, env=ENV, last="waits_at_last", more_env=None):
+    """Output and exit status are those without the recorder, and the trace is good. The trace, or None."""
+    path = os.path.join(folder, "survive.trace")
+    options = dict(input=b"hello\n", capture_output=True, timeout=LIMIT, env={**env, **(more_env or {})})
+    try:
+        plain = subprocess.run([program, *arguments], **options)
+        command = [TRAIL, "record", "-q", "-o", path, "--", program, *arguments]
+        recorded = subprocess.run(command, **options)
+    except subprocess.TimeoutExpired as e:
+        report(False, f"{name}: goes on", e)
+        return None
+    why = f"exit {recorded.returncode}, not {status(plain.returncode)}"
+    report(recorded.returncode == status(plain.returncode), f"{name}: exit status", why, recorded.stderr)
+    report(recorded.stdout == plain.stdout, f"{name}: output", plain.stdout, recorded.stdout)
+    report(recorded.stderr == plain.stderr, f"{name}: nothing else is printed", recorded.stderr)
+    if not os.path.exists(path):
+        report(False, f"{name}: there is a trace")
+        return None
+    accepted(name, path)
+    trace = Trace(TRAIL, path, ENV)
+    os.unlink(path)
+    if last:
+        waits = trace.in_function(last)
+        ended = [w for w in waits if w.end]
+        report(ended, f"{name}: the recorder sees its last wait", *trace.waits[-5:])
+    return trace
+
+
+def test_survive(name, folder):
+    if name == "drops-privileges" and os.geteuid() != 0:
+        skip("drops-privileges", "not root")
+        return
+    last = None if name in WITHOUT_LAST else "waits_at_last"
+    trace = survives(name, folder, PROGRAMS["survive"], name, last=last)
+    check = globals().get("check_" + name.replace("-", "_"))
+    if trace and check:
+        check(trace)
+
+
+def check_fork(trace):
+    """Children run waits_for_change by forks(), the parent by works() and waits_at_last()."""
+    inside = [w for w in trace.in_function("waits_for_change") if "forks" in w.functions]
+    report(not inside, "fork: a child is not recorded", *inside)
+    report(len(trace.named("main")) == 1, "fork: nor are threads of a child", *trace.named("main"))
+    report(trace.in_function("forks"), "fork: its parent's wait for it is")
+
+
+def check_bare_fork(trace):
+    """The child sleeps with the lock; nobody else does so in that function."""
+    inside = [w for w in trace.waits if w.reason == "sleep" and "bare_fork" in w.functions]
+    report(not inside, "bare-fork: a child by _Fork is not recorded", *inside[:5])
+
+
+def check_exec(trace, name="exec"):
+    report(len(trace.in_function("executed")) > 0, f"{name}: what is executed goes on in the trace")
+
+
+def check_executes_at_once(trace):
+    waits = trace.in_function("waits_first")
+    whole = [w for w in waits if w.end and w.end - w.begin >= 95_000_000]
+    report(len(whole) == 5, "executes-at-once: each program's first wait, from its begin on", *waits)
+
+
+def check_waits_for_children(trace):
+    ways = ["waits_by_wait3", "waits_by_pclose", "waits_by_spawn"]
+    missing = [way for way in ways if not trace.in_function(way)]
+    report(not missing, "waits-for-children: in each way", missing)
+
+
+def check_asynchronous(trace):
+    report(trace.in_function("waits_in_aio"), "asynchronous: aio_suspend waits", *trace.waits)
+    # Not every kernel lets everybody have one.
+    if subprocess.run([PROGRAMS["survive"], "asynchronous"], capture_output=True).stdout.startswith(b"io_uring"):
+        report(trace.in_function("waits_in_uring"), "asynchronous: io_uring_enter waits", *trace.waits)
+
+
+def check_formats(trace):
+    calls = ["fprintf", "fputc", "dprintf", "fscanf"]
+    missing = [c for c in calls if not [w for w in trace.in_function("waits_in_" + c) if w.reason == "network"]]
+    report(not missing, "formats: each waits for its file", missing)
+    woken = [w for w in trace.in_function("waits_in_fscanf") if "drains" in w.waker_functions]
+    report(woken, "formats: who wrote is who let the reader go on", *trace.in_function("waits_in_fscanf"))
+
+
+def check_exec_from_thread(trace):
+    check_exec(trace, "exec-from-thread")
+
+
+BLOCKING = "read sem_wait sem_timedwait cond_wait cond_timedwait nanosleep clock_nanosleep sleep usleep poll select"
+BLOCKING = (BLOCKING + " accept recv pause sigwait join fgets").split()
+
+
+def check_cancel(trace):
+    missing = [b for b in BLOCKING if not [w for w in trace.in_function("blocks_in_" + b) if w.end]]
+    report(not missing, "cancel: each wait that was cancelled has an end", missing)
+
+
+def check_long_jump(trace):
+    left = [len(trace.in_function("blocks_in_" + f)) for f in ("read", "sem_wait", "nanosleep")]
+    report(left == [3, 3, 3], "long-jump: each wait that was left is in the trace", left)
+    waits = [w for w in trace.in_function("waits_for_change") if w.object.startswith("condition")]
+    report(len(waits) == 10, "long-jump: and all waits after it", len(waits))
+    wrong = [w for w in trace.waits if w.end is None]
+    report(not wrong, "long-jump: none has no end", *wrong)
+
+
+def check_alternate_stacks(trace):
+    waits = trace.in_function("reads_through_signals")
+    whole = [w for w in waits if w.end and w.end - w.begin > 15_000_000]
+    report(len(waits) == 2 and len(whole) == 2, "alternate-stacks: one wait each", *waits)
+    by_handler = [w for w in trace.waits if "writes_elsewhere" in w.waker_functions]
+    report(by_handler, "alternate-stacks: the handler let main go on", *trace.waits[:5])
+
+
+def check_signals(trace):
+    by_handler = [w for w in trace.waits if "posts_and_writes" in w.waker_functions]
+    report(len(by_handler) >= 20, "signals: handlers let others go on", len(by_handler))
+
+
+def check_libraries(trace):
+    waits = trace.in_function("library_waits")
+    report(len(waits) >= 10, "libraries: waits in one that was unloaded", len(waits))
+    waits = [w for w in trace.in_function("libraries") if w.object.startswith("condition")]
+    report(len(waits) >= 11, "libraries: all waits are there", len(waits))
+
+
+def check_thread_ends(trace):
+    wrong = [t for t in trace.threads if t.end is None and t.created_as != "main"]
+    report(not wrong, "thread-ends: every end is in the trace", *wrong)
+    waits = trace.in_function("destroys")
+    report(len(waits) >= 10, "thread-ends: waits in destructors are", len(waits))
+
+
+def check_main_ends_first(trace):
+    report(trace.in_function("outlives_main"), "main-ends-first: who outlives main is recorded")
+
+
+def check_ends_late(trace):
+    inside = [w for w in trace.in_function("works") if "at_exit" in w.functions]
+    report(inside, "ends-late: waits of atexit's functions are recorded", *trace.waits[-5:])
+    inside = [w for w in trace.in_function("works") if "at_destruction" in w.functions]
+    report(inside, "ends-late: and of destructors", *trace.waits[-5:])
+
+
+# Other people's libraries in the program
+
+
+def library(name):
+    return next((p for p in glob.glob("/usr/lib/*/" + name) + glob.glob("/usr/lib/" + name)), None)
+
+
+def test_allocators(folder):
+    for name, file in [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4")]:
+        path = library(file)
+        if not path:
+            skip(f"{name} preloaded", f"no {name}")
+            skip(f"{name} linked", f"no {name}")
+            continue
+        preloaded = {"LD_PRELOAD": path}
+        if subprocess.run([TRAIL, "--version"], capture_output=True, env={**ENV, **preloaded}).returncode:
+            skip(f"{name} preloaded", "trail itself does not run with it: built with a sanitizer")
+            continue
+        for scenario in ("allocations", "fork", "thread-ends"):
+            survives(f"{name} preloaded, {scenario}", folder, PROGRAMS["survive"], scenario, more_env=preloaded)
+        binary = compiled(folder, ["cc"], f"survive-{name}", ["-Wl,--no-as-needed", path])
+        if binary:
+            survives(f"{name} linked", folder, binary, "allocations")
+
+
+def test_preloaded(folder):
+    """LD_PRELOAD already in use: what it names is still loaded."""
+    source = os.path.join(folder, "other.c")
+    with open(source, "w") as f:
+        f.write('#include <unistd.h>\n__attribute__((constructor)) static void begin(void)'
+                '{ if (write(1, "other\\n", 6) < 0) return; }\n')  # fmt: skip
+    other = os.path.join(folder, "libother.so")
+    cc = shutil.which("cc")
+    if not cc:
+        skip("LD_PRELOAD in use", "no compiler")
+        return
+    run(cc, "-shared", "-fPIC", "-o", other, source)
+    path = os.path.join(folder, "preloaded.trace")
+    if run("env", "LD_PRELOAD=" + other, TRAIL, "--version")[0] != 0:
+        skip("LD_PRELOAD in use", "trail itself does not run with it: built with a sanitizer")
+        return
+    code, out, err = run("env", "LD_PRELOAD=" + other, TRAIL, "record", "-q", "-o", path, "--",
+                         PROGRAMS["survive"], "executed")  # fmt: skip
+    # trail loads it as well, the program and nobody else.
+    report(code == 6 and out.count("other") == 2, "LD_PRELOAD in use: stays in use", code, out, err)
+    accepted("LD_PRELOAD in use", path)
+
+
+# Allocates once before the program's own constructors, and so before the recorder's.
+FIRST = """
+#include <stdlib.h>
+void *volatile first;
+__attribute__((constructor)) static void begin(void) { first = malloc(10); }
+"""
+
+# Like mimalloc, it asks the kernel something in its first allocation, and cannot be called again meanwhile.
+OWN_MALLOC = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+static _Alignas(16) char pool[1 << 20];
+static size_t used;
+static enum { NEW, BEGINS, READY } state;
+void *malloc(size_t size)
+{
+    if (state == BEGINS)
+        abort();
+    if (state == NEW) {
+        state = BEGINS;
+        close(open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC));
+        state = READY;
+    }
+    size = (size + 15) & ~(size_t)15;
+    return (used += size) <= sizeof pool ? pool + used - size : 0;
+}
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *old, size_t size)
+{
+    char *new = malloc(size), *from = old;
+    for (size_t i = 0; new && from && i < size && from + i < pool + sizeof pool; i++)
+        new[i] = from[i];
+    return new;
+}
+void free(void *memory) { (void)memory; }
+int main(void) { return write(1, "here\\n", 5) == 5 ? 7 : 1; }
+"""
+
+
+def test_own_malloc(folder):
+    """A program whose malloc is its own, and calls wrapped functions when it is called first."""
+    cc = shutil.which("cc")
+    if not cc:
+        skip("own malloc", "no compiler")
+        return
+    library, program = os.path.join(folder, "libfirst.so"), os.path.join(folder, "own-malloc")
+    for text, name in (FIRST, "first.c"), (OWN_MALLOC, "own.c"):
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+    run(cc, "-shared", "-fPIC", "-o", library, os.path.join(folder, "first.c"))
+    run(cc, "-o", program, os.path.join(folder, "own.c"), "-Wl,--no-as-needed", library)
+    survives("own malloc", folder, program, last=None)
+
+
+def compiled(folder, compiler, name, flags):
+    """survive.c by another compiler or with other flags; None, aloud, if that cannot be."""
+    if not shutil.which(compiler[0]):
+        skip(name, f"no {compiler[0]}")
+        return None
+    program = os.path.join(folder, name)
+    source = os.path.join(ROOT, "tests", "recording", "survive.c")
+    command = [*compiler, "-D_GNU_SOURCE", "-std=gnu11", "-w", "-g", "-O1", "-fno-optimize-sibling-calls",
+               source, "-o", program, "-pthread", "-ldl", *flags]  # fmt: skip
+    code, out, err = run(*command)
+    if code != 0 or run(program, "executed")[0] != 6:
+        skip(name, f"{' '.join(compiler)} {' '.join(flags)} makes no program here")
+        return None
+    return program
+
+
+def test_sanitizers(folder):
+    for compiler in ("gcc", "clang"):
+        for sanitizer in ("address", "thread", "undefined"):
+            name = f"{compiler}-{sanitizer}"
+            program = compiled(folder, [compiler], name, ["-fsanitize=" + sanitizer])
+            if not program:
+                continue
+            # Children of fork that make threads hang or are ended by sanitizers, by themselves; destructors that
+            # lock trip ThreadSanitizer.
+            more = ["exit-at-once"] if sanitizer == "thread" else ["thread-ends"]
+            for scenario in ["ends-late", "spawn", *more]:
+                survives(f"{name}, {scenario}", folder, program, scenario, last=None)
+            trace = survives(name, folder, program, "executed")
+            if trace:
+                waits = [w for w in trace.in_function("waits_at_last") if w.object.startswith("condition")]
+                report(any(w.waker for w in waits), f"{name}: who let it go", *waits)
+
+
+def test_signals_passed_on(folder):
+    """What is sent to the recorder reaches the program, and its handlers."""
+    path = os.path.join(folder, "catches.trace")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "catches"],
+                                    stdout=subprocess.PIPE, env=ENV)  # fmt: skip
+        recorder.stdout.readline()
+        os.kill(recorder.pid, number)
+        out, _ = recorder.communicate(timeout=LIMIT)
+        ok = recorder.returncode == 33 and out == b"caught\n"
+        report(ok, f"signals: {signal.Signals(number).name} is passed on", recorder.returncode, out)
+    accepted("signals", path)
+
+
+def test_recorder_killed(folder):
+    """The program goes on undisturbed; the trace is good up to its last generation."""
+    path = os.path.join(folder, "killed.trace")
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "busy"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
+    recorder.stdout.readline()
+    pid = child_of(recorder.pid)
+    # A generation is there when it is a second old; parts of it may be in the file before.
+    for _ in range(LIMIT * 10):
+        if os.path.getsize(path) > 4096 and any(w.waker for w in Trace(TRAIL, path, ENV).in_function("contends")):
+            break
+        time.sleep(0.1)
+    recorder.kill()
+    recorder.wait(LIMIT)
+    recorder.stdin.write(b"end\n")
+    recorder.stdin.close()
+    out = recorder.stdout.read()
+    report(out == b"ends: end\n", "recorder killed: the program goes on", out)
+    for _ in range(LIMIT * 10):
+        if not os.path.exists(f"/proc/{pid}"):
+            break
+        time.sleep(0.1)
+    report(not os.path.exists(f"/proc/{pid}"), "recorder killed: the program ends")
+    code, out, err = run(TRAIL, "check", path)
+    report(code in (0, 1), "recorder killed: trail check says what there is", code, out, err)
+    trace = Trace(TRAIL, path, ENV)
+    ok = trace.exit in (0, 1) and any(w.waker for w in trace.in_function("contends"))
+    report(ok, "recorder killed: the trace is there up to a generation", trace.exit, trace.error)
+
+
+def test_recorder_late(folder):
+    """A recorder that does not come to read for a while still tells who let whom go on."""
+    path = os.path.join(folder, "late.trace")
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "busy"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
+    recorder.stdout.readline()
+    for _ in range(4):
+        os.kill(recorder.pid, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(recorder.pid, signal.SIGCONT)
+        time.sleep(0.1)
+    recorder.communicate(b"end\n", timeout=LIMIT)
+    report(recorder.returncode == 0, "late recorder: exit status", recorder.returncode)
+    accepted("late recorder", path)
+    waits = [w for w in Trace(TRAIL, path, ENV).in_function("contends") if w.object.startswith("mutex")]
+    woken = [w for w in waits if w.waker]
+    # The handful that a thread found taken, and free when it began to wait, have none.
+    ok = len(waits) > 20 and len(woken) >= 0.9 * len(waits)
+    report(ok, "late recorder: who let it go is known of nearly all waits", len(woken), len(waits))
+
+
+def test_killed(folder):
+    """What the program did before it was killed is in the trace, and its last open call."""
+    path = os.path.join(folder, "killed.trace")
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "told-to-end"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
+    recorder.stdout.readline()
+    # It reads now, or is about to.
+    while "S (sleeping)" not in open(f"/proc/{child_of(recorder.pid)}/status").read():
+        time.sleep(0.001)
+    os.kill(child_of(recorder.pid), signal.SIGKILL)
+    recorder.communicate(timeout=LIMIT)
+    report(recorder.returncode == 137, "killed: exit status", recorder.returncode)
+    accepted("killed", path)
+    trace = Trace(TRAIL, path, ENV)
+    waits = trace.in_function("waits_for_change")
+    report(any(w.waker for w in waits), "killed: what it had done is in the trace", *waits)
+    opened = [w for w in trace.in_function("told_to_end") if w.end is None and w.reason == "network"]
+    report(len(opened) == 1, "killed: the call that it was in has no end", *trace.waits)
+
+
+# In a terminal
+
+
+class Terminal:
+    """
+    A command as the foreground job of a shell of ours in a terminal of its own. The shell is told something when it
+    has prompted: what is typed while it takes the terminal back may be lost, or the next program's.
+    """
+
+    def __init__(self, *command):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(PS1="", TERM="dumb")
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
+        self.seen = b""
+        self.say("stty -echo; PS1='pro''mpt> '; echo beg''in")
+        self.until(b"begin")
+
+    def shell(self, text):
+        self.until(b"prompt> ")
+        self.say(text)
+
+    def say(self, text):
+        os.write(self.fd, text.encode() + b"\n")
+
+    def press(self, byte):
+        os.write(self.fd, byte)
+
+    def until(self, text):
+        """True when the text has come; what comes after it is kept."""
+        end = time.monotonic() + 60
+        while text not in self.seen:
+            if time.monotonic() > end or not select.select([self.fd], [], [], 1)[0]:
+                if time.monotonic() > end:
+                    return False
+                continue
+            try:
+                self.seen += os.read(self.fd, 4096)
+            except OSError:
+                return False
+        self.seen = self.seen[self.seen.index(text) + len(text) :]
+        return True
+
+    def close(self):
+        try:
+            self.say("exit")
+        except OSError:
+            pass
+        time.sleep(0.1)
+        os.close(self.fd)
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        os.waitpid(self.pid, 0)
+
+
+def test_terminal(folder):
+    """Ctrl-C, Ctrl-Z, fg and bg do to the program what they do without the recorder."""
+    if not shutil.which("bash"):
+        skip("terminal", "no bash")
+        return
+    path = os.path.join(folder, "terminal.trace")
+    record = f"{TRAIL} record -q -o {path} -- {PROGRAMS['survive']}"
+    terminal = Terminal()
+    try:
+        terminal.shell(f"{record} catches; echo status $?")
+        ok = terminal.until(b"ready")
+        terminal.press(b"\x03")
+        report(ok and terminal.until(b"caught"), "terminal: Ctrl-C reaches the program", terminal.seen)
+        report(terminal.until(b"status 33"), "terminal: and its exit status the shell", terminal.seen)
+
+        terminal.shell(f"{record} told-to-end; echo status $?")
+        ok = terminal.until(b"ready")
+        terminal.press(b"\x1a")
+        report(ok and terminal.until(b"Stopped"), "terminal: Ctrl-Z stops the job", terminal.seen)
+        terminal.shell("echo st''ill; jobs -s | grep -c Stopped")
+        ok = terminal.until(b"still") and terminal.until(b"1")
+        report(ok, "terminal: the shell goes on meanwhile", terminal.seen)
+        terminal.shell("fg; echo status $?")
+        terminal.until(b"told-to-end")
+        terminal.say("on")
+        report(terminal.until(b"ends: on"), "terminal: fg continues it, and it reads", terminal.seen)
+        report(terminal.until(b"status 3"), "terminal: its exit status after fg", terminal.seen)
+    finally:
+        terminal.close()
+    accepted("terminal", path)
+
+
+def exports():
+    """The symbols that the library wraps."""
+    code, out, err = run("nm", "-D", "--defined-only", PRELOAD)
+    assert code == 0, err
+    return {line.split()[-1].split("@")[0] for line in out.splitlines()}
+
+
+# Variants in the C library of what is wrapped, that are not: by a pattern, with the reason.
+NOT_WRAPPED = [
+    (r"__libc_\w+|__\w+_nocancel", "the C library's own, for its own files"),
+    (r"__(?!.*_chk$|isoc)\w+", "a reserved name: no header declares it, the C library itself calls it"),
+    (r"f?getc_unlocked|getchar_unlocked", "a byte from the buffer; that it must be filled is seldom"),
+    (r"f?putc_unlocked|putchar_unlocked", "a byte into the buffer; that it must be flushed is seldom"),
+    (r"v?f?scanf", "C89's, of programs that say so"),
+    (r"pthread_tryjoin_np", "does not wait"),
+    (r"pidfd_open", "does not wait, nor has it a file"),
+    (r"sem_trywait", "does not wait, and who has a semaphore is not known"),
+]
+
+
+def stem(name):
+    """What variants of a call have in common."""
+    name = re.sub(r"^_*(libc_|isoc\d\d_|posix_|pidfd_)?", "", name)
+    name = re.sub(r"(_chk|64|v2|_np|_unlocked|_nocancel|_time64|_2)+$", "", name)
+    return re.sub(r"timed|clock|try", "", name)
+
+
+def table(kinds):
+    with open(os.path.join(ROOT, "src", "preload", "symbols.def")) as f:
+        return dict(re.findall(rf"^(?:{kinds})\((\w+)(?:, (\d+))?\)", f.read(), re.M))
+
+
+def c_library():
+    """The one of the programs, or None."""
+    if FOREIGN_ROOT != "/":
+        return next(iter(glob.glob(f"{FOREIGN_ROOT}/lib/*/libc.so.6")), None)
+    code, out, err = run("ldd", PRELOAD)
+    found = re.search(r"libc\.so\S* => (\S+)", out)
+    return found[1] if code == 0 and found else None
+
+
+def test_symbols():
+    """The table of wrapped functions against the C library's own list, and the library that was built."""
+    wrapped = table("SYMBOL|LIBRARY|NEWER").keys()
+    libc = c_library()
+    if not libc or not shutil.which("nm"):
+        skip("symbols", "no ldd, nm or C library")
+        return
+    code, out, err = run("nm", "-D", "--defined-only", libc)
+    there = {line.split()[-1].split("@")[0] for line in out.splitlines() if line.split()[-2] in "TWi"}
+    report(len(there) > 1000, "symbols: the C library's are read", len(there))
+    missing = [n for n in table("SYMBOL|CALLED") if n not in there]
+    report(not missing, "symbols: each row is a function of the C library", missing)
+    minor = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])
+    wrong = [n for n, since in table("NEWER").items() if (n in there) != (minor >= int(since))]
+    report(not wrong, "symbols: the newer ones are there from their version on", minor, wrong)
+    others = [n for n in table("LIBRARY") if n in there]
+    report(not others, "symbols: but those of other libraries", others)
+    mine = exports()
+    # Names of our own are for our other library.
+    other = {n for n in mine ^ wrapped if not n.startswith(("trail_", "GLIBC_"))}
+    report(not other, "symbols: the library exports the rows and nothing else", other)
+    stems = {stem(n) for n in wrapped}
+    variants = {n for n in there - wrapped if stem(n) in stems}
+    unknown = [n for n in variants if not any(re.fullmatch(p, n) for p, _ in NOT_WRAPPED)]
+    report(not unknown, "symbols: each variant of a row is wrapped, or it is said why not", unknown)
+    unused = [p for p, _ in NOT_WRAPPED if not any(re.fullmatch(p, n) for n in variants)]
+    report(not unused, "symbols: each exception is one", unused)
+
+
+def test_answers_cxx(folder):
+    if "answers_cxx" not in PROGRAMS:
+        skip("C++: locks, conditions and futures", "no C++ compiler")
+        return
+    for scenario in ANSWERS_CXX:
+        test_answers(PROGRAMS["answers_cxx"], scenario, folder)
+    test_thread_names(folder)
+
+
+def test_thread_names(folder):
+    """A thread of the C++ library is called by what it runs, not by what the library runs it with."""
+    path = os.path.join(folder, "names.trace")
+    record(path, PROGRAMS["answers_cxx"], "std-threads")
+    names = [t.created_as for t in Trace(TRAIL, path, ENV).threads]
+    for name in ("free_function", "functor::operator()", "object::method", "rust_main::worker"):
+        report(any(n.startswith(name) for n in names), f"std-threads: {name}", *names)
+    report(any(n.startswith("names()::{lambda") for n in names), "std-threads: a lambda", *names)
+    async_ = sum(n.startswith("free_function") for n in names)
+    report(async_ == 2, "std-threads: what std::async runs", *names)
+
+
+def test_identity(folder):
+    """A lock without a symbol is called after where it was first seen locked, until it is no more."""
+    if "identity" not in PROGRAMS:
+        skip("identity", "no C++ compiler")
+        return
+    path = os.path.join(folder, "identity.trace")
+    # Only who sees malloc knows that the memory of a std::mutex is another one's.
+    for name, options, arguments in [("C", [], []), ("C++", ["--heap"], ["reused"])]:
+        code, out, err = run(TRAIL, "record", *options, "-o", path, "--", PROGRAMS["identity"], *arguments)
+        answers = [line.split() for line in out.splitlines()]
+        waits = [w for w in Trace(TRAIL, path, ENV).waits if w.object.startswith(("mutex", "rwlock"))]
+        report(code == 0 and len(waits) == len(answers) > 5, f"identity, {name}: each wait is there", err, out, *waits)
+        wrong = [
+            f"{w.object}, not {function}"
+            for (address, function), w in zip(answers, waits)
+            if not re.fullmatch(
+                rf"[a-z ]+ 0x{address} \(first seen locked in {function}\(.*\) identity\.cpp:\d+\)", w.object
+            )
+        ]
+        report(not wrong, f"identity, {name}: by where it was first locked", *wrong)
+        accepted(f"identity, {name}", path)
+
+
+def test_answers_all(folder):
+    test_symbols()
+    for scenario in ANSWERS:
+        test_answers(PROGRAMS["answers"], scenario, folder)
+    test_answers_cxx(folder)
+    test_identity(folder)
+    test_command_line(folder)
+    test_summary(folder)
+    test_short_lives(folder)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        test_deadlock(number, folder)
+    test_stuck(folder)
+    test_stuck_in_secret(folder)
+
+
+def test_attached_all(folder):
+    if EMULATOR:
+        emulate(folder)
+    for scenario in ATTACHED:
+        test_answers(PROGRAMS["answers"], scenario, folder)
+
+
+def test_survival_all(folder):
+    test_values(folder)
+    survives("true", folder, shutil.which("true"), last=None)
+    for name in SURVIVE:
+        test_survive(name, folder)
+    test_signals_passed_on(folder)
+    test_killed(folder)
+    test_recorder_killed(folder)
+    test_recorder_late(folder)
+    test_terminal(folder)
+    test_preloaded(folder)
+    test_allocators(folder)
+    test_own_malloc(folder)
+    test_sanitizers(folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        {"answers": test_answers_all, "attached": test_attached_all, "survival": test_survival_all}[PART](folder)
+    print(f"1..{count}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,736 @@
+/*
+ * Consumers that stall, refuse, die or never come, and memory that is not there: nothing hangs, what is lost
+ * is counted, and what was delivered can be read.
+ *
+ * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
+ * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "load.h"
+#include "stress.h"
+#include "tracer/memory.h"
+#include "tracer/tracer.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of an emitter. Where it matters that a stop, whose wait it is, too, has all, wait_until_read comes first. */
+#define WAIT_NS 20000000
+#define MEMORY  ((size_t)4 * 65536)
+
+static const trail_when_full modes[] = {TRAIL_FULL_WAIT, TRAIL_FULL_END, TRAIL_FULL_DROP_OLDEST};
+#define MODES 3
+
+/* Calls `test` for each format with each way for full buffers that it can have. */
+static void each_way(void (*test)(const trail_options *options, const char *what))
+{
+    for (size_t i = 0; i < FORMATS * MODES; i++) {
+        trail_options options = {.format = all_formats[i / MODES],
+                                 .memory = MEMORY,
+                                 .when_full = modes[i % MODES],
+                                 .wait_ns = modes[i % MODES] == TRAIL_FULL_WAIT ? WAIT_NS : 0,
+                                 .generation_ns = HOUR_NS,
+                                 .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
+                                 .no_symbols = true};
+        char what[64];
+        if (options.format < 22 && options.when_full == TRAIL_FULL_DROP_OLDEST)
+            continue;
+        snprintf(what, sizeof what, "format %d, when full %d", options.format,
+                 (int)options.when_full);
+        test(&options, what);
+    }
+}
+
+/* MARK: A program that logs numbers */
+
+static trail_m m;
+static trail_p p;
+static trail_g g;
+
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    visit(&g, arg);
+}
+
+/* The world is one thread, which starts and stops. */
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static const trail_host host = {
+    .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
+
+static void program_begin(void)
+{
+    alone(true);
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_g_init(&g);
+    trail_proc_start(&m, &p);
+    trail_go_create(&m, &g, 0, TRAIL_NO_STACK);
+    trail_go_start(&m, &g);
+}
+
+static void program_end(void)
+{
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+    alone(false);
+}
+
+/* Formats without logs are written full with yields. */
+static void one_event(unsigned number, int format)
+{
+    if (format >= 11) {
+        trail_logf(0, "number", "%u %0100d", number, 0);
+    } else {
+        trail_go_sched(&m, 0);
+        trail_go_start(&m, &g);
+    }
+}
+
+static bool lost_something(void)
+{
+    trail_stats stats;
+
+    trail_stats_get(&stats);
+    return stats.lost_events || stats.lost_generations;
+}
+
+/* Emits until it is over or something was lost, as it must be in the end; the number of events. */
+static unsigned fill(const trail_options *options, const char *what)
+{
+    unsigned n = 0;
+
+    while (trail_enabled() && !lost_something()) {
+        one_event(n++, options->format);
+        if (n % 200 == 0 && options->when_full == TRAIL_FULL_DROP_OLDEST)
+            trail_advance();
+        if (n > 1000000)
+            fail_msg("%s: a million events, and nobody has read", what);
+    }
+    return n;
+}
+
+/* MARK: A sink that a test holds up */
+
+enum { PARTS = 64 };
+
+struct sink {
+    sem_t go; /* once posted, it takes chunks */
+    bool stalls;
+    long refuse_at; /* which chunk it does not take; < 0: it takes all */
+    long chunks;
+    struct trace parts[PARTS]; /* a new one where new_file says so */
+    size_t whole[PARTS];       /* v2: bytes in whole generations, if there was a later one */
+    uint64_t generation;
+    size_t count;
+};
+
+static void sink_init(struct sink *sink, bool stalls, long refuse_at)
+{
+    *sink = (struct sink){.stalls = stalls, .refuse_at = refuse_at};
+    sem_init(&sink->go, 0, 0);
+}
+
+static void sink_free(struct sink *sink)
+{
+    for (size_t i = 0; i < PARTS; i++)
+        trace_free(&sink->parts[i]);
+    sem_destroy(&sink->go);
+}
+
+static bool sink_take(void *context, const trail_chunk *chunk)
+{
+    struct sink *sink = context;
+
+    if (sink->stalls) {
+        while (sem_wait(&sink->go) != 0)
+            ;
+        sink->stalls = false;
+    }
+    if (sink->chunks++ == sink->refuse_at)
+        return false;
+    if (chunk->new_file && sink->count < PARTS)
+        sink->count++;
+    if (chunk->generation > sink->generation)
+        sink->whole[sink->count - 1] = sink->parts[sink->count - 1].size;
+    if (chunk->generation)
+        sink->generation = chunk->generation;
+    return trace_append(&sink->parts[sink->count - 1], chunk);
+}
+
+static void start_sink(const trail_options *options, struct sink *sink)
+{
+    trail_error err;
+
+    if (!trail_start_sink(options, sink_take, sink, &err))
+        fail_msg("format %d: %s", options->format, err.message);
+}
+
+/* A trace that has ended by itself is completed and delivered without a stop. */
+static void wait_until_read(void)
+{
+    bool over;
+
+    if (trail_enabled())
+        return;
+    do {
+        sched_yield();
+        pthread_mutex_lock(&tracer.lock);
+        over = !tracer.active && !tracer.pendings;
+        pthread_mutex_unlock(&tracer.lock);
+    } while (!over);
+}
+
+/* MARK: Reading numbers */
+
+struct numbers {
+    long first, last;
+    long count;
+    unsigned long empty; /* lost strings */
+    bool in_order;
+};
+
+static void read_number(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct numbers *numbers = context;
+    trail_string text;
+    long number;
+
+    if (event->kind != TRAIL_LOG)
+        return;
+    text = trail_reader_string(reader, event->log.message);
+    if (text.size == 0) {
+        numbers->empty++;
+        return;
+    }
+    number = text.size > 100 ? strtol(text.data, NULL, 10) : -1;
+    if (numbers->count++ == 0)
+        numbers->first = number;
+    else if (number <= numbers->last)
+        numbers->in_order = false;
+    numbers->last = number;
+}
+
+/* All parts are good, their numbers go up; without DROP_OLDEST none is missing before the last. */
+static void check_parts(struct sink *sink, const trail_options *options, unsigned made,
+                        const char *what)
+{
+    struct numbers numbers = {.in_order = true};
+    trail_stats stats;
+
+    assert_in_range(sink->count, 1, PARTS - 1);
+    for (size_t i = 0; i < sink->count; i++)
+        read_good(&sink->parts[i], read_number, &numbers, what);
+    if (options->format < 11)
+        return;
+    trail_stats_get(&stats);
+    if (!numbers.in_order || numbers.empty > stats.lost_strings)
+        fail_msg("%s: the numbers are not in order", what);
+    if (options->when_full == TRAIL_FULL_DROP_OLDEST)
+        return;
+    assert_int_equal(sink->count, 1);
+    assert_true(numbers.count > 0);
+    if (numbers.first != 0 || numbers.last != numbers.count - 1 || numbers.count > made)
+        fail_msg("%s: %ld numbers, from %ld to %ld, of %u", what, numbers.count, numbers.first,
+                 numbers.last, made);
+}
+
+/* A stop that must say that not everything was delivered. */
+static void stop_bad(const char *what, const char *message)
+{
+    trail_error err = {0};
+    trail_stats stats;
+
+    if (trail_stop(&err))
+        fail_msg("%s: something was lost, and the stop did not say so", what);
+    if (message && !strstr(err.message, message))
+        fail_msg("%s: %s", what, err.message);
+    trail_stats_get(&stats);
+    if (!stats.lost_events && !stats.lost_bytes && !stats.lost_generations)
+        fail_msg("%s: nothing was counted as lost", what);
+    assert_false(trail_enabled());
+}
+
+/* After whatever has happened a trace is as good as ever. */
+static void check_next(const trail_options *options, const char *what)
+{
+    trail_options usual = {.format = options->format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
+    struct trace trace = {0};
+    struct numbers numbers = {.in_order = true};
+
+    start_good(&usual, &trace);
+    for (unsigned i = 0; i < 100; i++)
+        one_event(i, options->format);
+    stop_good(&usual);
+    nothing_lost(what);
+    read_good(&trace, read_number, &numbers, what);
+    assert_int_equal(numbers.count, options->format >= 11 ? 100 : 0);
+    trace_free(&trace);
+}
+
+/* MARK: Stalls */
+
+static void stall(const trail_options *options, const char *what)
+{
+    struct sink sink;
+    unsigned made;
+
+    sink_init(&sink, true, -1);
+    start_sink(options, &sink);
+    made = fill(options, what);
+    sem_post(&sink.go);
+    wait_until_read();
+    stop_bad(what, NULL);
+    check_parts(&sink, options, made, what);
+    check_next(options, what);
+    sink_free(&sink);
+}
+
+/* A consumer that takes nothing for a while, and everything then. */
+static void consumer_stalls(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(stall);
+    program_end();
+}
+
+static void *stop_it(void *arg)
+{
+    (void)arg;
+    (void)trail_stop(NULL);
+    return NULL;
+}
+
+/* Sinks that are given up must stay: their thread comes back to them. */
+static void stall_for_good(const trail_options *usual, const char *what)
+{
+    trail_options brief = *usual, *options = &brief;
+    static struct sink sinks[FORMATS * MODES];
+    static size_t used;
+    struct sink *sink = &sinks[used++];
+    pthread_t stoppers[3];
+
+    brief.wait_ns = WAIT_NS;
+    sink_init(sink, true, -1);
+    start_sink(options, sink);
+    (void)fill(options, what);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&stoppers[i], NULL, stop_it, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(stoppers[i], NULL);
+    assert_false(trail_enabled());
+    check_next(options, what);
+    sem_post(&sink->go);
+    check_next(options, what);
+    /* Its thread takes one chunk more, at most, at a time that nobody knows: `sink` is left to it. */
+}
+
+/* One that takes nothing any more: stops give it up after their time, all of them. */
+static void consumer_stalls_for_good(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(stall_for_good);
+    program_end();
+}
+
+/*
+ * A trace that a busy program fills before its start has returned is none, and the start says so: then again.
+ * Sinks of such starts must stay: their thread comes back to them.
+ */
+static struct sink *start_under_load(const trail_options *options, const char *what)
+{
+    enum { TRIES = 8 };
+    static struct sink sinks[FORMATS * MODES * TRIES];
+    static size_t used;
+    trail_error err;
+
+    for (int i = 0; i < TRIES; i++) {
+        struct sink *sink = &sinks[used++];
+
+        sink_init(sink, true, -1);
+        if (trail_start_sink(options, sink_take, sink, &err))
+            return sink;
+        sem_post(&sink->go);
+        if (!strstr(err.message, "the trace ended early: its buffers were full"))
+            break;
+    }
+    fail_msg("%s: %s", what, err.message);
+    return NULL;
+}
+
+static void stall_under_load(const trail_options *options, const char *what)
+{
+    struct sink *sink;
+
+    load_begin(4, 2);
+    load_wait(1);
+    sink = start_under_load(options, what);
+    while (trail_enabled() && !lost_something()) {
+        load_wait(20);
+        if (options->when_full == TRAIL_FULL_DROP_OLDEST)
+            trail_advance();
+    }
+    sem_post(&sink->go);
+    load_wait(10);
+    wait_until_read();
+    stop_bad(what, NULL);
+    /* Of DROP_OLDEST every generation may have been lost. */
+    for (size_t i = 0; i < sink->count; i++) {
+        if (sink->parts[i].size > 16 || options->when_full != TRAIL_FULL_DROP_OLDEST)
+            read_good(&sink->parts[i], NULL, NULL, what);
+    }
+    load_end();
+    sink_free(sink);
+}
+
+/* What ends in the midst of a busy program is consistent to its last event. */
+static void consumer_stalls_under_load(void **state)
+{
+    (void)state;
+    alone(true);
+    each_way(stall_under_load);
+    alone(false);
+}
+
+/* MARK: Refusals */
+
+static void refuse_at(const trail_options *options, const char *what, long chunk)
+{
+    struct sink sink;
+
+    sink_init(&sink, false, chunk);
+    start_sink(options, &sink);
+    /* The header is refused at once; the rest when there is something. */
+    for (unsigned n = 0; trail_enabled(); n++) {
+        one_event(n, options->format);
+        if (n % 1000 == 999)
+            trail_advance();
+        if (n > 10000000)
+            fail_msg("%s: the consumer has refused, and it goes on", what);
+    }
+    one_event(0, options->format);
+    stop_bad(what, "the consumer of the trace ended it");
+    /* Nothing comes after a refusal. */
+    assert_int_equal(sink.chunks, chunk + 1);
+    for (size_t i = 0; i < sink.count; i++) {
+        if (i == sink.count - 1 && sink.whole[i] <= 16)
+            continue;
+        if (i == sink.count - 1)
+            sink.parts[i].size = sink.whole[i];
+        read_good(&sink.parts[i], NULL, NULL, what);
+    }
+    sink_free(&sink);
+}
+
+static void refuse(const trail_options *options, const char *what)
+{
+    static const long chunks[] = {0, 1, 2, 5, 20};
+    trail_options wide = *options;
+
+    /* It refuses before the buffers are full. */
+    wide.memory = 0;
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++)
+        refuse_at(&wide, what, chunks[i]);
+    check_next(options, what);
+}
+
+static void consumer_refuses(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(refuse);
+    program_end();
+}
+
+/* MARK: Deaths */
+
+/* Reads from the descriptor, or does not; until it is killed. */
+static pid_t make_reader(int *to, bool reads)
+{
+    char bytes[4096];
+    int ends[2];
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(ends[1]);
+        while (!reads || read(ends[0], bytes, sizeof bytes) >= 0) {
+            if (!reads)
+                pause();
+        }
+        _exit(0);
+    }
+    close(ends[0]);
+    *to = ends[1];
+    return child;
+}
+
+static void kill_reader(pid_t child)
+{
+    int status;
+
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void die(const trail_options *options, const char *what)
+{
+    trail_error err;
+    int to;
+    pid_t child = make_reader(&to, true);
+
+    if (!trail_start_fd(options, to, &err))
+        fail_msg("%s: %s", what, err.message);
+    for (unsigned n = 0; n < 1000; n++)
+        one_event(n, options->format);
+    kill_reader(child);
+    for (unsigned n = 1000; trail_enabled(); n++) {
+        one_event(n, options->format);
+        if (n % 1000 == 0)
+            trail_advance();
+    }
+    stop_bad(what, "cannot write the trace: Broken pipe");
+    close(to);
+    check_next(options, what);
+}
+
+/* The consumer at the other end of a pipe is killed. SIGPIPE is as it always was: it would end the test. */
+static void consumer_is_killed(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(die);
+    program_end();
+}
+
+static void stop_in_pipe(const trail_options *usual, const char *what)
+{
+    trail_options brief = *usual, *options = &brief;
+    trail_error err;
+    int to;
+    pid_t child = make_reader(&to, false);
+
+    brief.wait_ns = WAIT_NS;
+    if (!trail_start_fd(options, to, &err))
+        fail_msg("%s: %s", what, err.message);
+    /* The tracer has a descriptor of its own. */
+    close(to);
+    (void)fill(options, what);
+    assert_false(trail_stop(&err));
+    check_next(options, what);
+    kill_reader(child);
+    check_next(options, what);
+}
+
+/* One that lives and does not read: the library's thread is inside of a write. */
+static void pipe_is_full(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(stop_in_pipe);
+    program_end();
+}
+
+/* MARK: trail_read */
+
+static void never_read(const trail_options *usual, const char *what)
+{
+    trail_options brief = *usual, *options = &brief;
+    trail_chunk chunk;
+    trail_error err;
+
+    brief.wait_ns = WAIT_NS;
+    if (!trail_start(options, &err))
+        fail_msg("%s: %s", what, err.message);
+    (void)fill(options, what);
+    stop_bad(what, NULL);
+    assert_int_equal(trail_read(&chunk, &err), 0);
+    check_next(options, what);
+}
+
+static void nobody_reads(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(never_read);
+    program_end();
+}
+
+struct reading {
+    struct trace trace;
+    int status;
+    trail_error err;
+};
+
+static void *read_all(void *arg)
+{
+    struct reading *reading = arg;
+    trail_chunk chunk;
+
+    while ((reading->status = trail_read(&chunk, &reading->err)) > 0)
+        (void)trace_append(&reading->trace, &chunk);
+    return NULL;
+}
+
+static void two_read(const trail_options *usual, const char *what)
+{
+    trail_options patient = *usual, *options = &patient;
+    struct reading reading[2] = {{.status = 2}, {.status = 2}};
+    struct numbers numbers = {.in_order = true};
+    pthread_t threads[2];
+    trail_chunk chunk;
+    trail_error err;
+    int loser, batch = options->format >= 22 && options->when_full != TRAIL_FULL_DROP_OLDEST;
+
+    patient.wait_ns = 0;
+    if (!trail_start(options, &err))
+        fail_msg("%s: %s", what, err.message);
+    /* The header, in v2 a first batch, unless that may still be given up: then there is nothing, and whoever comes first is inside for long. */
+    for (int n = 0; n < 1 + batch; n++) {
+        assert_int_equal(trail_read(&chunk, &err), 1);
+        for (int i = 0; i < 2; i++)
+            (void)trace_append(&reading[i].trace, &chunk);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, read_all, &reading[i]), 0);
+    }
+    while (pthread_tryjoin_np(threads[0], NULL) != 0 && pthread_tryjoin_np(threads[1], NULL) != 0)
+        sched_yield();
+    loser = reading[0].status == -1 ? 0 : 1;
+    assert_int_equal(reading[loser].status, -1);
+    assert_string_equal(reading[loser].err.message, "another thread is reading the trace");
+    one_event(0, options->format);
+    stop_good(options);
+    pthread_join(threads[!loser], NULL);
+    assert_int_equal(reading[!loser].status, 0);
+    read_good(&reading[!loser].trace, read_number, &numbers, what);
+    assert_int_equal(numbers.count, options->format >= 11 ? 1 : 0);
+    trace_free(&reading[0].trace);
+    trace_free(&reading[1].trace);
+}
+
+static void of_two_readers_one_is_told(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(two_read);
+    program_end();
+}
+
+/* MARK: Memory that is not there */
+
+/* v2: the last generation of a part may lack its end, for which there was no memory. */
+static void cut_to_good(struct sink *sink, size_t part, int format)
+{
+    trail_error err;
+
+    if (format >= 22 && trace_read(&sink->parts[part], NULL, NULL, &err) < 0)
+        sink->parts[part].size = sink->whole[part];
+}
+
+/* A short trace of which the first `allowed` mappings succeed; true if that was enough. */
+static bool record_with(const trail_options *options, long allowed, const char *what)
+{
+    struct sink sink;
+    trail_error err;
+    trail_stats stats;
+    bool ok;
+    struct numbers numbers = {.in_order = true};
+
+    sink_init(&sink, false, -1);
+    memory_fail_after(allowed);
+    ok = trail_start_sink(options, sink_take, &sink, &err);
+    if (ok) {
+        for (unsigned n = 0; n < 2000; n++) {
+            one_event(n, options->format);
+            if (n % 500 == 499)
+                trail_advance();
+        }
+        wait_until_read();
+        ok = trail_stop(&err);
+    }
+    memory_fail_after(-1);
+    trail_stats_get(&stats);
+    if (!ok)
+        assert_true(err.code != TRAIL_OK && err.message[0]);
+    if (trail_enabled())
+        fail_msg("%s: it is still on", what);
+    for (size_t i = 0; i < sink.count; i++) {
+        if (!ok)
+            cut_to_good(&sink, i, options->format);
+        if (sink.parts[i].size > 16)
+            read_good(&sink.parts[i], read_number, &numbers, what);
+    }
+    ok = ok && !stats.lost_events && !stats.lost_strings && !stats.lost_stacks &&
+         !stats.lost_bytes && !stats.lost_generations;
+    if (ok)
+        assert_int_equal(numbers.count, options->format >= 11 ? 2000 : 0);
+    assert_true(numbers.in_order && numbers.empty <= stats.lost_strings);
+    sink_free(&sink);
+    return ok;
+}
+
+static void fail_everywhere(const trail_options *options, const char *what)
+{
+    trail_options wide = *options;
+    char where[128];
+    long allowed = -1;
+
+    wide.memory = 0;
+    do {
+        snprintf(where, sizeof where, "%s, %ld mappings", what, ++allowed);
+        if (allowed > 1000)
+            fail_msg("%s: and it is not enough", where);
+    } while (!record_with(&wide, allowed, where));
+    assert_true(allowed > 2);
+    check_next(options, what);
+}
+
+/* The system gives no memory from the first, second ... request on. */
+static void memory_fails(void **state)
+{
+    (void)state;
+    program_begin();
+    each_way(fail_everywhere);
+    program_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(consumer_stalls),
+        cmocka_unit_test(consumer_stalls_for_good),
+        cmocka_unit_test(consumer_stalls_under_load),
+        cmocka_unit_test(consumer_refuses),
+        cmocka_unit_test(consumer_is_killed),
+        cmocka_unit_test(pipe_is_full),
+        cmocka_unit_test(nobody_reads),
+        cmocka_unit_test(of_two_readers_one_is_told),
+        cmocka_unit_test(memory_fails),
+    };
+
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

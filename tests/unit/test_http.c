@@ -1,0 +1,100 @@
+/*
+ * Whether a client still waits for its answer: http_is_gone on connections of the test's own, in place of
+ * those of libmicrohttpd.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/http.h"
+#include "serve/http_library.h"
+
+/* The connection of a request is one of these here. */
+struct pair {
+    int server, client;
+};
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's name for what stands in for another */
+const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(struct MHD_Connection *connection,
+                                                               enum MHD_ConnectionInfoType type,
+                                                               ...);
+const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(struct MHD_Connection *connection,
+                                                               enum MHD_ConnectionInfoType type,
+                                                               ...)
+{
+    static union MHD_ConnectionInfo info;
+    if (!connection || type != MHD_CONNECTION_INFO_CONNECTION_FD)
+        return NULL;
+    info.connect_fd = ((struct pair *)connection)->server;
+    return &info;
+}
+
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static struct pair connect_pair(void)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    return (struct pair){ends[0], ends[1]};
+}
+
+static bool is_gone(struct pair *pair)
+{
+    struct http_request request = {.path = "/", .connection = pair};
+    return http_is_gone(&request);
+}
+
+static void who_is_connected_waits(void **state)
+{
+    (void)state;
+    struct pair pair = connect_pair();
+    assert_false(is_gone(&pair));
+    /* Also if it has asked for more meanwhile. */
+    assert_int_equal(write(pair.client, "GET", 3), 3);
+    assert_false(is_gone(&pair));
+    (void)close(pair.client);
+    (void)close(pair.server);
+}
+
+static void who_has_closed_is_gone(void **state)
+{
+    (void)state;
+    struct pair pair = connect_pair();
+    assert_int_equal(write(pair.client, "GET", 3), 3);
+    (void)close(pair.client);
+    assert_true(is_gone(&pair));
+    (void)close(pair.server);
+}
+
+static void who_will_send_no_more_is_gone(void **state)
+{
+    (void)state;
+    struct pair pair = connect_pair();
+    assert_int_equal(shutdown(pair.client, SHUT_WR), 0);
+    assert_true(is_gone(&pair));
+    (void)close(pair.client);
+    (void)close(pair.server);
+}
+
+static void of_an_unknown_connection_nothing_is_known(void **state)
+{
+    (void)state;
+    assert_false(is_gone(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_connected_waits),
+        cmocka_unit_test(who_has_closed_is_gone),
+        cmocka_unit_test(who_will_send_no_more_is_gone),
+        cmocka_unit_test(of_an_unknown_connection_nothing_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/*
+ * Who let in whom, where several releases of one object are there at once: a release lets in one, and whoever went on was
+ * let in by one.
+ */
+#include "area_by_hand.h"
+
+/* A post of the semaphore, the number-th. */
+static struct shm_record post(uint32_t number, uint64_t ms)
+{
+    return (struct shm_record){.kind = SHM_RELEASED,
+                               .wait = SHM_SEMAPHORE,
+                               .time = OPENED + ms * MS,
+                               .object = 0x1000,
+                               .release = number};
+}
+
+/* A wait for it that saw, at its end, that there had been `number` posts. */
+static struct shm_record wait_for(uint32_t number, uint64_t begin_ms, uint64_t end_ms)
+{
+    struct shm_record record = post(number, begin_ms);
+
+    record.kind = SHM_WAITED;
+    record.end = OPENED + end_ms * MS;
+    return record;
+}
+
+/* Reads what is there, long after all of it. */
+static void step(struct world *w)
+{
+    now += 1000 * MS;
+    collect_step(w->collect);
+}
+
+/* Three threads, of which the first posts after 10 ms. */
+static void begin_with_post(struct world *w)
+{
+    begin(w);
+    for (uint32_t slot = 1; slot <= 3; slot++)
+        put_thread(w, slot);
+    put(w, 1, post(1, 10));
+}
+
+static void each_release_lets_in_one(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin_with_post(&w);
+    put(&w, 1, post(2, 20));
+    put(&w, 2, wait_for(2, 5, 25));
+    put(&w, 3, wait_for(2, 6, 26));
+    finish(&w);
+    assert_int_equal(w.woken, 2);
+}
+
+/*
+ * One looked at the number of posts, and was off its CPU before it looked at the clock: by then others that had seen
+ * more were let in, and their waits are known before its own is.
+ */
+static void who_is_late_was_let_in_too(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin_with_post(&w);
+    put(&w, 1, post(2, 20));
+    put(&w, 2, wait_for(2, 5, 25));
+    step(&w);
+    put(&w, 3, wait_for(1, 6, 600));
+    finish(&w);
+    assert_int_equal(w.woken, 2);
+}
+
+/* A post that came after the wait's end let in somebody else. */
+static void nobody_was_let_in_later(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin_with_post(&w);
+    put(&w, 1, post(2, 40));
+    put(&w, 2, wait_for(1, 5, 25));
+    put(&w, 3, wait_for(1, 6, 26));
+    finish(&w);
+    assert_int_equal(w.woken, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_release_lets_in_one),
+        cmocka_unit_test(who_is_late_was_let_in_too),
+        cmocka_unit_test(nobody_was_let_in_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,515 @@
+/*
+ * The runs of the server: how many at a time, how long, how much they may say, and what becomes of
+ * them when nobody waits. The clock, the client and the time-outs of condition variables are the
+ * test's, so that no limit is waited for; the command is this program again (see child).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/runs.h"
+
+/* The limits that runs.h has in words. */
+enum { AT_A_TIME = 2, RUN_SECONDS = 120, SQL_SECONDS = 60, KEPT = 16 };
+#define MOST_OUTPUT ((size_t)64 << 20)
+#define KEPT_MOST   ((size_t)4 << 20)
+
+/* MARK: The child */
+
+static int child_that_ends(const char *how)
+{
+    int status = 0;
+    char out[100] = "", err[1000] = "";
+    (void)sscanf(how, "end=%d out=%99s err=%999[^_]", &status, out, err);
+    (void)!write(1, out, strlen(out));
+    (void)!write(2, err, strlen(err));
+    if (status < 0)
+        (void)raise(-status);
+    return status;
+}
+
+static int descriptor(const char *name)
+{
+    const char *number = getenv(name);
+    return number ? atoi(number) : -1;
+}
+
+/*
+ * Writes to TEST_EVENTS that it has begun. What it does then is a number that the question has: 1 waits
+ * for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes to write. A query of
+ * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written.
+ */
+static int child(int count, char **args)
+{
+    int events = descriptor("TEST_EVENTS"), go = descriptor("TEST_GO");
+    static char chunk[65536];
+    size_t left = 0;
+    char byte;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 1; i < count; i++) {
+        const char *number = strstr(args[i], "limit=");
+        if (number)
+            left = strtoul(number + 6, NULL, 10);
+    }
+    if (strncmp(args[count - 1], " end=", 5) == 0)
+        return child_that_ends(args[count - 1] + 1);
+    if (left == 0)
+        return 0; /* the probe for DuckDB */
+    if (write(events, "b", 1) != 1)
+        return 9;
+    if (left == 1 && read(go, &byte, 1) == 1)
+        return write(1, "{}", 2) == 2 ? 0 : 9;
+    if (left == 2)
+        for (;;)
+            (void)pause();
+    memset(chunk, 'x', sizeof chunk);
+    while (left > 0) {
+        ssize_t n = write(1, chunk, left < sizeof chunk ? left : sizeof chunk);
+        if (n < 0)
+            return 9;
+        left -= (size_t)n;
+    }
+    return 0;
+}
+
+/* MARK: What is not there */
+
+static int events[2], go[2]; /* pipes that the children inherit */
+static int64_t clock_ms;     /* atomic: CLOCK_MONOTONIC */
+static unsigned looks;       /* atomic: how often it was read */
+static bool gone;            /* atomic: the client */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what stands in for another */
+int __real_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+    if (id != CLOCK_MONOTONIC)
+        return __real_clock_gettime(id, now);
+    int64_t ms = __atomic_load_n(&clock_ms, __ATOMIC_SEQ_CST);
+    *now = (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)__atomic_add_fetch(&looks, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+/* The first wait of a thread is an event. */
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until)
+{
+    static _Thread_local bool waited;
+    if (!waited && write(events[1], "w", 1) != 1)
+        abort();
+    waited = true;
+    return __real_pthread_cond_timedwait(cond, mutex, until);
+}
+
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+bool http_is_gone(const struct http_request *request)
+{
+    (void)request;
+    return __atomic_load_n(&gone, __ATOMIC_SEQ_CST);
+}
+
+/* `path` of a request is "NAME=VALUE": one parameter besides the command. */
+const char *http_query(const struct http_request *request, const char *name)
+{
+    size_t size = strlen(name);
+    if (strcmp(name, "command") == 0)
+        return "gc";
+    return strncmp(request->path, name, size) == 0 && request->path[size] == '='
+               ? request->path + size + 1
+               : NULL;
+}
+
+/* There is a trace that is complete, where it does not matter. */
+bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
+{
+    (void)intake;
+    (void)snprintf(path, INTAKE_PATH, "/dev/null");
+    return true;
+}
+
+/* MARK: Asking */
+
+struct asked {
+    struct runs *runs;
+    struct http_request request;
+    struct out out;
+    struct question question;
+    size_t size; /* of the answer */
+    pthread_t thread;
+    bool sql;
+    bool done; /* atomic */
+};
+
+static bool count(void *context, const void *data, size_t size)
+{
+    (void)data;
+    *(size_t *)context += size;
+    return true;
+}
+
+static void *answer(void *context)
+{
+    struct asked *asked = context;
+    if (asked->sql)
+        runs_answer_sql(asked->runs, &asked->question);
+    else
+        runs_answer_command(asked->runs, &asked->question);
+    __atomic_store_n(&asked->done, true, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static bool is_done(const struct asked *asked)
+{
+    return __atomic_load_n(&asked->done, __ATOMIC_SEQ_CST);
+}
+
+static void ask(struct asked *asked, struct runs *runs, const char *parameter)
+{
+    memset(asked, 0, sizeof *asked);
+    assert_true(out_init(&asked->out, count, &asked->size));
+    asked->runs = runs;
+    asked->sql = strncmp(parameter, "query", 5) == 0;
+    asked->request.path = parameter;
+    asked->question.request = &asked->request;
+    asked->question.out = &asked->out;
+    assert_int_equal(pthread_create(&asked->thread, NULL, answer, asked), 0);
+}
+
+static void finish(struct asked *asked)
+{
+    trail_error err;
+    assert_int_equal(pthread_join(asked->thread, NULL), 0);
+    assert_int_equal(out_finish(&asked->out, &err), 0);
+}
+
+static void expect_answer(struct asked *asked, size_t size)
+{
+    finish(asked);
+    assert_string_equal(asked->question.wrong, "");
+    assert_int_equal(asked->size, size);
+}
+
+static void expect_refusal(struct asked *asked, const char *why)
+{
+    finish(asked);
+    assert_int_equal(asked->question.status, 503);
+    assert_string_equal(asked->question.wrong, why);
+    assert_int_equal(asked->size, 0);
+}
+
+/* So many children begin (b) and threads wait for their turn (w), in any order, and then no more. */
+static void expect_events(int begun, int waiting)
+{
+    while (begun + waiting > 0) {
+        char event;
+        assert_int_equal(read(events[0], &event, 1), 1);
+        begun -= event == 'b';
+        waiting -= event == 'w';
+        assert_true(begun >= 0 && waiting >= 0);
+    }
+}
+
+/* Without a child: its beginning would be known before its answer. */
+static void expect_kept(struct runs *runs, const char *question, size_t size)
+{
+    struct asked asked;
+    struct pollfd event = {.fd = events[0], .events = POLLIN};
+    ask(&asked, runs, question);
+    expect_answer(&asked, size);
+    assert_int_equal(poll(&event, 1, 0), 0);
+}
+
+static void expect_run(struct runs *runs, const char *question, size_t size)
+{
+    struct asked asked;
+    ask(&asked, runs, question);
+    expect_events(1, 0);
+    expect_answer(&asked, size);
+}
+
+static void let_go(int children)
+{
+    while (children-- > 0)
+        assert_int_equal(write(go[1], "g", 1), 1);
+}
+
+static struct runs *open_runs(void)
+{
+    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL);
+    assert_non_null(runs);
+    while (!runs_can_sql(runs))
+        (void)sched_yield();
+    return runs;
+}
+
+static void close_runs(struct runs *runs)
+{
+    runs_stop(runs);
+    runs_close(runs);
+    __atomic_store_n(&gone, false, __ATOMIC_SEQ_CST);
+}
+
+/* MARK: Tests */
+
+static void two_run_at_a_time_and_the_others_take_turns(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked asked[4];
+    /* Each is another question: what has been answered is not asked again. */
+    const char *const questions[] = {"limit=1", "limit=01", "limit=001", "limit=0001"};
+    for (int i = 0; i < 4; i++)
+        ask(&asked[i], runs, questions[i]);
+    expect_events(AT_A_TIME, 4 - AT_A_TIME);
+    let_go(1);
+    expect_events(1, 0);
+    let_go(1);
+    expect_events(1, 0);
+    let_go(2);
+    for (int i = 0; i < 4; i++)
+        expect_answer(&asked[i], 2);
+    close_runs(runs);
+}
+
+static void what_has_been_answered_is_not_run_again(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    char question[40];
+    let_go(1);
+    expect_run(runs, "limit=1", 2);
+    expect_kept(runs, "limit=1", 2);
+    (void)snprintf(question, sizeof question, "limit=%zu", KEPT_MOST);
+    expect_run(runs, question, KEPT_MOST);
+    expect_kept(runs, question, KEPT_MOST);
+    (void)snprintf(question, sizeof question, "limit=%zu", KEPT_MOST + 1);
+    expect_run(runs, question, KEPT_MOST + 1);
+    expect_run(runs, question, KEPT_MOST + 1);
+    close_runs(runs);
+}
+
+static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    char question[40];
+    for (size_t i = 0; i < KEPT + 1; i++) {
+        (void)snprintf(question, sizeof question, "limit=%zu", 100 + i);
+        expect_run(runs, question, 100 + i);
+        expect_kept(runs, "limit=100", 100);
+    }
+    expect_kept(runs, "limit=102", 102);
+    expect_run(runs, "limit=101", 101);
+    close_runs(runs);
+}
+
+/* Until the clock has been read three times more, or the run is over. */
+static void wait_for_looks(const struct asked *asked)
+{
+    unsigned enough = __atomic_load_n(&looks, __ATOMIC_SEQ_CST) + 3;
+    while ((int)(__atomic_load_n(&looks, __ATOMIC_SEQ_CST) - enough) < 0 && !is_done(asked))
+        (void)usleep(1000);
+}
+
+/* It goes on at the limit, and not a millisecond longer. */
+static void expect_limit(struct runs *runs, const char *question, int seconds)
+{
+    struct asked asked;
+    ask(&asked, runs, question);
+    expect_events(1, 0);
+    wait_for_looks(&asked);
+    (void)__atomic_add_fetch(&clock_ms, seconds * INT64_C(1000), __ATOMIC_SEQ_CST);
+    wait_for_looks(&asked);
+    assert_false(is_done(&asked));
+    (void)__atomic_add_fetch(&clock_ms, 1, __ATOMIC_SEQ_CST);
+    expect_refusal(&asked, "it takes too long");
+}
+
+static void a_run_may_take_two_minutes_and_a_query_one(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    expect_limit(runs, "limit=2", RUN_SECONDS);
+    expect_limit(runs, "query=limit=2", SQL_SECONDS);
+    close_runs(runs);
+}
+
+static void an_answer_may_have_64_megabytes(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked asked;
+    char question[40];
+    (void)snprintf(question, sizeof question, "limit=%zu", MOST_OUTPUT);
+    expect_run(runs, question, MOST_OUTPUT);
+    (void)snprintf(question, sizeof question, "limit=%zu", MOST_OUTPUT + 1);
+    ask(&asked, runs, question);
+    expect_events(1, 0);
+    expect_refusal(&asked, "the answer is longer than 64 MB");
+    close_runs(runs);
+}
+
+static void a_run_for_which_nobody_waits_is_ended(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked running[AT_A_TIME], waiting;
+    ask(&running[0], runs, "limit=2");
+    ask(&running[1], runs, "limit=02");
+    expect_events(AT_A_TIME, 0);
+    ask(&waiting, runs, "limit=002");
+    expect_events(0, 1);
+    __atomic_store_n(&gone, true, __ATOMIC_SEQ_CST);
+    expect_refusal(&running[0], "nobody waits for it");
+    expect_refusal(&running[1], "nobody waits for it");
+    finish(&waiting);
+    assert_int_equal(waiting.question.status, 503);
+    /* Its place is free again. */
+    __atomic_store_n(&gone, false, __ATOMIC_SEQ_CST);
+    ask(&running[0], runs, "limit=1");
+    expect_events(1, 0);
+    let_go(1);
+    expect_answer(&running[0], 2);
+    close_runs(runs);
+}
+
+static void runs_end_with_the_server(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked running[AT_A_TIME], waiting;
+    ask(&running[0], runs, "limit=2");
+    ask(&running[1], runs, "limit=02");
+    expect_events(AT_A_TIME, 0);
+    ask(&waiting, runs, "limit=002");
+    expect_events(0, 1);
+    runs_stop(runs);
+    expect_refusal(&running[0], "the server ends");
+    expect_refusal(&running[1], "the server ends");
+    expect_refusal(&waiting, "the server ends");
+    close_runs(runs);
+}
+
+static void expect_wrong(struct runs *runs, const char *query, unsigned status, const char *why)
+{
+    struct asked asked;
+    ask(&asked, runs, query);
+    finish(&asked);
+    assert_int_equal(asked.question.status, status);
+    assert_string_equal(asked.question.wrong, why);
+    assert_int_equal(asked.size, 0);
+}
+
+static void expect_right(struct runs *runs, const char *query, size_t size)
+{
+    struct asked asked;
+    ask(&asked, runs, query);
+    expect_answer(&asked, size);
+}
+
+/* 0 and 1 are answers if there is one, and so is 4, of trail diff; 2 is of a wrong question. */
+static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    expect_right(runs, "query=end=0 out=good err=", 4);
+    expect_right(runs, "query=end=1 out=goods err=trail: it is damaged", 5);
+    expect_right(runs, "query=end=4 out=better err=trail: it is damaged", 6);
+    expect_wrong(runs, "query=end=2 out=x err=trail: not so\nbut so_", 400, "not so");
+    expect_wrong(runs, "query=end=3 out=x err=cannot read_", 500, "cannot read");
+    expect_wrong(runs, "query=end=5 out=x", 500, "it failed");
+    expect_wrong(runs, "query=end=-9 out=x err=trail: _", 500, "it failed");
+    expect_wrong(runs, "query=end=1", 400, "it failed");
+    expect_wrong(runs, "query=end=0", 500, "it failed");
+    expect_wrong(runs, "query=end=4", 500, "it failed");
+    /* Nothing of this is kept. */
+    expect_wrong(runs, "query=end=5 out=x", 500, "it failed");
+    close_runs(runs);
+}
+
+static void long_errors_are_cut_short(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    char query[800] = "query=end=3 out=x err=", why[800] = "";
+    memset(query + strlen(query), 'e', 700);
+    memset(why, 'e', sizeof((struct question *)NULL)->wrong - 1);
+    expect_wrong(runs, query, 500, why);
+    close_runs(runs);
+}
+
+static void a_query_has_16_kilobytes_at_most(void **state)
+{
+    (void)state;
+    enum { MOST_QUERY = 16384 };
+    static const char why[] = "query is SQL, of at most 16384 bytes";
+    static char query[] = "query=end=0 out=x err=";
+    size_t begin = sizeof "query=" - 1;
+    struct runs *runs = open_runs();
+    char *longest = malloc(begin + MOST_QUERY + 2);
+    assert_non_null(longest);
+    memset(longest, ' ', begin + MOST_QUERY + 1);
+    memcpy(longest, query, sizeof query - 1);
+    longest[begin + MOST_QUERY + 1] = '\0';
+    expect_wrong(runs, longest, 400, why);
+    longest[begin + MOST_QUERY] = '\0';
+    expect_right(runs, longest, 1);
+    expect_wrong(runs, "query=", 400, why);
+    free(longest);
+    struct asked asked;
+    ask(&asked, runs, "query");
+    finish(&asked);
+    assert_string_equal(asked.question.wrong, why);
+    close_runs(runs);
+}
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%d", number);
+    (void)setenv(name, text, 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_run_at_a_time_and_the_others_take_turns),
+        cmocka_unit_test(what_has_been_answered_is_not_run_again),
+        cmocka_unit_test(the_answer_asked_for_longest_ago_is_forgotten),
+        cmocka_unit_test(a_run_may_take_two_minutes_and_a_query_one),
+        cmocka_unit_test(an_answer_may_have_64_megabytes),
+        cmocka_unit_test(a_run_for_which_nobody_waits_is_ended),
+        cmocka_unit_test(runs_end_with_the_server),
+        cmocka_unit_test(the_status_of_a_run_says_whether_it_is_an_answer),
+        cmocka_unit_test(long_errors_are_cut_short),
+        cmocka_unit_test(a_query_has_16_kilobytes_at_most),
+    };
+    if (strcmp(argv[0], "trail") == 0)
+        return child(argc, argv);
+    if (pipe(events) != 0 || pipe(go) != 0)
+        return 1;
+    set_number("TEST_EVENTS", events[1]);
+    set_number("TEST_GO", go[0]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
