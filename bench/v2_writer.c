@@ -1,5 +1,5 @@
 /*
- * What it costs to write an event of v2 (src/export/v2_writer.h). Each case writes 5 million events of two
+ * What it costs to write an event of v2 (src/write/v2_writer.h). Each case writes 5 million events of two
  * or three small arguments, a generation a million, to a sink that drops them; the best of five runs.
  *
  * usage: trail-bench-writer
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "export/v2_writer.h"
+#include "write/v2_writer.h"
 
 #define EVENTS     5000000u
 #define GENERATION 1000000u
