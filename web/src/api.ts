@@ -1,6 +1,7 @@
 /*
  * The HTTP API of `trail view` (docs/http-api.md), typed. Times are nanoseconds since the first event.
  */
+import { whileBusy } from "./busy";
 import { answerTo } from "./wasm/source";
 
 export type Kind = "goroutine" | "proc" | "thread";
@@ -182,8 +183,10 @@ async function request(path: string, query: Query, signal?: AbortSignal): Promis
     throw new ApiError(response.status, message.trim());
 }
 
-async function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
-    return (await (await request(path, query, signal)).json()) as T;
+function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
+    return whileBusy(
+        request(path, query, signal).then((response) => response.json() as Promise<T>),
+    );
 }
 
 export const api = {
@@ -191,7 +194,7 @@ export const api = {
     lanes: (kind: Kind) => ask<LaneRows>("lanes", { kind, count: 50000 }),
     picture: async (kind: Kind, lanes: number[], from: number, to: number, width: number) => {
         const query = { kind, lanes: lanes.join(","), from, to, width };
-        return (await request("picture", query)).arrayBuffer();
+        return whileBusy(request("picture", query).then((response) => response.arrayBuffer()));
     },
     span: async (
         kind: Kind,

@@ -33,6 +33,7 @@ import {
     message,
     offline,
     palette,
+    panels,
     range,
     type Sort,
     selected,
@@ -261,25 +262,25 @@ function Banner() {
 
 /* MARK: Panels */
 
-const tabs: [Tab, string, () => ComponentChildren][] = [
-    ["span", "Span", () => <Details />],
-    ["range", "Range", () => <RangePanel />],
-    ["summary", "Summary", () => <SummaryPanel />],
-    ["goroutines", "Goroutines", () => <GoroutinesPanel />],
-    ["functions", "Functions", () => <FunctionsPanel />],
-    ["locks", "Locks", () => <LocksPanel />],
-    ["latency", "Latency", () => <LatencyPanel />],
-    ["more", "Tasks and more", () => <MorePanel />],
-    ["flame", "Flame graph", () => <Flame />],
-    ["heat", "P heat map", () => <HeatPanel />],
-    ["mmu", "MMU", () => <MmuPanel />],
-    ["sql", "SQL", () => <SqlPanel />],
-    ["notes", "Notes", () => <NotesPanel />],
-];
+const shown: Record<Tab, () => ComponentChildren> = {
+    span: () => <Details />,
+    range: () => <RangePanel />,
+    summary: () => <SummaryPanel />,
+    goroutines: () => <GoroutinesPanel />,
+    functions: () => <FunctionsPanel />,
+    locks: () => <LocksPanel />,
+    latency: () => <LatencyPanel />,
+    more: () => <MorePanel />,
+    flame: () => <Flame />,
+    heat: () => <HeatPanel />,
+    mmu: () => <MmuPanel />,
+    sql: () => <SqlPanel />,
+    notes: () => <NotesPanel />,
+};
 
 function Panels() {
     const height = useSignal(isFramed ? 150 : 250);
-    const open = tabs.find(([name]) => name === tab.value);
+    const open = panels.find(([name]) => name === tab.value);
     return (
         <section class="panels" aria-label="Panels">
             {open && (
@@ -314,7 +315,7 @@ function Panels() {
                 />
             )}
             <div class="tabs" role="tablist" aria-label="Panels">
-                {tabs.map(([name, text]) => (
+                {panels.map(([name, text]) => (
                     <button
                         type="button"
                         role="tab"
@@ -340,7 +341,7 @@ function Panels() {
                 style={{ height: `${height.value}px` }}
             >
                 {open && <h2 class="hidden">{open[1]}</h2>}
-                {open?.[2]()}
+                {open && shown[open[0]]()}
             </div>
         </section>
     );

@@ -9,16 +9,13 @@ import { lanes, laneTitle } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
-import { group, kind, palette, showRange, sort, sorts, tab, theme, view } from "./state";
+import { group, kind, palette, panels, showRange, sort, sorts, tab, theme, view } from "./state";
 
 interface Entry {
     what: string;
     text: string;
     run: () => void;
 }
-
-/* Those that are not called after what they show. */
-const panelNames: Record<string, string> = { heat: "heat map of Ps" };
 
 const commands: Entry[] = [
     ...keys
@@ -35,27 +32,15 @@ const commands: Entry[] = [
             theme.value = name;
         },
     })),
-    ...(
-        [
-            "summary",
-            "goroutines",
-            "functions",
-            "locks",
-            "latency",
-            "more",
-            "flame",
-            "heat",
-            "mmu",
-            "sql",
-            "notes",
-        ] as const
-    ).map((name) => ({
-        what: "panel",
-        text: `panel: ${panelNames[name] ?? name}`,
-        run: () => {
-            tab.value = name;
-        },
-    })),
+    ...panels
+        .filter(([, , called]) => called)
+        .map(([name, , called]) => ({
+            what: "panel",
+            text: `panel: ${called}`,
+            run: () => {
+                tab.value = name;
+            },
+        })),
     ...sorts.map(([name, text]) => ({
         what: "sort",
         text: `sort lanes by ${text}`,

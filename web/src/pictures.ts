@@ -221,7 +221,9 @@ export class Pictures {
         if (!picture) return false;
         if (picture.fresh < fresh && window.to >= picture.to) return false;
         const its = picture.width / (picture.to - picture.from);
-        if (Math.abs(its / scale - 1) > 0.001 && !(its > scale && picture.width >= MOST_WIDTH))
+        /* A width is a whole number of pixels: of a narrow window, no other picture would be closer. */
+        const near = 0.001 + 0.5 / picture.width;
+        if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
             return false;
         const last = Math.min(window.to, Math.max(fresh, picture.to));
         return picture.from <= Math.max(0, window.from) && picture.to >= last;

@@ -41,20 +41,23 @@ export const sorts = [
 ] as const;
 export type Sort = (typeof sorts)[number][0];
 export type Group = "none" | "name" | "creator" | "task";
-export type Tab =
-    | "span"
-    | "range"
-    | "summary"
-    | "goroutines"
-    | "functions"
-    | "locks"
-    | "latency"
-    | "more"
-    | "flame"
-    | "heat"
-    | "mmu"
-    | "sql"
-    | "notes";
+/* The panels, in the order of their tabs: name, title, and what the palette calls it ("" leaves it out). */
+export const panels = [
+    ["span", "Span", ""],
+    ["range", "Range", ""],
+    ["summary", "Summary", "summary"],
+    ["goroutines", "Goroutines", "goroutines"],
+    ["functions", "Functions", "functions"],
+    ["locks", "Locks", "locks"],
+    ["latency", "Latency", "latency"],
+    ["more", "Tasks and more", "more"],
+    ["flame", "Flame graph", "flame"],
+    ["heat", "P heat map", "heat map of Ps"],
+    ["mmu", "MMU", "mmu"],
+    ["sql", "SQL", "sql"],
+    ["notes", "Notes", "notes"],
+] as const;
+export type Tab = (typeof panels)[number][0];
 
 export const status = signal<Status | null>(null);
 /* Why the server does not answer; empty: it does. */
@@ -108,7 +111,9 @@ export const whole = computed<Range>(() => outer.value ?? { from: 0, to: end.val
 
 const past: Range[] = [];
 let future: Range[] = [];
-let touched = 0;
+/* When the gesture that is under way moved the window last, in ms of the page's clock. */
+const NEVER = Number.NEGATIVE_INFINITY;
+let touched = NEVER;
 
 export function clamp(wanted: Range): Range {
     const all = whole.value;
@@ -131,9 +136,9 @@ export function look(wanted: Range): void {
 
 /* A step of its own. */
 export function go(wanted: Range): void {
-    touched = 0;
+    touched = NEVER;
     look(wanted);
-    touched = 0;
+    touched = NEVER;
 }
 
 export function back(): void {

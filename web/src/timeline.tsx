@@ -5,6 +5,7 @@
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { type Kind, type MarkKind, stateNames } from "./api";
+import { begin, finish } from "./busy";
 import { palette as colors } from "./colors";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
@@ -198,12 +199,17 @@ function keepPainted(of: Canvases): () => void {
     let asked = 0;
     return effect(() => {
         touch();
-        if (!asked)
-            asked = requestAnimationFrame(() => {
-                asked = 0;
+        if (asked) return;
+        begin();
+        asked = requestAnimationFrame(() => {
+            asked = 0;
+            try {
                 paint(of);
                 ask();
-            });
+            } finally {
+                finish();
+            }
+        });
     });
 }
 

@@ -31,14 +31,15 @@ export function serve(words, input) {
 }
 
 let browser;
-/* `sign`: what is there when the page has begun. */
-export async function openPage(url, options = {}, sign = ".facts") {
+/* `sign`: what is there when the page has begun; `first`: a function that runs in the page before its own code. */
+export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
     browser ??= await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
     const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         acceptDownloads: true,
         ...options,
     });
+    context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     page.errors = [];
     page.addresses = new Set();
@@ -47,6 +48,7 @@ export async function openPage(url, options = {}, sign = ".facts") {
         if (line.type() === "error") page.errors.push(line.text());
     });
     page.on("request", (request) => page.addresses.add(new URL(request.url()).origin));
+    if (first) await page.addInitScript(first);
     await page.goto(url);
     await page.waitForSelector(sign);
     return page;
@@ -66,9 +68,12 @@ export function ok(value, what) {
     if (!value) throw new Error(what);
 }
 
-/* Until it is so; a machine may be slow, nobody waits that long. */
+/* ms, for what never comes: a machine may be slow. */
+const PATIENCE = 120000;
+
+/* Until it is so. */
 export async function until(what, ask) {
-    const end = Date.now() + 30000;
+    const end = Date.now() + PATIENCE;
     let last;
     while (Date.now() < end) {
         last = await ask();
@@ -76,6 +81,28 @@ export async function until(what, ask) {
         await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error(`it never was so: ${what}`);
+}
+
+/*
+ * Until nothing is under way in the page and the pages within it: no question, no frame, no change of the address.
+ * What has just been done to the page may begin something in the frames after it.
+ */
+export async function idle(page) {
+    await until("nothing is under way", () =>
+        page.evaluate(async () => {
+            const frames = [...document.querySelectorAll("iframe")];
+            const roots = [document, ...frames.map((of) => of.contentDocument)].map(
+                (of) => of?.documentElement,
+            );
+            for (let i = 0; i < 3; i++) {
+                /* What is put off until a frame has been drawn comes right after it. */
+                await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                if (!roots.every((of) => of?.matches(":not([data-moving], [data-busy])")))
+                    return false;
+            }
+            return true;
+        }),
+    );
 }
 
 export async function main() {

@@ -11,6 +11,7 @@ import { gzipSync } from "node:zlib";
 import {
     chromiumPath,
     equal,
+    idle,
     main,
     ok,
     openPage,
@@ -142,7 +143,7 @@ test("the server is asked for nothing but the page", async () => {
     const before = asked.lastIndexOf("/");
     for (const name of ["Summary", "Functions", "Locks", "Latency", "Flame graph", "MMU"]) {
         await openTab(name);
-        await page.waitForTimeout(100);
+        await idle(page);
     }
     await until(
         "an analysis",
@@ -228,7 +229,7 @@ test("axe finds nothing to complain about, in light and dark", async () => {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
-        await page.waitForTimeout(300);
+        await idle(page);
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => globalThis.axe.run());
         const texts = violations.map((of) => `${of.id}: ${of.nodes[0].html}`);

@@ -10,6 +10,7 @@ import {
     chromiumPath,
     equal,
     given,
+    idle,
     main,
     ok,
     openPage,
@@ -53,13 +54,15 @@ function testOnce(name, run) {
     if (given) test(name, run);
 }
 
-async function fragment(name) {
-    await page.waitForTimeout(30);
-    await page.waitForSelector("html:not([data-moving])", { state: "attached" });
-    return page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
+async function fragment(name, of = page) {
+    await idle(of);
+    return of.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
 }
-async function windowNow() {
-    return (await fragment("w")).split("-").map(Number);
+async function windowOf(page) {
+    return (await fragment("w", page)).split("-").map(Number);
+}
+function windowNow() {
+    return windowOf(page);
 }
 
 /* How many pixels of the lanes have a colour near this one. */
@@ -102,17 +105,8 @@ async function reopen(url, options, sign) {
 async function fresh(more = "") {
     await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
-    await atRest();
-}
-
-/* The head above the lanes grows when there is something in it. */
-async function atRest() {
-    const top = async () => (await page.locator("canvas.rows").boundingBox()).y;
-    await until("the lanes at rest", async () => {
-        const before = await top();
-        await page.waitForTimeout(250);
-        return (await top()) === before;
-    });
+    /* The head above the lanes grows when there is something in it. */
+    await idle(page);
 }
 
 /* Clicks into the lanes, until something is selected there. */
@@ -120,12 +114,7 @@ async function clickLanes(dx, dy) {
     return until("selected", async () => {
         const rows = await page.locator("canvas.rows").boundingBox();
         await page.mouse.click(rows.x + dx, rows.y + dy);
-        for (let i = 0; i < 20; i++) {
-            const place = await fragment("sel");
-            if (place) return place;
-            await page.waitForTimeout(50);
-        }
-        return null;
+        return fragment("sel");
     });
 }
 
@@ -148,12 +137,31 @@ test("nothing is asked of another server, and nothing fails", async () => {
     equal(page.errors, [], "errors");
 });
 
+testOnce("a key pressed as soon as the page is there can be undone", async () => {
+    const slowClock = () => {
+        const real = performance.now.bind(performance);
+        performance.now = () => real() / 10000;
+    };
+    const early = await openPage(main_.url, {}, ".facts", slowClock);
+    const before = await windowOf(early);
+    await early.keyboard.press("w");
+    const [from, to] = await windowOf(early);
+    ok(to - from < (before[1] - before[0]) * 0.8, "zoomed in");
+    await early.keyboard.press("Backspace");
+    equal(await windowOf(early), before, "undone");
+    await early.context().close();
+});
+
 testOnce("keys zoom and pan; undo and redo go back and forward", async () => {
     const [from, to] = await windowNow();
     await page.keyboard.press("w");
     const [from1, to1] = await windowNow();
     ok(to1 - from1 < (to - from) * 0.8, "zoomed in");
-    await page.waitForTimeout(800);
+    /* What follows within 700 ms of the page's clock is the same step back. */
+    const pressed = await page.evaluate(() => performance.now());
+    await until("a gesture of its own", () =>
+        page.evaluate((since) => performance.now() - since > 700, pressed),
+    );
     await page.keyboard.press("d");
     const [from2] = await windowNow();
     ok(from2 > from1, "to the right");
@@ -655,19 +663,20 @@ testOnce("the fragment shows somebody else the same", async () => {
     await page.keyboard.press("w");
     await page.getByLabel("sort by").selectOption("waiting");
     await openTab("Functions");
-    /* It is drawn when nothing changes any more. */
     const drawn = () => page.locator("canvas.rows").screenshot();
-    let first = await drawn();
-    await until("it is drawn", async () => {
-        await page.waitForTimeout(400);
-        const before = first;
-        first = await drawn();
-        return first.equals(before);
-    });
+    await idle(page);
+    const first = await drawn();
     const place = await page.evaluate(() => location.hash);
     await fresh(place);
     equal(await page.evaluate(() => location.hash), place, "the fragment");
     await until("the same picture", async () => (await drawn()).equals(first));
+});
+
+testOnce("a narrow window comes to rest: its pictures are asked for once", async () => {
+    /* 170 pixels for the lanes; of the window and a half on each side, cut at 0, that makes 311.67. */
+    await fresh("#w=832039-3328161");
+    await page.setViewportSize({ width: 400, height: 800 });
+    await idle(page);
 });
 
 testOnce("bookmarks stay, and can be given a text", async () => {
@@ -748,7 +757,7 @@ async function complaints() {
 testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
     for (const colorScheme of ["light", "dark"]) {
         await reopen(main_.url, { colorScheme, bypassCSP: true });
-        await page.waitForTimeout(500);
+        await idle(page);
         await page.keyboard.press("ArrowDown");
         await page.waitForSelector(".details h2");
         for (const tab of [
@@ -764,7 +773,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
         ]) {
             if (tab === "?") await page.keyboard.press("?");
             else if (tab) await openTab(tab);
-            await page.waitForTimeout(300);
+            await idle(page);
             equal(await complaints(), [], `${colorScheme} ${tab}`);
         }
     }
@@ -781,8 +790,7 @@ testOnce(
         });
         /* The window that the address of each says, when it has come to rest. */
         const windows = async () => {
-            await page.waitForTimeout(60);
-            await page.waitForSelector("html:not([data-moving])", { state: "attached" });
+            await idle(page);
             const parts = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));
             return ["a", "b"].map((name) =>
                 (new URLSearchParams(parts.get(name) ?? "").get("w") ?? "").split("-"),
@@ -798,6 +806,9 @@ testOnce(
             /* All of both: as long as the longer. */
             const longer = Math.max(...ends);
             await until("both are seen", areThere([`0-${longer}`, `0-${longer}`]));
+            /* Until both are read, the windows go back to all of both. */
+            for (const of of [first, second])
+                await of.locator(".progress").waitFor({ state: "detached" });
             const offset = page.getByLabel("later than A by");
             await offset.fill("5ms");
             await offset.press("Enter");

@@ -1,5 +1,5 @@
 /*
- * An instance of the parser (src/wasm/page.h): it either holds the trace and answers what the server's API answers,
+ * An instance of the parser (src/page/page.h): it either holds the trace and answers what the server's API answers,
  * or runs one analysis.
  */
 import { type Bytes, Exit, joined, TooLong, Wasi } from "./wasi";
