@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/help.h"
 #include "commands/version.h"
 #include "ui/cli.h"
 
@@ -19,44 +20,6 @@ const struct command *const commands[] = {
 #undef COMMAND
     NULL,
 };
-
-static void help(FILE *to)
-{
-    fputs("trail - read Go execution traces, of Go 1.5 to 1.27\n\n"
-          "Usage: trail COMMAND [options] FILE...\n\nCommands:\n",
-          to);
-    for (const struct command *const *c = commands; *c; c++)
-        fprintf(to, "  %-10s  %s\n", (*c)->name, (*c)->summary);
-    fputs("\n"
-          "  --help      show this text; 'trail COMMAND --help' that of a command\n"
-          "  --version   show the version, and which libraries are found\n"
-          "\n"
-          "A FILE is a path, or - for stdin; plain, gzip or zstd, recognised by content.\n"
-          "\n"
-          "Exit status: 0 good, 1 the trace is bad, 2 the command line is wrong or the program\n"
-          "cannot be recorded, 3 cannot read or write.\n"
-          "\n"
-          "Examples:\n"
-          "  trail info app.trace\n"
-          "  trail print --goroutine=18 --from=1.5s --to=+20ms app.trace\n"
-          "  curl -s localhost:6060/debug/pprof/trace?seconds=30 | trail print -\n",
-          to);
-}
-
-/* Also one that is in no help. */
-static const struct command *find_command(const char *name)
-{
-    static const struct command *const all[] = {
-#define COMMAND(name, ...) &command_##name,
-#include "commands.def"
-#undef COMMAND
-        NULL,
-    };
-    const struct command *const *found = all;
-    while (*found && strcmp((*found)->name, name) != 0)
-        found++;
-    return *found;
-}
 
 static int unknown_command(const char *word)
 {
@@ -81,25 +44,21 @@ static int unknown_option(const char *word)
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        help(stderr);
+        help_print(stderr);
         return EXIT_USAGE;
     }
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        help(stdout);
+        help_print(stdout);
         return EXIT_GOOD;
     }
     if (strcmp(word, "--version") == 0) {
         version_print();
         return EXIT_GOOD;
     }
-    if (strcmp(word, "help") == 0 && argc > 2)
-        word = argv[2];
-    else if (strcmp(word, "help") == 0)
-        return help(stdout), EXIT_GOOD;
+    if (strcmp(word, "help") == 0)
+        return help_run(argc - 2, argv + 2);
     const struct command *command = find_command(word);
-    if (command && word != argv[1])
-        return command_help(command, stdout), EXIT_GOOD;
     if (command)
         return command->run(command, argc - 2, argv + 2);
     if (word[0] == '-')
