@@ -4,6 +4,7 @@
  * start. Below, on demand, what `trail diff` says of both.
  */
 import { computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { api } from "./api";
 import { Choice } from "./choice";
 import { bytes, count, duration, parseDuration } from "./format";
@@ -301,6 +302,12 @@ function Shift() {
 
 function Bar() {
     const isWrong = useSignal(false);
+    /* The input's text is set only when the offset changes: a render meanwhile must not undo what is being typed. */
+    const input = useRef<HTMLInputElement>(null);
+    useSignalEffect(() => {
+        const text = duration(offset.value);
+        if (input.current) input.current.value = text;
+    });
     const [a, b] = facts.map((of) => of.value?.wall);
     return (
         <div class="bar">
@@ -310,7 +317,7 @@ function Bar() {
             <label>
                 later than A by{" "}
                 <input
-                    value={duration(offset.value)}
+                    ref={input}
                     aria-invalid={isWrong.value}
                     title="a time: 1.5ms, -20us; Enter"
                     onChange={(event) => {

@@ -779,6 +779,35 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
     }
 });
 
+testOnce("two traces: what is typed as the offset stays while their names arrive", async () => {
+    const other = await serve([given, given]);
+    /* The page around the two asks for their names only: it gets them when the test says so. */
+    const holdNames = () => {
+        if (window !== top) return;
+        const { fetch } = window;
+        const released = new Promise((release) => {
+            window.release = release;
+        });
+        window.fetch = async (...args) => {
+            await released;
+            return fetch(...args);
+        };
+    };
+    const early = await openPage(other.url, {}, "iframe", holdNames);
+    try {
+        const offset = early.getByLabel("later than A by");
+        await offset.fill("5ms");
+        await early.evaluate(() => window.release());
+        await early.locator(".bar", { has: offset, hasText: ".trace" }).waitFor();
+        equal(await offset.inputValue(), "5ms", "the text");
+        await offset.press("Enter");
+        await until("the offset", async () => (await offset.inputValue()) === "5 ms");
+    } finally {
+        await early.context().close();
+        other.server.kill();
+    }
+});
+
 testOnce(
     "two traces: one window over both, an offset, their differences, and all of it in the address",
     async () => {
