@@ -87,7 +87,6 @@ static void run_syscall(struct worker *w, long rounds)
 static void run_log(struct worker *w, long rounds)
 {
     char message[] = "sixteen letters.";
-
     (void)w;
     for (long i = 0; i < rounds; i++) {
         message[15] = (char)('a' + i % 26);
@@ -188,7 +187,6 @@ static void start(int format)
     trail_options options = {
         .format = format, .unwinder = bench.what->unwinder, .max_frames = bench.what->max_frames};
     trail_error err;
-
     if (!trail_start_sink(&options, throw_away, NULL, &err)) {
         fprintf(stderr, "trail-bench-record: %s\n", err.message);
         exit(1);
@@ -200,7 +198,6 @@ static void stop(void)
     trail_stats stats;
     trail_error err;
     bool ok = trail_stop(&err);
-
     trail_stats_get(&stats);
     if (!ok || stats.lost_events || stats.misuse || stats.lost_stacks) {
         fprintf(stderr,
@@ -216,7 +213,6 @@ static void stop(void)
 static uint64_t now_ns(clockid_t clock)
 {
     struct timespec t;
-
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -259,7 +255,6 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
     uint64_t wall, cpu;
-
     setup(w);
     pthread_barrier_wait(&bench.barrier);
     /* The trace is started. */
@@ -287,7 +282,6 @@ static void report(uint64_t wall_ns, uint64_t cpu_ns, double rounds)
 static void run_threads(int format)
 {
     uint64_t wall = 0, cpu = 0;
-
     pthread_barrier_init(&bench.barrier, NULL, (unsigned)bench.threads + 1);
     for (int i = 0; i < bench.threads; i++) {
         bench.workers[i].number = i;
@@ -317,7 +311,6 @@ static void run_start_stop(int format)
 {
     struct worker *w = &bench.workers[0];
     uint64_t wall, cpu;
-
     bench.threads = 1;
     setup(w);
     for (size_t i = 0; i < SLEEPERS; i++) {

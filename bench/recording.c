@@ -22,7 +22,6 @@ static double now_ns(void)
 static double fastest(void (*run)(int n), int n)
 {
     double best = 1e18;
-
     for (int i = 0; i < 200; i++) {
         double begin = now_ns(), took;
         run(n);
@@ -48,7 +47,6 @@ static void lock_pairs(int n)
 static void reads(int n)
 {
     char byte;
-
     for (int i = 0; i < n; i++) {
         if (read(source, &byte, 1) != 1)
             abort();
@@ -109,7 +107,6 @@ static int hops;
 static void stay_on(size_t cpu)
 {
     cpu_set_t one;
-
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
@@ -126,7 +123,6 @@ static double ping_pong(int n, size_t other_cpu)
 {
     pthread_t thread;
     double begin;
-
     stay_on(0);
     hops = n;
     turn = 0;
@@ -150,7 +146,6 @@ static void *nothing(void *arg)
 static double short_threads(int n)
 {
     double begin = now_ns();
-
     for (int i = 0; i < n; i += 2) {
         pthread_t threads[2];
         pthread_create(&threads[0], NULL, nothing, NULL);
@@ -164,7 +159,6 @@ static double short_threads(int n)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "calls";
-
     source = open("/dev/zero", O_RDONLY);
     null = open("/dev/null", O_WRONLY);
     if (strcmp(what, "calls") == 0) {

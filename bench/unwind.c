@@ -45,7 +45,6 @@ static struct {
 static double now_ns(void)
 {
     struct timespec now;
-
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
@@ -55,7 +54,6 @@ static uintptr_t stack_end(void)
     pthread_attr_t attr;
     void *base = NULL;
     size_t size = 0;
-
     if (pthread_getattr_np(pthread_self(), &attr) == 0) {
         (void)pthread_attr_getstack(&attr, &base, &size);
         (void)pthread_attr_destroy(&attr);
@@ -69,21 +67,18 @@ static NOINLINE void walk_ours(void)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
     uintptr_t pcs[MAX_PCS];
-
     bench.frames = unwind_stack(&start, bench.end, pcs, DEPTH);
 }
 
 static NOINLINE void walk_libunwind(void)
 {
     void *pcs[MAX_PCS];
-
     bench.frames = (size_t)bench.unw_backtrace(pcs, DEPTH);
 }
 
 static NOINLINE void walk_libc(void)
 {
     void *pcs[MAX_PCS];
-
     bench.frames = (size_t)backtrace(pcs, DEPTH);
 }
 
@@ -125,7 +120,6 @@ DESCEND(10, 9)
 static void time_walks(void)
 {
     double start = now_ns();
-
     for (long i = 0; i < bench.rounds; i++)
         bench.walk();
     bench.ns = (now_ns() - start) / (double)bench.rounds;
@@ -143,7 +137,6 @@ static void nothing(void)
 static double time_ways(void (*what)(void))
 {
     double start = now_ns();
-
     for (long i = 0; i < bench.rounds; i++)
         descend_10((unsigned)i * 2654435761u >> 22, what);
     return (now_ns() - start) / (double)bench.rounds;
@@ -152,7 +145,6 @@ static double time_ways(void (*what)(void))
 static void time_first(void)
 {
     double start, known;
-
     bench.walk();
     start = now_ns();
     bench.walk();
@@ -166,7 +158,6 @@ static void time_first(void)
 static void *time_thread(void *unused)
 {
     double start;
-
     bench.end = stack_end();
     start = now_ns();
     bench.walk();
@@ -191,7 +182,6 @@ static double run_thread(void)
 {
     pthread_t thread;
     uintptr_t end = bench.end;
-
     if (pthread_create(&thread, NULL, time_thread, NULL) == 0)
         (void)pthread_join(thread, NULL);
     bench.end = end;
@@ -208,7 +198,6 @@ static double run_first(void)
 static double run_forget(void)
 {
     double start = now_ns();
-
     unwind_forget();
     return now_ns() - start;
 }
@@ -216,14 +205,12 @@ static double run_forget(void)
 static int compare(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
-
     return (left > right) - (left < right);
 }
 
 static double median(double (*run)(void), walker *walk)
 {
     double ns[RUNS];
-
     bench.walk = walk;
     for (size_t i = 0; i < RUNS; i++)
         ns[i] = run();
@@ -234,7 +221,6 @@ static double median(double (*run)(void), walker *walk)
 static void report(const char *what, double (*run)(void))
 {
     double ours = median(run, walk_ours), libc = median(run, walk_libc);
-
     (void)printf("%-12s ours %8.1f   backtrace %8.1f (%.1f times)", what, ours, libc, libc / ours);
     if (bench.unw_backtrace) {
         double libunwind = median(run, walk_libunwind);
@@ -246,7 +232,6 @@ static void report(const char *what, double (*run)(void))
 int main(int argc, char **argv)
 {
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-
     bench.rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 20000;
     bench.end = stack_end();
     if (library)

@@ -41,7 +41,6 @@ static size_t resolve(void *context, const trail_module *module, uint64_t addres
     static const trail_symbol names[] = {
         {.function = {"inlined", 7}, .file = {"file.c", 6}, .line = 7},
         {.function = {"std::function", 13}, .file = {"file.c", 6}, .line = 8}};
-
     (void)context;
     (void)module;
     *symbols = names;
@@ -78,7 +77,6 @@ static void take_switch(struct collect *collect, const uint8_t *bytes, size_t si
 {
     struct switch_record record = {.kind = SWITCH_IN};
     uint32_t tid, ns;
-
     if (size < 12)
         return;
     memcpy(&tid, bytes + 4, sizeof tid);
@@ -100,7 +98,6 @@ static struct area *make_area(struct shm_area *memory, uint8_t how, const struct
                                          .min_wait_ns = 10000,
                                          .hold_ns = how & HOW_ALL_HOLDS ? 0 : 1000000};
     struct area *area = area_over(memory, &options, ticks, opened);
-
     FUZZ_HOLDS(area);
     return area;
 }
@@ -111,7 +108,6 @@ static void play(struct input *in, struct shm_area *memory, struct collect *coll
 {
     uint32_t at;
     uint16_t size;
-
     while (take(in, &at, sizeof at) && take(in, &size, sizeof size)) {
         size_t part = size < in->left ? size : in->left;
         if (at == MARK_STEP)
@@ -136,7 +132,6 @@ static void check_trace(const struct fuzz_bytes *trace)
     trail_reader *reader = trail_reader_open(source, NULL, &err);
     const trail_event *events;
     long count;
-
     FUZZ_HOLDS(reader);
     do
         count = trail_reader_next_batch(reader, &events);
@@ -160,7 +155,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     trail_error err;
     uint64_t opened;
     uint8_t how;
-
     if (!take(&in, &opened, sizeof opened) || !take(&in, &how, sizeof how))
         return 0;
     if (!memory)

@@ -30,7 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int32_t pc;
     uintptr_t at;
     uint8_t *tables;
-
     if (size < PREFIX)
         return 0;
     memcpy(&header, data, sizeof header);

@@ -25,7 +25,6 @@ struct worker {
 static uint64_t now_ns(clockid_t clock)
 {
     struct timespec t;
-
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -39,7 +38,6 @@ static void emit(long n)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-
     emit(events / 20);
     pthread_barrier_wait(&barrier);
     w->wall_ns = now_ns(CLOCK_MONOTONIC);
@@ -55,7 +53,6 @@ int main(int argc, char **argv)
     struct worker workers[64];
     uint64_t wall = 0, cpu = 0;
     int threads = argc == 3 ? atoi(argv[1]) : 0;
-
     if (threads < 1 || threads > 64 || (events = atol(argv[2])) < 1) {
         fputs("usage: lttng THREADS EVENTS\n", stderr);
         return 2;

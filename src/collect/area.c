@@ -53,7 +53,6 @@ struct area *area_over(struct shm_area *memory, const struct area_options *optio
                        const struct ticks *ticks, uint64_t opened)
 {
     struct area *area = calloc(1, sizeof *area);
-
     if (!area)
         return NULL;
     area->shared = memory;
@@ -71,7 +70,6 @@ static void write_header(const struct area *area)
 {
     struct shm_header *header = &area->shared->header;
     const struct area_options *o = &area->options;
-
     header->version = SHM_VERSION;
     header->size_check = sizeof(struct shm_area) / 4096;
     header->groups = o->groups;
@@ -97,7 +95,6 @@ static struct area *make_in(int fd, const struct area_options *options, const st
     struct stat status;
     struct shm_area *memory;
     struct area *area;
-
     if (ftruncate(fd, sizeof *memory) != 0 || fstat(fd, &status) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
                         strerror(errno));
@@ -125,7 +122,6 @@ struct area *area_make(const struct area_options *options, const struct ticks *t
                        trail_error *err)
 {
     struct area *area;
-
     *fd = memfd_create("trail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
@@ -151,7 +147,6 @@ struct area *area_make_file(const char *path, const struct area_options *options
     struct area *area = NULL;
     char *beside = NULL;
     int fd;
-
     if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
         (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return NULL;
@@ -278,7 +273,6 @@ uint64_t area_hold_ticks(const struct area *area)
 struct area_losses area_losses(const struct area *area)
 {
     const struct shm_header *header = &area->shared->header;
-
     return (struct area_losses){__atomic_load_n(&header->lost_stacks, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_threads, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED)};
@@ -289,7 +283,6 @@ struct area_losses area_losses(const struct area *area)
 static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
 {
     uint64_t old = __atomic_load_n(head, __ATOMIC_RELAXED), next;
-
     do {
         __atomic_store_n(link, (uint32_t)old, __ATOMIC_RELAXED);
         next = ((old >> 32) + 1) << 32 | index;
@@ -301,7 +294,6 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
 static void free_chunk(struct area *area, uint32_t index)
 {
     struct shm_chunk *chunk = shm_chunk(area->shared, index);
-
     area->held[index] = 0;
     __atomic_store_n(&chunk->used, 0, __ATOMIC_RELAXED);
     give_back(&area->shared->header.free_chunks, index, &chunk->next);
@@ -325,7 +317,6 @@ struct area_thread area_thread(const struct area *area, uint32_t slot)
     const struct shm_thread *shared = &area->shared->threads[slot];
     /* Pairs with the stores in preload/record.c: what is read behind it is the slot's. */
     uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
-
     return (struct area_thread){
         .state = state <= SHM_ENDED ? (enum shm_thread_state)state : SHM_FREE,
         .writing = __atomic_load_n(&shared->writing, __ATOMIC_ACQUIRE) != 0,
@@ -380,7 +371,6 @@ static bool break_chain(struct area *area, struct area_cursor *cursor)
 static bool move_on(struct area *area, uint32_t slot, struct area_cursor *cursor)
 {
     uint32_t next;
-
     /* Both pair with the stores in room(), preload/record.c. */
     if (!cursor->chunk)
         next = __atomic_load_n(&area->shared->threads[slot].first, __ATOMIC_ACQUIRE);
@@ -443,7 +433,6 @@ static bool take_record(const struct area *area, struct area_cursor *cursor,
                         struct shm_record *record)
 {
     const struct shm_chunk *chunk = shm_chunk(area->shared, cursor->chunk);
-
     /* Pairs with the store in record_put. */
     if (cursor->at >= SHM_CHUNK_RECORDS ||
         cursor->at >= __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE))
@@ -475,7 +464,6 @@ bool area_next(struct area *area, uint32_t slot, struct area_cursor *cursor,
 void area_free_thread(struct area *area, uint32_t slot, struct area_cursor *cursor)
 {
     struct shm_thread *shared = &area->shared->threads[slot];
-
     if (cursor->chunk)
         free_chunk(area, cursor->chunk);
     *cursor = (struct area_cursor){0};
@@ -489,7 +477,6 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
     const struct shm_thread *shared = &area->shared->threads[slot];
     /* The fields are written before the time, and the time of another call is another one. */
     uint64_t time = __atomic_load_n(&shared->open_time, __ATOMIC_ACQUIRE);
-
     if (!time)
         return false;
     *open = (struct area_open){
@@ -522,7 +509,6 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
 static bool count_words(struct area *area, uint32_t number, size_t words)
 {
     uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);
-
     if (*byte & bit)
         return true;
     if (words + 1 > SHM_STACK_WORDS - area->words_seen) {
@@ -537,7 +523,6 @@ static bool count_words(struct area *area, uint32_t number, size_t words)
 size_t area_stack(struct area *area, uint32_t number, uint64_t *pcs)
 {
     uint64_t count;
-
     if (number == 0 || number >= SHM_STACK_WORDS)
         return 0;
     count = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
@@ -557,7 +542,6 @@ size_t area_text(struct area *area, uint32_t number, char *text)
 {
     uint64_t head;
     size_t size;
-
     if (number == 0 || number >= SHM_STACK_WORDS - SHM_STACK_FRAMES)
         return 0;
     head = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
@@ -581,7 +565,6 @@ char *area_modules(const struct area *area, uint32_t *version, bool *no_memory)
     uint32_t now = __atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE);
     uint32_t used = __atomic_load_n(&header->modules_used, __ATOMIC_ACQUIRE);
     char *text;
-
     if (now == *version || now % 2 || used > SHM_MODULES_SIZE)
         return NULL;
     text = malloc(used + 1);

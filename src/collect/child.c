@@ -18,7 +18,6 @@ static void become(char *const *argv, const struct child *child,
                    const struct child_variable *variables, int tell)
 {
     int reason;
-
     for (; variables->name; variables++)
         (void)setenv(variables->name, variables->value, 1);
     (void)signal(SIGPIPE, SIG_DFL);
@@ -49,7 +48,6 @@ static bool ends_programs(int number)
 static int64_t now_ns(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
@@ -61,7 +59,6 @@ bool child_is_hurried(void *context)
 {
     const struct child *child = context;
     sigset_t pending;
-
     if (child->asked_ns && now_ns() - child->asked_ns < HURRIED_NS)
         return true;
     return sigpending(&pending) == 0 &&
@@ -80,7 +77,6 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
 {
     int ends[2], reason;
     ssize_t n;
-
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     child_none(child);
@@ -121,7 +117,6 @@ static bool stops_with(int status)
 static void look_after(struct child *child)
 {
     pid_t pid = waitpid(child->pid, &child->status, WNOHANG | WUNTRACED);
-
     if (pid != child->pid)
         return;
     if (!WIFSTOPPED(child->status))
@@ -144,7 +139,6 @@ int child_wait(struct child *child, int64_t ns, int ours)
     struct timespec most = {ns / 1000000000, ns % 1000000000};
     siginfo_t info;
     int number = sigtimedwait(&child->waited, &info, &most);
-
     if (number > 0 && number == ours)
         return number;
     if (ends_programs(number))

@@ -8,7 +8,6 @@ static void *run(void *context)
 {
     const struct timespec step = {0, AREA_TICK_NS};
     struct coarse_clock *clock = context;
-
     pthread_mutex_lock(&clock->lock);
     while (!clock->ending) {
         clock->tick(clock->context, clock->wanted);

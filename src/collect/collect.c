@@ -14,7 +14,6 @@
 struct collect *collect_open(const struct collect_options *options, trail_error *err)
 {
     struct collect *c = calloc(1, sizeof *c);
-
     if (!c) {
         (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return NULL;
@@ -100,7 +99,6 @@ static void look_at_rates(struct collect *c, uint64_t holds, uint64_t records)
     uint64_t now = ticks_now(c->ticks);
     int64_t ns = ticks_to_span(c->ticks, now - c->rates_at);
     double rate = ns > 0 ? (double)(c->holds - holds) * 1e9 / (double)ns : 0;
-
     c->rates.records = c->records - records;
     c->rates.many_locks = rate > (c->rates.many_locks ? FEW_LOCKS : MANY_LOCKS);
     c->rates_at = now;
@@ -137,7 +135,6 @@ static bool has_executed(struct collect *c)
     uint64_t at = area_mapped_at(c->area), magic = 0;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
     struct iovec here = {&magic, sizeof magic}, there = {(void *)(uintptr_t)at, sizeof magic};
-
     if (!at || c->refused || c->options.process.pid == 0)
         return false;
     if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) < 0) {
@@ -160,7 +157,6 @@ static void leave_program(struct collect *c, uint64_t next)
 void collect_step(struct collect *c)
 {
     uint64_t holds = c->holds, records = c->records;
-
     if (!c->summary.left && has_executed(c))
         leave_program(c, 0);
     if (c->summary.left)
@@ -178,7 +174,6 @@ void collect_step(struct collect *c)
 static void add_losses(const struct collect *c, struct collect_summary *summary)
 {
     struct area_losses losses = area_losses(c->area);
-
     summary->lost_stacks += losses.stacks;
     summary->lost_threads += losses.threads;
     summary->lost_samples += losses.samples;
@@ -236,7 +231,6 @@ bool collect_is_full(const struct collect *c)
 bool collect_finish(struct collect *c, trail_error *err)
 {
     bool good;
-
     if (!c->summary.left)
         end_program(c, 0);
     model_end(c);
@@ -317,7 +311,6 @@ static void summarize_short(const struct collect *c, struct collect_summary *sum
 void collect_summarize(struct collect *c, struct collect_summary *summary)
 {
     const struct wait_site *worst[3] = {0};
-
     *summary = c->summary;
     summarize_short(c, summary);
     summary->gcc_openmp = c->gcc_openmp && !c->llvm_openmp;

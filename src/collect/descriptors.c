@@ -83,7 +83,6 @@ static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
 {
     bool fresh;
     uint64_t number;
-
     if (d->name_count >= MAX_NAMES)
         return 0;
     if (!GROW(d->names, d->name_room, d->name_count + 1))
@@ -103,7 +102,6 @@ static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
 static void add_socket(struct descriptors *d, uint64_t inode, const char *text)
 {
     size_t size = strlen(text) + 1;
-
     if (inode == 0 || d->sockets.count >= MAX_SOCKETS ||
         !GROW(d->text, d->text_room, d->text_count + size))
         return;
@@ -119,7 +117,6 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     uint32_t words[4];
     char host[INET6_ADDRSTRLEN];
     bool six = strlen(hex) == 32;
-
     if (!six && strlen(hex) != 8)
         return false;
     for (int i = 0; i < (six ? 4 : 1); i++) {
@@ -143,7 +140,6 @@ static void read_inet(struct descriptors *d, const char *line)
     char local[33], remote[33], text[64];
     unsigned local_port, remote_port;
     uint64_t inode;
-
     if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
                local, &local_port, remote, &remote_port, &inode) != 5)
         return;
@@ -157,7 +153,6 @@ static void read_unix(struct descriptors *d, const char *line)
 {
     char path[MAX_UNIX_PATH + 1], text[MAX_UNIX_PATH + 8];
     uint64_t inode;
-
     if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %*x %" SCNu64 " %108[^\n]", &inode, path) != 2)
         return;
     snprintf(text, sizeof text, "unix:%s", path);
@@ -168,7 +163,6 @@ static void read_table(struct descriptors *d, int pid, const char *name)
 {
     char path[64], line[512];
     FILE *file;
-
     snprintf(path, sizeof path, "/proc/%d/net/%s", pid, name);
     file = fopen(path, "re");
     if (!file)
@@ -189,7 +183,6 @@ static void read_tables(struct descriptors *d, int pid)
 {
     static const char *const names[] = {"tcp", "tcp6", "udp", "udp6", "unix"};
     uint64_t begin = clock_ns(CLOCK_MONOTONIC), end, pause;
-
     if (begin < d->tables_ns)
         return;
     idmap_clear(&d->sockets);
@@ -204,7 +197,6 @@ static void read_tables(struct descriptors *d, int pid)
 static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
 {
     uintptr_t at = (uintptr_t)idmap_find(&d->sockets, inode);
-
     if (!at) {
         read_tables(d, pid);
         at = (uintptr_t)idmap_find(&d->sockets, inode);
@@ -219,7 +211,6 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
 {
     char name[MAX_NAME + 1];
     size_t size = strlen(text), skipped = size > MAX_NAME ? size - MAX_NAME : 0;
-
     snprintf(name, sizeof name, "%s", text + skipped);
     if (skipped)
         /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): over its beginning. */
@@ -238,7 +229,6 @@ static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settl
     ssize_t size;
     uint64_t inode;
     const char *text = target;
-
     *settled = true;
     snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, fd);
     size = readlink(path, target, sizeof target - 1);
@@ -267,7 +257,6 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
     unsigned fd = detail - 1;
     uint64_t now;
     bool known, settled;
-
     if (!d || detail == 0 || detail > SHM_DESCRIPTORS || c->options.process.pid == 0)
         return NULL;
     of = &d->of[fd];

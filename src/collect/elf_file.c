@@ -13,7 +13,6 @@ static bool read_headers(struct elf_file *elf)
 {
     Elf64_Ehdr header;
     ssize_t size;
-
     if (file_read_at(elf->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof elf->headers[0] || header.e_phnum > ELF_FILE_HEADERS ||
@@ -27,7 +26,6 @@ static bool read_headers(struct elf_file *elf)
 bool elf_file_open(struct elf_file *elf, const char *path)
 {
     struct stat status;
-
     *elf = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
     if (elf->fd < 0)
         return false;
@@ -58,7 +56,6 @@ char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header)
 {
     size_t size = (size_t)header->p_filesz;
     char *bytes;
-
     if (header->p_filesz == 0 || header->p_filesz > elf->size ||
         header->p_offset > elf->size - header->p_filesz || !(bytes = malloc(size)))
         return NULL;

@@ -26,7 +26,6 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
                       uint32_t generation, uint64_t pc)
 {
     struct op *op = op_insert(c, thread, OP_BLOCK, time);
-
     if (!op)
         return;
     op->wait = wait;
@@ -58,7 +57,6 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op;
-
     if (r->time != thread->open_time)
         add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                   r->stack, r->detail, r->generation, 0);
@@ -89,7 +87,6 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
 static void take_released(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_RELEASE, r->time);
-
     if (!op)
         return;
     op->object = r->object;
@@ -108,7 +105,6 @@ static void take_released(struct collect *c, struct thread *thread, const struct
 static bool is_handler_of(struct collect *c, struct thread *thread)
 {
     struct thread *other = idmap_find(&c->tids, thread->tid);
-
     if (!other || other == thread || other->handle != thread->handle)
         return false;
     if (!thread->routine && other->routine && other->state != G_DEAD)
@@ -128,7 +124,6 @@ static uint64_t tid_of(const struct collect *c, uint32_t tid)
 static void take_started(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_START, r->time);
-
     if (!op)
         return;
     thread->handle = r->object;
@@ -164,7 +159,6 @@ static void take_text(struct collect *c, struct thread *thread, const struct shm
 static void take_annotation(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_ANNOTATION, r->time);
-
     if (!op)
         return;
     op->record = r->kind;
@@ -193,7 +187,6 @@ static bool fits_life(struct thread *thread, uint8_t kind)
 static void take_record(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op;
-
     if (!fits_life(thread, r->kind)) {
         collect_damage(c);
         return;
@@ -263,7 +256,6 @@ static uint32_t generation_of(const struct collect *c, uint32_t detail)
 static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 {
     struct area_open open;
-
     if (!area_open_call(c->area, thread->slot, &open))
         return;
     /* Looked at now, while it is there. */
@@ -283,7 +275,6 @@ static void take_counts(struct collect *c, struct thread *thread, const struct a
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->short_waits) * SHM_SHORT;
     uint64_t passed = c->fed_at - c->looked_at;
-
     c->holds += shared->holds - thread->holds;
     /* It cannot have waited for longer than that. */
     c->short_ticks += waited < passed ? waited : passed;
@@ -309,7 +300,6 @@ static void thread_ended(struct collect *c, struct thread *thread, const struct 
 static struct thread *thread_at(struct collect *c, uint32_t slot, const struct area_thread *shared)
 {
     uint64_t serial = c->serial_base + shared->serial;
-
     if (c->slots[slot])
         return c->slots[slot];
     if (shared->serial == 0 || thread_of(c, serial)) {
@@ -329,7 +319,6 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     const struct area_thread shared = area_thread(c->area, slot);
     struct thread *thread;
     struct shm_record record;
-
     if (shared.state == SHM_FREE || !(thread = thread_at(c, slot, &shared)))
         return;
     if (shared.state == SHM_LIVE && !last && shared.writing && thread->last_time < *limit)
@@ -353,7 +342,6 @@ static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t no
 {
     uint64_t longest = ticks_of_ns(c->ticks, MAX_WRITING_NS);
     uint64_t least = now > longest ? now - longest : 0;
-
     return limit > least ? limit : least;
 }
 
@@ -371,7 +359,6 @@ void feed_all(struct collect *c, bool last)
     /* However late this step comes: waits that ended since the last one are matched in the next. */
     uint64_t limit = c->fed_at > delay ? c->fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
-
     c->looked_at = c->fed_at ? c->fed_at : now;
     c->fed_at = now;
     open_stacks_step(c);

@@ -15,7 +15,6 @@
 static bool make_word(char word[SHM_WORD_SIZE + 1])
 {
     uint64_t halves[2];
-
     if (getrandom(halves, sizeof halves, 0) != (ssize_t)sizeof halves)
         return false;
     (void)snprintf(word, SHM_WORD_SIZE + 1, "%016" PRIx64 "%016" PRIx64, halves[0], halves[1]);
@@ -26,7 +25,6 @@ void handover_open(struct handover *handover, int area)
 {
     struct sockaddr_un address;
     socklen_t length = handover_address(&address, (int)getpid(), area);
-
     *handover = (struct handover){.fd = -1};
     if (!make_word(handover->word))
         return;
@@ -49,7 +47,6 @@ static void give(const struct handover *handover, struct sockaddr_un *to, sockle
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control};
-
     control.header = (struct cmsghdr){CMSG_LEN(sizeof area), SOL_SOCKET, SCM_RIGHTS};
     memcpy(CMSG_DATA(&control.header), &area, sizeof area);
     (void)sendmsg(handover->fd, &message, MSG_NOSIGNAL);
@@ -75,7 +72,6 @@ static ssize_t take_request(const struct handover *handover, char asked[SHM_WORD
                              .msg_controllen = sizeof control};
     ssize_t n = recvmsg(handover->fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
     struct ucred credentials = {0};
-
     if (n >= 0 && message.msg_controllen >= CMSG_LEN(sizeof credentials) &&
         control.header.cmsg_level == SOL_SOCKET && control.header.cmsg_type == SCM_CREDENTIALS)
         memcpy(&credentials, CMSG_DATA(&control.header), sizeof credentials);
@@ -90,7 +86,6 @@ void handover_serve(struct handover *handover, int area)
     struct sockaddr_un from;
     socklen_t length;
     pid_t pid;
-
     /* Anybody may ask, and is not to keep us from all else. */
     for (int i = 0; i < ASKED_A_STEP && handover->fd >= 0; i++) {
         ssize_t n = take_request(handover, asked, &from, &length, &pid);

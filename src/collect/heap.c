@@ -15,7 +15,6 @@
 static void add_move(struct collect *c, uint64_t time, int64_t bytes)
 {
     struct heap *heap = &c->heap;
-
     if (!GROW(heap->moves, heap->room, heap->count + 1)) {
         collect_no_memory(c);
         return;
@@ -34,7 +33,6 @@ void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t 
 void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
 {
     struct area_open open;
-
     if (bytes == thread->heap)
         return;
     /* Who is in a call has not allocated since, but what the C library does for itself. */
@@ -46,7 +44,6 @@ void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
 void heap_look_at_rest(struct collect *c)
 {
     int64_t rest = area_heap_rest(c->area);
-
     /* What is there first was there at the beginning. */
     if (rest != c->heap.rest)
         add_move(c, c->heap.rest ? ticks_now(c->ticks) : 0,
@@ -63,7 +60,6 @@ static int by_time(const void *a_, const void *b_)
 void heap_sort(struct collect *c)
 {
     struct heap *heap = &c->heap;
-
     if (heap->count == 0)
         return;
     heap->count -= heap->first;
@@ -75,7 +71,6 @@ void heap_sort(struct collect *c)
 static bool is_worth_telling(const struct heap *heap)
 {
     int64_t least = heap->told / 1024 > LEAST_BYTES ? heap->told / 1024 : LEAST_BYTES;
-
     return heap->told < 0 || heap->live - heap->told >= least || heap->told - heap->live >= least;
 }
 
@@ -84,7 +79,6 @@ static int64_t sum_of(int64_t live, int64_t bytes)
 {
     const int64_t most = INT64_MAX / 4;
     int64_t sum;
-
     if (__builtin_add_overflow(live, bytes, &sum) || sum > most || sum < -most)
         return bytes < 0 ? -most : most;
     return sum;
@@ -94,7 +88,6 @@ bool heap_next(struct collect *c, uint64_t before, uint64_t *time)
 {
     struct heap *heap = &c->heap;
     bool tell = heap->told < 0 && heap->live > 0;
-
     for (*time = 0; !tell && heap->first < heap->count && heap->moves[heap->first].time < before;) {
         const struct heap_move *move = &heap->moves[heap->first++];
         *time = move->time;

@@ -13,7 +13,6 @@ static uintptr_t page_size;
 static void fill_page(int number, siginfo_t *info, void *context)
 {
     uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);
-
     (void)context;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the page's own address. */
     if (info->si_code == BUS_ADRERR &&
@@ -27,7 +26,6 @@ static void fill_page(int number, siginfo_t *info, void *context)
 void mapped_files_guard(void)
 {
     struct sigaction action = {.sa_sigaction = fill_page, .sa_flags = SA_SIGINFO};
-
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     (void)sigaction(SIGBUS, &action, NULL);
 }

@@ -22,7 +22,6 @@ static bool read_line(const char *line, struct mapping *m)
 {
     char permissions[5];
     int path = 0;
-
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m->start, &m->end,
                permissions, &m->offset, &path) != 4 ||
         path == 0 || permissions[2] != 'x' || line[path] != '/')
@@ -37,7 +36,6 @@ static bool find_bias(const struct mapping *m, uint64_t *bias)
 {
     struct elf_file elf;
     bool found = false;
-
     if (!elf_file_open(&elf, m->path))
         return false;
     for (size_t i = 0; i < elf.count && !found; i++) {
@@ -57,7 +55,6 @@ void maps_each(int pid, void (*each)(const trail_module *map, void *context), vo
     char path[64], line[1024];
     struct mapping m;
     FILE *file;
-
     (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {

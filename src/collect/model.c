@@ -28,7 +28,6 @@
 static int64_t off_for(const struct collect *c, const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-
     if (o->count == 0 || o->at[o->first].kind != SWITCH_IN)
         return INT64_MAX;
     return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
@@ -38,7 +37,6 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
-
     if (off_for(c, thread) >= area_options(c->area)->min_wait_ns)
         op_block(c, thread, &op, ns);
     else
@@ -78,7 +76,6 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
 static void count_moment_off(struct collect *c, struct thread *thread, int64_t ns)
 {
     int64_t off = ns - thread->oncpu.off_since;
-
     if (thread->oncpu.off_since < 0)
         return;
     thread->oncpu.off_since = -1;
@@ -102,7 +99,6 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
 static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
 {
     const struct op *wake = oncpu_wake(thread);
-
     if (!thread->in_call || (thread->state == G_RUNNABLE && thread->oncpu.preempted))
         return false;
     if (thread->state == G_WAITING && wake && ticks_to_ns(c->ticks, wake->time) - ns < LET_IN_NS)
@@ -243,7 +239,6 @@ static void queue_build(struct collect *c)
 static void queue_advance(struct collect *c)
 {
     struct thread *thread = c->queue[0];
-
     if (!oncpu_has_next(thread)) {
         thread = c->queue[--c->queue_count];
         if (!c->queue_count)
@@ -261,7 +256,6 @@ static bool is_full(struct collect *c, int64_t ns)
 static struct op take_op(struct thread *thread)
 {
     struct op op = thread->ops[thread->ops_first];
-
     thread->ops_first = (thread->ops_first + 1) % thread->ops_room;
     thread->ops_count--;
     thread->ops_written++;
@@ -301,7 +295,6 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
     int64_t ns = ticks_to_ns(c->ticks, ticks);
-
     c->last_ns = ns > c->last_ns ? ns : c->last_ns + 1;
     return c->last_ns;
 }
@@ -310,7 +303,6 @@ static int64_t next_ns(struct collect *c, uint64_t ticks)
 static void write_samples(struct collect *c, int64_t before_ns)
 {
     struct pending_sample sample;
-
     while (profile_next(c, before_ns, &sample)) {
         struct thread *thread = idmap_find(&c->tids, sample.tid);
         if (c->begun && thread && thread->state != G_NONE && thread->state != G_DEAD) {
@@ -328,7 +320,6 @@ static void write_samples(struct collect *c, int64_t before_ns)
 static void tell_heap(struct collect *c, struct thread *teller, int64_t ns)
 {
     size_t i = 0;
-
     while (i < c->proc_count && !c->procs[i].running)
         i++;
     if (i < c->proc_count) {
@@ -344,7 +335,6 @@ static void tell_heap(struct collect *c, struct thread *teller, int64_t ns)
 static void write_heap(struct collect *c, struct thread *teller, uint64_t before)
 {
     uint64_t time;
-
     while (heap_next(c, before, &time)) {
         if (c->begun)
             tell_heap(c, teller, next_ns(c, time));
@@ -411,7 +401,6 @@ void model_exec(struct collect *c)
 static void tell_nothing(struct collect *c)
 {
     int64_t ns = next_ns(c, c->end_ticks);
-
     next_generation(c, NULL, ns);
     (void)v2_writer_event2(c->writer, (uint64_t)c->options.process.pid, ns, V2_ProcStatus, 0,
                            V2_PROC_IDLE);
@@ -428,7 +417,6 @@ void model_end(struct collect *c)
 {
     struct thread *last = NULL;
     int64_t end;
-
     if (!c->begun)
         tell_nothing(c);
     for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {

@@ -30,7 +30,6 @@ struct named_pc {
 static trail_string keep(struct collect *c, trail_string text)
 {
     char *copy = arena_copy(&c->arena, text.data, text.size);
-
     if (!copy)
         collect_no_memory(c);
     return (trail_string){copy, copy ? text.size : 0};
@@ -51,7 +50,6 @@ uint64_t names_string(struct collect *c, const char *text)
 static void look_at_name(struct collect *c, struct module *module, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
     module->preload = strstr(name, "libtrail-preload.so") || strstr(name, "libtrail-heap.so") ||
                       strstr(name, "libtrail-record.so") || strstr(name, "libtrail-ompt.so");
     module->openmp = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp5", 8) == 0;
@@ -64,7 +62,6 @@ static bool read_module(struct collect *c, char *line)
     struct module module = {0};
     char id[2 * 40 + 1], word[9];
     int path = 0;
-
     if (sscanf(line,
                "trail.%8s start=0x%" SCNx64 " end=0x%" SCNx64 " bias=0x%" SCNx64
                " build-id=%80s path=%n",
@@ -92,7 +89,6 @@ static void read_modules(struct collect *c)
 {
     bool no_memory = false;
     char *text = area_modules(c->area, &c->modules_version, &no_memory), *rest = text, *line;
-
     if (no_memory)
         collect_no_memory(c);
     if (!text)
@@ -120,7 +116,6 @@ static void add_map(const trail_module *map, void *context)
 {
     struct collect *c = context;
     struct module *module;
-
     if (module_at(c, map->start, LOADED) || c->module_count >= MAX_MODULES)
         return;
     if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
@@ -139,7 +134,6 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
     const struct module *module;
     uint64_t now;
     bool gone;
-
     read_modules(c);
     module = module_at(c, pc, LOADED);
     if (module)
@@ -159,7 +153,6 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
 static const struct module *data_module(const struct collect *c, uint64_t address)
 {
     const struct module *found = NULL;
-
     for (size_t i = 0; i < c->module_count; i++) {
         const trail_module *map = &c->modules[i].map;
         if (!c->modules[i].gone && map->bias <= address && (!found || map->bias > found->map.bias))
@@ -225,7 +218,6 @@ static trail_string stand_in(struct collect *c, const struct module *module, uin
     const char *path, *slash;
     char text[300];
     size_t size;
-
     if (!module)
         return (trail_string){NULL, 0};
     path = module->map.path.data;
@@ -247,7 +239,6 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     const trail_symbol *symbols = NULL;
     struct named_pc *named;
     size_t count = 0;
-
     if (module && c->options.resolve && !collect_has_time_for_names(c))
         c->summary.unnamed++;
     else if (module && c->options.resolve)
@@ -289,7 +280,6 @@ void names_forget(struct collect *c)
 static size_t add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, size_t count)
 {
     const struct named_pc *named = named_pc(c, pc);
-
     if (!named || named->preload)
         return count;
     for (size_t i = 0; i < named->count && count < V2_MAX_FRAMES; i++)
@@ -308,7 +298,6 @@ static bool is_runtime(struct collect *c, uint64_t pc)
 static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
 {
     size_t i = 0;
-
     while (i < n && is_runtime(c, pcs[i]))
         i++;
     return i < n ? i : 0;
@@ -321,7 +310,6 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
     struct v2_frame frames[V2_MAX_FRAMES];
     uint64_t pcs[SHM_STACK_FRAMES];
     size_t count = 0, n = 0;
-
     if (key >> 32 == c->image)
         n = area_stack(c->area, (uint32_t)key, pcs);
 
@@ -354,7 +342,6 @@ uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
 {
     struct named_stack *stack;
     struct v2_frame frames[V2_MAX_FRAMES];
-
     if (key == 0)
         return pc ? v2_writer_stack(c->writer, frames, add_frames(c, pc, frames, 0)) : 0;
     stack = named_stack(c, key);
@@ -371,7 +358,6 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 {
     struct v2_frame frames[V2_MAX_FRAMES];
     size_t n = 0;
-
     for (size_t i = 0; i < count; i++)
         n = add_frames(c, pcs[i], frames, n);
     return n ? v2_writer_stack(c->writer, frames, n) : 0;
@@ -383,7 +369,6 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
     const struct module *module;
-
     read_modules(c);
     module = data_module(c, address);
     if (module && c->options.object &&
@@ -408,7 +393,6 @@ const char *names_object(struct collect *c, uint64_t address)
 {
     const char *known = idmap_find(&c->objects, address);
     char text[256];
-
     if (known)
         return known;
     (void)object_text(c, address, text, sizeof text);
@@ -452,7 +436,6 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
     struct v2_frame frames[V2_MAX_FRAMES];
     size_t count = add_frames(c, pc, frames, 0), outer = 0;
     bool found = false;
-
     while (stack && outer < stack->count && is_plumbing(stack->frames[outer].function))
         outer++;
     for (size_t i = 0; i < count; i++)
@@ -492,7 +475,6 @@ static bool is_trampoline(trail_string function)
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? named_stack(c, key) : NULL;
-
     for (size_t i = stack ? stack->count : 0; i-- > 0;) {
         trail_string function = stack->frames[i].function;
         if (!is_trampoline(function))
@@ -505,7 +487,6 @@ static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 static const char *argument_end(const char *text)
 {
     int depth = 0;
-
     for (; *text && (depth > 0 || (*text != ',' && *text != '>')); text++) {
         if (strchr("<({[", *text))
             depth++;
@@ -526,7 +507,6 @@ static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t
     const struct module *module = data_module(c, vtable);
     const char *at, *last = NULL, *end;
     char text[4096];
-
     if (!module || !c->options.object ||
         !c->options.object(c->options.resolve_context, &module->map, vtable - module->map.bias,
                            text, sizeof text))
@@ -554,7 +534,6 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
     const struct v2_frame *frame;
     struct v2_frame callable = {0};
     char name[V2_MAX_STRING];
-
     if (!thread->routine)
         return v2_writer_stack(c->writer, &main, 1);
     /* A PC is a return address: behind the routine's first byte. */
@@ -579,7 +558,6 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
 uint64_t names_thread(struct collect *c, const struct thread *thread)
 {
     struct v2_frame frame = {.function = text_of(thread->name)};
-
     if (!thread->name[0])
         return names_routine(c, thread);
     frame.pc = FIRST_NUMBER + c->next_frame++;
@@ -603,7 +581,6 @@ static void place_text(const struct v2_frame *frame, const char *before, const c
     const char *data = frame->file.data;
     const char *slash = frame->file.size ? memrchr(data, '/', frame->file.size) : NULL;
     const char *file = slash ? slash + 1 : data;
-
     if (frame->file.size)
         snprintf(text, size, "%.*s %s%.*s:%" PRIu64 "%s", (int)frame->function.size,
                  frame->function.data, before, (int)(data + frame->file.size - file), file,
@@ -616,7 +593,6 @@ void names_place(struct collect *c, uint64_t key, char *text, size_t size)
 {
     const struct named_stack *stack = key ? named_stack(c, key) : NULL;
     const struct v2_frame *frame = stack ? first_own(stack->frames, stack->count) : NULL;
-
     text[0] = '\0';
     if (!frame && stack && stack->count)
         frame = &stack->frames[0];
@@ -631,7 +607,6 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
     const struct named_stack *stack;
     const struct v2_frame *first;
     char name[256], place[200], text[512];
-
     if (known)
         return known;
     if (object_text(c, address, name, sizeof name))

@@ -10,7 +10,6 @@
 void collect_switch(struct collect *c, const struct switch_record *record)
 {
     struct switch_list *list = &c->switches;
-
     if (c->summary.left)
         return;
     if (!GROW(list->at, list->room, list->count + 1)) {
@@ -25,7 +24,6 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
 {
     struct oncpu *o = &thread->oncpu;
     size_t i;
-
     if (o->first && o->first + o->count == o->room) {
         memmove(o->at, o->at + o->first, o->count * sizeof o->at[0]);
         o->first = 0;
@@ -43,7 +41,6 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->lost;
-
     if (lost->count == LOST_SPANS)
         memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
     lost->at[lost->count++] = (struct lost_span){time, time};
@@ -58,7 +55,6 @@ static void give(struct collect *c, const struct switch_record *record)
 {
     uint64_t time = ticks_from_ns(c->ticks, record->ns);
     struct thread *thread;
-
     if (record->kind == SWITCH_LOST) {
         begin_lost(c, time);
     } else if (record->kind == SWITCH_FOUND) {
@@ -74,7 +70,6 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     struct switch_list *list = &c->switches;
     size_t kept = 0;
     bool lost = false;
-
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i];
         /* A span's end goes with its begin. */
@@ -123,7 +118,6 @@ static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
 static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
 {
     const struct cpu_switch *next = &o->at[o->first];
-
     if (o->count == 1 || next[1].kind != SWITCH_IN)
         return op->time - next->time > skew;
     return next[1].time <= op->time || !belongs_to_out(next->time, op->time, next[1].time);
@@ -134,7 +128,6 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     const struct oncpu *o = &thread->oncpu;
     const struct cpu_switch *next;
     const struct op *op;
-
     if (o->count == 0 || thread->ops_count == 0)
         return o->count != 0;
     next = &o->at[o->first];
@@ -155,7 +148,6 @@ uint64_t oncpu_next_time(const struct thread *thread)
     const struct oncpu *o = &thread->oncpu;
     uint64_t op = thread->ops_count ? first_op(thread)->time : UINT64_MAX;
     uint64_t next = o->count ? o->at[o->first].time : UINT64_MAX;
-
     return op < next ? op : next;
 }
 
@@ -194,7 +186,6 @@ bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t
 {
     const struct oncpu *o = &thread->oncpu;
     uint64_t wake = wake_time(thread);
-
     for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
         if (o->at[i].kind == SWITCH_OUT || o->at[i].kind == SWITCH_LOST)
             return true;
@@ -206,7 +197,6 @@ bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct cpu_switch *next;
-
     if (is_handled(thread))
         return false;
     if (!thread->oncpu.count)

@@ -24,7 +24,6 @@ static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
     uint64_t at = sp;
     size_t parts = 0;
     ssize_t got;
-
     if (sp > UINT64_MAX - 2 * size)
         return 0;
     while (at < sp + size && parts < PAGES + 1) {
@@ -54,7 +53,6 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
     struct area_open after;
     size_t count;
-
     /* By the thread's number: the first thread may have ended. It is the process's, before and after. */
     if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;

@@ -14,7 +14,6 @@
 static void do_start(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool first = c->summary.threads++ == 0;
-
     thread->counted = true;
     if (++c->live > c->summary.most_threads)
         c->summary.most_threads = c->live;
@@ -26,7 +25,6 @@ static void do_start(struct collect *c, struct thread *thread, int64_t ns)
 static void do_create(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     struct thread *child = thread_of(c, op->object);
-
     state_run(c, thread, ns);
     if (!child || child->state != G_NONE || child == thread)
         return;
@@ -45,7 +43,6 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
 {
     const char *words = wait_kinds[op->wait].words;
     char text[600];
-
     if (op->wait == SHM_JOIN)
         return;
     if (op->name)
@@ -71,7 +68,6 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
 {
     int64_t since = ticks_to_ns(c->ticks, op->object2);
     char text[640], length[DURATION_SIZE];
-
     if (!op->object2 || thread->state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
@@ -87,7 +83,6 @@ static struct wait_site *site_of(struct collect *c, uint64_t stack, uint8_t wait
 {
     uint64_t key = (uint64_t)wait << 56 ^ stack;
     struct wait_site *site = idmap_find(&c->sites, key);
-
     if (site)
         return site;
     site = arena_alloc(&c->arena, sizeof *site);
@@ -102,7 +97,6 @@ static struct wait_site *site_of(struct collect *c, uint64_t stack, uint8_t wait
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = names_stack(c, op->stack, op->pc);
-
     state_run(c, thread, ns);
     log_wait(c, thread, op, ns);
     thread->wait = op->wait;
@@ -131,7 +125,6 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     bool on = c->options.switches && !thread->oncpu.off;
-
     thread->in_call = true;
     thread->call = *op;
     if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(c, thread, op->time))
@@ -196,7 +189,6 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
 {
     struct thread *waker = wake && wake->object ? thread_of(c, wake->object) : NULL;
-
     /* Who let it in was told too late to be written at its time. */
     if (waker && waker != thread && thread->state == G_WAITING) {
         state_unblock(c, waker, thread, ns, wake->stack);
@@ -228,7 +220,6 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
 {
     char *name = arena_copy(&c->arena, text, size);
-
     if (!name || !idmap_put(&c->texts, key, name)) {
         collect_no_memory(c);
         return "";
@@ -242,7 +233,6 @@ static const char *name_of(struct collect *c, uint32_t number)
     const char *known = idmap_find(&c->texts, key);
     char text[SHM_TEXT_MAX];
     size_t size;
-
     if (known)
         return known;
     size = area_text(c->area, number, text);
@@ -260,7 +250,6 @@ static uint64_t name_with_place(struct collect *c, const struct op *op)
 {
     char place[200], name[300];
     const char *text = name_of(c, op->text);
-
     names_place(c, op->stack, place, sizeof place);
     snprintf(name, sizeof name, "%s%s%s", text, *place ? ": " : "", place);
     return names_string(c, name);
@@ -271,7 +260,6 @@ static void begin_task(struct collect *c, struct thread *thread, const struct op
                        uint64_t stack, int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
-
     if (task == 0 || task == UINT64_MAX || idmap_find(&c->tasks, task)) {
         collect_damage(c);
         return;
@@ -288,7 +276,6 @@ static void end_task(struct collect *c, struct thread *thread, const struct op *
                      int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
-
     (void)idmap_remove(&c->tasks, task);
     EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
 }
@@ -297,7 +284,6 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
                          uint64_t stack, int64_t ns)
 {
     struct open_region region = {task_of(c, op->object), op->text};
-
     if (!GROW(thread->regions, thread->region_room, thread->region_count + 1)) {
         collect_no_memory(c);
         return;
@@ -312,7 +298,6 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
                        uint64_t stack, int64_t ns)
 {
     const struct open_region *region;
-
     if (thread->region_count == 0)
         return;
     region = &thread->regions[thread->region_count - 1];
@@ -326,7 +311,6 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
 static void do_annotation(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = names_stack(c, op->stack, 0);
-
     state_run(c, thread, ns);
     switch (op->record) {
     case SHM_TASK_BEGAN:

@@ -19,7 +19,6 @@ bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cp
 {
     void *page;
     int reason;
-
     *ring = (struct perf_ring){
         .fd = (int)syscall(SYS_perf_event_open, attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
     if (ring->fd < 0)
@@ -73,7 +72,6 @@ static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, l
 static size_t share(size_t room, size_t cpu_room, long cpus)
 {
     size_t size = page_size();
-
     while (2 * size * (size_t)cpus <= room && 2 * size <= cpu_room)
         size *= 2;
     return size;
@@ -85,7 +83,6 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
     size_t size = share(room, cpu_room, cpus);
     int reason = ENOMEM;
-
     *list = (struct perf_ring_list){.rings = calloc((size_t)cpus, sizeof *list->rings)};
     if (!list->rings)
         return false;
@@ -110,7 +107,6 @@ static void copy(const struct perf_ring *ring, uint64_t at, void *to, size_t siz
     const char *data = (const char *)ring->page + page_size();
     size_t offset = at % ring->size;
     size_t first = size < ring->size - offset ? size : ring->size - offset;
-
     memcpy(to, data + offset, first);
     memcpy((char *)to + first, data, size - first);
 }
@@ -121,7 +117,6 @@ bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record)
     uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
     uint64_t tail = ring->page->data_tail;
     bool found = head - tail >= sizeof *record;
-
     if (!found)
         return false;
     copy(ring, tail, record, sizeof *record);

@@ -17,7 +17,6 @@ static bool maps_file(const char *line, struct area_inode inode)
 {
     unsigned major_number, minor_number;
     uint64_t number;
-
     return sscanf(line, "%*x-%*x %*s %*x %x:%x %" SCNu64, &major_number, &minor_number, &number) ==
                3 &&
            number == inode.inode &&
@@ -29,7 +28,6 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
     enum process_claim found = PROCESS_GONE;
     char path[64], line[512];
     FILE *file;
-
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     file = fopen(path, "re");
     if (!file)
@@ -52,7 +50,6 @@ static uint32_t innermost_number(const char *path, unsigned *count)
     char line[512], *at, *end;
     uint32_t number = 0;
     FILE *file = fopen(path, "re");
-
     *count = 0;
     while (file && fgets(line, sizeof line, file)) {
         if (strncmp(line, "NSpid:", 6) != 0)
@@ -75,7 +72,6 @@ static bool is_nested(pid_t pid)
 {
     char path[64];
     unsigned count;
-
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     (void)innermost_number(path, &count);
     return count > 1;
@@ -85,7 +81,6 @@ bool process_calls_itself(pid_t pid, pid_t claimed)
 {
     char path[64];
     unsigned count;
-
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     return innermost_number(path, &count) == (uint32_t)claimed && count > 0;
 }
@@ -96,7 +91,6 @@ static pid_t parent_of(pid_t pid)
     char path[64], line[512];
     int parent = 0;
     FILE *file;
-
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
@@ -128,7 +122,6 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
     const struct dirent *entry;
     uint32_t number = 0;
     DIR *dir = opendir(folder);
-
     while (dir && !number && (entry = readdir(dir)) != NULL) {
         char *end;
         unsigned long value = strtoul(entry->d_name, &end, 10);
@@ -153,7 +146,6 @@ static bool is_claimant(const char *path, void *context)
     const struct claimant *claimant = context;
     char status[sizeof "/proc/" + 80 + NAME_MAX];
     unsigned count;
-
     (void)snprintf(status, sizeof status, "%s/status", path);
     return innermost_number(status, &count) == claimant->claimed && count > 1 &&
            look_at_maps((pid_t)strtoul(path + strlen("/proc/"), NULL, 10), claimant->inode) ==
@@ -165,7 +157,6 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
     struct claimant claimant = {(uint32_t)claimed, inode};
     enum process_claim claim = look_at_maps(claimed, inode);
     pid_t nested;
-
     *process = (struct process){0};
     if (claim == PROCESS_CONFIRMED)
         *process = (struct process){claimed, is_nested(claimed)};
@@ -184,7 +175,6 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
 bool process_has_thread(const struct process *process, uint32_t tid)
 {
     char path[64];
-
     if (process->pid == 0 || tid == 0)
         return false;
     (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu32, (int)process->pid, tid);
@@ -195,7 +185,6 @@ static bool has_number(const char *path, void *context)
 {
     char status[sizeof "/proc/" + 80 + NAME_MAX];
     unsigned count;
-
     (void)snprintf(status, sizeof status, "%s/status", path);
     return innermost_number(status, &count) == *(const uint32_t *)context;
 }
@@ -203,7 +192,6 @@ static bool has_number(const char *path, void *context)
 uint32_t process_thread(const struct process *process, uint32_t tid)
 {
     char path[64];
-
     if (!process->nested)
         return process_has_thread(process, tid) ? tid : 0;
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);

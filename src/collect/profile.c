@@ -15,7 +15,6 @@ static void insert(struct collect *c, const struct pending_sample *sample)
 {
     struct pending_sample *first = c->samples + c->sample_first;
     size_t i = c->sample_count++;
-
     for (; i > 0 && first[i - 1].ns > sample->ns; i--)
         first[i] = first[i - 1];
     first[i] = *sample;
@@ -24,7 +23,6 @@ static void insert(struct collect *c, const struct pending_sample *sample)
 static void add(struct collect *c, int64_t ns, uint64_t tid, const uint64_t *pcs, size_t count)
 {
     struct pending_sample pending = {ns, tid, NULL, count};
-
     if (c->sample_first && c->sample_first + c->sample_count == c->sample_room) {
         memmove(c->samples, c->samples + c->sample_first, c->sample_count * sizeof c->samples[0]);
         c->sample_first = 0;
@@ -44,7 +42,6 @@ void collect_sample(struct collect *c, const struct cpu_sample *sample)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     size_t count;
-
     if (c->summary.left)
         return;
     count = stack_copy_walk(&c->unwind_files, sample, find_module, c, pcs, SHM_STACK_FRAMES);
@@ -55,7 +52,6 @@ void profile_record(struct collect *c, const struct thread *thread, const struct
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     size_t count = area_stack(c->area, record->stack, pcs);
-
     add(c, ticks_to_ns(c->ticks, record->time), thread->tid, pcs, count);
 }
 

@@ -69,7 +69,6 @@ static void fail(struct recorder *r, const char *path, const trail_error *err)
 static void look_for_loss(const struct recorder *r, struct recorded *process)
 {
     trail_error err;
-
     if (trace_output_lost(&process->out, &err))
         hand_on(r, &(struct recorder_failure){.error = &err});
 }
@@ -91,7 +90,6 @@ static bool make_spare(struct recorder *r, trail_error *err)
         .sample_ns = o->cpu_signal ? 1000000000 / o->cpu_samples : 0,
     };
     int fd = -1;
-
     if (o->shm)
         r->spare = area_make_file(o->shm, &options, &r->ticks, err);
     else
@@ -116,7 +114,6 @@ static bool make_spare(struct recorder *r, trail_error *err)
 static bool open_switches(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
-
     if (r->options.shm) {
         (void)snprintf(r->why_not, sizeof r->why_not,
                        "the kernel's context switches are those of programs started here");
@@ -135,7 +132,6 @@ static bool open_switches(struct recorder *r, trail_error *err)
 static bool open_samples(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
-
     if (!r->options.cpu_samples || r->options.cpu_signal)
         return true;
     r->samples = r->options.shm ? NULL : samples_open(r->options.cpu_samples);
@@ -157,7 +153,6 @@ static bool open_samples(struct recorder *r, trail_error *err)
 static void take_sample(void *recorder, const struct cpu_sample *sample)
 {
     const struct recorder *r = recorder;
-
     for (const struct recorded *p = r->processes; p; p = p->next) {
         if (is_on(r) && !p->over && (uint32_t)p->pid == sample->pid)
             collect_sample(p->collect, sample);
@@ -168,7 +163,6 @@ static void take_switch(void *recorder, const struct switch_record *record)
 {
     const struct recorder *r = recorder;
     bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
-
     for (const struct recorded *p = r->processes; p; p = p->next) {
         if (is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
             collect_switch(p->collect, record);
@@ -260,7 +254,6 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .is_hurried = r->options.is_hurried,
                                       .is_hurried_context = r->options.is_hurried_context,
                                       .switches = r->switches != NULL};
-
     return collect_open(&options, err);
 }
 
@@ -283,7 +276,6 @@ static void process_free(struct recorded *process)
 static bool open_trace(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
-
     if (!process || !process->path) {
         (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
         fail(r, r->options.output, &err);
@@ -304,7 +296,6 @@ static void add_process(struct recorder *r, const struct claim *claim)
 {
     struct recorded *process = calloc(1, sizeof *process);
     pid_t pid = claim->process.pid ? claim->process.pid : claim->number;
-
     if (process) {
         process->pid = pid;
         process->process = claim->process;
@@ -329,7 +320,6 @@ static void add_process(struct recorder *r, const struct claim *claim)
 static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
 {
     struct recorded *process = r->processes;
-
     while (process && (process->pid != pid || process->over))
         process = process->next;
     return process;
@@ -350,7 +340,6 @@ static bool is_recorded(const void *recorder, pid_t pid)
 static bool identify(const struct recorder *r, struct claim *claim)
 {
     enum process_claim found;
-
     if (!r->options.shm && !r->program)
         claim->number = r->root;
     if (!r->options.shm && claim->number == r->root && !r->ended) {
@@ -394,7 +383,6 @@ static void look_at_spare(struct recorder *r)
 {
     struct claim claim = {.number = area_claimed(r->spare)};
     struct recorded *process;
-
     /* The program may have overwritten its claim. */
     if (claim.number == 0 && (r->options.shm || r->program || !area_is_in_use(r->spare)))
         return;
@@ -425,7 +413,6 @@ static void look_at_spare(struct recorder *r)
 static void hand_out(struct recorder *r)
 {
     trail_error err = no_error();
-
     pthread_mutex_lock(&r->clock.lock);
     if (r->spare)
         look_at_spare(r);
@@ -440,7 +427,6 @@ static void tick(void *recorder, bool going)
 {
     struct recorder *r = recorder;
     uint64_t now = going ? ticks_now(&r->ticks) : 0;
-
     if (r->spare)
         area_tick(r->spare, now);
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -453,7 +439,6 @@ static void tick(void *recorder, bool going)
 static bool has_ended(const struct recorder *r, const struct recorded *process)
 {
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-
     /* The program's end is told to us, as long as it is looked at. */
     if (process->pid == r->root && !r->options.shm && !r->ended)
         return false;
@@ -468,7 +453,6 @@ static void complete(struct recorder *r, struct recorded *process)
 {
     bool whole;
     trail_error err = no_error();
-
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
     process->over_ns = now_ns();
@@ -502,7 +486,6 @@ static void stop(struct recorder *r)
 static void keep_time(struct recorder *r)
 {
     int64_t passed = now_ns() - r->begin_ns - r->options.delay_ns;
-
     if (!r->begun && passed >= 0) {
         r->begun = true;
         set_groups(r, r->options.groups);
@@ -515,7 +498,6 @@ static void keep_time(struct recorder *r)
 static int64_t until(int64_t pause, int64_t ns, int64_t now)
 {
     int64_t left = ns - now;
-
     return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
 }
 
@@ -524,7 +506,6 @@ int64_t recorder_pause_ns(const struct recorder *r)
 {
     int64_t now = now_ns(), pause = (now - r->claimed_ns) / 4;
     int64_t most = r->busy ? BUSY_STEP_NS : STEP_NS, begin = r->begin_ns + r->options.delay_ns;
-
     pause = pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
     if (!r->begun)
         pause = until(pause, begin, now);
@@ -541,7 +522,6 @@ void recorder_snapshot(struct recorder *r)
 static void write_snapshots(struct recorder *r)
 {
     trail_error err;
-
     r->snapshot_ns = 0;
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (p->over)
@@ -557,7 +537,6 @@ static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
     bool locks = r->options.heap || !r->ticks.clock.counter;
-
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (p->over)
             continue;
@@ -591,7 +570,6 @@ static void release_ended(const struct recorder *r)
 void recorder_step(struct recorder *r)
 {
     int64_t now;
-
     if (r->stopped)
         return;
     /* In front of all that is read, and of the spare: what they did last, and claimed last, is among it. */

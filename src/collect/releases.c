@@ -33,7 +33,6 @@ struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record)
 {
     struct release *release = calloc(1, sizeof *release);
-
     if (!release ||
         !idmap_put(&c->releases, release_key(record->object, record->release), release)) {
         free(release);
@@ -58,7 +57,6 @@ struct release *release_add(struct collect *c, struct thread *thread,
 void releases_forget(struct collect *c, uint64_t before)
 {
     struct release *oldest;
-
     while ((oldest = c->oldest_release) && oldest->written && oldest->time < before) {
         uint64_t key = release_key(oldest->object, oldest->number);
         /* A number may have been given twice, by a program that writes where it should not. */
@@ -86,7 +84,6 @@ static struct release *release_at(struct collect *c, uint64_t object, uint32_t n
 static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
 {
     uint32_t low = 1, high = number + 1;
-
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const struct release *r = release_at(c, object, middle);
@@ -107,7 +104,6 @@ static bool is_left_over(const struct release *r)
 static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t number)
 {
     struct release *r = release_at(c, object, number);
-
     while (!is_left_over(r)) {
         struct release *next = release_at(c, object, r->skip);
         number = r->skip;
@@ -126,7 +122,6 @@ static struct release *find_left_over(struct collect *c, uint64_t object, uint32
                                       uint64_t begin, uint64_t end)
 {
     uint32_t n = first_since(c, object, number, begin);
-
     for (int tries = 0; tries < MAX_TRIES && n != 0; tries++) {
         struct release *r;
         n = next_left_over(c, object, n);
@@ -145,7 +140,6 @@ static struct release *find_first(struct collect *c, uint64_t object, uint32_t n
                                   uint64_t begin, uint64_t end)
 {
     uint32_t n = first_since(c, object, number, begin);
-
     for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
         struct release *r = release_at(c, object, n);
         if (r && r->object == object && r->time >= begin && r->time <= end)
@@ -184,7 +178,6 @@ static void let_in_late(struct collect *c, const struct release *release, uint64
 {
     struct thread *thread = thread_of(c, serial);
     struct op *op = thread ? op_at(thread, wake) : NULL;
-
     if (!op || op->kind != OP_WAKE)
         return;
     op->object = release->serial;
@@ -196,7 +189,6 @@ static void let_in(struct collect *c, struct release *release, uint64_t serial,
                    uint64_t wait_number, uint64_t wake)
 {
     struct woken *woken;
-
     release->taken = true;
     release->skip = release->number + 1;
     if (release->written) {
@@ -220,7 +212,6 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
 {
     struct thread *target = idmap_find(&c->handles, wait->record.object);
     struct woken *woken;
-
     /* The C library gives a thread's handle to the next one. */
     for (int i = 0; target && target->started > wait->record.end && i < MAX_OLDER; i++)
         target = target->older;
@@ -245,7 +236,6 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
     struct thread *thread = thread_of(c, wait->serial);
     struct release *signal = NULL, *mutex;
     struct op *op;
-
     if (!(r->flags & (SHM_TIMED_OUT | SHM_LEFT)))
         signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
     if (!signal)
@@ -268,7 +258,6 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct release *release = release_at(c, r->object, r->release);
-
     if (!release || release->object != r->object || release->time < r->time)
         return;
     if (release->time < r->end)
@@ -287,7 +276,6 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
     const struct shm_record *r = &wait->record;
     struct release *release = find_last(c, r->object, r->release, r->time, r->end);
     const struct release by = {.serial = c->serial_base + r->release2};
-
     if (release)
         let_in(c, release, wait->serial, wait->number, wait->op);
     else if (r->release2 && by.serial != wait->serial)
@@ -299,7 +287,6 @@ static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct release *release = find_last(c, r->object2, r->release2, r->time, r->end);
-
     if (release)
         let_in(c, release, wait->serial, wait->number, wait->op);
 }
@@ -308,7 +295,6 @@ static void match(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct release *release;
-
     if (r->wait == SHM_COND) {
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {
@@ -331,7 +317,6 @@ static int by_release(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
     const struct shm_record *b = &((const struct ended_wait *)b_)->record;
-
     if (a->object != b->object)
         return a->object < b->object ? -1 : 1;
     if (a->release != b->release)
@@ -347,7 +332,6 @@ void match_ended(struct collect *c, uint64_t time)
 {
     uint64_t grace = ticks_of_ns(c->ticks, AFTER_THE_FACT_NS);
     size_t count = 0;
-
     for (size_t i = 0; i < c->ended_count; i++) {
         const struct shm_record *r = &c->ended[i].record;
         uint64_t told = time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;

@@ -54,7 +54,6 @@ struct samples *samples_open(unsigned rate)
     struct samples *samples = calloc(1, sizeof *samples);
     bool open;
     int reason;
-
     if (!samples)
         return NULL;
     open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
@@ -90,7 +89,6 @@ static bool understand(const struct samples *s, struct cpu_sample *sample)
     const size_t fixed = sizeof s->record.header + 7 * sizeof(uint64_t);
     uint64_t words[7], filled, size;
     uint32_t ids[2];
-
     if (s->record.header.size < fixed + sizeof(uint64_t))
         return false;
     memcpy(words, s->record.bytes + sizeof s->record.header, sizeof words);
@@ -117,7 +115,6 @@ void samples_read(struct samples *s, void (*take)(void *context, const struct cp
 {
     struct cpu_sample sample;
     uint64_t lost[2];
-
     for (size_t i = 0; i < s->rings.count; i++) {
         while (perf_ring_next(&s->rings.rings[i], &s->record.header)) {
             if (s->record.header.type == PERF_RECORD_SAMPLE && understand(s, &sample)) {

@@ -54,7 +54,6 @@ static void read_tables(struct unwind_file *file, const struct elf_file *elf)
     const Elf64_Phdr *header = elf_file_find(elf, PT_GNU_EH_FRAME);
     const Elf64_Phdr *segment = header ? segment_around(elf, header) : NULL;
     uintptr_t at;
-
     if (!segment || !(file->memory = elf_file_read(elf, segment)))
         return;
     at = (uintptr_t)file->memory;
@@ -69,7 +68,6 @@ static struct unwind_file *open_file(struct unwind_files *files, trail_string pa
 {
     struct unwind_file *file = calloc(1, sizeof *file);
     struct elf_file elf;
-
     if (!file)
         return NULL;
     file->path = strndup(path.data, path.size);
@@ -87,7 +85,6 @@ __attribute__((unused)) static const struct unwind_file *file_of(struct unwind_f
                                                                  trail_string path)
 {
     struct unwind_file *file = files->first;
-
     while (file && !(file->path && strlen(file->path) == path.size &&
                      memcmp(file->path, path.data, path.size) == 0))
         file = file->next;
@@ -117,7 +114,6 @@ struct copied_walk {
 static bool word_at(const struct copied_walk *w, uint64_t at, uint64_t *word)
 {
     uint64_t offset = at - w->sample->sp;
-
     if (at < w->sp || at % WORD != 0 || w->sample->stack_size < WORD ||
         offset > w->sample->stack_size - WORD)
         return false;
@@ -128,7 +124,6 @@ static bool word_at(const struct copied_walk *w, uint64_t at, uint64_t *word)
 static bool step_frame_pointer(struct copied_walk *w)
 {
     uint64_t pc, fp, at = w->fp;
-
     if (!word_at(w, at, &fp) || !word_at(w, at + WORD, &pc))
         return false;
     w->pc = pc_plain((uintptr_t)pc);
@@ -141,7 +136,6 @@ static bool step_frame_pointer(struct copied_walk *w)
 static bool step_frame(struct copied_walk *w, const struct cfi_rule *rule)
 {
     uint64_t end = rule->base == CFI_FP ? w->fp : w->sp, pc, saved;
-
     if (rule->indirect && !word_at(w, end + (uint64_t)(int64_t)rule->inner, &end))
         return false;
     end += (uint64_t)(int64_t)rule->offset;
@@ -162,7 +156,6 @@ static bool step_signal(struct copied_walk *w)
 {
     const uint64_t regs = w->sp + offsetof(ucontext_t, uc_mcontext.gregs);
     struct copied_walk to = *w;
-
     if (!word_at(w, regs + REG_RIP * WORD, &to.pc) || !word_at(w, regs + REG_RBP * WORD, &to.fp) ||
         !word_at(w, regs + REG_RSP * WORD, &to.sp) || to.sp < w->sp)
         return false;
@@ -175,7 +168,6 @@ static bool step(struct unwind_files *files, struct copied_walk *w, const trail_
 {
     const struct unwind_file *file = module ? file_of(files, module->path) : NULL;
     struct cfi_rule rule = {.kind = CFI_NONE};
-
     if (file && file->tables.ranges)
         rule = cfi_find(&file->tables, file->base + (uintptr_t)(w->pc - 1 - module->bias));
     switch (rule.kind) {
@@ -203,7 +195,6 @@ size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *samp
 {
     struct copied_walk w = {sample, sample->pc + 1, sample->sp, sample->fp};
     size_t count = 0;
-
     /* Each step takes a word off the stack at least. */
     while (count < max) {
         const trail_module *module = find(context, w.pc - 1);

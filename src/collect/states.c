@@ -58,7 +58,6 @@ void state_end_moment(struct oncpu *o, int64_t ns)
 void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns)
 {
     int64_t spent = ns - thread->since_ns;
-
     state_end_moment(&thread->oncpu, ns);
     /* OpenMP's waits spin: that is not what the program wants of the CPU. */
     if ((thread->state == G_WAITING || thread->state == G_SYSCALL) &&
@@ -98,7 +97,6 @@ void state_take_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
     struct proc *proc;
     size_t i = 0;
-
     while (i < c->proc_count && c->procs[i].running)
         i++;
     if (i == c->proc_count) {

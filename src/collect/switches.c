@@ -78,7 +78,6 @@ struct switches *switches_open(void)
 {
     struct perf_event_attr attr = attributes();
     struct switches *switches = calloc(1, sizeof *switches);
-
     if (!switches)
         return NULL;
     if (!perf_rings_open(&switches->rings, &attr, ROOM, CPU_ROOM)) {
@@ -103,7 +102,6 @@ int switches_try(void)
     struct perf_event_attr attr = attributes();
     struct perf_ring ring;
     int cpu = sched_getcpu();
-
     if (!perf_ring_open(&ring, &attr, cpu < 0 ? 0 : cpu, 8 * (size_t)sysconf(_SC_PAGESIZE)))
         return errno;
     perf_ring_close(&ring);
@@ -118,7 +116,6 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
     const struct perf_event_header *header = &s->record.header;
     const struct exit_record *end = (const void *)s->record.bytes;
     struct sample_id id = {0};
-
     if (header->size < sizeof *header + sizeof id)
         return false;
     memcpy(&id, s->record.bytes + header->size - sizeof id, sizeof id);
@@ -155,7 +152,6 @@ void switches_read(struct switches *s, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context)
 {
     struct switch_record record;
-
     for (size_t i = 0; i < s->rings.count; i++) {
         struct perf_ring *ring = &s->rings.rings[i];
         bool lost = false;
@@ -193,7 +189,6 @@ static bool has_seccomp(void)
     char text[8192];
     const char *line =
         small_file_text("/proc/self/status", text, sizeof text) ? strstr(text, "\nSeccomp:") : NULL;
-
     return line && atoi(line + strlen("\nSeccomp:")) == 2;
 }
 
@@ -201,7 +196,6 @@ void switches_explain(int reason, struct switches_refusal *refusal)
 {
     long paranoid = 0;
     bool known = small_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
-
     if (!known || reason == ENOENT || (reason == ENOSYS && !has_seccomp())) {
         refusal->fix = "a kernel with CONFIG_PERF_EVENTS";
         (void)snprintf(refusal->why, sizeof refusal->why, "the kernel does not tell them (%s)",

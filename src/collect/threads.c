@@ -28,7 +28,6 @@ struct thread *thread_of(struct collect *c, uint64_t serial)
 struct thread *thread_new(struct collect *c, uint32_t slot, uint64_t serial)
 {
     struct thread *thread = calloc(1, sizeof *thread);
-
     if (!thread || !idmap_put(&c->threads, serial, thread)) {
         free(thread);
         collect_no_memory(c);
@@ -67,7 +66,6 @@ void thread_free(struct thread *thread)
 static void handle_forget(struct collect *c, struct thread *thread)
 {
     struct thread *newer = idmap_find(&c->handles, thread->handle);
-
     if (newer == thread) {
         (void)idmap_remove(&c->handles, thread->handle);
         if (thread->older && !idmap_put(&c->handles, thread->handle, thread->older))
@@ -83,7 +81,6 @@ static void handle_forget(struct collect *c, struct thread *thread)
 void threads_sweep(struct collect *c)
 {
     struct thread **link = &c->dead, *thread;
-
     while ((thread = *link) != NULL) {
         if (!thread->ended || thread->ops_count) {
             link = &thread->next_dead;
@@ -120,7 +117,6 @@ void threads_drop_ops(struct collect *c)
 struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time)
 {
     struct op *op;
-
     if (thread->ops_count == thread->ops_room) {
         size_t room = thread->ops_room ? 2 * thread->ops_room : 8;
         struct op *ops = malloc(room * sizeof *ops);
@@ -152,7 +148,6 @@ struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind
 {
     struct op *op, *before;
     size_t at;
-
     if (time < c->watermark)
         time = c->watermark;
     if (!op_add(c, thread, kind, time))
@@ -181,7 +176,6 @@ uint64_t op_number(const struct thread *thread)
 struct op *op_at(struct thread *thread, uint64_t number)
 {
     uint64_t at = number - thread->ops_written;
-
     if (at >= thread->ops_count)
         return NULL;
     return &thread->ops[(thread->ops_first + at) % thread->ops_room];

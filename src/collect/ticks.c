@@ -26,7 +26,6 @@ static void take_pair(struct ticks *ticks, uint64_t apart_ns)
 {
     const struct ticks_anchor *last = &ticks->anchors[ticks->count - 1];
     uint64_t at, ns;
-
     if (!ticks->clock.counter)
         return;
     clock_pair(&ticks->clock, &at, &ns);
@@ -37,7 +36,6 @@ static void take_pair(struct ticks *ticks, uint64_t apart_ns)
 void ticks_init(struct ticks *ticks)
 {
     uint64_t at, ns;
-
     memset(ticks, 0, sizeof *ticks);
     clock_init(&ticks->clock);
     clock_pair(&ticks->clock, &at, &ns);
@@ -47,7 +45,6 @@ void ticks_init(struct ticks *ticks)
 void ticks_settle(struct ticks *ticks)
 {
     uint64_t passed = clock_ns(CLOCK_MONOTONIC) - ticks->anchors[0].ns;
-
     if (ticks->clock.counter && passed < FIRST_NS)
         nanosleep(&(struct timespec){0, (long)(FIRST_NS - passed)}, NULL);
     take_pair(ticks, 0);
@@ -79,7 +76,6 @@ int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at)
 {
     size_t i = ticks->count - 1;
     double beyond;
-
     while (i > 0 && at < ticks->anchors[i].ticks)
         i--;
     beyond = (double)(int64_t)(at - ticks->anchors[i].ticks) * ticks->anchors[i].ns_per_tick;
@@ -90,7 +86,6 @@ uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns)
 {
     size_t i = ticks->count - 1;
     double beyond;
-
     while (i > 0 && ns < (int64_t)ticks->anchors[i].ns)
         i--;
     beyond = (double)(int64_t)((uint64_t)ns - ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;

@@ -16,7 +16,6 @@ char *numbered_path(const char *path, unsigned number)
     const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
     char *name = NULL;
     int n;
-
     if (number == 0)
         return strdup(path);
     if (!dot)
@@ -34,7 +33,6 @@ static bool ends_with(const char *text, const char *end)
 static bool raw_write(struct trace_output *t, const void *data, size_t size)
 {
     trail_sink sink = output_sink(&t->out);
-
     return size == 0 || sink.write(sink.context, data, size);
 }
 
@@ -44,7 +42,6 @@ static bool zstd_write(struct trace_output *t, const void *data, size_t size, ZS
     ZSTD_inBuffer in = {data, size, 0};
     char room[65536];
     size_t left;
-
     do {
         ZSTD_outBuffer out = {room, sizeof room, 0};
         left = ZSTD_compressStream2(t->zstd, &out, &in, how);
@@ -95,7 +92,6 @@ static bool reserve(void *array, size_t *room, size_t wanted, size_t element)
 {
     size_t more = *room * 2 > wanted ? *room * 2 : wanted;
     void *grown;
-
     if (wanted <= *room)
         return true;
     grown = realloc(*(void **)array, more * element);
@@ -109,7 +105,6 @@ static bool reserve(void *array, size_t *room, size_t wanted, size_t element)
 static bool keep(struct trace_output *t, const void *data, size_t size)
 {
     struct kept *kept = t->kept_count ? &t->kept[t->kept_count - 1] : NULL;
-
     if (!kept || !reserve(&kept->data, &kept->room, kept->size + size, 1)) {
         errno = ENOMEM;
         return false;
@@ -123,7 +118,6 @@ static bool keep(struct trace_output *t, const void *data, size_t size)
 static void forget_old(struct trace_output *t)
 {
     size_t old = 0;
-
     while (old + 1 < t->kept_count && t->kept[old + 1].begin_ns < t->now_ns - t->limits.flight_ns)
         free(t->kept[old++].data);
     t->kept_count -= old;
@@ -143,7 +137,6 @@ static void keep_next(struct trace_output *t)
 bool trace_output_snapshot(struct trace_output *t, trail_error *err)
 {
     bool good;
-
     if (!open_file(t, err))
         return false;
     good = put(t, t->header, t->header_size);
@@ -158,7 +151,6 @@ static bool write_trace(void *context, const void *data, size_t size)
 {
     struct trace_output *t = context;
     const uint8_t *at = data;
-
     /* The header comes first, and is written again in front of each further file. */
     if (t->header_size < sizeof t->header) {
         size_t rest = sizeof t->header - t->header_size, part = size < rest ? size : rest;
@@ -188,7 +180,6 @@ static bool is_full(const struct trace_output *t)
 void trace_output_generation(void *context, int64_t ns)
 {
     struct trace_output *t = context;
-
     t->now_ns = ns;
     if (!t->begin_ns)
         t->begin_ns = ns;
@@ -237,7 +228,6 @@ bool trace_output_close(struct trace_output *t, bool whole, trail_error *err)
 {
     bool snapshot = t->limits.flight_ns && whole;
     bool good = snapshot ? trace_output_snapshot(t, err) : close_file(t, true, err);
-
     release(t);
     return good;
 }

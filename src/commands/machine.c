@@ -67,7 +67,6 @@ void machine_switches_fact(struct facts *facts)
     long paranoid = 0;
     bool known = small_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
     int reason = switches_try();
-
     if (reason == 0 && known) {
         fact(facts, FACT_OK, what, NULL,
              "the kernel tells them (perf_event_paranoid is %ld): running and only ready are told "

@@ -139,7 +139,6 @@ static int take_rotate(void *context, int id, const char *value)
 {
     struct recording *r = context;
     struct trace_limits *limits = &r->options.limits;
-
     (void)id;
     if (parse_size(value, &limits->rotate_bytes) ||
         (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
@@ -151,7 +150,6 @@ static int read_options(struct recording *r, const struct command *command, int 
 {
     struct options options;
     int code = options_each(&options, command, argc, argv, take_rotate, r);
-
     if (code != EXIT_GOOD)
         return code;
     r->argv = options.words;
@@ -203,7 +201,6 @@ static int choose_libomp(struct recording *r)
 static void choose_output(struct recording *r)
 {
     const char *word = r->options.shm ? "app" : r->argv[0], *slash = strrchr(word, '/');
-
     if (r->options.output)
         return;
     (void)snprintf(r->default_output, sizeof r->default_output, "%s.trace",
@@ -217,7 +214,6 @@ static void choose_output(struct recording *r)
 static void before_program(void *context)
 {
     struct recording *r = context;
-
     recorder_announce(&r->recorder);
     if (strcmp(r->options.output, "-") == 0)
         (void)dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -229,7 +225,6 @@ static bool start_program(struct recording *r)
     const char *others = getenv("LD_PRELOAD"), *other_tools = getenv("OMP_TOOL_LIBRARIES");
     struct child_variable variables[] = {
         {"LD_PRELOAD", preload}, {SHM_VARIABLE, shm}, {"OMP_TOOL_LIBRARIES", tools}, {NULL, NULL}};
-
     (void)snprintf(preload, sizeof preload, "%s%s%s%s%s%s%s", r->program.first,
                    *r->program.first ? ":" : "", r->preload.path, *r->libomp ? ":" : "", r->libomp,
                    others && *others ? ":" : "", others ? others : "");
@@ -250,7 +245,6 @@ static bool start_program(struct recording *r)
 static void tell_patience(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
-
     if (r->told_patience || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
     r->told_patience = true;
@@ -262,7 +256,6 @@ static void show_progress(struct recording *r)
 {
     struct collect_summary summary;
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
-
     if (!r->progress || !r->recorder.program || r->recorder.stopped ||
         now < r->shown_ns + PROGRESS_NS)
         return;
@@ -287,7 +280,6 @@ static void end_progress(const struct recording *r)
 static void start_viewer(struct recording *r)
 {
     const struct recorded *program = r->recorder.program;
-
     if (!program || !program->out.open || !program->out.current)
         return;
     viewer_start(&r->viewer, program->out.current);
@@ -308,7 +300,6 @@ static void follow_children(struct recording *r)
 {
     int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
     bool told = r->quiet;
-
     child_let_go(&r->child);
     recorder_program_ended(&r->recorder);
     while (!r->child.ended && recorder_goes_on(&r->recorder)) {
@@ -344,7 +335,6 @@ static void tell_failure(void *context, const struct recorder_failure *failure)
     struct recording *r = context;
     int code =
         failure->path ? tell_error(failure->path, failure->error) : tell_message(failure->error);
-
     r->code = worse_exit(r->code, code);
 }
 
@@ -373,7 +363,6 @@ static void tell_summaries(const struct recording *r)
     /* Of several processes nobody tells whose it was. */
     bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
-
     for (struct recorded *p = r->recorder.processes; p; p = p->next) {
         recorder_summarize(&r->recorder, p, &summary);
         record_summary_print(&summary, p->path, cpu_ns);
@@ -384,7 +373,6 @@ static void tell_summaries(const struct recording *r)
 static void tell_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
-
     if (pages)
         tell("a file became shorter while it was read, the shared memory or a library of the "
              "program: %" PRIu64 " page%s of it are missing",
@@ -421,7 +409,6 @@ static int record(struct recording *r)
 {
     trail_error err = no_error();
     int code;
-
     mapped_files_guard();
     choose_output(r);
     if (recorder_open(&r->recorder, &r->options, &err))
@@ -436,7 +423,6 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct recording *r = calloc(1, sizeof *r);
     int code;
-
     if (!r)
         return EXIT_INOUT;
     r->options.groups = UINT32_MAX;

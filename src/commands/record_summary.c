@@ -34,7 +34,6 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
     int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
     int64_t brief = s->switches ? 0 : s->short_ns;
     const char *between = "";
-
     /* Who is said to run was not on a CPU all the time: but for short waits nobody tells why. */
     if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
         brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
@@ -69,7 +68,6 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
 static void print_worst(const struct collect_summary *s)
 {
     char total[DURATION_SIZE], longest[DURATION_SIZE];
-
     for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
         const struct collect_wait_place *p = &s->worst[i];
         put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s", *p->place ? p->place : "?",
@@ -100,7 +98,6 @@ static void print_recorder(const struct collect_summary *s)
 {
     const char *between = "lost: ";
     char cpu[DURATION_SIZE];
-
     fprintf(stderr, "  recorder: %" PRIu64 " events, %" PRIu64 " stacks, ", s->events, s->stacks);
     if (s->samples || s->lost_samples)
         fprintf(stderr, "%" PRIu64 " CPU samples, ", s->samples);
@@ -124,7 +121,6 @@ static void print_recorder(const struct collect_summary *s)
 int64_t record_summary_cpu_ns(int who)
 {
     struct rusage usage;
-
     if (getrusage(who, &usage) != 0)
         return 0;
     return ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
@@ -134,7 +130,6 @@ int64_t record_summary_cpu_ns(int who)
 void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
 {
     char wall[DURATION_SIZE], cpu[DURATION_SIZE];
-
     tell("%s: %" PRIu64 " threads (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
          s->most_threads, duration_text(wall, s->wall_ns, DURATION_SUMMARY),
          cpu_ns >= 0 ? ", " : "", cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",

@@ -26,7 +26,6 @@ bool clock_counter_is_invariant(void)
 void clock_pair(const struct clock *clock, uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
-
     /* The narrowest of a few tries: one between whose readings the thread was not interrupted. */
     for (int i = 0; i < 8; i++) {
         uint64_t before = clock_ticks(clock), now = clock_ns(CLOCK_MONOTONIC);
@@ -48,7 +47,6 @@ void clock_init(struct clock *clock)
 void clock_calibrate(struct clock *clock)
 {
     uint64_t ticks, ns;
-
     if (clock->injected || !clock->counter) {
         clock->zero = 0;
         clock->base = 0;

@@ -29,7 +29,6 @@ struct visit {
 static bool build_id_in(const char *at, size_t size, char *hex)
 {
     const ElfW(Nhdr) * note;
-
     while (size >= sizeof *note) {
         size_t name, desc;
         note = (const ElfW(Nhdr) *)(const void *)at;
@@ -69,7 +68,6 @@ static const char *own_path(void)
 {
     static char path[V2_MAX_STRING];
     ssize_t n = *path ? 0 : readlink("/proc/self/exe", path, sizeof path - 1);
-
     if (n > 0)
         path[n] = '\0';
     return path;
@@ -80,7 +78,6 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *context)
     char hex[2 * BUILD_ID_MAX + 1], line[V2_MAX_STRING + 1];
     struct visit *visit = context;
     const char *path = info->dlpi_name;
-
     (void)size;
     if (visit->first) {
         /* The program itself comes first, without a name. */
@@ -112,7 +109,6 @@ void modules_each(void (*each)(const char *line, void *context), void *context)
     struct visit visit = {each, context, true};
     struct timespec wall;
     char line[128];
-
     clock_gettime(CLOCK_REALTIME, &wall);
     snprintf(line, sizeof line, "trail.clock mono=%llu wall=%lld.%09ld",
              (unsigned long long)clock_ns(CLOCK_MONOTONIC), (long long)wall.tv_sec, wall.tv_nsec);

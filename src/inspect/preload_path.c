@@ -61,7 +61,6 @@ static void find_openmp(struct preload *preload)
     static const char *const places[] = {"", "../ompt/"};
     const char *slash = strrchr(preload->path, '/');
     char path[2 * PATH_MAX];
-
     for (size_t i = 0; slash && i < sizeof places / sizeof *places && !*preload->openmp; i++) {
         (void)snprintf(path, sizeof path, "%.*s/%s" OPENMP_NAME, (int)(slash - preload->path),
                        preload->path, places[i]);
@@ -84,7 +83,6 @@ bool preload_libomp(char *path, size_t size)
         "/usr/local/lib/libomp.so"
     };
     glob_t found;
-
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         bool there = glob(places[i], 0, NULL, &found) == 0;
         if (there)
@@ -133,7 +131,6 @@ bool preload_path(struct preload *preload)
 bool preload_path_with_heap(struct preload *preload)
 {
     char path[PATH_MAX + sizeof HEAP_NAME];
-
     if (!preload_path(preload))
         return false;
     (void)snprintf(path, sizeof path, "%.*s" HEAP_NAME,

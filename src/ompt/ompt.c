@@ -39,7 +39,6 @@ static void parallel_begin(omp_data *met_in, const void *frame, omp_data *parall
     struct thread *thread = thread_here();
     const struct task *task = met_in ? met_in->ptr : NULL;
     struct team *team = thread ? team_new(thread, place) : NULL;
-
     (void)frame;
     (void)requested;
     parallel->ptr = team;
@@ -55,7 +54,6 @@ static void parallel_end(omp_data *parallel, omp_data *met_in, int flags, const 
 {
     struct thread *thread = thread_here();
     struct team *team = parallel ? parallel->ptr : NULL;
-
     (void)met_in;
     (void)flags;
     (void)place;
@@ -71,7 +69,6 @@ static void implicit_begin(struct thread *thread, struct team *team, omp_data *d
                            unsigned index, int flags)
 {
     struct task *task = task_new(NULL, team);
-
     data->ptr = task;
     if (!task)
         return;
@@ -91,7 +88,6 @@ static void implicit_end(struct thread *thread, omp_data *data)
 {
     struct task *task = data ? data->ptr : NULL;
     struct frame *frame = task ? frame_of(thread, task) : NULL;
-
     if (frame) {
         frame_pop_above(thread, frame);
         frame_wait_end(frame);
@@ -108,7 +104,6 @@ static void implicit_task(int endpoint, omp_data *parallel, omp_data *data, unsi
                           unsigned index, int flags)
 {
     struct thread *thread = thread_here();
-
     if (!thread)
         return;
     if (endpoint == OMP_BEGIN)
@@ -124,7 +119,6 @@ static void pass_barrier(struct team *team, const void *place, bool alone)
 {
     bool ends = __atomic_load_n(&team->ends, __ATOMIC_RELAXED);
     uint64_t since = __atomic_exchange_n(&team->since, 0, __ATOMIC_RELAXED);
-
     /* Who is let in reads it, and the next to store it comes after all of them have arrived again. */
     __atomic_store_n(&team->last, recorder->number(), __ATOMIC_RELAXED);
     recorder->let_in(ends ? SHM_OMP_JOIN : SHM_OMP_BARRIER, team, since, place, alone);
@@ -134,7 +128,6 @@ static void pass_barrier(struct team *team, const void *place, bool alone)
 static bool arrive(struct team *team, bool ends, const void *place, bool alone)
 {
     unsigned size = __atomic_load_n(&team->size, __ATOMIC_RELAXED);
-
     if (ends)
         __atomic_store_n(&team->ends, 1, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) % size != 0)
@@ -176,7 +169,6 @@ static void barrier_begin(struct thread *thread, const struct task *task, int ki
     bool is_worker = ends && task->is_worker, last;
     enum shm_wait wait = is_worker ? SHM_OMP_JOIN : SHM_OMP_BARRIER;
     uint64_t nobody = 0;
-
     if (!frame)
         return;
     /* It is in no work-sharing region any more. */
@@ -205,7 +197,6 @@ static bool is_barrier(int kind)
 static void tasks_begin(struct frame *frame, int kind, const void *place)
 {
     struct task *task = frame->task;
-
     frame_wait_begin(frame, SHM_OMP_TASKS, task, place, false);
     __atomic_store_n(&task->since, frame->wait.begin, __ATOMIC_RELAXED);
     __atomic_store_n(&task->waits, kind == OMP_SYNC_TASKWAIT ? WAITS_FOR_CHILDREN : WAITS_FOR_ALL,
@@ -217,7 +208,6 @@ static void sync_wait(int kind, int endpoint, omp_data *parallel, omp_data *data
     struct thread *thread = thread_here();
     struct task *task = data ? data->ptr : NULL;
     struct frame *frame = thread && task ? frame_within(thread, task) : NULL;
-
     (void)parallel;
     if (!frame)
         return;
@@ -238,7 +228,6 @@ static void task_create(omp_data *creator, const void *frame, omp_data *data, in
                         int has_dependences, const void *place)
 {
     struct task *parent = creator ? creator->ptr : NULL, *task;
-
     (void)frame;
     (void)has_dependences;
     if (!data || (flags & (OMP_TASK_INITIAL | OMP_TASK_IMPLICIT)))
@@ -258,7 +247,6 @@ static void task_create(omp_data *creator, const void *frame, omp_data *data, in
 static void go_on_with(struct thread *thread, struct task *next)
 {
     struct frame *frame = frame_within(thread, next);
-
     if (frame) {
         frame_pop_above(thread, frame);
     } else if (next->explicit) {
@@ -273,7 +261,6 @@ static void explicit_ended(struct thread *thread, struct task *task)
     struct team *team = task->team;
     const void *place = task->place;
     struct frame *frame = frame_of(thread, task);
-
     /* Whoever fulfilled the event of a detached task is in another one. */
     if (frame) {
         frame_pop_above(thread, frame);
@@ -289,7 +276,6 @@ static void task_schedule(omp_data *prior, int status, omp_data *next)
 {
     struct thread *thread = thread_here();
     struct task *before = prior ? prior->ptr : NULL, *after = next ? next->ptr : NULL;
-
     if (!thread)
         return;
     if (before && before->explicit &&
@@ -336,7 +322,6 @@ static void part_begin(struct thread *thread, struct task *task, const char *nam
                        const void *place)
 {
     struct frame *frame = frame_push(thread, task, name, place, false);
-
     if (frame)
         frame->is_work = true;
 }
@@ -361,7 +346,6 @@ static void part(omp_data *data, int endpoint, const char *name, const void *pla
 {
     struct thread *thread = thread_here();
     struct task *task = data ? data->ptr : NULL;
-
     if (!thread || !task || !name)
         return;
     if (endpoint == OMP_BEGIN)
@@ -403,7 +387,6 @@ static bool is_try(uintptr_t pc)
     uintptr_t *at = &known[pc / 4 % (sizeof known / sizeof known[0])];
     uintptr_t is = __atomic_load_n(at, __ATOMIC_RELAXED);
     Dl_info info;
-
     if (is >> 1 != pc) {
         is = pc << 1 | (dladdr((const void *)pc, &info) && info.dli_sname &&
                         strstr(info.dli_sname, "test_") != NULL);
@@ -416,7 +399,6 @@ static void mutex_acquire(int kind, unsigned hint, unsigned implementation, uint
                           const void *place)
 {
     struct thread *thread = thread_here();
-
     (void)hint;
     (void)implementation;
     if (!thread)
@@ -433,7 +415,6 @@ static void mutex_acquired(int kind, uint64_t object, const void *place)
 {
     struct thread *thread = thread_here();
     struct openmp_hold hold;
-
     (void)kind;
     (void)object;
     (void)place;
@@ -448,7 +429,6 @@ static void mutex_acquired(int kind, uint64_t object, const void *place)
 static void nest_lock(int endpoint, uint64_t object, const void *place)
 {
     struct thread *thread = thread_here();
-
     (void)object;
     (void)place;
     if (thread && endpoint == OMP_BEGIN)
@@ -465,7 +445,6 @@ static void lock_destroy(int kind, uint64_t object, const void *place)
 static void mutex_released(int kind, uint64_t object, const void *place)
 {
     struct thread *thread = thread_here();
-
     if (!thread)
         return;
     for (unsigned i = thread->held; i-- > 0;) {
@@ -504,7 +483,6 @@ static int initialize(omp_lookup lookup, int device, omp_data *tool)
         {OMP_NEST_LOCK, (omp_function)nest_lock},
     };
     omp_set_callback set = (omp_set_callback)lookup("ompt_set_callback");
-
     (void)device;
     (void)tool;
     if (!set)
@@ -528,7 +506,6 @@ struct omp_start *ompt_start_tool(unsigned version, const char *library)
 {
     static struct omp_start start = {initialize, finalize, {0}};
     const struct openmp_recorder *found = dlsym(RTLD_DEFAULT, OPENMP_SYMBOL);
-
     (void)version;
     (void)library;
     if (!found || found->version != OPENMP_VERSION || !found->is_recorded())

@@ -11,7 +11,6 @@ uint64_t idle_since;
 struct thread *thread_here(void)
 {
     void **own = recorder->own();
-
     if (!*own)
         *own = calloc(1, sizeof(struct thread));
     return *own;
@@ -21,7 +20,6 @@ void thread_gone(void)
 {
     void **own = recorder->own();
     struct thread *thread = *own;
-
     if (!thread)
         return;
     *own = NULL;
@@ -58,7 +56,6 @@ struct frame *frame_push(struct thread *thread, struct task *task, const char *r
                          const void *place, bool alone)
 {
     struct frame *frame;
-
     if (thread->depth == MAX_FRAMES)
         return NULL;
     frame = &thread->frames[thread->depth++];
@@ -78,7 +75,6 @@ void frame_end_region(struct frame *frame)
 void frame_pop_above(struct thread *thread, const struct frame *frame)
 {
     struct frame *top;
-
     while ((top = frame_top(thread)) != NULL && top != frame) {
         frame_wait_pause(top);
         frame_end_region(top);
@@ -100,7 +96,6 @@ void frame_wait_begin(struct frame *frame, enum shm_wait wait, const void *objec
 static void end_wait(struct frame *frame, uint32_t by)
 {
     const void *next = NULL;
-
     if (!frame->waits || !frame->wait.begin)
         return;
     if (frame->wait.wait == SHM_OMP_JOIN || frame->wait.wait == SHM_OMP_WORK)
@@ -122,7 +117,6 @@ void frame_wait_resume(struct frame *frame)
 void frame_wait_end(struct frame *frame)
 {
     uint32_t by = 0;
-
     /* The team of a worker that has left the parallel region is gone. */
     if (frame->waits && frame->wait.wait == SHM_OMP_BARRIER)
         by = __atomic_load_n(&frame->task->team->last, __ATOMIC_RELAXED);
@@ -135,7 +129,6 @@ void frame_wait_end(struct frame *frame)
 struct team *team_new(struct thread *thread, const void *place)
 {
     struct team *team = thread->teams;
-
     if (team)
         thread->teams = team->next;
     else if (!(team = malloc(sizeof *team)))
@@ -155,7 +148,6 @@ void team_free(struct thread *thread, struct team *team)
 struct task *task_new(struct task *parent, struct team *team)
 {
     struct task *task = malloc(sizeof *task);
-
     if (!task)
         return NULL;
     *task = (struct task){.parent = parent, .team = team, .uses = 1};
@@ -186,7 +178,6 @@ static void let_in(const struct task *task, const void *place)
 static void child_ended(struct task *parent, const void *place)
 {
     unsigned left = __atomic_sub_fetch(&parent->children, 1, __ATOMIC_ACQ_REL);
-
     if (left == 0 && __atomic_load_n(&parent->waits, __ATOMIC_ACQUIRE) == WAITS_FOR_CHILDREN)
         let_in(parent, place);
     for (struct task *task = parent; task; task = task->parent) {

@@ -11,7 +11,6 @@
 static void put(struct shm_record *record, const char *name, const struct unwind_start *caller)
 {
     int old_errno = errno;
-
     record->release = text_of(name);
     record->stack = stack_of(caller);
     record_now(record);
@@ -21,7 +20,6 @@ static void put(struct shm_record *record, const char *name, const struct unwind
 uint64_t task_number(void)
 {
     static uint64_t last;
-
     return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
@@ -29,7 +27,6 @@ static uint64_t task_begin(uint64_t parent, const char *name)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_TASK_BEGAN, .object2 = parent};
-
     if (!is_recorded(SHM_GROUP_ANNOTATIONS))
         return 0;
     record.object = task_number();
@@ -41,7 +38,6 @@ static void task_end(uint64_t task)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_TASK_ENDED, .object = task};
-
     if (is_recorded(SHM_GROUP_ANNOTATIONS))
         put(&record, NULL, &caller);
 }
@@ -50,7 +46,6 @@ static void region_begin(uint64_t task, const char *name)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_REGION_BEGAN, .object = task};
-
     if (is_recorded(SHM_GROUP_ANNOTATIONS))
         put(&record, name, &caller);
 }
@@ -59,7 +54,6 @@ static void region_end(uint64_t task, const char *name)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_REGION_ENDED, .object = task};
-
     if (is_recorded(SHM_GROUP_ANNOTATIONS))
         put(&record, name, &caller);
 }
@@ -68,7 +62,6 @@ static void region_end(uint64_t task, const char *name)
 static void put_text(const char *text, size_t size)
 {
     struct shm_record record = {.kind = SHM_TEXT, .flags = (uint8_t)size};
-
     memcpy(&record.end, text, size);
     record_now(&record);
 }
@@ -78,7 +71,6 @@ static void write_log(uint64_t task, const char *category, const char *message)
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_LOGGED, .object = task};
     size_t size = message ? strnlen(message, SHM_TEXT_MAX) : 0;
-
     if (!is_recorded(SHM_GROUP_ANNOTATIONS))
         return;
     for (size_t at = 0; at < size; at += SHM_TEXT_PIECE)

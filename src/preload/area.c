@@ -27,7 +27,6 @@ static int open_area(const char *word)
     char path[64], asked[SHM_WORD_SIZE + 1];
     int pid, owned, fd;
     char more;
-
     if (strncmp(word, "path:", 5) == 0)
         return open(word + 5, O_RDWR | O_CLOEXEC);
     if (sscanf(word, "pid:%d:%d:%32[0-9a-f]%c", &pid, &owned, asked, &more) != 3)
@@ -41,7 +40,6 @@ static struct shm_area *map_area(int fd)
 {
     struct stat status;
     struct shm_area *area;
-
     if (fstat(fd, &status) != 0 || (size_t)status.st_size < sizeof *area)
         return NULL;
     area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -54,7 +52,6 @@ enum claim { CLAIMED, NOT_OURS, TAKEN };
 static enum claim claim(struct shm_header *header)
 {
     uint32_t mine = (uint32_t)getpid(), nobody = 0;
-
     if (header->magic != SHM_MAGIC || header->version != SHM_VERSION ||
         header->size_check != sizeof(struct shm_area) / 4096)
         return NOT_OURS;
@@ -73,7 +70,6 @@ static enum claim claim(struct shm_header *header)
 static struct shm_area *claim_area(const char *word)
 {
     const struct timespec moment = {0, 200000};
-
     for (int try = 0; try < MAX_TRIES; try++) {
         int fd = open_area(word);
         struct shm_area *area = fd >= 0 ? map_area(fd) : NULL;
@@ -96,7 +92,6 @@ static struct shm_area *claim_area(const char *word)
 static bool try_rseq(void)
 {
     const struct timespec moment = {0, 1};
-
     if (!has_rseq())
         return false;
     switches_begin();
@@ -113,7 +108,6 @@ static struct shm_area *mapped;
 static uint64_t usual_stack_size(void)
 {
     struct rlimit limit;
-
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return STACK_SIZE;
     return limit.rlim_cur;
@@ -127,7 +121,6 @@ static void sum_heap(const struct shm_area *area)
     uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
     int64_t sum = __atomic_load_n(&area->header.heap_rest, __ATOMIC_RELAXED) +
                   __atomic_load_n(&area->header.heap_ended, __ATOMIC_RELAXED);
-
     for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
         if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) != SHM_FREE)
             sum += __atomic_load_n(&area->threads[i].heap, __ATOMIC_RELAXED);
@@ -138,7 +131,6 @@ static void sum_heap(const struct shm_area *area)
 static void before_fork(void)
 {
     struct shm_area *area = preload.area;
-
     if (!area || !area->header.children)
         return;
     /* Who forks may end at once, before its child has told of itself: the recorder is not to end then. */
@@ -151,7 +143,6 @@ static void after_fork(void)
 {
     struct shm_area *parents = mapped;
     bool children = parents && parents->header.children;
-
     /* The mapping stays: a signal handler may have forked in the midst of a call. */
     preload.area = NULL;
     mapped = NULL;
@@ -167,7 +158,6 @@ void preload_attach(void)
 {
     const char *word = getenv(SHM_VARIABLE);
     struct shm_area *area = word ? claim_area(word) : NULL;
-
     if (!area)
         return;
     preload.has_counter = area->header.has_counter;
@@ -193,7 +183,6 @@ void preload_attach(void)
 __attribute__((constructor)) static void begin(void)
 {
     int old_errno = errno;
-
     real_find();
     preload_attach();
     if (preload.area)

@@ -26,7 +26,6 @@ const struct rseq_cs preload_no_sequence = {
 static void tell_descriptor(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
-
     if (!area)
         return;
     if (shm_is_descriptor(record->object))
@@ -69,7 +68,6 @@ void call_record(const struct call *call)
                                 .release2 = call->release2,
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
-
     /* It was said to have been left by a jump that stayed in a signal handler. */
     if (begin == 0)
         return;
@@ -97,7 +95,6 @@ void call_leave(void)
 {
     struct shm_thread *slot = self.slot;
     struct call left = {.open = true, .blocks = true, .flags = SHM_LEFT};
-
     if (!slot)
         return;
     slot->writing = 0;

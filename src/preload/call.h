@@ -87,7 +87,6 @@ ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum sh
                       uint64_t object, uint32_t detail, uint32_t stack)
 {
     struct shm_thread *slot;
-
     if (!is_recorded(group))
         return false;
     slot = self.slot;
@@ -118,7 +117,6 @@ ALWAYS struct call call_begin(const struct unwind_start *caller, uint32_t group,
                               uint64_t object, uint32_t detail, uint32_t stack)
 {
     struct call call = {.blocks = stack != 0};
-
     call.open = call_open(caller, group, wait, object, detail, stack);
     return call;
 }
@@ -144,7 +142,6 @@ ALWAYS bool call_blocked(const struct call *call)
 ALWAYS void call_close(void)
 {
     struct shm_thread *slot = self.slot;
-
     if (UNLIKELY(slot->open_stack))
         *call_place(slot->open_pc) = 0;
     __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);

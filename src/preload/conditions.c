@@ -12,7 +12,6 @@
 static void give_mutex_up(pthread_mutex_t *mutex, const struct unwind_start *caller)
 {
     struct shm_object *slot = object_slot(mutex);
-
     if (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1)
         object_released(mutex, SHM_MUTEX, 0, caller);
     else
@@ -119,7 +118,6 @@ EXPORT int cnd_broadcast(cnd_t *condition)
 static bool take_semaphore(sem_t *semaphore)
 {
     int old_errno = errno;
-
     if (REAL(sem_trywait)(semaphore) == 0)
         return true;
     errno = old_errno;
@@ -170,7 +168,6 @@ EXPORT int sem_post(sem_t *semaphore)
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     struct unwind_start caller = CALLER();
-
     if (!is_recorded(SHM_GROUP_CONDITIONS))
         return REAL(pthread_barrier_wait)(barrier);
     object_released(barrier, SHM_BARRIER, SHM_ALL, &caller);

@@ -34,7 +34,6 @@ static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
     int status;
-
     *address = (struct sockaddr_storage){0};
     status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
                   : getsockname(fd, (struct sockaddr *)address, &size);
@@ -46,7 +45,6 @@ static bool is_near(const struct sockaddr_storage *one, const struct sockaddr_st
 {
     const struct sockaddr_in *v4 = (const void *)one, *other_v4 = (const void *)other;
     const struct sockaddr_in6 *v6 = (const void *)one, *other_v6 = (const void *)other;
-
     if (one->ss_family != other->ss_family)
         return false;
     if (one->ss_family == AF_INET6)
@@ -63,7 +61,6 @@ static void note_listener(int fd)
     struct sockaddr_storage address;
     int old_errno = errno;
     uint16_t port = preload.area ? address_of(fd, false, &address) : 0;
-
     for (int i = 0; port && i < LISTENED; i++) {
         uint16_t none = 0;
         if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port ||
@@ -77,7 +74,6 @@ static void note_listener(int fd)
 bool connection_is_own(const struct sockaddr *address, socklen_t size)
 {
     uint16_t port;
-
     if (LIKELY(!__atomic_load_n(&listened[0], __ATOMIC_RELAXED)) || !preload.area)
         return false;
     port = port_of(address, size);
@@ -144,7 +140,6 @@ void connection_made(int fd, bool accepted)
     int old_errno = errno;
     uint16_t own_port, peer_port;
     uint64_t half;
-
     /* Who is still connecting has no peer yet, and stays unknown. */
     if (preload.area && fd >= 0 && fd < DESCRIPTORS &&
         (own_port = address_of(fd, false, &own)) != 0 &&
@@ -166,7 +161,6 @@ void connection_made(int fd, bool accepted)
 EXPORT int listen(int fd, int backlog)
 {
     int status = REAL(listen)(fd, backlog);
-
     if (status == 0)
         note_listener(fd);
     return status;

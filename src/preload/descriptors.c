@@ -42,7 +42,6 @@ static uint64_t object_of(const struct end *end, enum side side)
 static unsigned take_end(void)
 {
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
-
     /* The lowest, so that those in use are few to look through; below first_free is none, but for races. */
     for (uint32_t i = __atomic_load_n(&first_free, __ATOMIC_RELAXED); i < ENDS; i++) {
         struct end *end = &ends[i];
@@ -65,7 +64,6 @@ static unsigned take_end(void)
 static void give_end(unsigned index)
 {
     struct end *end = &ends[index];
-
     if (end->peer)
         ends[end->peer].peer = 0;
     __atomic_store_n(&end->taken, 0, __ATOMIC_RELEASE);
@@ -92,7 +90,6 @@ static bool is_this_process(void)
 static unsigned forget(int fd, bool *last)
 {
     unsigned index;
-
     *last = false;
     if (preload.area && (unsigned)fd < DESCRIPTORS)
         __atomic_fetch_add(&preload.area->generations[fd], 1, __ATOMIC_RELEASE);
@@ -107,7 +104,6 @@ static unsigned forget(int fd, bool *last)
 void descriptor_new(int fd)
 {
     bool last;
-
     if (fd >= 0 && UNLIKELY(descriptor_end(fd))) {
         unsigned index = forget(fd, &last);
         if (last)
@@ -118,7 +114,6 @@ void descriptor_new(int fd)
 static void made_one(int fd, bool is_alone)
 {
     unsigned index;
-
     if (fd < 0)
         return;
     descriptor_new(fd);
@@ -131,7 +126,6 @@ static void made_one(int fd, bool is_alone)
 static void made_two(const int fds[2])
 {
     unsigned first, second;
-
     descriptor_new(fds[0]);
     descriptor_new(fds[1]);
     if (fds[0] >= DESCRIPTORS || fds[1] >= DESCRIPTORS)
@@ -158,7 +152,6 @@ void descriptor_half(int fd)
 void descriptors_meet(int fd, int other)
 {
     unsigned first = descriptor_end(fd), second = descriptor_end(other);
-
     if (!first || !second)
         return;
     ends[first].peer = (uint16_t)second;
@@ -184,7 +177,6 @@ static bool replace_waiter(struct end *end, uint16_t mine)
 static void add_waiter(struct end *end)
 {
     uint16_t mine = (uint16_t)self.index;
-
     for (int i = 0; i < END_WAITERS; i++) {
         uint16_t other = __atomic_load_n(&end->waiters[i], __ATOMIC_RELAXED);
         if (other == mine)
@@ -222,7 +214,6 @@ static bool is_awaited(const struct end *end, uint64_t object)
 static void release(struct end *end, enum side side, const struct unwind_start *caller)
 {
     const void *object = (const void *)(uintptr_t)object_of(end, side);
-
     if (!is_awaited(end, (uintptr_t)object))
         return;
     object_released(object, side == TO_READ ? SHM_READ : SHM_WRITE, 0, caller);
@@ -243,7 +234,6 @@ static void becomes_readable(struct end *end, const struct unwind_start *caller)
 uint64_t end_reads(unsigned index, const struct unwind_start *caller)
 {
     struct end *end = &ends[index], *peer = &ends[end->peer];
-
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
     add_waiter(end);
@@ -256,7 +246,6 @@ uint64_t end_reads(unsigned index, const struct unwind_start *caller)
 uint64_t end_writes(unsigned index, const struct unwind_start *caller)
 {
     struct end *end = &ends[index];
-
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
     add_waiter(end);
@@ -268,7 +257,6 @@ uint64_t end_writes(unsigned index, const struct unwind_start *caller)
 void descriptor_shut(int fd, const struct unwind_start *caller)
 {
     unsigned index = descriptor_end(fd);
-
     if (index && ends[index].peer && is_recorded(SHM_GROUP_IO))
         becomes_readable(&ends[ends[index].peer], caller);
 }
@@ -278,7 +266,6 @@ void descriptor_closed(int fd, const struct unwind_start *caller)
 {
     bool last;
     unsigned index = forget(fd, &last);
-
     if (!last)
         return;
     if (ends[index].peer && ends[index].peer != index && is_recorded(SHM_GROUP_IO))
@@ -291,7 +278,6 @@ void descriptor_closed(int fd, const struct unwind_start *caller)
 void descriptor_polled(int fd)
 {
     unsigned index = descriptor_end(fd);
-
     if (index && is_recorded(SHM_GROUP_IO))
         add_waiter(&ends[index]);
 }
@@ -299,7 +285,6 @@ void descriptor_polled(int fd)
 bool descriptor_ready(int fd, struct call *call)
 {
     unsigned index = descriptor_end(fd);
-
     if (!index || !call->open ||
         __atomic_load_n(&ends[index].released, __ATOMIC_ACQUIRE) < self.slot->open_time)
         return false;
@@ -321,7 +306,6 @@ bool descriptor_in_events(int fd, const struct epoll_event *events, int count)
 {
     unsigned set = descriptor_end(fd);
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
-
     for (uint32_t i = 1; set && i < used; i++) {
         if (!ends[i].taken)
             continue;
@@ -337,7 +321,6 @@ static void enter_set(unsigned set, unsigned index, uint64_t data)
 {
     struct end *end = &ends[index];
     struct end_set *free = NULL;
-
     for (int i = 0; i < END_SETS; i++) {
         struct end_set *at = &end->sets[i];
         if (at->used && at->end == set && at->serial == ends[set].serial) {
@@ -358,7 +341,6 @@ EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
     int status = REAL(epoll_ctl)(set, operation, fd, event);
     unsigned index = descriptor_end(fd), of_set = descriptor_end(set);
-
     if (status == 0 && UNLIKELY(index != 0) && of_set && operation != EPOLL_CTL_DEL)
         enter_set(of_set, index, event->data.u64);
     return status;
@@ -369,7 +351,6 @@ EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 EXPORT int pipe(int fds[2])
 {
     int status = REAL(pipe)(fds);
-
     if (status == 0)
         made_two(fds);
     return status;
@@ -378,7 +359,6 @@ EXPORT int pipe(int fds[2])
 EXPORT int pipe2(int fds[2], int flags)
 {
     int status = REAL(pipe2)(fds, flags);
-
     if (status == 0)
         made_two(fds);
     return status;
@@ -387,7 +367,6 @@ EXPORT int pipe2(int fds[2], int flags)
 EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 {
     int status = REAL(socketpair)(domain, type, protocol, fds);
-
     if (status == 0)
         made_two(fds);
     return status;
@@ -396,7 +375,6 @@ EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 EXPORT int eventfd(unsigned count, int flags)
 {
     int fd = REAL(eventfd)(count, flags);
-
     made_one(fd, false);
     return fd;
 }
@@ -404,7 +382,6 @@ EXPORT int eventfd(unsigned count, int flags)
 EXPORT int epoll_create(int size)
 {
     int fd = REAL(epoll_create)(size);
-
     made_one(fd, true);
     return fd;
 }
@@ -412,7 +389,6 @@ EXPORT int epoll_create(int size)
 EXPORT int epoll_create1(int flags)
 {
     int fd = REAL(epoll_create1)(flags);
-
     made_one(fd, true);
     return fd;
 }
@@ -435,7 +411,6 @@ EXPORT int dup(int fd)
 EXPORT int dup2(int fd, int copy)
 {
     struct unwind_start caller = CALLER();
-
     if (fd != copy)
         descriptor_closed(copy, &caller);
     return duplicated(fd, REAL(dup2)(fd, copy));
@@ -444,7 +419,6 @@ EXPORT int dup2(int fd, int copy)
 EXPORT int dup3(int fd, int copy, int flags)
 {
     struct unwind_start caller = CALLER();
-
     if (fd != copy)
         descriptor_closed(copy, &caller);
     return duplicated(fd, REAL(dup3)(fd, copy, flags));
@@ -475,7 +449,6 @@ FCNTL(fcntl64)
 EXPORT int close(int fd)
 {
     struct unwind_start caller = CALLER();
-
     descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);
     return REAL(close)(fd);
@@ -490,7 +463,6 @@ static void closed_range(unsigned first, unsigned last, const struct unwind_star
 EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
     struct unwind_start caller = CALLER();
-
     if (!(flags & (int)CLOSE_RANGE_CLOEXEC))
         closed_range(first, last, &caller);
     return REAL(close_range)(first, last, flags);
@@ -499,7 +471,6 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
 EXPORT void closefrom(int first)
 {
     struct unwind_start caller = CALLER();
-
     closed_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX, &caller);
     REAL(closefrom)(first);
 }
@@ -507,7 +478,6 @@ EXPORT void closefrom(int first)
 EXPORT int shutdown(int fd, int how)
 {
     struct unwind_start caller = CALLER();
-
     if (how != SHUT_RD)
         descriptor_shut(fd, &caller);
     return REAL(shutdown)(fd, how);

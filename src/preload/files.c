@@ -293,7 +293,6 @@ EXPORT int fclose(FILE *file)
 {
     struct unwind_start caller = CALLER();
     int fd = descriptor_of(file);
-
     if (fd >= 0)
         descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1, 0);
@@ -387,7 +386,6 @@ EXPORT int pclose(FILE *file)
 {
     struct unwind_start caller = CALLER();
     int fd = descriptor_of(file);
-
     if (fd >= 0)
         descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);

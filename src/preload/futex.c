@@ -139,7 +139,6 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
 {
     struct unwind_start caller = CALLER();
     enum futex_role role = role_of(operation);
-
     if (role == FUTEX_OTHER || !is_recorded(SHM_GROUP_LOCKS))
         return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     if (role == FUTEX_WAKES) {

@@ -16,7 +16,6 @@ static int connect_to(int pid, int fd)
     struct sockaddr_un address;
     socklen_t length = handover_address(&address, pid, fd);
     int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
     /* With a name that the kernel chooses, to which the answer is sent. */
     if (s >= 0 && bind(s, (const struct sockaddr *)&own, sizeof own.sun_family) == 0 &&
         REAL(connect)(s, (const struct sockaddr *)&address, length) == 0 &&
@@ -38,7 +37,6 @@ static int receive(int s, const char *word)
                              .msg_controllen = sizeof control};
     int fd = -1;
     ssize_t n;
-
     do
         n = REAL(recvmsg)(s, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
@@ -55,7 +53,6 @@ static int receive(int s, const char *word)
 int handover_ask(int pid, int fd, const char *word)
 {
     int s, area = -1;
-
     if (strlen(word) != SHM_WORD_SIZE || (s = connect_to(pid, fd)) < 0)
         return -1;
     if (REAL(send)(s, word, SHM_WORD_SIZE / 2, MSG_NOSIGNAL) == SHM_WORD_SIZE / 2)

@@ -63,7 +63,6 @@ static size_t no_size(void *memory)
 static bool is_of_malloc(void *function)
 {
     Dl_info of_malloc, of_function;
-
     return function && dladdr((void *)(uintptr_t)heap.malloc, &of_malloc) &&
            dladdr(function, &of_function) && of_malloc.dli_fbase == of_function.dli_fbase;
 }
@@ -72,7 +71,6 @@ static bool is_of_malloc(void *function)
 static __attribute__((noinline)) bool find(void)
 {
     int old_errno = errno;
-
     if (inside)
         return false;
     inside = true;
@@ -114,7 +112,6 @@ static bool is_early(const void *memory)
 static void *early_get(size_t size)
 {
     size_t at, whole = (size + 15) & ~(size_t)15;
-
     if (size > sizeof early)
         return NULL;
     at = __atomic_fetch_add(&early_used, whole, __ATOMIC_RELAXED);
@@ -127,7 +124,6 @@ static __attribute__((noinline)) void tell(void)
 {
     int64_t moved = self.slot->heap - self.heap_told;
     int old_errno = errno;
-
     if ((moved >= LEAP || moved <= -LEAP ||
          clock_cheap() - self.heap_told_at >= preload.half_step_ticks) &&
         is_wanted(SHM_GROUP_HEAP))
@@ -138,7 +134,6 @@ static __attribute__((noinline)) void tell(void)
 static __attribute__((noinline)) void count_rest(int64_t bytes)
 {
     int64_t *at = preload.area ? &preload.area->header.heap_rest : &preload_heap_early;
-
     (void)__atomic_add_fetch(at, bytes, __ATOMIC_RELAXED);
 }
 
@@ -147,7 +142,6 @@ ALWAYS void count(int64_t bytes)
 {
     struct shm_thread *slot = self.slot;
     int64_t heap_now;
-
     if (UNLIKELY(!preload.area || !slot)) {
         count_rest(bytes);
         return;
@@ -181,7 +175,6 @@ ALWAYS int64_t size_of(void *memory)
 static __attribute__((noinline)) void forget_locks(uintptr_t memory, size_t size)
 {
     uintptr_t line = memory;
-
     while (size <= 4096 && line < memory + size && !known_has_line(line))
         line += KNOWN_LINE;
     if (size > 4096 || line < memory + size || known_has_line(memory + size - 1))
@@ -208,7 +201,6 @@ EXPORT void *malloc(size_t size)
 EXPORT void *calloc(size_t count_, size_t size)
 {
     size_t bytes;
-
     if (UNLIKELY(!is_ready()))
         return __builtin_mul_overflow(count_, size, &bytes) ? NULL : early_get(bytes);
     if (UNLIKELY(inside))
@@ -247,7 +239,6 @@ EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 {
     int64_t bytes;
     int status;
-
     if (UNLIKELY(!is_ready()))
         return ENOMEM;
     if (UNLIKELY(inside || !is_counted.posix_memalign))
@@ -265,7 +256,6 @@ EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 EXPORT void free(void *memory)
 {
     int64_t size;
-
     if (UNLIKELY(!memory || is_early(memory) || !is_ready()))
         return;
     if (UNLIKELY(inside)) {
@@ -285,7 +275,6 @@ static __attribute__((noinline)) void *realloc_early(void *memory, size_t size)
 {
     size_t most = (size_t)(&early[sizeof early] - (char *)memory);
     void *other = malloc(size);
-
     if (other)
         memcpy(other, memory, size < most ? size : most);
     return other;
@@ -318,7 +307,6 @@ EXPORT void *realloc(void *memory, size_t size)
 EXPORT void *reallocarray(void *memory, size_t count_, size_t size)
 {
     size_t bytes;
-
     if (UNLIKELY(is_early(memory) || !is_ready())) {
         if (__builtin_mul_overflow(count_, size, &bytes))
             return NULL;
@@ -370,7 +358,6 @@ struct cxx {
 static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 {
     void *memory = malloc(size ? size : 1);
-
     (void)two;
     (void)three;
     if (!memory)
@@ -381,7 +368,6 @@ static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 static void *new_by_aligned_alloc(uintptr_t size, uintptr_t alignment, uintptr_t three)
 {
     void *memory = NULL;
-
     (void)three;
     if (posix_memalign(&memory, alignment < sizeof memory ? sizeof memory : alignment,
                        size ? size : 1) != 0)
@@ -420,7 +406,6 @@ static cxx_function *next_cxx(const char *name)
 {
     static const char *const files[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
     void *next = dlsym(RTLD_NEXT, name);
-
     for (size_t i = 0; !next && i < sizeof files / sizeof *files; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
         if (!library)
@@ -436,7 +421,6 @@ static __attribute__((noinline)) cxx_function *find_cxx(struct cxx *function)
 {
     int old_errno = errno;
     cxx_function *other = next_cxx(function->name);
-
     function->is_counted = other && is_ready() && heap.malloc_usable_size != no_size &&
                            is_of_malloc((void *)(uintptr_t)other);
     other = other ? other : function->stand_in;
@@ -463,7 +447,6 @@ static void *cxx_new(struct cxx *function, uintptr_t one, uintptr_t two, uintptr
     cxx_function *other = real_cxx(function);
     void *memory;
     int64_t size;
-
     if (!function->is_counted || inside)
         return other(one, two, three);
     {
@@ -480,7 +463,6 @@ static void cxx_delete(struct cxx *function, uintptr_t memory, uintptr_t two, ui
 {
     cxx_function *other = real_cxx(function);
     int64_t size;
-
     if (!function->is_counted || inside || !memory) {
         (void)other(memory, two, three);
         return;

@@ -209,7 +209,6 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
     bool own = connection_is_own(address, length);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CONNECT, 0, (uint32_t)fd + 1, 0);
     int status = REAL(connect)(fd, address, length);
-
     if (UNLIKELY(own) && (status == 0 || errno == EINPROGRESS))
         connection_made(fd, false);
     return status;

@@ -7,7 +7,6 @@ void known_add(const volatile void *lock)
 {
     uint32_t bit = known_bit((uintptr_t)lock);
     uintptr_t nobody;
-
     if (known_has_line((uintptr_t)lock)) {
         for (size_t i = 0; i < KNOWN_LOCKS; i++) {
             if (__atomic_load_n(&known.locks[i], __ATOMIC_RELAXED) == (uintptr_t)lock)
@@ -28,7 +27,6 @@ void known_forget(uintptr_t low, uintptr_t high)
 {
     struct shm_record record = {.kind = SHM_FORGOTTEN};
     int old_errno = errno;
-
     for (size_t i = 0; i < KNOWN_LOCKS; i++) {
         uintptr_t lock = __atomic_load_n(&known.locks[i], __ATOMIC_RELAXED);
         if (lock < low || lock >= high ||

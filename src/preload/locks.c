@@ -131,7 +131,6 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     int result = REAL(pthread_mutex_trylock)(mutex);
-
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
         object_held(mutex, (uintptr_t)__builtin_return_address(0));
     return result;
@@ -215,7 +214,6 @@ EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 {
     int result = REAL(pthread_rwlock_tryrdlock)(lock);
-
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
         object_held(lock, (uintptr_t)__builtin_return_address(0));
     return result;
@@ -224,7 +222,6 @@ EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
     int result = REAL(pthread_rwlock_trywrlock)(lock);
-
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
         object_held(lock, (uintptr_t)__builtin_return_address(0));
     return result;
@@ -274,7 +271,6 @@ EXPORT int mtx_trylock(mtx_t *c11)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
     int result = REAL(mtx_trylock)(c11);
-
     if (result == thrd_success && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
         object_held(mutex, (uintptr_t)__builtin_return_address(0));
     return result;
@@ -283,7 +279,6 @@ EXPORT int mtx_trylock(mtx_t *c11)
 EXPORT int mtx_unlock(mtx_t *c11)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-
     tell_release(mutex);
     return REAL(mtx_unlock)(c11);
 }
@@ -351,7 +346,6 @@ static void once_left(const struct once *once)
 static void run_once(void)
 {
     const struct once *once = running_once;
-
     once->routine();
     if (self_recorded() && object_awaited(once->control))
         object_released(once->control, SHM_ONCE, SHM_ALL, &once->caller);
@@ -360,7 +354,6 @@ static void run_once(void)
 EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
     struct unwind_start caller = CALLER();
-
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS))
         return REAL(pthread_once)(control, routine);
@@ -377,7 +370,6 @@ EXPORT void call_once(once_flag *flag, void (*routine)(void))
 {
     struct unwind_start caller = CALLER();
     int *control = &flag->__data;
-
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS)) {
         REAL(call_once)(flag, routine);

@@ -18,7 +18,6 @@ static void add_line(const char *line, void *context)
 {
     struct lines *lines = context;
     size_t size = strlen(line);
-
     if (size + 1 > lines->room)
         return;
     memcpy(lines->at, line, size);
@@ -47,7 +46,6 @@ static bool starts_with(const char *line, size_t size, const char *word)
 static bool is_listed(const char *rest, size_t size, const char *end)
 {
     const char *at = preload.area->modules;
-
     while ((at = memmem(at, (size_t)(end - at), rest, size)) != NULL && at + size < end) {
         if (at[-1] == ' ' && at[size] == '\n')
             return true;
@@ -64,7 +62,6 @@ static void add_unloaded(struct lines *lines, size_t former_size)
 {
     const char *limit = lines->at + UNLOADED_SIZE, *end = former + former_size;
     size_t size, word;
-
     for (const char *line = former; line < end; line += size + 1) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         if (!newline)
@@ -90,7 +87,6 @@ void modules_changed(void)
     struct lines lines = {preload.area->modules, SHM_MODULES_SIZE};
     size_t former_size;
     int old_errno = errno;
-
     REAL(pthread_mutex_lock)(&lock);
     former_size = header->modules_used;
     memcpy(former, preload.area->modules, former_size);
@@ -108,7 +104,6 @@ void modules_changed(void)
 EXPORT int dlclose(void *library)
 {
     int status;
-
     /* Libraries that were loaded meanwhile are not in the list yet. */
     if (preload.area)
         modules_changed();

@@ -17,7 +17,6 @@ void object_released(const volatile void *object, enum shm_wait kind, uint8_t fl
                                 .flags = flags,
                                 .object = (uint64_t)(uintptr_t)object};
     int old_errno = errno;
-
     if (!record_begin())
         return;
     if (shm_is_lock(kind))
@@ -45,9 +44,7 @@ struct call object_wait(const struct unwind_start *caller, uint32_t group, enum 
 {
     struct shm_object *slot = object_slot(object);
     struct call call;
-
     uint64_t held_pc = slot->held == (uint64_t)(uintptr_t)object ? slot->held_pc : 0;
-
     slot->hot = 1;
     if (shm_is_lock(kind))
         known_add(object);

@@ -16,7 +16,6 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
 ALWAYS void object_held_since(const volatile void *object, uintptr_t pc, uint64_t since)
 {
     struct shm_object *slot = object_slot(object);
-
     self.slot->holds++;
     slot->held_since = since;
     slot->held_pc = pc;
@@ -30,7 +29,6 @@ void object_held_exactly(const volatile void *object, uintptr_t pc);
 ALWAYS void object_held(const volatile void *object, uintptr_t pc)
 {
     uint64_t coarse = clock_coarse();
-
     if (UNLIKELY(!coarse || object_slot(object)->hot))
         object_held_exactly(object, pc);
     else
@@ -51,7 +49,6 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
     int64_t held;
-
     if (contended || slot->held != (uint64_t)(uintptr_t)object)
         return contended;
     /* Below 0: taken after the coarse clock was stored. */
@@ -67,7 +64,6 @@ ALWAYS bool object_released_unnoticed(const volatile void *object, bool contende
 {
     struct shm_object *slot = object_slot(object);
     uint64_t coarse = clock_coarse();
-
     if (UNLIKELY(contended || !coarse))
         return false;
     if (slot->held != (uint64_t)(uintptr_t)object)

@@ -54,7 +54,6 @@ static void name_thread(const char *name)
 {
     struct shm_record record = {.kind = SHM_NAMED};
     char text[2 * sizeof(uint64_t)] = {0};
-
     if (!preload.area || !self_recorded())
         return;
     memcpy(text, name, strnlen(name, sizeof text - 1));
@@ -67,7 +66,6 @@ static uint64_t task_begin(uint64_t parent, const char *name, const void *place)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_TASK_BEGAN, .flags = SHM_WITH_PLACE, .object2 = parent};
-
     if (!is_recorded(SHM_GROUP_OPENMP))
         return 0;
     record.object = task_number();
@@ -80,7 +78,6 @@ static uint64_t task_begin(uint64_t parent, const char *name, const void *place)
 static void task_end(uint64_t task)
 {
     struct shm_record record = {.kind = SHM_TASK_ENDED, .object = task};
-
     if (task && is_recorded(SHM_GROUP_OPENMP))
         record_now(&record);
 }
@@ -89,7 +86,6 @@ static void region_begin(uint64_t task, const char *name, const void *place, boo
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.kind = SHM_REGION_BEGAN, .object = task};
-
     if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     record.release = text_of(name);
@@ -100,7 +96,6 @@ static void region_begin(uint64_t task, const char *name, const void *place, boo
 static void region_end(uint64_t task, const char *name)
 {
     struct shm_record record = {.kind = SHM_REGION_ENDED, .object = task};
-
     if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     record.release = text_of(name);
@@ -114,7 +109,6 @@ ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *calle
 {
     uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
     struct shm_thread *slot;
-
     wait->begin = 0;
     if (!is_recorded(SHM_GROUP_OPENMP))
         return;
@@ -140,7 +134,6 @@ ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
     struct shm_thread *slot = self.slot;
     uint64_t now = clock_now();
     uintptr_t pc;
-
     /* Another process, or the call was left by a jump. */
     if (!slot || slot->open_time != wait->begin) {
         wait->begin = 0;
@@ -172,7 +165,6 @@ ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
 static void wait_begin(struct openmp_wait *wait)
 {
     struct unwind_start caller = CALLER();
-
     open_wait(wait, &caller);
 }
 
@@ -180,7 +172,6 @@ static void wait_end(struct openmp_wait *wait, const void *next, uint32_t by)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {.release2 = by};
-
     if (!wait->begin || !preload.area)
         return;
     record.release = __atomic_load_n(&object_slot(wait->object)->release, __ATOMIC_ACQUIRE);
@@ -199,7 +190,6 @@ static void let_in(enum shm_wait wait, const void *object, uint64_t since, const
                                 .wait = (uint8_t)wait,
                                 .flags = SHM_ALL,
                                 .object = (uint64_t)(uintptr_t)object};
-
     if (!since || !is_recorded(SHM_GROUP_OPENMP) ||
         clock_now() - since < preload.min_wait_ticks / HARDLY || !record_begin())
         return;
@@ -215,7 +205,6 @@ static void let_in(enum shm_wait wait, const void *object, uint64_t since, const
 static void lock_wait(struct openmp_wait *wait)
 {
     struct unwind_start caller = CALLER();
-
     open_wait(wait, &caller);
     if (wait->begin)
         __atomic_fetch_add(&object_slot(wait->object)->waiters, 1, __ATOMIC_ACQ_REL);
@@ -231,7 +220,6 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
     struct unwind_start caller = CALLER();
     struct shm_record record = {0};
     struct shm_object *slot;
-
     *hold = (struct openmp_hold){.object = wait->object, .place = wait->place};
     if (!preload.area)
         return;
@@ -257,7 +245,6 @@ static void lock_nested(struct openmp_wait *wait)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {0};
-
     if (!wait->begin || !preload.area)
         return;
     leave_lock(wait);
@@ -280,7 +267,6 @@ static void lock_released(enum shm_wait wait, const struct openmp_hold *hold, co
                                 .object = (uint64_t)(uintptr_t)hold->object,
                                 .object2 = (uint64_t)(uintptr_t)hold->place,
                                 .release = hold->number};
-
     if (!hold->number || !is_recorded(SHM_GROUP_OPENMP) || !release_matters(hold))
         return;
     known_add(hold->object);

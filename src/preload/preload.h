@@ -125,7 +125,6 @@ void samples_end(void);
 ALWAYS uint64_t clock_now(void)
 {
     struct timespec now;
-
 #if defined(__x86_64__)
     if (LIKELY(preload.has_counter))
         return __rdtsc();

@@ -42,7 +42,6 @@ static bool exists_twice(const char *name)
 static void *find(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
-
     if (exists_twice(name) && found == dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5"))
         return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
     return found;
@@ -62,7 +61,6 @@ bool real_has(void **function, const char *name)
     static const char *const files[] = {"liburing.so.2", "liburing.so.1", "libaio.so.1"};
     const size_t count = sizeof files / sizeof files[0];
     void *found;
-
     if (__atomic_load_n(function, __ATOMIC_RELAXED))
         return true;
     found = dlsym(RTLD_NEXT, name);

@@ -19,7 +19,6 @@ static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(
 {
     uint64_t old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
     uint32_t index;
-
     while ((uint32_t)old != 0 && (uint32_t)old < limit) {
         uint64_t next =
             (old + TAG) >> 32 << 32 | __atomic_load_n(link((uint32_t)old), __ATOMIC_RELAXED);
@@ -46,7 +45,6 @@ static uint32_t take_chunk(void)
 {
     struct shm_header *header = &preload.area->header;
     uint32_t index = take(&header->free_chunks, &header->chunks_used, SHM_CHUNKS, chunk_link);
-
     if (index) {
         struct shm_chunk *chunk = shm_chunk(preload.area, index);
         chunk->next = 0;
@@ -62,7 +60,6 @@ static struct shm_chunk *room(void)
 {
     struct shm_thread *slot = self.slot;
     uint32_t index;
-
     if (LIKELY(self.chunk && self.chunk->used < SHM_CHUNK_RECORDS))
         return self.chunk;
     index = take_chunk();
@@ -77,7 +74,6 @@ static struct shm_chunk *room(void)
 void record_put(const struct shm_record *record)
 {
     struct shm_chunk *chunk = room();
-
     if (!chunk) {
         __atomic_fetch_add(&self.slot->lost, 1, __ATOMIC_RELAXED);
         return;
@@ -100,7 +96,6 @@ void heap_tell(void)
 {
     struct shm_record record = {.kind = SHM_HEAP};
     int64_t heap = self.slot->heap;
-
     if (heap == self.heap_told || !record_begin())
         return;
     record.object = (uint64_t)heap;
@@ -136,7 +131,6 @@ uint32_t thread_slot_take(void)
     struct shm_header *header = &preload.area->header;
     uint32_t index = take(&header->free_threads, &header->threads_used, SHM_THREADS, thread_link);
     struct shm_thread *slot = &preload.area->threads[index];
-
     if (!index) {
         __atomic_fetch_add(&header->lost_threads, 1, __ATOMIC_RELAXED);
         return 0;
@@ -158,9 +152,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
 {
     struct shm_record record = {
         .kind = SHM_STARTED, .object = (uint64_t)(uintptr_t)pthread_self(), .object2 = routine};
-
     struct shm_thread *slot = &preload.area->threads[index];
-
     (void)REAL(pthread_once)(&end_key_once, make_end_key);
     /* A signal handler may have taken a slot for this thread already: that is over. From here on none does. */
     self.over = true;
@@ -192,7 +184,6 @@ void self_end(void)
 {
     struct shm_record record = {.kind = SHM_EXITED};
     struct shm_thread *slot = self.slot;
-
     self.over = true;
     if (!slot || !preload.area)
         return;
@@ -212,7 +203,6 @@ static uintptr_t stack_end(void)
     extern void *__libc_stack_end;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t block = (uintptr_t)pthread_self();
-
     if (getpid() == (pid_t)syscall(SYS_gettid))
         return (uintptr_t)__libc_stack_end;
     return block > here && block - here < preload.stack_size ? block : 0;
@@ -222,7 +212,6 @@ bool self_attach(void)
 {
     int old_errno = errno;
     uint32_t index;
-
     if (self.over || !preload.area)
         return false;
     index = thread_slot_take();

@@ -33,7 +33,6 @@ static void take_sample(int number, siginfo_t *info, void *context)
     struct shm_record record = {.kind = SHM_SAMPLED};
     struct unwind_start start = interrupted(context);
     int old_errno = errno;
-
     (void)number;
     (void)info;
     if (!preload.area || !self.slot || !is_wanted(~0u))
@@ -53,7 +52,6 @@ void samples_prepare(void)
 {
     struct sigaction old,
         ours = {.sa_sigaction = take_sample, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-
     preload.sample_ns = preload.area->header.sample_ns;
     if (preload.sample_ns == 0)
         return;
@@ -67,7 +65,6 @@ void samples_begin(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
     struct itimerspec every = {0};
-
     if (preload.sample_ns == 0)
         return;
     /* sigev_notify_thread_id, for which glibc has no name. */

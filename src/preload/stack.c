@@ -17,7 +17,6 @@ uint32_t stack_of(const struct unwind_start *caller)
 {
     uintptr_t pcs[SHM_STACK_FRAMES];
     size_t count = walk(caller, pcs);
-
     return count ? stack_table_number(preload.area, count, pcs, count) : 0;
 }
 
@@ -25,7 +24,6 @@ uint32_t stack_from(const struct unwind_start *caller, uintptr_t pc)
 {
     uintptr_t pcs[SHM_STACK_FRAMES];
     size_t count = walk(caller, pcs), from = 0;
-
     while (from < count && pcs[from] != pc)
         from++;
     if (from == count)
@@ -44,7 +42,6 @@ uint32_t text_of(const char *text)
 {
     uintptr_t words[SHM_TEXT_MAX / sizeof(uintptr_t)] = {0};
     size_t size = text ? strnlen(text, SHM_TEXT_MAX) : 0;
-
     if (size == 0)
         return 0;
     memcpy(words, text, size);

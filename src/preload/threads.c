@@ -15,7 +15,6 @@ static bool is_of_libstdcxx(uint64_t routine)
     static uint64_t its, other;
     const char *slash;
     Dl_info info;
-
     if (routine == __atomic_load_n(&its, __ATOMIC_RELAXED))
         return true;
     if (routine == __atomic_load_n(&other, __ATOMIC_RELAXED) ||
@@ -39,7 +38,6 @@ static const struct shm_thread *begin(void *arg, uintptr_t here)
 {
     uint32_t index = (uint32_t)(uintptr_t)arg;
     const struct shm_thread *slot = &preload.area->threads[index];
-
     self_begin(index, here - slot->stack_size, here, slot->routine);
     return slot;
 }
@@ -52,7 +50,6 @@ static void *run(void *arg)
     const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
     void *(*routine)(void *) = (void *(*)(void *))(uintptr_t)slot->routine;
     void *result = routine((void *)(uintptr_t)slot->argument);
-
     STAY();
     return result;
 }
@@ -62,7 +59,6 @@ static int run_c11(void *arg)
     const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
     thrd_start_t routine = (thrd_start_t)(uintptr_t)slot->routine;
     int result = routine((void *)(uintptr_t)slot->argument);
-
     STAY();
     return result;
 }
@@ -73,7 +69,6 @@ static uint32_t announce(uint64_t routine, const void *argument, size_t stack_si
 {
     struct shm_record record = {.kind = SHM_CREATED, .object2 = routine};
     uint32_t index;
-
     if (!preload.area || !self_recorded() || (index = thread_slot_take()) == 0)
         return 0;
     preload.area->threads[index].routine = routine;
@@ -92,7 +87,6 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     size_t size = preload.stack_size;
     uint32_t index;
     int status;
-
     if (preload.area && attributes)
         (void)pthread_attr_getstacksize(attributes, &size);
     index = announce((uint64_t)(uintptr_t)routine, argument, size, &caller);
@@ -110,7 +104,6 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     struct unwind_start caller = CALLER();
     uint32_t index = announce((uint64_t)(uintptr_t)routine, argument, preload.stack_size, &caller);
     int status;
-
     if (!index)
         return REAL(thrd_create)(thread, routine, argument);
     status = REAL(thrd_create)(thread, run_c11, (void *)(uintptr_t)index);
@@ -155,7 +148,6 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
     struct shm_record record = {.kind = SHM_NAMED};
     char text[2 * sizeof(uint64_t)] = {0};
-
     if (preload.area && pthread_equal(thread, pthread_self()) && self_recorded()) {
         memcpy(text, name, strnlen(name, sizeof text - 1));
         memcpy(&record.object, text, sizeof record.object);
@@ -180,7 +172,6 @@ EXPORT int prctl(int option, ...)
     bool ends;
     va_list list;
     int status;
-
     /* As the C library does it: there are four, whatever the caller has. */
     va_start(list, option);
     for (size_t i = 0; i < 4; i++)

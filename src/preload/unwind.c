@@ -83,7 +83,6 @@ static inline bool is_on_stack(const struct walk *w, uintptr_t at)
 static bool step_frame_pointer(struct walk *w)
 {
     uintptr_t at = w->fp, pc;
-
     if (!is_on_stack(w, at) || !is_on_stack(w, at + WORD))
         return false;
     pc = pc_plain(word_at(at + WORD));
@@ -136,7 +135,6 @@ static inline uint32_t saved_of(uint32_t rule)
 static uint32_t pack_plain(const struct cfi_rule *rule)
 {
     int32_t saved = rule->fp == CFI_FP_SAME ? 8 : -rule->fp_offset;
-
     if (rule->indirect || rule->offset < 8 || (uint32_t)rule->offset & ~OFFSET_MASK)
         return NO_RULE;
     if (rule->fp == CFI_FP_AT_END ? saved < 16 : rule->fp != CFI_FP_SAME)
@@ -163,7 +161,6 @@ static int32_t inner_of(uint32_t rule)
 static uint32_t pack(const struct cfi_rule *rule)
 {
     uint32_t packed;
-
     switch (rule->kind) {
     case CFI_NONE:
         return KIND_FRAME_POINTER;
@@ -207,7 +204,6 @@ static inline uint64_t look(size_t home, uint64_t tag, unsigned displacement)
 {
     /* Relaxed: a word is all there is to see, and means the same whenever it is seen. */
     uint64_t word = __atomic_load_n(&slots[home + displacement], __ATOMIC_RELAXED);
-
     return word ^ (tag | (uint64_t)displacement << 61);
 }
 
@@ -236,7 +232,6 @@ static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
     size_t home = home_of(pc);
     unsigned i = 0;
     uint64_t word;
-
     while (i < PROBES - 1 && __atomic_load_n(&slots[home + i], __ATOMIC_RELAXED) != 0)
         i++;
     word = (tag_of(pc) | (uint64_t)i << 61) | rule;
@@ -288,7 +283,6 @@ static const ElfW(Phdr) * headers_of(const struct dl_find_object *found, size_t 
     uintptr_t start = (uintptr_t)found->dlfo_map_start, end = (uintptr_t)found->dlfo_map_end;
     uintptr_t own = (uintptr_t)getauxval(AT_PHDR);
     const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
-
     if (own >= start && own < end) {
         *n = getauxval(AT_PHNUM);
         return (const ElfW(Phdr) *)own;
@@ -307,7 +301,6 @@ static bool find_object(uintptr_t at, struct cfi_module *module)
     struct dl_find_object found;
     const ElfW(Phdr) * headers;
     size_t n;
-
     if (_dl_find_object((void *)at, &found) != 0)
         return false;
     headers = headers_of(&found, &n);
@@ -345,7 +338,6 @@ static bool covers(const struct dl_phdr_info *info, uintptr_t at)
 static int see_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct wanted *wanted = context;
-
     (void)size;
     if (!covers(info, wanted->at))
         return 0;
@@ -356,7 +348,6 @@ static int see_module(struct dl_phdr_info *info, size_t size, void *context)
 static bool find_module(uintptr_t at, struct cfi_module *module)
 {
     struct wanted wanted = {at, module};
-
     return HAVE_FIND_OBJECT ? find_object(at, module) : dl_iterate_phdr(see_module, &wanted) != 0;
 }
 
@@ -388,7 +379,6 @@ static struct cfi_rule read_rule(uintptr_t pc)
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
     uint32_t packed;
-
     /* No module: code made at run time. It is not kept, for it may go at any time. */
     if (!find_module(pc - 1, &module))
         return rule;
@@ -406,7 +396,6 @@ static struct cfi_rule read_rule(uintptr_t pc)
 static bool step_realigned(struct walk *w, int32_t inner)
 {
     uintptr_t at = w->fp + (uintptr_t)(intptr_t)inner, end;
-
     if (!is_on_stack(w, at) || !is_on_stack(w, w->fp))
         return false;
     end = word_at(at);
@@ -425,7 +414,6 @@ static bool step_signal(struct walk *w)
     const ucontext_t *context = (const ucontext_t *)w->sp;
     const greg_t *regs = context->uc_mcontext.gregs;
     uintptr_t sp;
-
     if (!is_on_stack(w, w->sp) || !is_on_stack(w, (uintptr_t)&regs[REG_RIP]))
         return false;
     sp = word_at((uintptr_t)&regs[REG_RSP]);
@@ -448,7 +436,6 @@ static inline uintptr_t end_of(const struct walk *w, uint32_t rule)
 static bool step_popped(struct walk *w, uint32_t rule)
 {
     uintptr_t end = end_of(w, rule);
-
     if (!is_on_stack(w, end - WORD))
         return false;
     w->pc = word_at(end - WORD);
@@ -461,7 +448,6 @@ READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
 {
     uintptr_t end = end_of(w, rule), fp;
     uint32_t saved = saved_of(rule);
-
     /*
      * All that is read lies in [end - saved, end), and saved is 8 at least: the frame's end grows.
      */
@@ -478,7 +464,6 @@ READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
 static bool step_frame(struct walk *w, const struct cfi_rule *rule)
 {
     uintptr_t at = rule->base == CFI_FP ? w->fp : w->sp, end, saved;
-
     if (rule->indirect) {
         at += (uintptr_t)(intptr_t)rule->inner;
         if (!is_on_stack(w, at))
@@ -502,7 +487,6 @@ static bool step_frame(struct walk *w, const struct cfi_rule *rule)
 __attribute__((noinline, cold)) static bool step_unknown(struct walk *w)
 {
     struct cfi_rule rule = read_rule(w->pc);
-
     switch (rule.kind) {
     case CFI_NONE:
         return step_frame_pointer(w);
@@ -519,7 +503,6 @@ __attribute__((noinline, cold)) static bool step_unknown(struct walk *w)
 __attribute__((noinline, cold)) static bool step_other(struct walk *w)
 {
     uint32_t rule = find_rule(w->pc);
-
     if (rule == NO_RULE)
         return step_unknown(w);
     if (rule & PLAIN)
@@ -547,7 +530,6 @@ static inline bool step(struct walk *w)
     uintptr_t pc = w->pc;
     struct walk copy;
     bool more;
-
     if (likely((word ^ tag_of(pc)) >> (RULE_BITS - 1) == 1) &&
         likely(step_plain(w, (uint32_t)word)))
         return true;
@@ -596,7 +578,6 @@ size_t unwind_stack(const struct unwind_start *start, uintptr_t stack_end, uintp
 {
     struct walk w = {start->pc, start->sp, start->fp, stack_end & -WORD};
     size_t n = 0;
-
     if (max == 0)
         return 0;
     pcs[n++] = w.pc;

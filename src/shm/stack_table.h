@@ -14,7 +14,6 @@
 static inline uint64_t stack_table_hash(const uint64_t *pcs, size_t count)
 {
     uint64_t hash = count;
-
     for (size_t i = 0; i < count; i++) {
         hash = (hash ^ pcs[i]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
@@ -27,7 +26,6 @@ static inline bool stack_table_has(const struct shm_area *area, uint32_t number,
                                    const uint64_t *pcs, size_t count)
 {
     const uint64_t *words = &area->stack_words[number];
-
     if (number > STACK_TABLE_LAST || words[0] != head)
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -43,7 +41,6 @@ static inline uint32_t stack_table_store(struct shm_area *area, uint64_t head, c
 {
     struct shm_header *header = &area->header;
     uint32_t number;
-
     if (__atomic_load_n(&header->stack_words_used, __ATOMIC_RELAXED) > STACK_TABLE_LAST)
         return 0;
     number = __atomic_fetch_add(&header->stack_words_used, (uint32_t)count + 1, __ATOMIC_RELAXED);
@@ -61,7 +58,6 @@ static inline uint32_t stack_table_number(struct shm_area *area, uint64_t head, 
 {
     uint64_t hash = stack_table_hash(pcs, count);
     uint32_t mine = 0;
-
     for (unsigned probe = 0; probe < STACK_TABLE_PROBES; probe++) {
         uint32_t *at = &area->stack_index[(hash + probe) % SHM_STACK_INDEX];
         /* Pairs with the exchange below. */

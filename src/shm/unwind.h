@@ -63,7 +63,6 @@ static inline uintptr_t unwind_end(uintptr_t sp, uintptr_t low, uintptr_t high)
 __attribute__((always_inline)) static inline struct unwind_start unwind_caller_of(const void *frame)
 {
     const uintptr_t *at = (const uintptr_t *)frame;
-
     return (struct unwind_start){pc_plain(at[1]), (uintptr_t)(at + 2), at[0]};
 }
 
@@ -72,12 +71,10 @@ static inline struct unwind_start unwind_interrupted(const void *context)
 {
 #if defined(__x86_64__)
     const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
-
     return (struct unwind_start){(uintptr_t)regs[REG_RIP] + 1, (uintptr_t)regs[REG_RSP],
                                  (uintptr_t)regs[REG_RBP]};
 #elif defined(__aarch64__)
     const mcontext_t *regs = &((const ucontext_t *)context)->uc_mcontext;
-
     return (struct unwind_start){regs->pc + 1, regs->sp, regs->regs[29]};
 #else
     (void)context;

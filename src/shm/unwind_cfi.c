@@ -50,7 +50,6 @@ static void fail(struct reader *r)
 static uint64_t take(struct reader *r, size_t size)
 {
     uint64_t value = 0;
-
     if (r->end - r->at < size) {
         fail(r);
         return 0;
@@ -63,7 +62,6 @@ static uint64_t take(struct reader *r, size_t size)
 static uint64_t take_signed(struct reader *r, size_t size)
 {
     unsigned shift = 64 - 8 * (unsigned)size;
-
     return (uint64_t)((int64_t)(take(r, size) << shift) >> shift);
 }
 
@@ -71,7 +69,6 @@ static uint64_t take_leb(struct reader *r, bool is_signed)
 {
     uint64_t value = 0, byte;
     unsigned shift = 0;
-
     do {
         byte = take(r, 1);
         if (shift < 64)
@@ -97,7 +94,6 @@ static uint64_t take_sleb(struct reader *r)
 static struct reader take_block(struct reader *r, uint64_t size)
 {
     struct reader block = {r->at, r->at, false};
-
     if (r->end - r->at < size)
         fail(r);
     else
@@ -133,7 +129,6 @@ static uint64_t take_sized(struct reader *r, unsigned encoding)
 static uintptr_t take_pointer(struct reader *r, unsigned encoding, uintptr_t data)
 {
     uintptr_t here = r->at, value = (uintptr_t)take_sized(r, encoding);
-
     switch (encoding & ~(unsigned)PE_SIZE_MASK) {
     case PE_ABSOLUTE:
         return value;
@@ -161,7 +156,6 @@ static const struct term other = {.base = OTHER};
 static struct term of_register(uint64_t reg, uint64_t offset)
 {
     struct term term = {reg == REG_SP ? OF_SP : reg == REG_FP ? OF_FP : OTHER, false, 0, offset};
-
     return term;
 }
 
@@ -242,7 +236,6 @@ static struct term evaluate(struct reader r, uintptr_t pc)
 {
     struct term stack[MAX_OPERANDS];
     size_t depth = 0;
-
     while (r.at < r.end) {
         unsigned op = (unsigned)take(&r, 1);
         if (depth < MAX_OPERANDS && push_operand(&r, op, pc, &stack[depth])) {
@@ -303,7 +296,6 @@ static struct column *column(struct row *row, uint64_t reg)
 static void set(struct program *p, uint64_t reg, enum place how, uint64_t offset)
 {
     struct column *c = column(&p->row, reg);
-
     c->how = how;
     c->offset = offset;
 }
@@ -312,7 +304,6 @@ static void set_expression(struct program *p, struct reader *r)
 {
     uint64_t reg = take_uleb(r);
     struct term at = evaluate(take_block(r, take_uleb(r)), p->pc);
-
     set(p, reg, at.base == OF_FP && !at.indirect ? AT_FP : ELSEWHERE, at.offset);
 }
 
@@ -352,7 +343,6 @@ static void set_end_register(struct program *p, uint64_t reg)
 static bool run_end(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
-
     switch (op) {
     case 0x0c: /* def_cfa */
         reg = take_uleb(r);
@@ -383,7 +373,6 @@ static bool run_end(struct program *p, struct reader *r, unsigned op)
 static void run_register(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
-
     switch (op) {
     case 0x05: /* offset_extended */
         reg = take_uleb(r);
@@ -482,7 +471,6 @@ static void rule_of_fp(struct cfi_rule *rule, const struct column *fp)
         [SAME] = CFI_FP_SAME,   [UNDEFINED] = CFI_FP_LOST, [AT_END] = CFI_FP_AT_END,
         [AT_FP] = CFI_FP_AT_FP, [ELSEWHERE] = CFI_FP_LOST,
     };
-
     rule->fp = by_place[fp->how];
     if (!narrow(fp->offset, &rule->fp_offset))
         rule->fp = CFI_FP_LOST;
@@ -491,7 +479,6 @@ static void rule_of_fp(struct cfi_rule *rule, const struct column *fp)
 static struct cfi_rule rule_of(const struct row *row)
 {
     struct cfi_rule rule = {.kind = CFI_UNKNOWN};
-
     if (row->ra.how == UNDEFINED) {
         rule.kind = CFI_END;
         return rule;
@@ -521,7 +508,6 @@ static const struct cfi_range *range_of(const struct cfi_module *module, uintptr
 bool cfi_is_readable(const struct cfi_module *module, uintptr_t at, size_t size)
 {
     const struct cfi_range *range = range_of(module, at);
-
     return range && range->high - at >= size;
 }
 
@@ -531,7 +517,6 @@ static struct reader entry_at(const struct cfi_module *module, uintptr_t at)
     const struct cfi_range *range = range_of(module, at);
     struct reader r = {at, range ? range->high : at, false};
     uint64_t length = take(&r, 4);
-
     if (length == 0 || length > MAX_ENTRY || length > r.end - r.at)
         fail(&r);
     else
@@ -550,7 +535,6 @@ struct cie {
 static void read_augmentation(struct cie *cie, struct reader *r, struct reader letters)
 {
     struct reader data;
-
     if (letters.at == letters.end)
         return;
     if (take(&letters, 1) != 'z') {
@@ -586,7 +570,6 @@ static bool read_cie(const struct cfi_module *module, uintptr_t at, struct cie *
 {
     struct reader r = entry_at(module, at), letters;
     uint64_t version;
-
     *cie = (struct cie){.encoding = PE_ABSOLUTE};
     if (take(&r, 4) != 0)
         return false;
@@ -613,7 +596,6 @@ static struct cfi_rule read_fde(const struct cfi_module *module, uintptr_t at, u
     struct program p;
     struct cie cie;
     uint64_t back = take(&r, 4);
-
     if (r.bad || back == 0 || !read_cie(module, here - (uintptr_t)back, &cie))
         return none;
     memset(&p, 0, sizeof p);
@@ -646,7 +628,6 @@ struct function {
 static struct function function_at(uintptr_t table, size_t i)
 {
     struct function f;
-
     memcpy(&f, (const void *)(table + i * sizeof f), sizeof f);
     return f;
 }
@@ -656,7 +637,6 @@ static uintptr_t find_fde(uintptr_t header, uintptr_t table, size_t n, uintptr_t
 {
     size_t behind =
         SEARCH(i, 0, n, header + (uintptr_t)(intptr_t)function_at(table, i).start <= pc);
-
     return behind ? header + (uintptr_t)(intptr_t)function_at(table, behind - 1).fde : 0;
 }
 
@@ -667,7 +647,6 @@ struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at)
     struct reader r = {header, module->header.high, false};
     unsigned frame_encoding, count_encoding, table_encoding;
     uint64_t count;
-
     if (take(&r, 1) != 1)
         return none;
     frame_encoding = (unsigned)take(&r, 1);

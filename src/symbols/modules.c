@@ -206,7 +206,6 @@ bool modules_object(void *context, const trail_module *module, uint64_t address,
     uint64_t offset = 0;
     const char *name =
         file && file->symbols ? symbols_object(file->symbols, address, &offset) : NULL;
-
     if (!name)
         return false;
     if (offset)

@@ -250,7 +250,6 @@ void symbols_close(struct symbols *symbols)
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
 {
     const struct span *span;
-
     if (!symbols->has_objects && !load_symbols(symbols, &symbols->objects, STT_OBJECT, STT_OBJECT))
         return NULL;
     symbols->has_objects = true;

@@ -63,7 +63,6 @@ static void write_type(const struct table_entry *entry, void *context)
     const struct type *type = (const struct type *)entry->data;
     size_t length = entry->size - sizeof *type;
     uint8_t *at;
-
     if (!room(&types->writer, types->generation, ALLOC_TYPES, 1 + 5 * UVARINT_MAX_SIZE + length))
         return;
     at = types->writer.at;
@@ -79,7 +78,6 @@ static void write_type(const struct table_entry *entry, void *context)
 void alloc_write_tables(uint64_t generation)
 {
     struct types types = {generation, {0}};
-
     if (!tracer.alloc_free)
         return;
     table_each(&alloc.types, write_type, &types);
@@ -89,7 +87,6 @@ void alloc_write_tables(uint64_t generation)
 void alloc_begin(uint64_t generation)
 {
     struct trail_writer_ writer = {0};
-
     if (room(&writer, generation, ALLOC_INFO, 64)) {
         writer.at = put(writer.at, alloc.info.lowest);
         writer.at = put(writer.at, alloc.info.page_size);
@@ -109,7 +106,6 @@ bool trail_alloc_type(trail_m *m, uint64_t number, uint64_t size, uint64_t point
         char bytes[sizeof(struct type) + V2_MAX_STRING];
     } entry = {.type = {number, size, pointer_bytes}};
     size_t length = strnlen(name, V2_MAX_STRING);
-
     (void)m;
     memcpy(entry.bytes + sizeof(struct type), name, length);
     length += sizeof(struct type);
@@ -124,7 +120,6 @@ static bool write_event(trail_m *m, unsigned type, unsigned n, const uint64_t *a
 {
     bool written = true;
     uint64_t generation;
-
     if (!trail_enter_(m))
         return trail_leave_(m);
     generation = section_enter(m);

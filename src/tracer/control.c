@@ -22,7 +22,6 @@
 bool record_fail(trail_error *err, trail_code code, const char *format, ...)
 {
     va_list args;
-
     if (!err)
         return false;
     *err = (trail_error){.code = code,
@@ -42,7 +41,6 @@ bool record_fail(trail_error *err, trail_code code, const char *format, ...)
 struct timespec deadline_after(int64_t ns)
 {
     uint64_t at = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(ns > 0 ? ns : 0);
-
     return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
 }
 
@@ -56,7 +54,6 @@ static void set_tracing(bool on)
 bool set_generation(uint64_t from, uint64_t to)
 {
     bool changes;
-
     tsan_release(&tracer.generation);
     pthread_mutex_lock(&tracer.lock);
     changes = !tracer.failed;
@@ -107,7 +104,6 @@ void session_fail(void)
 static bool is_known_format(int format)
 {
     static const int formats[] = {7, 11, 19, 21, 22, 23, 26};
-
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (formats[i] == format)
             return true;
@@ -118,7 +114,6 @@ static bool is_known_format(int format)
 static bool check_options(const trail_options *options, trail_error *err)
 {
     bool v1 = options->format < 22;
-
     if (!is_known_format(options->format))
         return record_fail(err, TRAIL_USAGE,
                            "format %d cannot be written: use 7, 11, 19, 21, 22, 23 or 26",
@@ -150,7 +145,6 @@ static bool check_options(const trail_options *options, trail_error *err)
 static void apply_options(const trail_options *given)
 {
     trail_options *options = &tracer.options;
-
     *options = *given;
     if (!options->memory)
         options->memory = DEFAULT_MEMORY;
@@ -181,7 +175,6 @@ static void session_lacks_memory(void)
 static bool has_failed(void)
 {
     bool failed;
-
     pthread_mutex_lock(&tracer.lock);
     failed = tracer.failed;
     pthread_mutex_unlock(&tracer.lock);
@@ -191,7 +184,6 @@ static bool has_failed(void)
 bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err)
 {
     trail_options options = given ? *given : (trail_options){0};
-
     if (!options.format)
         options.format = 23;
     if (!check_options(&options, err))

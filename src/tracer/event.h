@@ -51,7 +51,6 @@ always_inline bool v2_write_to(struct trail_writer_ *writer, uint64_t m_id, uint
 {
     uint64_t now = clock_units(&tracer.clock);
     uint8_t *at;
-
     if (unlikely(writer->at >= writer->end) && !v2_open_batch(writer, generation, m_id, EVENT_MAX))
         return false;
     if (unlikely(now < writer->last_ticks))
@@ -101,7 +100,6 @@ static inline bool v1_follows_other_proc(unsigned type)
                            1ull << V1_GoSysExit | 1ull << V1_GoSysBlock | 1ull << V1_ProcStart |
                            1ull << V1_GCStart | 1ull << V1_GCDone | 1ull << V1_STWStart |
                            1ull << V1_STWDone;
-
     return types >> type & 1;
 }
 

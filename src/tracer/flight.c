@@ -36,7 +36,6 @@ static struct {
 static void free_kept(struct kept *kept)
 {
     struct trail_buffer_ *buffer = kept->first, *next;
-
     /* They left the count of buffers when they were kept: memory of the recorder, not of the stream. */
     for (; buffer; buffer = next) {
         next = buffer->next;
@@ -82,7 +81,6 @@ bool flight_on(void)
 bool flight_keep(struct trail_buffer_ *buffer)
 {
     struct kept *kept = &flight.building;
-
     if (!flight.on || buffer->generation < flight.from)
         return false;
     if (kept->generation != buffer->generation)
@@ -104,7 +102,6 @@ bool flight_keep(struct trail_buffer_ *buffer)
 static void trim(uint64_t now)
 {
     size_t first = flight.count, bytes = 0;
-
     if (flight.pinned)
         return;
     while (first > 0) {
@@ -147,7 +144,6 @@ uint64_t flight_newest(void)
 static bool write_kept(int fd, const struct kept *kept, uint64_t *bytes)
 {
     static const uint8_t end = V2_EndOfGeneration;
-
     for (const struct trail_buffer_ *buffer = kept->first; buffer; buffer = buffer->next) {
         if (!output_write(fd, buffer->data, buffer->used))
             return false;
@@ -164,7 +160,6 @@ bool flight_write(int fd, uint64_t *bytes, trail_error *err)
     uint64_t written = WIRE_HEADER_SIZE;
     size_t count;
     bool ok;
-
     pthread_mutex_lock(&tracer.lock);
     if (flight.pinned) {
         pthread_mutex_unlock(&tracer.lock);

@@ -31,7 +31,6 @@ static bool can_write(const trail_m *m, uint64_t generation, const char *what)
 static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
 {
     uint64_t seq = tracer.gc_sequence++;
-
     tracer.gc_told = true;
     tracer.gc_announced = generation;
     return tracer.v2 ? V2(m, generation, GCBegin, seq, stack)
@@ -42,7 +41,6 @@ bool trail_gc_begin(trail_m *m, int skip)
 {
     uint64_t generation = 0;
     bool written = false;
-
     if (trail_enter_(m))
         generation = section_enter(m);
     pthread_mutex_lock(&tracer.gc);
@@ -59,7 +57,6 @@ bool trail_gc_begin(trail_m *m, int skip)
 static bool write_gc_end(trail_m *m, uint64_t generation)
 {
     uint64_t seq;
-
     if (!tracer.v2)
         return V1_0(m, generation, GCDone);
     seq = tracer.gc_sequence++;
@@ -70,7 +67,6 @@ bool trail_gc_end(trail_m *m)
 {
     uint64_t generation = 0;
     bool written = false, over = true;
-
     if (trail_enter_(m))
         generation = section_enter(m);
     if (generation && tracer.v2)
@@ -92,7 +88,6 @@ bool trail_gc_assist_begin(trail_m *m, int skip)
 {
     bool written = false;
     uint64_t stack;
-
     SECTION(m, generation);
     if (!tracer.v2 && tracer.format < 11) {
         count(&tracer.stats.not_expressible);
@@ -112,7 +107,6 @@ bool trail_gc_assist_begin(trail_m *m, int skip)
 bool trail_gc_assist_end(trail_m *m)
 {
     bool written = false;
-
     SECTION(m, generation);
     if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
@@ -139,7 +133,6 @@ bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int ski
 {
     bool written = true;
     trail_p *p = m->p;
-
     SECTION(m, generation);
     if (!p || !p->may_sweep_ || !holds_proc(m, generation))
         return leave(m, misuse(m, "trail_gc_sweep_span", "no sweep was begun on its P"));
@@ -159,7 +152,6 @@ bool trail_gc_sweep_end(trail_m *m)
 {
     bool written = true;
     trail_p *p = m->p;
-
     if (p)
         p->may_sweep_ = false;
     SECTION(m, generation);
@@ -197,7 +189,6 @@ static int v1_stw_number(trail_stw_kind kind)
 static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind, uint64_t stack)
 {
     int number;
-
     if (tracer.v2)
         return V2(m, generation, STWBegin, string_id(m, generation, stw_kinds[kind]), stack);
     number = v1_stw_number(kind);
@@ -229,7 +220,6 @@ static uint64_t hold_generation(trail_m *m, uint64_t generation)
 bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip)
 {
     bool written = false;
-
     if ((unsigned)kind >= TRAIL_STW_KIND_COUNT)
         kind = TRAIL_STW_UNKNOWN;
     SECTION(m, generation);
@@ -250,7 +240,6 @@ bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip)
 bool trail_stw_end(trail_m *m)
 {
     bool written = false;
-
     SECTION(m, generation);
     if (m->stw_session_ != tracer.first_generation)
         return leave(m, true);
@@ -272,7 +261,6 @@ bool trail_stw_end(trail_m *m)
 bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
 {
     bool written;
-
     SECTION(m, generation);
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
@@ -284,7 +272,6 @@ bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
 bool trail_heap_goal(trail_m *m, uint64_t bytes)
 {
     bool written;
-
     /* 1.7 wrote the number itself when there was no goal (§1.3). */
     if (bytes == UINT64_MAX)
         bytes = 0;

@@ -19,7 +19,6 @@ static void write_sync(uint64_t generation)
 {
     struct trail_writer_ writer = {0};
     struct timespec wall;
-
     if (!v2_open_batch(&writer, generation, V2_NO_THREAD, EVENT_MAX))
         return;
     if (tracer.format >= 25)
@@ -47,7 +46,6 @@ struct claims {
 static void claim_one(trail_g *g, void *arg)
 {
     struct claims *claims = arg;
-
     states_claim(g, claims->generation, &claims->writer);
 }
 
@@ -130,7 +128,6 @@ void v2_advance(void)
 {
     uint64_t generation = tracer.last_generation;
     struct claims claims = {generation, {0}};
-
     if (!__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) || !queue_open(generation + 1))
         return;
     queue_urgent(true);
@@ -167,7 +164,6 @@ void v2_session_end(void)
 {
     uint64_t generation = tracer.last_generation;
     struct claims claims = {generation, {0}};
-
     each_goroutine(claim_one, &claims);
     pthread_mutex_lock(&tracer.threads);
     for (trail_m *m = tracer.ms; m; m = m->next_)

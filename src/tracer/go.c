@@ -37,7 +37,6 @@ static unsigned v1_block_type(trail_block_reason reason)
 static uint64_t start_stack(uint64_t generation, uintptr_t function)
 {
     uintptr_t pc = function + 1;
-
     return function ? stack_id(stack_put(generation, &pc, 1)) : 0;
 }
 
@@ -56,7 +55,6 @@ bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool
     uint64_t generation = section_enter(m);
     unsigned state = blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
     bool written = false;
-
     if (generation && tracer.v2 && tracer.format < 23)
         state = TRAIL_G_RUNNABLE_;
     if (generation && !tracer.v2)
@@ -91,9 +89,7 @@ bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool
 static bool v1_start(trail_m *m, uint64_t generation, trail_g *g, const char *label)
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
-
     bool local = g->last_p_ == m->p, written;
-
     if (label && tracer.format >= 11)
         return V1(m, generation, GoStartLabel, g->id, seq, string_id(m, generation, label));
     g->last_p_ = m->p;
@@ -119,7 +115,6 @@ bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
 {
     uint64_t generation = section_enter(m);
     bool written = false;
-
     if (generation && has_goroutine(m)) {
         misuse(m, "trail_go_start", "the thread runs a goroutine already");
     } else if (generation && !holds_proc(m, generation)) {
@@ -147,7 +142,6 @@ static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after,
 {
     trail_g *g = m->g;
     bool runs = g && (!generation || runs_goroutine(m, generation));
-
     if (!runs)
         return generation ? misuse(m, what, "the thread runs no goroutine on a P") : false;
     return state_change_g(m, generation, g, TRAIL_G_RUNNING_, after, what);
@@ -157,7 +151,6 @@ bool trail_go_end_(trail_m *m)
 {
     uint64_t generation = section_enter(m);
     bool written = false;
-
     if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
         written = tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
     forget_goroutine(m);
@@ -184,7 +177,6 @@ bool trail_go_stop_(trail_m *m, int skip, bool preempted)
     uint64_t generation = section_enter(m);
     bool written = false;
     trail_g *g = m->g;
-
     if (leave_thread(m, generation, TRAIL_G_RUNNABLE_, "trail_go_sched")) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -212,7 +204,6 @@ bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futil
     unsigned after = TRAIL_G_WAITING_;
     bool written = false;
     trail_g *g = m->g;
-
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
     /* v1's event for it ends the goroutine. */
@@ -241,7 +232,6 @@ bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futil
 static bool v1_unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
-
     g->woken_ = true;
     /* Among the events of a P whose thread is in a system call it would be that call's end (§4.3). */
     if (!holds_proc(m, generation)) {
@@ -274,7 +264,6 @@ bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
 {
     uint64_t generation = section_enter(m);
     bool written = false;
-
     if (generation && was_shown_runnable(g)) {
         g->shown_runnable_ = false;
         written = true;
@@ -293,7 +282,6 @@ bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
 static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trail_g *to, bool ends)
 {
     bool written = true;
-
     if (!was_shown_runnable(to)) {
         if (!state_change_g(m, generation, to, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
                             "trail_go_switch"))
@@ -321,7 +309,6 @@ bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
     unsigned after = ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_;
     trail_g *from = m->g;
     bool written = false;
-
     if (!generation) {
         if (from)
             trail_set_(&from->state_, after);
@@ -359,7 +346,6 @@ bool trail_go_label(trail_m *m, const char *label)
 {
     bool written = false;
     uint64_t generation;
-
     if (!trail_enter_(m))
         return trail_leave_(m);
     generation = section_enter(m);

@@ -14,7 +14,6 @@ void memory_fail_after(long allowed)
 static bool injected_failure(void)
 {
     long left = __atomic_load_n(&allowed_calls, __ATOMIC_RELAXED);
-
     if (__builtin_expect(left < 0, 1))
         return false;
     while (left > 0) {
@@ -28,7 +27,6 @@ static bool injected_failure(void)
 void *memory_map(size_t size)
 {
     void *at;
-
     if (injected_failure())
         return NULL;
     at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

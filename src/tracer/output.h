@@ -12,7 +12,6 @@
 static inline bool output_write(int fd, const void *data, size_t size)
 {
     const char *at = data;
-
     while (size > 0) {
         ssize_t n = write(fd, at, size);
         if (n > 0) {

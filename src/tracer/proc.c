@@ -14,7 +14,6 @@ void proc_register(trail_p *p, int32_t id)
 static bool is_registered(const trail_p *p)
 {
     const trail_p *at = tracer.ps;
-
     while (at && at != p)
         at = at->next_;
     return at;
@@ -42,7 +41,6 @@ static void let_go(trail_m *m, trail_p *p)
 void trail_p_fini(trail_p *p)
 {
     trail_p **link;
-
     pthread_mutex_lock(&tracer.threads);
     for (link = &tracer.ps; *link && *link != p; link = &(*link)->next_)
         ;
@@ -82,7 +80,6 @@ bool trail_proc_start_(trail_m *m, trail_p *p)
 {
     uint64_t generation = section_enter(m);
     bool written = false;
-
     if (generation && owns_p(m)) {
         misuse(m, "trail_proc_start", "the thread holds a P already");
     } else if (generation && in_state_g(m, generation, TRAIL_G_RUNNING_)) {
@@ -102,7 +99,6 @@ bool trail_proc_start_(trail_m *m, trail_p *p)
 static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
 {
     bool written = V1_IN_0(p, generation, GoSysBlock);
-
     if (g)
         g->syscall_block_ticks_ = p->writer_.last_ticks;
     return V1_IN_0(p, generation, ProcStop) && written;
@@ -125,7 +121,6 @@ bool trail_proc_stop_(trail_m *m)
     bool lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
     unsigned before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
     bool written = false;
-
     if (generation && !owned) {
         misuse(m, "trail_proc_stop", "the thread holds no P");
         trail_set_proc_(m, NULL);
@@ -155,7 +150,6 @@ bool trail_proc_steal_(trail_m *m, trail_p *p)
     uint64_t generation = section_enter(m);
     trail_m *owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
     bool taken = !generation, written = false;
-
     if (v1_idle_since_start(p, generation)) {
         p->abandoned_ = false;
         taken = written = true;
@@ -178,7 +172,6 @@ bool trail_procs_change(trail_m *m, unsigned n, int skip)
 {
     bool written = false;
     uint64_t generation;
-
     __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
     if (!trail_enter_(m))
         return trail_leave_(m);
@@ -206,7 +199,6 @@ bool trail_syscall_enter_(trail_m *m, int skip)
     trail_g *g = m->g;
     trail_p *p = m->p;
     bool written = false;
-
     if (generation && runs_goroutine(m, generation)) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -235,7 +227,6 @@ static bool v1_exit_since_start(trail_m *m, uint64_t generation)
     uint64_t seq = next_sequence(&g->seq_, generation);
     bool written =
         V1_IN(m->p, generation, ProcStart, m->id) && V1(m, generation, GoSysExit, g->id, seq, 0);
-
     g->last_p_ = m->p;
     next_sequence(&g->seq_, generation);
     written = V1(m, generation, GoStartLocal, g->id) && written;
@@ -250,7 +241,6 @@ bool trail_syscall_exit_(trail_m *m)
     trail_g *g = m->g;
     trail_p *p = m->p;
     bool written = false;
-
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNING_);
@@ -273,7 +263,6 @@ bool trail_syscall_exit_(trail_m *m)
 static bool take_again(trail_m *m, uint64_t generation)
 {
     trail_p *p = m->p;
-
     if (v1_idle_since_start(p, generation)) {
         trail_set_(&p->state_, state_word(generation, TRAIL_P_RUNNING_));
         return write_proc_start(m, generation, p);
@@ -293,7 +282,6 @@ static bool take_again(trail_m *m, uint64_t generation)
 static uint64_t v1_returned_at(trail_g *g)
 {
     uint64_t at = g->syscall_exit_ticks_;
-
     g->syscall_exit_ticks_ = 0;
     return at >= tracer.start_ticks && at >= g->syscall_block_ticks_ ? at : 0;
 }
@@ -303,7 +291,6 @@ bool trail_syscall_exit_blocked_(trail_m *m)
     uint64_t generation = section_enter(m);
     trail_g *g = m->g;
     bool written = false;
-
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
@@ -352,7 +339,6 @@ bool trail_go_create_syscall_(trail_m *m, trail_g *g)
 {
     uint64_t generation = section_enter(m);
     bool written = false;
-
     if (generation && (has_goroutine(m) || is_known(g))) {
         misuse(m, "trail_go_create_syscall",
                is_known(g) ? "the goroutine was created already"
@@ -387,7 +373,6 @@ bool trail_go_destroy_syscall_(trail_m *m)
     uint64_t generation = section_enter(m);
     trail_g *g = m->g;
     bool written = false;
-
     if (generation && (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation))) {
         misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
     } else {

@@ -60,7 +60,6 @@ static uint64_t free_buffers(struct pending *pending)
 {
     struct trail_buffer_ *buffer = pending->first, *next;
     uint64_t bytes = 0;
-
     for (; buffer; buffer = next) {
         next = buffer->next;
         bytes += buffer->used;
@@ -83,7 +82,6 @@ static void spoil(struct pending *pending)
 bool queue_open(uint64_t generation)
 {
     bool opened = false;
-
     pthread_mutex_lock(&tracer.lock);
     if (tracer.pendings < MAX_PENDING) {
         struct pending *pending = pending_at(tracer.pendings++);
@@ -107,7 +105,6 @@ void queue_withdraw(uint64_t generation)
 void queue_complete(uint64_t generation)
 {
     struct pending *pending;
-
     pthread_mutex_lock(&tracer.lock);
     pending = pending_find(generation);
     if (pending)
@@ -119,7 +116,6 @@ void queue_complete(uint64_t generation)
 void queue_spoil(uint64_t generation)
 {
     struct pending *pending;
-
     pthread_mutex_lock(&tracer.lock);
     pending = pending_find(generation);
     if (pending)
@@ -131,7 +127,6 @@ bool queue_spoiled(uint64_t generation)
 {
     struct pending *pending;
     bool spoiled;
-
     pthread_mutex_lock(&tracer.lock);
     pending = pending_find(generation);
     spoiled = !pending || pending->spoiled;
@@ -159,7 +154,6 @@ static void drop_oldest(void)
 static struct trail_buffer_ *take(void)
 {
     struct trail_buffer_ *buffer = tracer.free;
-
     if (buffer) {
         tracer.free = buffer->next;
         return buffer;
@@ -180,7 +174,6 @@ static struct trail_buffer_ *take(void)
 bool queue_reserve(void)
 {
     bool enough;
-
     pthread_mutex_lock(&tracer.lock);
     while (tracer.reserved < RESERVED) {
         struct trail_buffer_ *buffer = memory_map(BUFFER_SIZE);
@@ -205,7 +198,6 @@ static struct trail_buffer_ *take_or_wait(void)
     struct trail_buffer_ *buffer;
     struct timespec until;
     bool in_time = true;
-
     /* After an event that was lost comes none: what follows it in its section would contradict. */
     if (tracer.failed && !ends)
         return NULL;
@@ -237,7 +229,6 @@ struct trail_buffer_ *queue_buffer(uint64_t generation)
 {
     struct trail_buffer_ *buffer;
     bool fails;
-
     pthread_mutex_lock(&tracer.lock);
     buffer = take_or_wait();
     fails = !buffer && tracer.options.when_full != TRAIL_FULL_DROP_OLDEST;
@@ -273,7 +264,6 @@ static bool is_worth_waking(const struct pending *pending)
 void queue_put(struct trail_buffer_ *buffer)
 {
     struct pending *pending;
-
     tsan_acquire(buffer);
     pthread_mutex_lock(&tracer.lock);
     pending = pending_find(buffer->generation);
@@ -305,7 +295,6 @@ void queue_urgent(bool urgent)
 void queue_clear(void)
 {
     struct trail_buffer_ *buffer;
-
     pthread_mutex_lock(&tracer.lock);
     for (; tracer.pendings; tracer.pendings--) {
         tracer.stats.lost_bytes += free_buffers(pending_at(0));
@@ -334,7 +323,6 @@ struct pending *queue_head(void)
 struct trail_buffer_ *queue_pop_buffer(struct pending *pending)
 {
     struct trail_buffer_ *buffer = pending->first;
-
     pending->first = buffer->next;
     if (!pending->first)
         pending->last = NULL;

@@ -114,7 +114,6 @@ enum step { STEP_CHUNK, STEP_AGAIN, STEP_NOTHING };
 static enum step step_generation(struct pending *head, trail_chunk *chunk)
 {
     bool whole = tracer.options.when_full == TRAIL_FULL_DROP_OLDEST;
-
     if (head->spoiled && head->complete) {
         queue_pop();
         flight_lost();
@@ -155,7 +154,6 @@ static enum step step_generation(struct pending *head, trail_chunk *chunk)
 static bool stream_is_over(void)
 {
     const struct pending *head = queue_head();
-
     if (!stream.on || stream.ended || stream.header_due)
         return false;
     if (stream.last)
@@ -169,7 +167,6 @@ static bool chores(void)
     bool fails = tracer.failed && tracer.active;
     bool due =
         tracer.active && tracer.v2 && !tracer.failed && clock_ns(CLOCK_MONOTONIC) >= advance_due_ns;
-
     if (!fails && !due)
         return false;
     pthread_mutex_unlock(&tracer.lock);
@@ -188,7 +185,6 @@ static void wait_for_change(void)
 {
     struct timespec until = {(time_t)(advance_due_ns / 1000000000),
                              (long)(advance_due_ns % 1000000000)};
-
     if (tracer.active && tracer.v2)
         pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until);
     else
@@ -207,7 +203,6 @@ static bool still_needed(bool own_thread)
 static bool next_chunk(bool own_thread, trail_chunk *chunk)
 {
     uint64_t mine = epoch;
-
     for (;;) {
         struct pending *head;
         /* A thread that was given up while it waited here: what there is now is another's. */
@@ -244,7 +239,6 @@ static bool next_chunk(bool own_thread, trail_chunk *chunk)
 int trail_read(trail_chunk *chunk, trail_error *err)
 {
     bool got;
-
     tracer_init();
     pthread_mutex_lock(&tracer.lock);
     if (stream.on && !stream.pull) {
@@ -294,7 +288,6 @@ static void *pump(void *arg)
 {
     uint64_t mine = (uint64_t)(uintptr_t)arg;
     trail_chunk chunk;
-
     is_reader = true;
     pthread_setname_np(pthread_self(), "trail-reader");
     pthread_mutex_lock(&tracer.lock);
@@ -329,7 +322,6 @@ static bool start_thread(trail_error *err)
 {
     sigset_t all, old;
     int status;
-
     if (thread_on)
         return true;
     sigfillset(&all);
@@ -421,7 +413,6 @@ static bool start_stream(const trail_options *options, struct stream wanted, uin
                          trail_error *err)
 {
     uint64_t next = tracer.last_generation + 1;
-
     if (tracer.active) {
         if (options && options->format && options->format != tracer.format)
             return record_fail(
@@ -456,7 +447,6 @@ static bool start(const trail_options *options, struct stream wanted, uintptr_t 
                   trail_error *err)
 {
     bool ok;
-
     tracer_init();
     lock_for_start(stream_on);
     ok = !stream.on;
@@ -484,7 +474,6 @@ bool trail_start(const trail_options *options, trail_error *err)
 bool trail_start_fd(const trail_options *options, int fd, trail_error *err)
 {
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
     if (own < 0)
         return record_fail(err, TRAIL_IO, "cannot write the trace: %s", strerror(errno));
     return start(options, (struct stream){.fd = own}, FRAME, err);
@@ -500,7 +489,6 @@ bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *c
 static bool wait_for_stream(void)
 {
     struct timespec until = deadline_after(tracer.options.wait_ns);
-
     while (!stream.ended) {
         if (pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == ETIMEDOUT)
             return stream.ended;
@@ -569,7 +557,6 @@ static void end_stop(bool flies)
 bool trail_stop(trail_error *err)
 {
     bool flies, ok, in_time, own_thread;
-
     tracer_init();
     if (is_reader)
         return record_fail(err, TRAIL_USAGE,
@@ -639,7 +626,6 @@ static bool flight_of_own_session(const trail_flight_options *options, uintptr_t
 static bool flight_beside_stream(const trail_flight_options *options, trail_error *err)
 {
     uint64_t next = tracer.last_generation + 1;
-
     if (!tracer.v2)
         return record_fail(err, TRAIL_USAGE,
                            "a trace of format %d is on: a flight recorder needs 22 or newer",
@@ -651,7 +637,6 @@ static bool flight_beside_stream(const trail_flight_options *options, trail_erro
 bool trail_flight_start(const trail_flight_options *options, trail_error *err)
 {
     bool ok;
-
     tracer_init();
     lock_for_start(flight_on);
     ok = !flight_on();
@@ -676,7 +661,6 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
     struct timespec until;
     uint64_t wanted;
     bool on, there;
-
     tracer_init();
     pthread_mutex_lock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
@@ -708,7 +692,6 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
 void trail_flight_stop(void)
 {
     bool streams;
-
     tracer_init();
     pthread_mutex_lock(&tracer.lock);
     if (!begin_stop(flight_on)) {

@@ -35,7 +35,6 @@ static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, 
 {
     uint64_t at = __atomic_fetch_add(&next_slot, 1, __ATOMIC_RELAXED) % SLOTS, none = 0;
     struct sample *sample = ring ? &ring[at] : NULL;
-
     if (!sample || !__atomic_compare_exchange_n(&sample->generation, &none, UINT64_MAX, false,
                                                 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         count(&tracer.stats.lost_samples);
@@ -60,7 +59,6 @@ static void on_signal(int number, siginfo_t *info, void *context)
     uintptr_t pcs[TRAIL_MAX_FRAMES];
     uint64_t generation;
     int saved = errno;
-
     (void)number;
     (void)info;
     if (enters)
@@ -79,7 +77,6 @@ static void on_signal(int number, siginfo_t *info, void *context)
 bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
 {
     uint64_t generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
-
     if (!generation)
         return true;
     if (tracer.format < 19) {
@@ -97,7 +94,6 @@ static void write_v2(struct trail_writer_ *writer, uint64_t generation, const st
 {
     uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
     uint64_t args[] = {sample->time, sample->thread, sample->proc, sample->goroutine, stack};
-
     if (!v2_section_room(writer, generation, V2_CPUSamples, EVENT_MAX))
         return;
     *writer->at++ = V2_CPUSample;
@@ -109,14 +105,12 @@ static void write_v1(struct trail_writer_ *writer, uint64_t generation, const st
 {
     uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
     uint64_t args[] = {sample->time, sample->proc, sample->goroutine, stack};
-
     v1_write_to(writer, 0, generation, V1_CPUSample, 4, args);
 }
 
 void sample_drain(uint64_t generation)
 {
     struct trail_writer_ writer = {0};
-
     if (!ring || tracer.format < 19)
         return;
     for (; drained != __atomic_load_n(&next_slot, __ATOMIC_RELAXED); drained++) {
@@ -146,7 +140,6 @@ void sample_start(unsigned hz)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     struct itimerval timer = {0};
-
     sample_prepare();
     if (hz > 1000)
         hz = 1000;
@@ -164,7 +157,6 @@ void sample_start(unsigned hz)
 void sample_stop(void)
 {
     struct itimerval timer = {0};
-
     if (!on)
         return;
     on = false;
@@ -185,7 +177,6 @@ void sample_after_fork(void)
 void sample_prepare(void)
 {
     struct sample *none = NULL, *mapped;
-
     if (__atomic_load_n(&ring, __ATOMIC_ACQUIRE))
         return;
     mapped = memory_map(SLOTS * sizeof *mapped);

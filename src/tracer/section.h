@@ -22,7 +22,6 @@ void section_first(trail_m *m, uint64_t generation);
 static inline uint64_t section_enter(trail_m *m)
 {
     uint64_t generation;
-
     if (unlikely(tracer.fence))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     /* Pairs with the store in set_generation: what was prepared for the generation is seen. */
@@ -51,7 +50,6 @@ static inline trail_m *thread_m(void)
 static inline trail_m *section_open(uint64_t *generation)
 {
     trail_m *m = thread_m();
-
     if (unlikely(!m))
         return NULL;
     if (unlikely(__atomic_load_n(&m->busy_, __ATOMIC_RELAXED))) {
@@ -153,7 +151,6 @@ static inline bool runs_goroutine(const trail_m *m, uint64_t generation)
 static inline bool has_goroutine(const trail_m *m)
 {
     unsigned state = owns_g(m) ? state_load(&m->g->state_) & STATE_MASK : TRAIL_G_NONE_;
-
     return state == TRAIL_G_RUNNING_ || state == TRAIL_G_SYSCALL_;
 }
 

@@ -50,7 +50,6 @@ static inline bool is_frame(const struct walk *walk)
 __attribute__((no_sanitize("address"))) static inline bool walk_on(struct walk *walk, uintptr_t *pc)
 {
     const uintptr_t *at = (const uintptr_t *)walk->frame;
-
     if (walk->frame % sizeof(uintptr_t) != 0 || walk->frame > walk->high - 2 * sizeof(uintptr_t))
         return false;
     *pc = pc_plain(at[1]);
@@ -66,7 +65,6 @@ static size_t walk_frames(uintptr_t frame, uintptr_t high, unsigned skip, size_t
     struct walk walk = {frame, frame, high};
     uintptr_t pc;
     size_t n = 0;
-
     while (n < max && walk_on(&walk, &pc)) {
         if (skip)
             skip--;
@@ -88,7 +86,6 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
     const uintptr_t *pcs = (const uintptr_t *)entry->data;
     size_t n = entry->size / sizeof *pcs;
     uintptr_t pc;
-
     for (; skip; skip--) {
         if (!walk_on(&walk, &pc))
             return false;
@@ -108,7 +105,6 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
 static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 {
     const trail_g *g = m->g;
-
     if (g && frame >= (uintptr_t)g->stack_low && frame < (uintptr_t)g->stack_high)
         return (uintptr_t)g->stack_high;
     if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
@@ -124,7 +120,6 @@ static size_t unwind(uintptr_t *pcs, size_t max)
 {
     int n =
         unw_backtrace ? unw_backtrace((void **)pcs, (int)max) : backtrace((void **)pcs, (int)max);
-
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -132,7 +127,6 @@ static size_t unwind(uintptr_t *pcs, size_t max)
 static size_t find_leaf(const uintptr_t *pcs, size_t n, uintptr_t leaf, unsigned skip)
 {
     size_t at = 0;
-
     while (at < n && at < OWN_FRAMES && pcs[at] != leaf)
         at++;
     if (at == n || pcs[at] != leaf)
@@ -166,7 +160,6 @@ static const struct table_entry *capture_frames(trail_m *m, uint64_t generation,
 {
     const struct table_entry **slot = recent(m, return_address(frame), frame);
     uintptr_t pcs[TRAIL_MAX_FRAMES], high = stack_end(m, frame);
-
     if (unlikely(!*slot || !walk_matches(frame, high, skip, tracer.max_frames, *slot)))
         *slot = stack_put(generation, pcs, walk_frames(frame, high, skip, tracer.max_frames, pcs));
     return *slot;
@@ -176,7 +169,6 @@ static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, ui
                                              const uintptr_t *pcs, size_t n)
 {
     const struct table_entry **slot = recent(m, n ? pcs[0] : 0, frame);
-
     if (n > tracer.max_frames)
         n = tracer.max_frames;
     if (!*slot || (*slot)->size != n * sizeof *pcs ||
@@ -190,7 +182,6 @@ static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation
 {
     uintptr_t pcs[TRAIL_MAX_FRAMES + OWN_FRAMES + 32];
     size_t wanted = tracer.max_frames + skip + OWN_FRAMES, n, leaf;
-
     if (wanted > sizeof pcs / sizeof *pcs)
         wanted = sizeof pcs / sizeof *pcs;
     n = unwind(pcs, wanted);
@@ -203,7 +194,6 @@ static const struct table_entry *capture_host(trail_m *m, uint64_t generation, u
 {
     uintptr_t pcs[TRAIL_MAX_FRAMES];
     size_t n = tracer.host->callers(tracer.host->context, pcs, tracer.max_frames);
-
     if (n > tracer.max_frames)
         n = tracer.max_frames;
     if (skip > n)
@@ -231,7 +221,6 @@ const struct table_entry *stack_put(uint64_t generation, const uintptr_t *pcs, s
 {
     uint64_t hash = n, factor = 0x9e3779b97f4a7c15u;
     const struct table_entry *entry;
-
     if (n == 0)
         return NULL;
     /* A sum of products: no multiplication waits for the one before. */
@@ -260,7 +249,6 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
     (void)context;
 #endif
     uintptr_t high;
-
     if (!pc || max == 0)
         return 0;
     /* A sampled PC is not a return address; readers take one off. */
@@ -282,7 +270,6 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
 static uintptr_t with_arguments(uintptr_t high)
 {
     uintptr_t name = (uintptr_t)getauxval(AT_EXECFN);
-
     if (name < high || name - high > MOST_ARGUMENTS)
         return high;
     /* After the name come eight bytes of 0. */
@@ -294,7 +281,6 @@ void stack_bounds(const void **low, const void **high)
     pthread_attr_t attr;
     void *base;
     size_t size;
-
     *low = *high = NULL;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return;
@@ -309,7 +295,6 @@ static void load_libunwind(void)
 {
     static bool tried;
     void *library;
-
     /* At the end of a thread libunwind takes a lock, when TSan has given up what it knows of the thread. */
     if (tried || __tsan_acquire)
         return;
@@ -323,7 +308,6 @@ static void load_libunwind(void)
 static const void *module_of(uintptr_t pc)
 {
     Dl_info info;
-
     return dladdr((void *)(pc - 1), &info) ? info.dli_fbase : NULL;
 }
 
@@ -336,7 +320,6 @@ static bool frame_pointers_work(uintptr_t frame)
     const void *low, *high;
     uintptr_t by_frames[16], unwound[16 + OWN_FRAMES], *by_tables;
     size_t n, tables, own = 1, same = 0;
-
     stack_bounds(&low, &high);
     if (frame < (uintptr_t)low || frame >= (uintptr_t)high)
         return true;

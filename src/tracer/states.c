@@ -44,7 +44,6 @@ static void write_go_status(struct trail_writer_ *writer, uint64_t m_id, uint64_
                             const trail_g *g, unsigned state, uint64_t stack)
 {
     uint64_t of = state == TRAIL_G_RUNNING_ || state == TRAIL_G_SYSCALL_ ? m_id : V2_NO_THREAD;
-
     if (stack)
         v2_write_to(writer, m_id, generation, V2_GoStatusStack, 4,
                     (uint64_t[]){g->id, of, state, stack});
@@ -104,7 +103,6 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
                          unsigned after, const char *what)
 {
     trail_state_ word = state_load(&g->state_);
-
     if (!generation) {
         trail_set_(&g->state_, after);
         return false;
@@ -132,7 +130,6 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
                          unsigned after, const char *what)
 {
     trail_state_ word = state_load(&p->state_);
-
     if (!generation) {
         trail_set_(&p->state_, after);
         return false;
@@ -184,7 +181,6 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
     trail_g *g = __atomic_load_n(&m->g, __ATOMIC_RELAXED);
     trail_state_ word;
-
     if (!itself && !recording())
         return;
     if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
@@ -209,7 +205,6 @@ void states_announce(trail_m *m, uint64_t generation)
     uint64_t told = __atomic_load_n(&tracer.announced, __ATOMIC_RELAXED);
     unsigned procs = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
     uint64_t goal = __atomic_load_n(&tracer.heap_goal, __ATOMIC_RELAXED);
-
     if (told >= generation || !runs_goroutine(m, generation) ||
         !__atomic_compare_exchange_n(&tracer.announced, &told, generation, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
@@ -282,7 +277,6 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 {
     trail_state_ word = state_load_before(&g->state_);
     unsigned state = word & STATE_MASK;
-
     if (word >> STATE_BITS >= generation)
         return;
     /* Those that run or are in a system call are told by their threads. */
@@ -301,7 +295,6 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 void states_carry_stack(trail_g *g, uint64_t generation)
 {
     const struct table_entry *stack = NULL;
-
     if ((state_load(&g->state_) & STATE_MASK) != TRAIL_G_WAITING_)
         return;
     /* The generation first: if it is the one that ends, the stack is of it or of the next, and either's

@@ -20,7 +20,6 @@ bool v1_write_string(struct trail_writer_ *writer, uint64_t proc, uint64_t gener
 {
     size_t room = 1 + 2 * UVARINT_MAX_SIZE + size;
     uint8_t *at;
-
     if (!v1_refill(writer, generation, proc, room))
         return false;
     at = writer->at;
@@ -37,7 +36,6 @@ static bool v1_write_string_of(trail_m *m, uint64_t generation, uint64_t id, con
                                size_t size)
 {
     bool written;
-
     if (m && owns_p(m))
         return v1_write_string(&m->p->writer_, (uint64_t)(int64_t)m->p->id, generation, id, text,
                                size);
@@ -51,7 +49,6 @@ const struct table_entry *string_put(uint64_t generation, const char *text, size
                                      bool *fresh)
 {
     const struct table_entry *entry;
-
     entry = table_put(string_table(generation), text, size, table_hash_bytes(text, size), fresh);
     if (!entry)
         count(&tracer.stats.lost_strings);
@@ -66,9 +63,7 @@ void v2_intern_constants(uint64_t generation)
 #undef REASON
             "runtime.Gosched",
     };
-
     bool complete = true;
-
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         complete = string_put(generation, texts[i], strlen(texts[i]), NULL) && complete;
     tracer.has_constants[generation & 1] = complete;
@@ -87,7 +82,6 @@ static const struct table_entry **recent(trail_m *m, const char *text)
 static inline bool same_text(const struct table_entry *entry, const char *text)
 {
     const char *kept;
-
     if (!entry)
         return false;
     kept = (const char *)entry->data;
@@ -105,7 +99,6 @@ static const struct table_entry *intern_slow(trail_m *m, uint64_t generation, co
     size_t size = text ? strnlen(text, tracer.v2 ? V2_MAX_STRING : V1_STRING_MAX) : 0;
     const struct table_entry *entry;
     bool fresh;
-
     if (size == 0)
         return NULL;
     entry = string_put(generation, text, size, &fresh);
@@ -120,7 +113,6 @@ static const struct table_entry *intern_slow(trail_m *m, uint64_t generation, co
 const struct table_entry *string_intern(trail_m *m, uint64_t generation, const char *text)
 {
     const struct table_entry **slot = recent(m, text);
-
     if (likely(text && same_text(*slot, text)))
         return *slot;
     return intern_slow(m, generation, text, slot);
@@ -129,7 +121,6 @@ const struct table_entry *string_intern(trail_m *m, uint64_t generation, const c
 uint64_t string_id(trail_m *m, uint64_t generation, const char *text)
 {
     const struct table_entry *entry = string_intern(m, generation, text);
-
     return entry ? entry->id : 0;
 }
 
@@ -138,7 +129,6 @@ bool v2_write_string(struct trail_writer_ *writer, uint64_t generation, uint64_t
 {
     size_t room = 1 + 1 + 2 * UVARINT_MAX_SIZE + size;
     uint8_t *at;
-
     if (!v2_section_room(writer, generation, V2_Strings, room))
         return false;
     at = writer->at;
@@ -155,7 +145,6 @@ bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned
                      size_t room)
 {
     struct trail_buffer_ *buffer = writer->buffer;
-
     if (buffer && buffer->length_at &&
         (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) >= room)
         return true;
@@ -168,7 +157,6 @@ bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned
 uint64_t string_once(trail_m *m, uint64_t generation, const char *text, size_t size)
 {
     uint64_t id;
-
     if (size > V2_MAX_STRING)
         size = V2_MAX_STRING;
     if (size == 0)

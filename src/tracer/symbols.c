@@ -28,7 +28,6 @@ static const char *place_in_module(const Dl_info *info, uintptr_t pc)
     const struct table_entry *entry;
     char text[300];
     int size;
-
     if (slash)
         module = slash + 1;
     size = snprintf(text, sizeof text, "%.255s+0x%llx", module,
@@ -43,7 +42,6 @@ static struct frame_name look_up(uintptr_t pc)
     struct frame_name name = {"", "", 0};
     trail_pc_name given = {0};
     Dl_info info;
-
     if (tracer.host && tracer.host->symbolize &&
         tracer.host->symbolize(tracer.host->context, pc, &given)) {
         name.function = given.function ? given.function : "";
@@ -62,7 +60,6 @@ static struct frame_name look_up(uintptr_t pc)
 struct frame_name symbol_of(uintptr_t pc)
 {
     size_t at = (size_t)(table_mix(0, pc) % CACHE_SIZE);
-
     /* The host's names live only until its next answer. */
     if (tracer.host && tracer.host->symbolize)
         return look_up(pc);

@@ -58,7 +58,6 @@ struct table_entry *table_put(struct table *table, const void *data, size_t size
     struct table_entry **bucket = &table->buckets[hash % TABLE_BUCKETS];
     /* Pairs with the exchange below: an entry is seen with its contents. */
     struct table_entry *head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *entry;
-
     /* After the load: what was released before the head was stored. */
     tsan_acquire(bucket);
     if (fresh)
@@ -106,7 +105,6 @@ void table_each(const struct table *table, void (*visit)(const struct table_entr
 void table_reset(struct table *table)
 {
     struct region_block *block = table->block, *next;
-
     for (; block; block = next) {
         next = block->next;
         memory_unmap(block, REGION_BLOCK);
@@ -121,7 +119,6 @@ uint64_t table_hash_bytes(const void *data, size_t size)
 {
     const unsigned char *at = data;
     uint64_t hash = size, word;
-
     for (; size >= 8; at += 8, size -= 8) {
         memcpy(&word, at, 8);
         hash = table_mix(hash, word);

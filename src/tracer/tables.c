@@ -17,7 +17,6 @@ static uint64_t name_id(struct trail_writer_ *v1_writer, uint64_t generation, co
     size_t size = strlen(name);
     const struct table_entry *entry;
     bool fresh;
-
     if (size == 0)
         return 0;
     if (size > V2_MAX_STRING) {
@@ -48,7 +47,6 @@ static uint8_t *put_frame(struct stacks *out, uint8_t *at, uintptr_t pc)
 {
     struct frame_name name = {"", "", 0};
     struct trail_writer_ *v1_writer = tracer.v2 ? NULL : out->writer;
-
     if (!tracer.options.no_symbols)
         name = symbol_of(pc);
     at = put(at, pc);
@@ -62,7 +60,6 @@ static void v2_write_stack(const struct table_entry *stack, void *context)
     size_t n = stack->size / sizeof(uintptr_t), room = 1 + 2 * UVARINT_MAX_SIZE + n * FRAME_MAX;
     struct stacks *out = context;
     uint8_t *at;
-
     if (out->failed || !v2_section_room(out->writer, out->generation, V2_Stacks, 1 + room)) {
         out->failed = true;
         return;
@@ -83,7 +80,6 @@ static void v1_write_stack(const struct table_entry *stack, void *context)
     size_t n = stack->size / sizeof(uintptr_t), fit = 0, head_size, length;
     struct stacks *out = context;
     struct trail_writer_ *writer = out->writer;
-
     while (fit < n) {
         at = put_frame(out, end, (uintptr_t)stack->data[fit]);
         if (at - frames > V1_MAX_LENGTH - 2 * UVARINT_MAX_SIZE)
@@ -111,7 +107,6 @@ static void v1_write_stack(const struct table_entry *stack, void *context)
 static void v2_write_one_string(const struct table_entry *string, void *context)
 {
     struct stacks *out = context;
-
     if (!v2_write_string(out->writer, out->generation, string->id, (const char *)string->data,
                          string->size))
         out->failed = true;
@@ -120,7 +115,6 @@ static void v2_write_one_string(const struct table_entry *string, void *context)
 static void add_line(const char *line, void *context)
 {
     struct stacks *out = context;
-
     (void)name_id(tracer.v2 ? NULL : out->writer, out->generation, line, &out->failed);
 }
 
@@ -128,7 +122,6 @@ bool v2_write_tables(uint64_t generation)
 {
     struct trail_writer_ writer = {0};
     struct stacks out = {generation, &writer, false};
-
     table_each(stack_table(generation), v2_write_stack, &out);
     v2_close_batch(&writer);
     modules_each(add_line, &out);
@@ -140,7 +133,6 @@ bool v2_write_tables(uint64_t generation)
 bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation)
 {
     struct stacks out = {generation, writer, false};
-
     modules_each(add_line, &out);
     table_each(stack_table(generation), v1_write_stack, &out);
     return !out.failed;

@@ -76,7 +76,6 @@ static void detach(trail_m *m)
 static bool is_attached(const trail_m *m)
 {
     const trail_m *at = tracer.ms;
-
     while (at && at != m)
         at = at->next_;
     return at;
@@ -105,7 +104,6 @@ void trail_m_start(trail_m *m)
 static struct trail_own_thread_ *take_own(void)
 {
     struct trail_own_thread_ *own = free_threads;
-
     if (own) {
         free_threads = own->next;
         return own;
@@ -123,7 +121,6 @@ static struct trail_own_thread_ *take_own(void)
 trail_m *attach_own(void)
 {
     struct trail_own_thread_ *own;
-
     if (!trace_is_on())
         return NULL;
     if (changing) {
@@ -203,7 +200,6 @@ void thread_exited(void *m)
 void threads_after_fork(void)
 {
     trail_m *m = current_m;
-
     tracer.ms = NULL;
     free_threads = NULL;
     for (trail_p *p = tracer.ps; p; p = p->next_)

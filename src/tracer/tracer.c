@@ -20,7 +20,6 @@ static void init_locks(void)
     pthread_mutex_t *mutexes[] = {&tracer.control, &tracer.threads,   &tracer.no_proc,
                                   &tracer.gc,      &tracer.switching, &tracer.lock};
     pthread_condattr_t attr;
-
     for (size_t i = 0; i < sizeof mutexes / sizeof mutexes[0]; i++)
         pthread_mutex_init(mutexes[i], NULL);
     pthread_condattr_init(&attr);
@@ -83,7 +82,6 @@ void trail_stats_get(trail_stats *stats)
 {
     const uint64_t *from = (const uint64_t *)&tracer.stats;
     uint64_t *to = (uint64_t *)stats;
-
     pthread_mutex_lock(&tracer.lock);
     /* Some are counted without the lock. */
     for (size_t i = 0; i < sizeof *stats / sizeof *to; i++)

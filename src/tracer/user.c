@@ -16,7 +16,6 @@
 static trail_m *open_annotation(uint64_t *generation, const char *what)
 {
     trail_m *m = section_open(generation);
-
     if (!m)
         return NULL;
     if (tracer.format < 11)
@@ -40,7 +39,6 @@ uint64_t trail_task_begin_(uint64_t parent, const char *name)
     static uint64_t last_task;
     uint64_t task = __atomic_add_fetch(&last_task, 1, __ATOMIC_RELAXED), generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_task_begin");
-
     if (!m)
         return joins() ? annotations->task_begin(parent, name) : 0;
     stack = stack_id(stack_here(m, generation, 0));
@@ -57,7 +55,6 @@ void trail_task_end_(uint64_t task)
 {
     trail_m *m;
     uint64_t generation, stack;
-
     if (!task)
         return;
     m = open_annotation(&generation, "trail_task_end");
@@ -110,7 +107,6 @@ void trail_region_begin_(uint64_t task, const char *name)
     const struct table_entry *entry;
     uint64_t generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_region_begin");
-
     if (!m) {
         if (joins())
             annotations->region_begin(task, name);
@@ -132,7 +128,6 @@ void trail_region_end_(uint64_t task, const char *name)
     const struct table_entry *entry;
     uint64_t generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_region_end");
-
     if (!m) {
         if (joins())
             annotations->region_end(task, name);
@@ -155,7 +150,6 @@ static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_
                          uint64_t stack, const char *message, size_t size)
 {
     struct trail_writer_ *writer = &m->p->writer_;
-
     if (size > V1_MESSAGE_MAX)
         size = V1_MESSAGE_MAX;
     if (!v1_refill(writer, generation, (uint64_t)(int64_t)m->p->id,
@@ -173,7 +167,6 @@ static void write_log(trail_m *m, uint64_t generation, uint64_t task, const char
                       const char *message, uint64_t stack)
 {
     uint64_t key = string_id(m, generation, category);
-
     if (!message)
         message = "";
     if (tracer.v2)
@@ -187,7 +180,6 @@ void trail_log_(uint64_t task, const char *category, const char *message)
 {
     uint64_t generation;
     trail_m *m = open_annotation(&generation, "trail_log");
-
     if (!m) {
         if (joins())
             annotations->log(task, category, message);
@@ -203,7 +195,6 @@ void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     char message[4096];
     trail_m *m;
     va_list args;
-
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);

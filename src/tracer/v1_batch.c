@@ -7,7 +7,6 @@
 void v1_flush(struct trail_writer_ *writer)
 {
     struct trail_buffer_ *buffer = writer->buffer;
-
     if (!buffer)
         return;
     buffer->used = (uint32_t)(writer->at - buffer->data);
@@ -21,7 +20,6 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
     struct trail_buffer_ *buffer = writer->buffer;
     uint64_t now;
     uint8_t *at;
-
     if (buffer && (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) >= room)
         return true;
     v1_flush(writer);
@@ -47,7 +45,6 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
 bool v1_write_no_proc(uint64_t generation, unsigned type, unsigned n, const uint64_t *args)
 {
     bool written;
-
     pthread_mutex_lock(&tracer.no_proc);
     written = v1_write_to(&tracer.no_proc_writer, V1_NO_PROC, generation, type, n, args);
     pthread_mutex_unlock(&tracer.no_proc);

@@ -29,7 +29,6 @@ static void snapshot_g(trail_g *g, void *arg)
 {
     const struct snapshot *to = arg;
     unsigned state = state_load(&g->state_) & STATE_MASK;
-
     if (state == TRAIL_G_NONE_)
         return;
     write_snapshot(to, V1_GoCreate, 3, (uint64_t[]){g->id, 0, to->stack});
@@ -53,7 +52,6 @@ static void snapshot_m(trail_m *m, uint64_t generation)
     trail_p *p = m->p;
     trail_g *g = m->g;
     struct snapshot on = {generation, p, 0};
-
     if (!p || p->m_ != m || (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_)
         return;
     write_snapshot(&on, V1_ProcStart, 1, &m->id);
@@ -82,7 +80,6 @@ static void snapshot_ps(uint64_t generation)
 static unsigned count_procs(void)
 {
     unsigned n = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
-
     if (n)
         return n;
     for (const trail_p *p = tracer.ps; p; p = p->next_)
@@ -97,7 +94,6 @@ static unsigned count_procs(void)
 static void pass_all(void)
 {
     uint64_t newest = tracer.no_proc_writer.last_ticks;
-
     for (const trail_p *p = tracer.ps; p; p = p->next_)
         newest = p->writer_.last_ticks > newest ? p->writer_.last_ticks : newest;
     for (int tries = 0; tries < 1000 && clock_v1_ticks(&tracer.clock) <= newest; tries++)
@@ -110,7 +106,6 @@ static void snapshot(uint64_t generation)
     struct snapshot to = {generation,
                           caller && caller->p && caller->p->m_ == caller ? caller->p : NULL, 0};
     uint64_t goal = __atomic_load_n(&tracer.heap_goal, __ATOMIC_RELAXED);
-
     snapshot_ps(generation);
     if (tracer.host && tracer.host->each_goroutine)
         tracer.host->each_goroutine(tracer.host->context, snapshot_g, &to);
@@ -131,7 +126,6 @@ void v1_session_begin(void)
 {
     const trail_host *host = tracer.host;
     uint64_t generation = tracer.first_generation, ticks;
-
     if (host && host->stop_world)
         host->stop_world(host->context);
     pthread_mutex_lock(&tracer.threads);
@@ -154,7 +148,6 @@ static uint64_t frequency(void)
 {
     uint64_t ticks, ns;
     double measured;
-
     do
         clock_pair(&tracer.clock, &ticks, &ns);
     while (ns <= tracer.start_ns);
@@ -202,7 +195,6 @@ static void put_untimed(struct trail_writer_ *writer, unsigned type, uint64_t va
 static bool write_frequency(struct trail_writer_ *writer, uint64_t generation)
 {
     bool bare = tracer.format < 21;
-
     if (!v1_refill(writer, generation, bare ? V1_BARE : 0, FREQUENCY_ROOM))
         return false;
     put_untimed(writer, V1_Frequency, frequency());
@@ -217,7 +209,6 @@ void v1_session_end(void)
 {
     uint64_t generation = tracer.first_generation;
     struct trail_writer_ writer = {0};
-
     (void)set_generation(generation, 0);
     pthread_mutex_lock(&tracer.threads);
     wait_for_sections();

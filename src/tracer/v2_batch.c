@@ -23,7 +23,6 @@ void v2_close_batch(struct trail_writer_ *writer)
 {
     struct trail_buffer_ *buffer = writer->buffer;
     size_t at;
-
     if (!buffer || !buffer->length_at)
         return;
     at = (size_t)(writer->at - buffer->data);
@@ -35,7 +34,6 @@ void v2_close_batch(struct trail_writer_ *writer)
 void v2_flush(struct trail_writer_ *writer)
 {
     struct trail_buffer_ *buffer = writer->buffer;
-
     if (!buffer)
         return;
     v2_close_batch(writer);
@@ -52,7 +50,6 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
     uint64_t now = clock_units(&tracer.clock);
     struct trail_buffer_ *buffer = writer->buffer;
     uint8_t *at;
-
     v2_close_batch(writer);
     if (buffer &&
         (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) < BATCH_HEADER + room + EVENT_MAX) {

@@ -83,7 +83,6 @@ bool parse_size(const char *text, uint64_t *bytes)
     static const char units[] = "KMG";
     int64_t number;
     const char *unit;
-
     if (!parse_digits(&text, &number))
         return false;
     *bytes = (uint64_t)number;

@@ -33,7 +33,6 @@ static int header_minor(const uint8_t header[WIRE_HEADER_SIZE])
     char text[2 * WIRE_HEADER_SIZE] = {0};
     int minor = 0;
     size_t i = 5;
-
     for (; i < 8 && header[i] >= '0' && header[i] <= '9'; i++)
         minor = minor * 10 + (header[i] - '0');
     (void)snprintf(text, sizeof text, "go 1.%d trace", minor);
@@ -43,7 +42,6 @@ static int header_minor(const uint8_t header[WIRE_HEADER_SIZE])
 int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE])
 {
     int minor = header_minor(header);
-
     return wire_header(minor) ? minor : -minor;
 }
 
