@@ -27,7 +27,6 @@ int main(void)
     trail_reader *reader;
     const trail_event *event;
     int more, logs = 0;
-
     if (!trail_start_sink(NULL, keep, &memory, &err))
         return 1;
     trail_log(0, "both", "one");

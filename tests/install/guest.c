@@ -63,7 +63,6 @@ static void streams(void)
 {
     trail_options nobody_reads = {.wait_ns = -1};
     size_t bytes = 0;
-
     failures += !trail_start(&nobody_reads, NULL);
     trail_log(0, "guest", "read by the program");
     expect("after trail_start", 0);
@@ -84,7 +83,6 @@ static void streams(void)
 static void flight(void)
 {
     size_t bytes = 0;
-
     failures += !trail_flight_start(NULL, NULL);
     expect("after trail_flight_start", 1);
     failures += !trail_start_sink(NULL, take, &bytes, NULL);
@@ -99,7 +97,6 @@ static void samples(void)
 {
     trail_options sampling = {.cpu_hz = 100, .wait_ns = -1};
     struct sigaction now;
-
     failures += !trail_start(&sampling, NULL);
     if (sigaction(SIGPROF, NULL, &now) != 0 || now.sa_handler == before[SIGPROF].sa_handler) {
         printf("cpu_hz: SIGPROF has no handler\n");
@@ -115,7 +112,6 @@ int main(void)
     trail_m m;
     trail_p p;
     trail_g g;
-
     own_threads = count_threads();
     for (int number = 1; number < 65; number++)
         (void)sigaction(number, NULL, &before[number]);

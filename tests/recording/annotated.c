@@ -12,7 +12,6 @@ static void work(uint64_t task, int number)
 static void own_trace(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
     if (!trail_start_fd(NULL, fd, NULL))
         _exit(1);
     work(0, 100);
@@ -23,7 +22,6 @@ static void own_trace(const char *path)
 int main(int argc, char **argv)
 {
     uint64_t task = trail_task_begin(0, "job");
-
     work(task, 1);
     if (argc > 1)
         own_trace(argv[1]);

@@ -66,7 +66,6 @@ static void mutexes(void)
                                                 holder_delta};
     static struct lane lanes[COUNT(routines)];
     pthread_t threads[COUNT(routines)];
-
     for (size_t i = 0; i < COUNT(routines); i++) {
         pthread_mutex_init(&lanes[i].mutex, NULL);
         lanes[i].hold_ns = (long)(i + 1) * MS;
@@ -110,7 +109,6 @@ static IN_STACKS void b_lets_a_go(void)
 static void *chain_b(void *none)
 {
     pthread_t a;
-
     pthread_mutex_lock(&first);
     a = start(chain_a, none);
     until_it_waits(&a_waits);
@@ -130,7 +128,6 @@ static IN_STACKS void c_lets_b_go(void)
 static void chain(void)
 {
     pthread_t b;
-
     pthread_mutex_lock(&second);
     b = start(chain_b, NULL);
     until_it_waits(&b_waits);
@@ -168,7 +165,6 @@ static void *customer(void *none)
 static void queue(void)
 {
     pthread_t threads[6];
-
     pthread_mutex_lock(&counter);
     for (size_t i = 0; i < COUNT(threads); i++) {
         threads[i] = start(customer, NULL);
@@ -207,7 +203,6 @@ static void *convoy_member(void *none)
 static void convoy(void)
 {
     pthread_t threads[8];
-
     pthread_barrier_init(&all_there, NULL, COUNT(threads));
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(convoy_member, NULL);
@@ -239,7 +234,6 @@ static IN_STACKS void stops_reading(int number)
 static void *reader(void *number)
 {
     int i = (int)(intptr_t)number;
-
     reads_table(&readers_wait[i]);
     stops_reading(i);
     return NULL;
@@ -268,7 +262,6 @@ static IN_STACKS void stops_writing(void)
 static void readers(void)
 {
     pthread_t threads[5];
-
     atomic_store(&turn, -1);
     pthread_rwlock_wrlock(&table);
     for (int i = 0; i < 4; i++) {
@@ -351,7 +344,6 @@ static void *consumer(void *none)
 static void producer_consumer(void)
 {
     pthread_t threads[2] = {start(producer, NULL)};
-
     while (!producer_is.tid)
         sleep_ns(MS / 5);
     threads[1] = start(consumer, NULL);
@@ -407,7 +399,6 @@ static IN_STACKS void closes_pool(void)
 static void pool(void)
 {
     pthread_t threads[COUNT(workers_wait)];
-
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(worker, (void *)(uintptr_t)i);
     for (int i = 0; i < 40; i++) {
@@ -432,7 +423,6 @@ static about_to_wait storm_waits[16];
 static IN_STACKS void waits_for_storm(int number)
 {
     int round = storm_round;
-
     about(&storm_waits[number]);
     while (round == storm_round)
         WAIT("condition", &storm, storm_waker, pthread_cond_wait(&storm, &storm_lock));
@@ -459,7 +449,6 @@ static IN_STACKS void broadcasts(void)
 static void storms(void)
 {
     pthread_t threads[COUNT(storm_waits)];
-
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(storm_thread, (void *)(uintptr_t)i);
     for (int round = 0; round < 10; round++) {
@@ -477,7 +466,6 @@ static IN_STACKS void waits_twice(void)
 {
     struct answer mutex = {.in = __func__, .kind = "mutex again", .object = &storm_lock};
     int64_t begin;
-
     about(&again_waits);
     begin = now();
     pthread_cond_wait(&storm, &storm_lock);
@@ -568,7 +556,6 @@ static IN_STACKS void posts_ticket(void)
 static void semaphores(void)
 {
     pthread_t thread;
-
     sem_init(&tickets, 0, 0);
     thread = start(visitor, NULL);
     for (int i = 1; i <= 3; i++) {
@@ -604,7 +591,6 @@ static IN_STACKS void arrives_last(void)
 static void barriers(void)
 {
     pthread_t threads[COUNT(gate_waits)];
-
     pthread_barrier_init(&gate, NULL, COUNT(threads) + 1);
     for (size_t i = 0; i < COUNT(threads); i++) {
         threads[i] = start(gate_thread, (void *)(uintptr_t)i);
@@ -737,7 +723,6 @@ static void *all_limited(void *wrong)
         limited_write_timed, limited_write_clock, limited_cond_timed, limited_cond_clock,
         limited_sem_timed,   limited_sem_clock,   limited_join_timed, limited_join_clock,
     };
-
     pthread_mutex_lock(&storm_lock);
     for (size_t i = 0; i < COUNT(all); i++)
         *(int *)wrong += all[i]() != ETIMEDOUT;
@@ -749,7 +734,6 @@ static void time_limits(void)
 {
     pthread_t thread;
     int wrong = 0;
-
     sem_init(&tickets, 0, 0);
     pthread_mutex_lock(&first);
     pthread_rwlock_wrlock(&table);
@@ -791,7 +775,6 @@ static void crowd(void)
 {
     static pthread_t threads[COUNT(crowd_waits)];
     pthread_attr_t small;
-
     sem_init(&tickets, 0, 0);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 1 << 16);
@@ -816,7 +799,6 @@ static void short_lives(void)
 {
     static atomic_int lived;
     pthread_t threads[20];
-
     for (int i = 0; i < 500; i++) {
         for (size_t j = 0; j < COUNT(threads); j++)
             threads[j] = start(short_life, &lived);
@@ -842,7 +824,6 @@ static void preempted(void)
     static struct lane lane = {.mutex = PTHREAD_MUTEX_INITIALIZER, .hold_ns = 10 * MS};
     pthread_t threads[3];
     cpu_set_t one;
-
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
@@ -888,7 +869,6 @@ static void deadlock(void)
 {
     pthread_t a, b;
     int tids[2];
-
     pthread_barrier_init(&all_there, NULL, 2);
     a = start(dead_a, NULL);
     b = start(dead_b, NULL);
@@ -914,7 +894,6 @@ static about_to_wait stuck[3];
 static IN_STACKS void stuck_in_read(void)
 {
     char byte;
-
     about(&stuck[0]);
     while (read(never[0], &byte, 1) != 1)
         ;

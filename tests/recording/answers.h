@@ -131,7 +131,6 @@ static inline char state_of(int tid)
     const char *state;
     ssize_t n;
     int fd;
-
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -174,7 +173,6 @@ static inline pthread_t start(void *(*routine)(void *), void *argument)
 {
     pthread_t thread;
     int status = pthread_create(&thread, NULL, routine, argument);
-
     if (status != 0) {
         fprintf(stderr, "pthread_create: %s\n", strerror(status));
         exit(99);

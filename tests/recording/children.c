@@ -44,7 +44,6 @@ static int waits(void)
 {
     pthread_t thread;
     int status;
-
     if (pipe(ends) != 0 || pthread_create(&thread, NULL, write_later, NULL) != 0)
         return 1;
     status = wait_here();
@@ -57,7 +56,6 @@ static int child_waits(void)
 {
     int status;
     pid_t pid = fork();
-
     if (pid == 0)
         _exit(waits());
     return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
@@ -66,7 +64,6 @@ static int child_waits(void)
 static int forks(int count)
 {
     char line[16];
-
     if (!fgets(line, sizeof line, stdin))
         return 1;
     while (count-- > 0) {
@@ -96,7 +93,6 @@ static int kills(int count)
 static void become_daemon(void)
 {
     pid_t pid = fork();
-
     if (pid != 0)
         _exit(pid > 0 ? STATUS : 1);
     setsid();
@@ -117,7 +113,6 @@ static bool leave_proc(void)
 {
     char here[] = "/tmp/trail-children-XXXXXX";
     bool left;
-
     if (!mkdtemp(here) || chdir(here) != 0)
         return false;
     left = (geteuid() == 0 || unshare(CLONE_NEWUSER) == 0) && chroot(".") == 0;
@@ -138,7 +133,6 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     char *no_environment[] = {NULL};
-
     if (strcmp(word, "forks") == 0 && argc > 2)
         return forks(atoi(argv[2]));
     if (strcmp(word, "daemon") == 0)

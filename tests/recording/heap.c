@@ -55,7 +55,6 @@ static void *down(void *none)
 static void moves(void)
 {
     char *one = check(realloc(NULL, 4 * MB));
-
     step(4 * MB, 1);
     one = check(realloc(one, 40 * MB));
     step(36 * MB, 0);
@@ -79,7 +78,6 @@ static void aligned(int has_pvalloc)
                     check(valloc(8 * MB)),
                     check(has_pvalloc ? pvalloc(9 * MB) : malloc(9 * MB)),
                     NULL};
-
     step(35 * MB, 5);
     if (posix_memalign((void **)&all[5], 1 << 16, 12 * MB) != 0)
         abort();
@@ -100,7 +98,6 @@ static void *allocate_many(void *place)
 static void small(void)
 {
     pthread_t threads[2];
-
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, allocate_many, many[i]);
     for (int i = 0; i < 2; i++)
@@ -116,7 +113,6 @@ static void child(void)
 {
     int status;
     pid_t pid;
-
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
@@ -132,7 +128,6 @@ static void child(void)
 int main(int argc, char **argv __attribute__((unused)))
 {
     pthread_t thread;
-
     up();
     pthread_create(&thread, NULL, down, NULL);
     pthread_join(thread, NULL);

@@ -39,7 +39,6 @@ static void find_area(void)
     unsigned long begin;
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "r");
-
     while (maps && !area && fgets(line, sizeof line, maps)) {
         if (strstr(line, "memfd:trail") && sscanf(line, "%lx-", &begin) == 1)
             area = (struct shm_area *)begin;
@@ -53,7 +52,6 @@ static void find_area(void)
 static void *work(void *arg)
 {
     int mine = (int)(long)arg;
-
     while (!over) {
         pthread_mutex_lock(&mutex);
         while (turn != mine && !over)
@@ -100,7 +98,6 @@ static size_t place(void)
     };
     unsigned only = (unsigned)(state % 11); /* some seeds write to one part only */
     size_t i = only < 8 && next() % 4 ? only : next() % 8;
-
     return parts[i].begin + next() % parts[i].size / 4 * 4;
 }
 
@@ -144,7 +141,6 @@ int main(int argc, char **argv)
 {
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGFPE, SIGTERM};
     pthread_t workers[WORKERS], other;
-
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
         signal(deadly[i], leave);
     state = argc > 1 ? strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15 + 1 : 1;

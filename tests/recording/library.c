@@ -25,7 +25,6 @@ __attribute__((destructor)) static void ends(void)
 static void *library_changes(void *none)
 {
     struct timespec moment = {0, 2000000};
-
     nanosleep(&moment, NULL);
     pthread_mutex_lock(&lock);
     value++;
@@ -37,7 +36,6 @@ static void *library_changes(void *none)
 int library_waits(void)
 {
     pthread_t thread;
-
     pthread_mutex_lock(&lock);
     if (pthread_create(&thread, NULL, library_changes, NULL) != 0)
         return -1;

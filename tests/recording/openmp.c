@@ -29,7 +29,6 @@
 static int64_t now(void)
 {
     struct timespec t;
-
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
@@ -42,7 +41,6 @@ static int thread_id(void)
 static void sleep_ms(int ms)
 {
     struct timespec t = {0, ms * 1000000L};
-
     while (nanosleep(&t, &t) != 0 && errno == EINTR)
         ;
 }
@@ -79,7 +77,6 @@ static void tell(const struct answer *a)
 static ALONE void slow_worker(void)
 {
     struct answer a = {.kind = "OpenMP barrier", .in = __func__, .by = __func__};
-
 #pragma omp parallel for schedule(static) num_threads(2)
     for (int i = 0; i < 2; i++) {
         if (i == 0) {
@@ -102,7 +99,6 @@ static ALONE void slow_main(void)
     struct answer a = {
         .kind = "OpenMP barrier at the region's end", .in = __func__, .by = __func__};
     struct answer idle = {.kind = "OpenMP work", .in = __func__, .by = __func__};
-
 #pragma omp parallel for schedule(static) num_threads(2)
     for (int i = 0; i < 2; i++) {
         if (i == 1) {
@@ -135,7 +131,6 @@ static ALONE void meet(void)
 static ALONE void barriers(void)
 {
     struct answer a[4] = {{0}};
-
 #pragma omp parallel num_threads(2)
     for (int i = 0; i < 4; i++) {
         a[i].kind = "OpenMP barrier";
@@ -210,7 +205,6 @@ static void contend(const char *kind, const char *in, void (*with)(int *, int, s
 {
     struct answer a[4] = {{0}};
     int has[4] = {0};
-
 #pragma omp parallel num_threads(2)
     for (int i = 0; i < 4; i++) {
         a[i].kind = kind;
@@ -248,7 +242,6 @@ static ALONE void tries(void)
 {
     struct answer a = {.kind = "", .in = "sleep_ms"};
     int has = 0, tried = 0;
-
     omp_init_lock(&the_lock);
 #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 0) {
@@ -290,7 +283,6 @@ static ALONE void in_order(int i, struct answer *a)
 static ALONE void ordered(void)
 {
     struct answer a = {.kind = "OpenMP ordered", .in = "in_order", .by = "in_order"};
-
 #pragma omp parallel for ordered schedule(static, 1) num_threads(2)
     for (int i = 0; i < 2; i++) {
         if (i == 1) {
@@ -320,7 +312,6 @@ static ALONE void tasks(void)
 {
     struct answer a = {.kind = "OpenMP tasks", .in = "wait_for_tasks"};
     int made = 0, begun = 0;
-
 #pragma omp parallel num_threads(2)
     {
 #pragma omp single nowait
@@ -354,7 +345,6 @@ static ALONE void interrupted(void)
 {
     struct answer a = {.kind = "OpenMP tasks", .in = "wait_for_tasks"};
     int made = 0, begun = 0, ran = 0;
-
 #pragma omp parallel num_threads(2)
     {
 #pragma omp single nowait
@@ -388,7 +378,6 @@ static ALONE void interrupted(void)
 static ALONE int fibonacci(int n)
 {
     int a, b;
-
     if (n < 2)
         return n;
 #pragma omp task shared(a)
@@ -403,7 +392,6 @@ static ALONE int fibonacci(int n)
 static ALONE void many(void)
 {
     int result = 0, sum = 0;
-
 #pragma omp parallel num_threads(4) reduction(+ : sum)
     {
 #pragma omp single
@@ -455,7 +443,6 @@ static ALONE void nested(void)
 static ALONE void count(const char *who)
 {
     int n = 0;
-
 #pragma omp parallel num_threads(2)
     {
 #pragma omp critical
@@ -469,7 +456,6 @@ static void forks(void)
 {
     pid_t child;
     int status;
-
     count("before");
     child = fork();
     if (child == 0) {
@@ -494,7 +480,6 @@ static ALONE double tight(const char *what, int n)
 {
     int64_t begin = 0;
     double ns = 0;
-
 #pragma omp parallel num_threads(2)
     {
         for (int i = 0; i < n + 100; i++) {
@@ -517,7 +502,6 @@ static ALONE double tight(const char *what, int n)
 static ALONE double alone(int n)
 {
     int64_t begin = now();
-
     for (int i = 0; i < n; i++) {
 #pragma omp critical
         __asm__ volatile("" ::: "memory");
@@ -552,7 +536,6 @@ int main(int argc, char **argv)
         {"forks", forks},
         {"cost", cost},
     };
-
     (void)alarm(LIMIT_S);
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (strcmp(argv[1], scenarios[i].name) == 0)

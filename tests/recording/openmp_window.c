@@ -39,7 +39,6 @@ static bool is_said(const int *flag)
 static void nap(void)
 {
     struct timespec t = {0, 1000000};
-
     nanosleep(&t, NULL);
 }
 
@@ -60,7 +59,6 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     int (*next)(pthread_mutex_t *) =
         (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
-
     if (to_be_held) {
         to_be_held = false;
         say(&held);
@@ -72,7 +70,6 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 static void make_task(bool is_late)
 {
     bool ran_meanwhile;
-
     if (!is_late)
         (void)for_a_while(&held);
 #pragma omp task
@@ -88,7 +85,6 @@ static void make_task(bool is_late)
 int main(int argc, char **argv)
 {
     bool is_late = argc > 1 && strcmp(argv[1], "late") == 0;
-
     (void)alarm(LIMIT_S);
 #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 0)

@@ -85,7 +85,6 @@ static void *changes(void *none)
 static IN_STACKS void waits_for_change(void)
 {
     pthread_t thread;
-
     pthread_mutex_lock(&lock);
     value = 0;
     thread = start(changes, NULL);
@@ -174,7 +173,6 @@ static void *forks(void *none)
 static int fork_scenario(void)
 {
     pthread_t threads[3];
-
     pthread_atfork(hold_for_fork, release_after_fork, release_after_fork);
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(contends, NULL);
@@ -192,7 +190,6 @@ static int fork_scenario(void)
 static int bare_fork(void)
 {
     pid_t pid = _Fork();
-
     MUST(pid >= 0);
     if (pid == 0) {
         for (int i = 0; i < 20; i++) {
@@ -229,7 +226,6 @@ static int spawn(void)
 {
     char *const arguments[] = {(char *)program, (char *)"status", (char *)"4", NULL};
     pid_t pid;
-
     for (int i = 0; i < 10; i++) {
         MUST(posix_spawn(&pid, program, NULL, NULL, arguments, environ) == 0);
         MUST(end_of(pid) == 4);
@@ -266,7 +262,6 @@ static int executes_at_once(void)
 {
     const char *rounds = getenv("ROUNDS");
     char next[2] = {rounds ? (char)(*rounds + 1) : '1', '\0'};
-
     if (rounds)
         waits_first();
     if (*next <= '5') {
@@ -294,7 +289,6 @@ static int exec_from_thread(void)
 static pid_t ends_when_awaited(void)
 {
     pid_t parent = getpid(), child = fork();
-
     MUST(child >= 0);
     if (child == 0)
         _exit(sleeps_soon(parent) ? 0 : 1);
@@ -367,7 +361,6 @@ static int asynchronous(void)
     char byte = 0;
     struct aiocb control = {.aio_buf = &byte, .aio_nbytes = 1};
     pthread_t other;
-
     MUST(pipe(inlet) == 0);
     control.aio_fildes = inlet[0];
     MUST(aio_read(&control) == 0);
@@ -424,7 +417,6 @@ static void waits_in(void (*call)(FILE *), bool writes)
     static const char full[4096];
     pthread_t other;
     FILE *file;
-
     MUST(pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, sizeof full) == (int)sizeof full);
     file = fdopen(ends[writes], writes ? "w" : "r");
     MUST(file && setvbuf(file, NULL, writes ? _IONBF : _IOFBF, writes ? 0 : 4096) == 0);
@@ -503,7 +495,6 @@ static void blocks_in_cond_wait(void)
 {
     pthread_mutex_t mutex;
     pthread_mutexattr_t attributes;
-
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
     pthread_mutex_init(&mutex, &attributes);
@@ -517,7 +508,6 @@ static void blocks_in_cond_timedwait(void)
 {
     struct timespec until = far_away();
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
     pthread_mutex_lock(&mutex);
     pthread_cleanup_push(unlocks, &mutex);
     pthread_cond_timedwait(&never, &mutex, &until);
@@ -630,7 +620,6 @@ static const struct {
 static void *blocks(void *index)
 {
     size_t i = (size_t)index;
-
     pthread_cleanup_push(cleans, (void *)blocking[i].name);
     waiting = (int)syscall(SYS_gettid);
     blocking[i].block();
@@ -643,7 +632,6 @@ static void until_it_waits(void)
 {
     char path[64], text[512] = "";
     const char *end = NULL;
-
     for (;;) {
         FILE *file;
         snprintf(path, sizeof path, "/proc/self/task/%d/stat", waiting);
@@ -662,7 +650,6 @@ static int cancel(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     void *result;
-
     sem_init(&semaphore, 0, 0);
     listening = socket(AF_UNIX, SOCK_STREAM, 0);
     MUST(pipe(ends) == 0);
@@ -686,7 +673,6 @@ static int cancel(void)
 static void *cancels_itself(void *index)
 {
     char byte = 1;
-
     pthread_cancel(pthread_self());
     switch ((int)(intptr_t)index) {
     case 0:
@@ -718,7 +704,6 @@ static void *cancels_itself(void *index)
 static int pending_cancel(void)
 {
     void *result;
-
     sem_init(&semaphore, 0, 5);
     MUST(pipe(ends) == 0);
     for (int i = 0; i < 5; i++) {
@@ -772,7 +757,6 @@ static void *ends_with_destructors(void *none)
 static int thread_ends(void)
 {
     void *result;
-
     MUST(pthread_join(start(ends_by_exit, &key), &result) == 0 && result == &key);
     MUST(pthread_join(start(ends_by_return, &lock), &result) == 0 && result == &lock);
     (void)start(ends_detached, NULL);
@@ -850,7 +834,6 @@ static void *signals_main(void *none)
 static int long_jump(void)
 {
     struct sigaction action = {.sa_handler = jumps};
-
     sigaction(SIGUSR1, &action, NULL);
     sem_init(&semaphore, 0, 0);
     MUST(pipe(ends) == 0);
@@ -882,7 +865,6 @@ static void writes_elsewhere(int number)
     int old_errno = errno;
     char byte = (char)number;
     int pair[2];
-
     MUST(pipe(pair) == 0);
     (void)!write(pair[1], &byte, 1);
     (void)!read(pair[0], &byte, 1);
@@ -901,7 +883,6 @@ static IN_STACKS void reads_through_signals(void)
 static void *reads_on_top(void *stack)
 {
     stack_t other = {.ss_sp = stack, .ss_size = 1 << 16};
-
     MUST(sigaltstack(&other, NULL) == 0);
     waiting = (int)syscall(SYS_gettid);
     reads_through_signals();
@@ -913,7 +894,6 @@ static int alternate_stacks(void)
     struct sigaction action = {.sa_handler = writes_elsewhere, .sa_flags = SA_ONSTACK | SA_RESTART};
     char *low = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char here[1 << 16];
-
     sigaction(SIGUSR1, &action, NULL);
     sem_init(&semaphore, 0, 0);
     MUST(pipe(ends) == 0);
@@ -938,7 +918,6 @@ static void posts_and_writes(int number)
 {
     char byte = (char)number;
     int old_errno = errno;
-
     sem_post(&semaphore);
     (void)!write(ends[1], &byte, 1);
     errno = old_errno;
@@ -955,7 +934,6 @@ static void *takes_posts(void *none)
 static void *reads_bytes(void *none)
 {
     char bytes[256];
-
     for (size_t n = 0; n < 200;) {
         ssize_t got = read(ends[0], bytes, sizeof bytes);
         if (got > 0)
@@ -968,7 +946,6 @@ static int signals(void)
 {
     struct sigaction action = {.sa_handler = posts_and_writes, .sa_flags = SA_RESTART};
     pthread_t threads[4];
-
     sem_init(&semaphore, 0, 0);
     MUST(pipe(ends) == 0);
     sigaction(SIGUSR1, &action, NULL);
@@ -1018,7 +995,6 @@ static int libraries(void)
 static int closes_all(void)
 {
     int out = fcntl(1, F_DUPFD, 200);
-
     MUST(out >= 200);
     closefrom(201);
     for (int fd = 0; fd < 200; fd++)
@@ -1044,7 +1020,6 @@ static int drops_privileges(void)
 static int strict(void)
 {
     const char text[] = "strict\n";
-
     waits_at_last();
     MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0);
     pthread_mutex_lock(&lock);
@@ -1117,7 +1092,6 @@ static int aborts(void)
 static int no_threads(void)
 {
     char line[100] = "";
-
     while (fgets(line, sizeof line, stdin))
         fputs(line, stdout);
     return 0;
@@ -1139,7 +1113,6 @@ static void *allocates(void *none)
 static int allocations(void)
 {
     pthread_t threads[4];
-
     for (size_t i = 0; i < COUNT(threads); i++) {
         threads[i] = start(allocates, NULL);
         WAIT_FOR(threads[i]);
@@ -1153,7 +1126,6 @@ static int allocations(void)
 static int told_to_end(void)
 {
     char line[10];
-
     waits_for_change();
     printf("ready\n");
     fflush(stdout);
@@ -1169,7 +1141,6 @@ static int busy(void)
 {
     pthread_t threads[3];
     char line[10] = "";
-
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(contends, NULL);
     printf("ready\n");
@@ -1193,7 +1164,6 @@ static void says(int number)
 static int catches(void)
 {
     struct sigaction action = {.sa_handler = says};
-
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &action, NULL);

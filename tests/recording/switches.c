@@ -49,7 +49,6 @@ static void pin(void)
 {
     cpu_set_t set;
     int cpu = sched_getcpu();
-
     CPU_ZERO(&set);
     CPU_SET((size_t)(cpu < 0 ? 0 : cpu), &set);
     sched_setaffinity(0, sizeof set, &set);
@@ -69,7 +68,6 @@ static void crowd(void)
 {
     pthread_t threads[3];
     static char names[3][8] = {"busy-0", "busy-1", "busy-2"};
-
     pin();
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, busy, names[i]);
@@ -97,7 +95,6 @@ static long unseen(long number, long a, long b, long c)
 static void *sleeper(void *name)
 {
     const struct timespec length = {0, 30000000};
-
     pthread_setname_np(pthread_self(), name);
     for (int i = 0; i < 5; i++)
         unseen(SYS_nanosleep, (long)&length, 0, 0);
@@ -108,7 +105,6 @@ static void *sleeper(void *name)
 static void hidden(void)
 {
     pthread_t thread;
-
     pthread_create(&thread, NULL, sleeper, "sleeper");
     pthread_join(thread, NULL);
 }
@@ -136,7 +132,6 @@ static void queue(void)
 {
     struct sched_param param = {0};
     pthread_t thread;
-
     pin();
     pthread_create(&thread, NULL, late, "late");
     pthread_setschedparam(thread, SCHED_BATCH, &param); /* does not preempt its waker */
@@ -167,7 +162,6 @@ static void copying(void)
     char *memory = malloc(1u << 20);
     FILE *file = tmpfile();
     pthread_t thread;
-
     if (!memory || !file)
         exit(1);
     pin();
@@ -194,7 +188,6 @@ static int refuse(char **command)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof code / sizeof code[0], code};
-
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return 77;
@@ -238,7 +231,6 @@ static void *profiled(void *name)
 static void profile(void)
 {
     pthread_t thread;
-
     pthread_create(&thread, NULL, profiled, "profiled");
     pthread_join(thread, NULL);
 }
@@ -249,7 +241,6 @@ static void *ping(void *fds)
 {
     const int *fd = fds;
     uint64_t one = 1;
-
     for (int i = 0; i < 20000; i++) {
         (void)!read(fd[0], &one, sizeof one);
         (void)!write(fd[1], &one, sizeof one);
@@ -263,7 +254,6 @@ static void pingpong(void)
     int other[2] = {fd[1], fd[0]};
     uint64_t one = 1;
     pthread_t a, b;
-
     pthread_create(&a, NULL, ping, fd);
     pthread_create(&b, NULL, ping, other);
     (void)!write(fd[0], &one, sizeof one);
@@ -291,7 +281,6 @@ static void threads(void)
 static void family(void)
 {
     enum { CHILDREN = 30 };
-
     for (int i = 0; i < CHILDREN; i++) {
         if (fork() == 0) {
             usleep(200000);
@@ -322,7 +311,6 @@ static void *stuck(void *argument)
 static void leave(void)
 {
     pthread_t thread;
-
     pthread_mutex_lock(&mutex);
     pthread_create(&thread, NULL, forever, NULL);
     pthread_create(&thread, NULL, stuck, NULL);
@@ -337,7 +325,6 @@ int main(int argc, char **argv)
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family}};
-
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

@@ -57,7 +57,6 @@ static void *try_mutex(void *mutex_)
 {
     pthread_mutex_t *mutex = mutex_;
     struct timespec real = soon(CLOCK_REALTIME), mono = soon(CLOCK_MONOTONIC);
-
     SHOW(pthread_mutex_trylock(mutex));
     SHOW(pthread_mutex_timedlock(mutex, &real));
     SHOW(pthread_mutex_timedlock(mutex, &wrong_time));
@@ -91,7 +90,6 @@ static void show_mutex(const char *name, int type, int protocol, int robust)
     pthread_mutexattr_t attributes;
     pthread_mutex_t mutex;
     struct timespec real;
-
     printf("-- %s\n", name);
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, type);
@@ -149,7 +147,6 @@ static void mutexes(void)
                      {", protects priority", PTHREAD_PRIO_PROTECT}},
       robusts[] = {{"", PTHREAD_MUTEX_STALLED}, {", robust", PTHREAD_MUTEX_ROBUST}};
     char name[100];
-
     for (int t = 0; t < 4; t++) {
         for (int p = 0; p < 3; p++) {
             for (int r = 0; r < 2; r++) {
@@ -181,7 +178,6 @@ static void orphans(void)
 {
     pthread_mutexattr_t attributes;
     pthread_t thread;
-
     sem_init(&orphan_held, 0, 0);
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
@@ -200,7 +196,6 @@ static void *try_rwlock(void *lock_)
 {
     pthread_rwlock_t *lock = lock_;
     struct timespec real = soon(CLOCK_REALTIME), mono = soon(CLOCK_MONOTONIC);
-
     SHOW(pthread_rwlock_tryrdlock(lock));
     SHOW(pthread_rwlock_trywrlock(lock));
     SHOW(pthread_rwlock_timedrdlock(lock, &real));
@@ -217,7 +212,6 @@ static void *try_rwlock(void *lock_)
 static void rwlocks(void)
 {
     pthread_rwlock_t lock;
-
     SHOW(pthread_rwlock_init(&lock, NULL));
     SHOW(pthread_rwlock_wrlock(&lock));
     SHOW(pthread_rwlock_wrlock(&lock));
@@ -248,7 +242,6 @@ static void conditions(void)
     pthread_mutex_t mutex;
     pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
     struct timespec real = soon(CLOCK_REALTIME), mono = soon(CLOCK_MONOTONIC);
-
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
     pthread_mutex_init(&mutex, &attributes);
@@ -287,7 +280,6 @@ static void semaphores(void)
 {
     sem_t semaphore;
     struct timespec real = soon(CLOCK_REALTIME), mono = soon(CLOCK_MONOTONIC);
-
     SHOW(sem_init(&semaphore, 0, 1));
     SHOW(sem_wait(&semaphore));
     SHOW(sem_trywait(&semaphore));
@@ -315,7 +307,6 @@ static void interruptions(void)
     fd_set none;
     char byte;
     int ends[2];
-
     sigaction(SIGUSR1, &action, NULL);
     sem_init(&semaphore, 0, 0);
     interrupted = pthread_self();
@@ -370,7 +361,6 @@ static void threads(void)
     pthread_attr_t attributes;
     struct timespec real = soon(CLOCK_REALTIME);
     void *value = NULL;
-
     pthread_barrier_init(&barrier, NULL, 4);
     for (int i = 0; i < 4; i++)
         pthread_create(&all[i], NULL, arrives, NULL);
@@ -397,7 +387,6 @@ static void threads(void)
 static int c11_thread(void *argument)
 {
     struct timespec real = soon(CLOCK_REALTIME);
-
     SHOW(mtx_trylock(argument));
     SHOW(mtx_timedlock(argument, &real));
     return 5;
@@ -411,7 +400,6 @@ static void c11(void)
     once_flag flag = ONCE_FLAG_INIT;
     struct timespec real = soon(CLOCK_REALTIME);
     int result = 0;
-
     SHOW(mtx_init(&mutex, mtx_timed | mtx_recursive));
     SHOW(cnd_init(&condition));
     SHOW(mtx_lock(&mutex));
@@ -435,7 +423,6 @@ static void descriptors(void)
     struct pollfd bad = {1000, POLLIN, 0};
     char bytes[4] = "abc";
     int ends[2], pair[2], status = 0;
-
     if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         exit(99);
     SHOW(read(1000, bytes, 1));

@@ -54,7 +54,6 @@ static void push(struct queue *queue, trail_g *g)
 static trail_g *pop(struct load_thread *thread, struct queue *queue)
 {
     trail_g *g = NULL;
-
     pthread_mutex_lock(&load.lock);
     if (queue->count) {
         unsigned at = random_below(&thread->random, (unsigned)queue->count);
@@ -122,7 +121,6 @@ static void annotate(struct load_thread *thread)
     static const char *const names[] = {"red", "green", "a longer name of a category", "blue"};
     const char *name = names[random_below(&thread->random, 4)];
     uint64_t task = trail_task_begin(0, name);
-
     if (task)
         count(&thread->counts.tasks);
     trail_region_begin(task, "region");
@@ -136,7 +134,6 @@ static void create(struct load_thread *thread)
 {
     trail_g *g = pop(thread, &load.unused);
     bool blocked = random_below(&thread->random, 4) == 0;
-
     if (!g)
         return;
     trail_g_init(g);
@@ -159,7 +156,6 @@ static void retire(trail_g *g)
 static void unblock(struct load_thread *thread)
 {
     trail_g *g = pop(thread, &load.waiting);
-
     if (!g)
         return;
     trail_go_unblock(&thread->m, g, 0);
@@ -169,7 +165,6 @@ static void unblock(struct load_thread *thread)
 static void leave(struct load_thread *thread, unsigned how)
 {
     trail_g *g = thread->m.g;
-
     if (how == 0) {
         trail_go_end(&thread->m);
         retire(g);
@@ -186,7 +181,6 @@ static void leave(struct load_thread *thread, unsigned how)
 static void switch_go(struct load_thread *thread)
 {
     trail_g *from = thread->m.g, *to = pop(thread, &load.waiting);
-
     if (!to)
         return;
     trail_go_switch(&thread->m, to);
@@ -197,7 +191,6 @@ static void system_call(struct load_thread *thread)
 {
     trail_m *m = &thread->m;
     trail_g *g = m->g;
-
     trail_syscall_enter(m, 0);
     if (random_below(&thread->random, 3)) {
         trail_syscall_exit(m);
@@ -235,7 +228,6 @@ static void run(struct load_thread *thread)
 static void find_work(struct load_thread *thread)
 {
     trail_g *g;
-
     if (!thread->m.p)
         trail_proc_start(&thread->m, &thread->p);
     g = pop(thread, &load.runnable);
@@ -265,7 +257,6 @@ static bool goes_on(void)
 static void *be_announced(void *arg)
 {
     struct load_thread *thread = arg;
-
     trail_m_start(&thread->m);
     while (goes_on()) {
         pthread_rwlock_rdlock(&load.pause);
@@ -289,7 +280,6 @@ static void *be_announced(void *arg)
 static void *be_unannounced(void *arg)
 {
     struct load_thread *thread = arg;
-
     while (goes_on()) {
         pthread_rwlock_rdlock(&load.pause);
         annotate(thread);
@@ -302,7 +292,6 @@ static void *be_unannounced(void *arg)
 static void init_locks(void)
 {
     pthread_rwlockattr_t attr;
-
     pthread_rwlockattr_init(&attr);
     pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&load.world, &attr);
@@ -345,7 +334,6 @@ void load_end(void)
 struct load_counts load_counts(void)
 {
     struct load_counts all = {0};
-
     for (unsigned i = 0; i < load.count; i++) {
         const struct load_counts *counts = &load.threads[i].counts;
         all.steps += __atomic_load_n(&counts->steps, __ATOMIC_RELAXED);
@@ -358,7 +346,6 @@ struct load_counts load_counts(void)
 void load_wait(uint64_t steps)
 {
     uint64_t from[MAX_LOAD_THREADS] = {0};
-
     for (unsigned i = 0; i < load.count; i++)
         from[i] = __atomic_load_n(&load.threads[i].counts.steps, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < load.count; i++) {

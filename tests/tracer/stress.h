@@ -32,7 +32,6 @@ static inline long read_good(struct trace *trace, trace_event_fn each, void *con
 {
     trail_error err;
     long events = trace_read(trace, each, context, &err);
-
     if (events < 0)
         fail_msg("%s: %s (%zu bytes, offset %lld, generation %lld, P %lld, G %lld)", what,
                  err.message, trace->size, (long long)err.offset, (long long)err.generation,
@@ -44,7 +43,6 @@ static inline long read_good(struct trace *trace, trace_event_fn each, void *con
 static inline void nothing_lost(const char *what)
 {
     trail_stats stats;
-
     trail_stats_get(&stats);
     if (stats.misuse || stats.lost_events || stats.lost_strings || stats.lost_stacks ||
         stats.lost_bytes || stats.lost_generations || stats.reentrant)
@@ -60,7 +58,6 @@ static inline void nothing_lost(const char *what)
 static inline void start_good(const trail_options *options, struct trace *trace)
 {
     trail_error err;
-
     if (!trail_start_sink(options, trace_append, trace, &err))
         fail_msg("format %d: %s", options->format, err.message);
 }
@@ -68,7 +65,6 @@ static inline void start_good(const trail_options *options, struct trace *trace)
 static inline void stop_good(const trail_options *options)
 {
     trail_error err;
-
     if (!trail_stop(&err))
         fail_msg("format %d: %s", options->format, err.message);
     if (trail_enabled())
@@ -81,7 +77,6 @@ static inline void stop_good(const trail_options *options)
 static inline void alone(bool begins)
 {
     static bool under_way;
-
     if (begins && under_way)
         skip();
     under_way = begins;

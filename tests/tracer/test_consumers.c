@@ -106,7 +106,6 @@ static void one_event(unsigned number, int format)
 static bool lost_something(void)
 {
     trail_stats stats;
-
     trail_stats_get(&stats);
     return stats.lost_events || stats.lost_generations;
 }
@@ -115,7 +114,6 @@ static bool lost_something(void)
 static unsigned fill(const trail_options *options, const char *what)
 {
     unsigned n = 0;
-
     while (trail_enabled() && !lost_something()) {
         one_event(n++, options->format);
         if (n % 200 == 0 && options->when_full == TRAIL_FULL_DROP_OLDEST)
@@ -157,7 +155,6 @@ static void sink_free(struct sink *sink)
 static bool sink_take(void *context, const trail_chunk *chunk)
 {
     struct sink *sink = context;
-
     if (sink->stalls) {
         while (sem_wait(&sink->go) != 0)
             ;
@@ -177,7 +174,6 @@ static bool sink_take(void *context, const trail_chunk *chunk)
 static void start_sink(const trail_options *options, struct sink *sink)
 {
     trail_error err;
-
     if (!trail_start_sink(options, sink_take, sink, &err))
         fail_msg("format %d: %s", options->format, err.message);
 }
@@ -186,7 +182,6 @@ static void start_sink(const trail_options *options, struct sink *sink)
 static void wait_until_read(void)
 {
     bool over;
-
     if (trail_enabled())
         return;
     do {
@@ -211,7 +206,6 @@ static void read_number(trail_reader *reader, const trail_event *event, void *co
     struct numbers *numbers = context;
     trail_string text;
     long number;
-
     if (event->kind != TRAIL_LOG)
         return;
     text = trail_reader_string(reader, event->log.message);
@@ -233,7 +227,6 @@ static void check_parts(struct sink *sink, const trail_options *options, unsigne
 {
     struct numbers numbers = {.in_order = true};
     trail_stats stats;
-
     assert_in_range(sink->count, 1, PARTS - 1);
     for (size_t i = 0; i < sink->count; i++)
         read_good(&sink->parts[i], read_number, &numbers, what);
@@ -256,7 +249,6 @@ static void stop_bad(const char *what, const char *message)
 {
     trail_error err = {0};
     trail_stats stats;
-
     if (trail_stop(&err))
         fail_msg("%s: something was lost, and the stop did not say so", what);
     if (message && !strstr(err.message, message))
@@ -273,7 +265,6 @@ static void check_next(const trail_options *options, const char *what)
     trail_options usual = {.format = options->format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
     struct trace trace = {0};
     struct numbers numbers = {.in_order = true};
-
     start_good(&usual, &trace);
     for (unsigned i = 0; i < 100; i++)
         one_event(i, options->format);
@@ -290,7 +281,6 @@ static void stall(const trail_options *options, const char *what)
 {
     struct sink sink;
     unsigned made;
-
     sink_init(&sink, true, -1);
     start_sink(options, &sink);
     made = fill(options, what);
@@ -326,7 +316,6 @@ static void stall_for_good(const trail_options *usual, const char *what)
     static size_t used;
     struct sink *sink = &sinks[used++];
     pthread_t stoppers[3];
-
     brief.wait_ns = WAIT_NS;
     sink_init(sink, true, -1);
     start_sink(options, sink);
@@ -361,10 +350,8 @@ static struct sink *start_under_load(const trail_options *options, const char *w
     static struct sink sinks[FORMATS * MODES * TRIES];
     static size_t used;
     trail_error err;
-
     for (int i = 0; i < TRIES; i++) {
         struct sink *sink = &sinks[used++];
-
         sink_init(sink, true, -1);
         if (trail_start_sink(options, sink_take, sink, &err))
             return sink;
@@ -379,7 +366,6 @@ static struct sink *start_under_load(const trail_options *options, const char *w
 static void stall_under_load(const trail_options *options, const char *what)
 {
     struct sink *sink;
-
     load_begin(4, 2);
     load_wait(1);
     sink = start_under_load(options, what);
@@ -415,7 +401,6 @@ static void consumer_stalls_under_load(void **state)
 static void refuse_at(const trail_options *options, const char *what, long chunk)
 {
     struct sink sink;
-
     sink_init(&sink, false, chunk);
     start_sink(options, &sink);
     /* The header is refused at once; the rest when there is something. */
@@ -444,7 +429,6 @@ static void refuse(const trail_options *options, const char *what)
 {
     static const long chunks[] = {0, 1, 2, 5, 20};
     trail_options wide = *options;
-
     /* It refuses before the buffers are full. */
     wide.memory = 0;
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++)
@@ -468,7 +452,6 @@ static pid_t make_reader(int *to, bool reads)
     char bytes[4096];
     int ends[2];
     pid_t child;
-
     assert_int_equal(pipe(ends), 0);
     child = fork();
     assert_true(child >= 0);
@@ -488,7 +471,6 @@ static pid_t make_reader(int *to, bool reads)
 static void kill_reader(pid_t child)
 {
     int status;
-
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &status, 0), child);
 }
@@ -498,7 +480,6 @@ static void die(const trail_options *options, const char *what)
     trail_error err;
     int to;
     pid_t child = make_reader(&to, true);
-
     if (!trail_start_fd(options, to, &err))
         fail_msg("%s: %s", what, err.message);
     for (unsigned n = 0; n < 1000; n++)
@@ -529,7 +510,6 @@ static void stop_in_pipe(const trail_options *usual, const char *what)
     trail_error err;
     int to;
     pid_t child = make_reader(&to, false);
-
     brief.wait_ns = WAIT_NS;
     if (!trail_start_fd(options, to, &err))
         fail_msg("%s: %s", what, err.message);
@@ -558,7 +538,6 @@ static void never_read(const trail_options *usual, const char *what)
     trail_options brief = *usual, *options = &brief;
     trail_chunk chunk;
     trail_error err;
-
     brief.wait_ns = WAIT_NS;
     if (!trail_start(options, &err))
         fail_msg("%s: %s", what, err.message);
@@ -586,7 +565,6 @@ static void *read_all(void *arg)
 {
     struct reading *reading = arg;
     trail_chunk chunk;
-
     while ((reading->status = trail_read(&chunk, &reading->err)) > 0)
         (void)trace_append(&reading->trace, &chunk);
     return NULL;
@@ -601,7 +579,6 @@ static void two_read(const trail_options *usual, const char *what)
     trail_chunk chunk;
     trail_error err;
     int loser, batch = options->format >= 22 && options->when_full != TRAIL_FULL_DROP_OLDEST;
-
     patient.wait_ns = 0;
     if (!trail_start(options, &err))
         fail_msg("%s: %s", what, err.message);
@@ -643,7 +620,6 @@ static void of_two_readers_one_is_told(void **state)
 static void cut_to_good(struct sink *sink, size_t part, int format)
 {
     trail_error err;
-
     if (format >= 22 && trace_read(&sink->parts[part], NULL, NULL, &err) < 0)
         sink->parts[part].size = sink->whole[part];
 }
@@ -656,7 +632,6 @@ static bool record_with(const trail_options *options, long allowed, const char *
     trail_stats stats;
     bool ok;
     struct numbers numbers = {.in_order = true};
-
     sink_init(&sink, false, -1);
     memory_fail_after(allowed);
     ok = trail_start_sink(options, sink_take, &sink, &err);
@@ -695,7 +670,6 @@ static void fail_everywhere(const trail_options *options, const char *what)
     trail_options wide = *options;
     char where[128];
     long allowed = -1;
-
     wide.memory = 0;
     do {
         snprintf(where, sizeof where, "%s, %ld mappings", what, ++allowed);
@@ -728,7 +702,6 @@ int main(void)
         cmocka_unit_test(of_two_readers_one_is_told),
         cmocka_unit_test(memory_fails),
     };
-
     /* A hang is a failure. */
     alarm(280);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

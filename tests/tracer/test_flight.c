@@ -44,7 +44,6 @@ static void see_mark(trail_reader *reader, const trail_event *event, void *conte
     char text[32];
     trail_string category, message;
     unsigned number;
-
     if (event->kind != TRAIL_LOG)
         return;
     category = trail_reader_string(reader, event->log.category);
@@ -66,7 +65,6 @@ static void see_mark(trail_reader *reader, const trail_event *event, void *conte
 static struct seen marks_in(struct trace *trace, const char *what)
 {
     struct seen seen = {0};
-
     read_good(trace, see_mark, &seen, what);
     assert_true(seen.any);
     return seen;
@@ -78,7 +76,6 @@ static bool take_snapshot(struct trace *trace, trail_error *err)
 {
     int fd = memfd_create("snapshot", 0);
     uint64_t bytes;
-
     assert_true(fd >= 0);
     if (!trail_flight_snapshot(fd, &bytes, err)) {
         close(fd);
@@ -96,7 +93,6 @@ static struct seen marks_in_snapshot(void)
     struct trace trace = {0};
     struct seen seen;
     trail_error err;
-
     if (!take_snapshot(&trace, &err))
         fail_msg("%s", err.message);
     seen = marks_in(&trace, "snapshot");
@@ -111,7 +107,6 @@ static void start_flight(int format, int64_t min_age_ns, size_t max_bytes)
         .min_age_ns = min_age_ns,
         .max_bytes = max_bytes};
     trail_error err;
-
     if (!trail_flight_start(&options, &err))
         fail_msg("%s", err.message);
 }
@@ -125,7 +120,6 @@ static void stream_within_flight(int format)
     struct trace stream = {0};
     struct seen seen;
     unsigned first = next_mark, begin, end;
-
     start_flight(format, HOUR_NS, (size_t)1 << 30);
     marks(10);
     begin = next_mark;
@@ -157,7 +151,6 @@ static void flight_within_stream(int format)
     struct trace stream = {0};
     struct seen seen;
     unsigned first = next_mark, flight;
-
     start_good(&options, &stream);
     marks(10);
     flight = next_mark;
@@ -206,7 +199,6 @@ static void old_goes(int format)
 {
     unsigned first = next_mark;
     struct seen seen;
-
     start_flight(format, 1, (size_t)256 << 10);
     for (int i = 0; i < 20; i++) {
         marks(3);
@@ -238,7 +230,6 @@ struct snapper {
 static void *snap(void *arg)
 {
     struct snapper *snapper = arg;
-
     snapper->done = take_snapshot(&snapper->trace, &snapper->err);
     return NULL;
 }
@@ -247,7 +238,6 @@ static void *snap(void *arg)
 static void two_at_once(int format)
 {
     struct snapper snappers[2] = {{0}};
-
     start_flight(format, HOUR_NS, (size_t)1 << 30);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 2; i++)
@@ -281,7 +271,6 @@ int main(void)
         cmocka_unit_test(it_forgets),
         cmocka_unit_test(snapshots_at_once),
     };
-
     /* A hang is a failure. */
     alarm(280);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

@@ -74,7 +74,6 @@ static uint8_t told[MOST];
 static void note_state(trail_reader *reader, const trail_event *event, void *context)
 {
     uint64_t first = goroutines[0].id, id = (uint64_t)event->transition.id;
-
     (void)reader;
     (void)context;
     if (event->kind == TRAIL_STATE_TRANSITION &&
@@ -99,7 +98,6 @@ static void check_states(const char *what)
 static void goroutines_of_every_number(void **state)
 {
     struct trace trace = {0};
-
     (void)state;
     program_begin();
     for (size_t i = 0; i < FORMATS; i++) {
@@ -147,7 +145,6 @@ static void check_text(trail_string read, size_t size, int format, const char *w
 {
     size_t least = format >= 22 ? V2_KEPT : size < V1_LEAST ? size : V1_LEAST;
     size_t most = format >= 22 ? V2_KEPT : size < V1_MOST ? size : V1_MOST;
-
     if (read.size < least || read.size > most)
         fail_msg("format %d: of a %s of %zu bytes %zu are left", format, what, size, read.size);
     if (memcmp(read.data, make_text(size), read.size) != 0)
@@ -163,7 +160,6 @@ struct texts {
 static void check_event(trail_reader *reader, const trail_event *event, void *context)
 {
     struct texts *texts = context;
-
     switch ((trail_kind)event->kind) {
     case TRAIL_LOG:
         assert_true(texts->logs < texts->n);
@@ -195,7 +191,6 @@ static void write_texts(size_t size)
 {
     const char *same = make_text(size);
     static char label[LONGEST + 1]; /* kept by the host for ever */
-
     memcpy(label, same, size + 1);
     if (size % 3 == 0)
         trail_log(0, same, same);
@@ -215,7 +210,6 @@ static void some_texts(int format, const size_t *sizes, size_t n)
     trail_options options = {.format = format, .no_symbols = true};
     struct texts texts = {.format = format, .sizes = sizes, .n = n};
     struct trace trace = {0};
-
     start_good(&options, &trace);
     for (size_t i = 0; i < n; i++)
         write_texts(sizes[i]);
@@ -233,7 +227,6 @@ static void some_texts(int format, const size_t *sizes, size_t n)
 static void texts_of_a_buffer(void **state)
 {
     size_t step = 100 / how_many(100), n = 0, sizes[AT_ONCE];
-
     (void)state;
     program_begin();
     shown = 1;
@@ -260,7 +253,6 @@ int main(void)
         cmocka_unit_test(goroutines_of_every_number),
         cmocka_unit_test(texts_of_a_buffer),
     };
-
     /* A hang is a failure. */
     alarm(280);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

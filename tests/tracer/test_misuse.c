@@ -39,7 +39,6 @@ static struct op any_call(void)
         .text = names[random_below(&state, 4)],
         .skip = random_below(&state, 2) ? 0 : TRAIL_NO_STACK,
     };
-
     /* The scheduler's calls more often than the rest. */
     if (random_below(&state, 2))
         op.call = (enum call)random_below(&state, PROC_STEAL + 1);
@@ -76,7 +75,6 @@ static void history(uint64_t seed, int format)
         .format = format, .generation_ns = INT64_C(3600000000000), .alloc_free = format >= 23};
     struct trace trace = {0};
     trail_error err;
-
     begin(seed);
     calls(random_below(&state, 50), 0);
     for (int i = 0; i < 3; i++) {
@@ -98,7 +96,6 @@ static void history(uint64_t seed, int format)
 static void any_calls(int format)
 {
     const char *seed = getenv("TRAIL_TEST_SEED");
-
     for (uint64_t i = 0; i < how_many(60); i++)
         history(seed ? strtoull(seed, NULL, 10) : i, format);
 }
@@ -124,7 +121,6 @@ static void misuse_is_counted(void **unused)
     struct trace trace = {0};
     trail_stats stats;
     trail_error err;
-
     (void)unused;
     begin(0);
     assert_true(trail_start_sink(NULL, trace_append, &trace, &err));
@@ -146,7 +142,6 @@ static void misuse_aborts(void **unused)
     ssize_t got;
     int ends[2], status;
     pid_t child;
-
     (void)unused;
     assert_int_equal(pipe(ends), 0);
     child = fork();
@@ -181,7 +176,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_calls_23),      cmocka_unit_test(any_calls_26),
     };
     const struct CMUnitTest checking[] = {cmocka_unit_test(misuse_aborts)};
-
     /* A hang is a failure. */
     alarm(250);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

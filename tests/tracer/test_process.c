@@ -30,7 +30,6 @@ static void count_log(trail_reader *reader, const trail_event *event, void *cont
 {
     struct logs *logs = context;
     trail_string category;
-
     logs->samples += event->kind == TRAIL_STACK_SAMPLE;
     if (event->kind != TRAIL_LOG)
         return;
@@ -45,7 +44,6 @@ static void read_file(int fd, struct logs *logs, const char *what)
 {
     struct trace trace = {0};
     off_t size = lseek(fd, 0, SEEK_END);
-
     assert_true(size > 0);
     trace.size = (size_t)size;
     trace.data = malloc(trace.size);
@@ -58,7 +56,6 @@ static void read_file(int fd, struct logs *logs, const char *what)
 static void wait_for(pid_t child, const char *what)
 {
     int status;
-
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("%s: the child ended with %#x", what, (unsigned)status);
@@ -96,7 +93,6 @@ static void fork_once(int format, struct trace *trace)
     int fd = memfd_create("child", 0);
     char what[64];
     pid_t pid;
-
     snprintf(what, sizeof what, "fork, format %d", format);
     start_good(&options, trace);
     load_wait(5);
@@ -124,7 +120,6 @@ static void fork_once(int format, struct trace *trace)
 static void fork_while_recording(void **state)
 {
     struct trace trace = {0};
-
     (void)state;
     for (unsigned i = 0; i < how_many(7); i++) {
         /* A child forks when threads of a host are in its locks: it has none of them, so no host, either. */
@@ -173,7 +168,6 @@ static void *vanish(void *arg)
 {
     trail_m *m = calloc(1, sizeof *m);
     trail_g *g = calloc(1, sizeof *g);
-
     trail_m_start(m);
     trail_g_init(g);
     trail_proc_start(m, arg);
@@ -200,7 +194,6 @@ static void threads_end(int format, struct trace *trace)
         .format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS, .no_symbols = true};
     unsigned rounds = how_many(20);
     struct logs logs = {0};
-
     start_good(&options, trace);
     for (unsigned i = 0; i < rounds; i++) {
         pthread_t threads[8];
@@ -224,7 +217,6 @@ static void threads_end(int format, struct trace *trace)
 static void threads_end_without_notice(void **state)
 {
     struct trace trace = {0};
-
     (void)state;
     alone(true);
     for (int i = 0; i < 4; i++)
@@ -278,7 +270,6 @@ static void interrupt(int format, struct trace *trace)
     struct logs logs = {0};
     trail_stats stats;
     pthread_t thread;
-
     memset(&logging, 0, sizeof logging);
     handled = 0;
     start_good(&options, trace);
@@ -308,7 +299,6 @@ static void handlers_log(void **state)
 {
     struct sigaction action = {.sa_handler = log_in_handler}, old;
     struct trace trace = {0};
-
     (void)state;
     alone(true);
     sigaction(SIGUSR1, &action, &old);
@@ -326,7 +316,6 @@ static void cpu_samples(void **state)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
     struct trace trace = {0};
-
     (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         trail_options options = {.format = formats[i], .cpu_hz = 200, .unwinder = ANY_UNWINDER};

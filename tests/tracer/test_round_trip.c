@@ -168,7 +168,6 @@ static void put_value(struct values *values, uint64_t value)
 static const char *context_of(int m, int p, int64_t g)
 {
     static char text[64];
-
     if (v1())
         return "";
     snprintf(text, sizeof text, " by M%d P%d G%lld", m, p, (long long)g);
@@ -189,7 +188,6 @@ __attribute__((format(printf, 2, 3))) static void expect(int64_t subject, const 
 {
     char text[512];
     va_list args;
-
     if (!w.format)
         return;
     va_start(args, format);
@@ -218,7 +216,6 @@ static void expect_proc(int m, int p, const char *to)
 static const char *text_of(const char *data, size_t size, char *out)
 {
     unsigned sum = 0;
-
     for (size_t i = 0; i < size; i++)
         sum = sum * 31 + (unsigned char)data[i];
     snprintf(out, 64, "'%.*s' %zu %x", (int)(size < 20 ? size : 20), data, size, sum);
@@ -228,7 +225,6 @@ static const char *text_of(const char *data, size_t size, char *out)
 static const char *kept_text(const char *text, char *out)
 {
     size_t size = strlen(text);
-
     return text_of(text, !v1() && size > 1024 ? 1024 : size, out);
 }
 
@@ -259,7 +255,6 @@ static void call(int m, struct op op)
 static bool runs(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     return g >= 0 && p >= 0 && w.go[g].state == RUNNING && w.proc[p].state == HELD;
 }
 
@@ -277,7 +272,6 @@ static bool may_leave(int m)
 static int find_go(enum go_state state)
 {
     unsigned at;
-
     if (!w.go_count)
         return -1;
     at = random_below(&w.random, (unsigned)w.go_count);
@@ -292,7 +286,6 @@ static int find_go(enum go_state state)
 static int find_proc(enum proc_state state)
 {
     unsigned at = random_below(&w.random, PROCS);
-
     for (unsigned i = 0; i < PROCS; i++) {
         if (w.proc[(at + i) % PROCS].state == state)
             return (int)((at + i) % PROCS);
@@ -303,7 +296,6 @@ static int find_proc(enum proc_state state)
 static int new_go(enum go_state state)
 {
     struct goroutine *go = &w.go[w.go_count];
-
     assert_true(w.go_count < MAX_GOROUTINES);
     *go = (struct goroutine){.state = state, .m = -1};
     trail_g_init(&go->g);
@@ -335,7 +327,6 @@ static bool create(int m, bool blocked)
 {
     bool waits = blocked && !(w.format && w.format < 23);
     int g;
-
     if (!holds(m) || (w.m[m].g >= 0 && !runs(m)) || w.go_count == MAX_GOROUTINES || alive() > 24)
         return false;
     g = new_go(blocked ? WAITING : RUNNABLE);
@@ -358,7 +349,6 @@ static bool start_go(int m, bool labelled)
     int g = find_go(RUNNABLE);
     const char *name = any_name();
     char text[64];
-
     if (!holds(m) || w.m[m].g >= 0 || g < 0)
         return false;
     expect_go(m, g, RUNNABLE, RUNNING, "");
@@ -380,7 +370,6 @@ static void end_go(int g)
 static bool leave(int m, enum call what, enum go_state after, const char *reason, unsigned kind)
 {
     int g = w.m[m].g;
-
     if (!may_leave(m))
         return false;
     expect_go(m, g, RUNNING, after, reason);
@@ -400,7 +389,6 @@ static const char *reason_text(unsigned kind)
         TRAIL_BLOCK_REASONS(TEXT)
 #undef TEXT
     };
-
     if (!v1())
         return texts[kind];
     switch ((trail_block_reason)kind) {
@@ -425,7 +413,6 @@ static bool block_in_vain(int m)
 {
     int g = w.m[m].g;
     size_t kept;
-
     if (!may_leave(m) || !w.go[g].woken)
         return false;
     kept = w.go[g].woken_at;
@@ -447,7 +434,6 @@ static bool block(int m, bool futile)
 {
     unsigned kind = random_below(&w.random, TRAIL_BLOCK_REASON_COUNT);
     int g = w.m[m].g;
-
     if (futile && w.format == 7)
         return block_in_vain(m);
     if (kind == TRAIL_BLOCK_FOREVER && random_below(&w.random, 4))
@@ -465,7 +451,6 @@ static bool block(int m, bool futile)
 static bool unblock(int m)
 {
     int g = find_go(WAITING);
-
     if (g < 0)
         return false;
     w.go[g].woken = w.format && !w.go[g].seen_runnable;
@@ -481,7 +466,6 @@ static bool unblock(int m)
 static bool switch_go(int m, bool ends)
 {
     int g = find_go(WAITING), from = w.m[m].g, p = w.m[m].p;
-
     if (!may_leave(m) || g < 0)
         return false;
     if (!w.go[g].seen_runnable)
@@ -503,7 +487,6 @@ static bool label(int m)
 {
     const char *name = any_name();
     char text[64];
-
     if (!runs(m))
         return false;
     if (!v1())
@@ -522,7 +505,6 @@ static bool in_syscall(int m)
 static bool enter(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     if (!may_leave(m) || w.proc[p].sweeps)
         return false;
     expect_go(m, g, RUNNING, SYSCALL, "");
@@ -536,7 +518,6 @@ static bool enter(int m)
 static bool leave_syscall(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     if (!in_syscall(m) || p < 0 || w.proc[p].state != IN_SYSCALL)
         return false;
     if (v1() && w.proc[p].since_start) {
@@ -556,7 +537,6 @@ static bool leave_syscall(int m)
 static bool leave_syscall_blocked(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     if (!in_syscall(m))
         return false;
     if (p >= 0 && w.proc[p].state == IN_SYSCALL) {
@@ -576,7 +556,6 @@ static bool leave_syscall_blocked(int m)
 static bool returned(int m)
 {
     int g = find_go(SYSCALL);
-
     if (g < 0 || w.m[w.go[g].m].p >= 0)
         return false;
     call(m, (struct op){.call = SYSCALL_RETURNED, .g = &w.go[g].g});
@@ -586,7 +565,6 @@ static bool returned(int m)
 static bool create_in_syscall(int m)
 {
     int g;
-
     if (w.m[m].g >= 0 || (w.m[m].p >= 0 && random_below(&w.random, 4)) ||
         w.go_count == MAX_GOROUTINES || alive() > 24 || (w.m[m].p >= 0 && w.proc[w.m[m].p].sweeps))
         return false;
@@ -603,7 +581,6 @@ static bool create_in_syscall(int m)
 static bool destroy_in_syscall(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     if (!in_syscall(m) || (p >= 0 && w.proc[p].state != IN_SYSCALL))
         return false;
     if (!v1()) {
@@ -630,7 +607,6 @@ static bool destroy_in_syscall(int m)
 static bool start_proc(int m)
 {
     int p = find_proc(IDLE);
-
     if (w.m[m].p >= 0 || p < 0)
         return false;
     expect_proc(m, p, "Running");
@@ -644,7 +620,6 @@ static bool start_proc(int m)
 static bool stop_proc(int m)
 {
     int g = w.m[m].g, p = w.m[m].p;
-
     if (p < 0 || w.proc[p].sweeps || (g >= 0 && !in_syscall(m)))
         return false;
     if (!v1() || !w.proc[p].since_start)
@@ -659,7 +634,6 @@ static bool stop_proc(int m)
 static bool steal_proc(int m)
 {
     int p = find_proc(IN_SYSCALL);
-
     if (p < 0)
         p = find_proc(ABANDONED);
     if (p < 0 || (p >= 0 && w.proc[p].m == m))
@@ -678,7 +652,6 @@ static bool steal_proc(int m)
 static bool change_procs(int m)
 {
     unsigned n = 1 + random_below(&w.random, 64);
-
     if (!runs(m))
         return false;
     if (w.format)
@@ -718,7 +691,6 @@ static bool end_gc(int m)
 static bool assist(int m)
 {
     struct goroutine *go = w.m[m].g >= 0 ? &w.go[w.m[m].g] : NULL;
-
     if (!go || !runs(m))
         return false;
     if (w.format >= 11 && (!go->in_assist || go->assist_told))
@@ -734,7 +706,6 @@ static bool sweep(int m)
 {
     struct proc *proc = w.m[m].p >= 0 ? &w.proc[w.m[m].p] : NULL;
     uint64_t bytes = 2 * (UINT64_C(1) + random_below(&w.random, 5000));
-
     if (!proc || !holds(m))
         return false;
     if (!proc->sweeps) {
@@ -770,7 +741,6 @@ static const char *stw_text(unsigned kind)
         TRAIL_STW_KINDS(TEXT)
 #undef TEXT
     };
-
     if (w.format == 7)
         return "";
     if (w.format == 21 && kind == TRAIL_STW_ALL_STACKS)
@@ -789,7 +759,6 @@ static bool stw_is_told(unsigned kind)
 static bool stop_world(int m)
 {
     unsigned kind = random_below(&w.random, TRAIL_STW_KIND_COUNT);
-
     if (!runs(m) || w.stw_m >= 0)
         return false;
     if (stw_is_told(kind))
@@ -818,7 +787,6 @@ static bool start_world(int m)
 static bool heap(int m)
 {
     uint64_t bytes = 1000 + ++w.value;
-
     if (!holds(m))
         return false;
     if (random_below(&w.random, 2)) {
@@ -854,7 +822,6 @@ static bool begin_task(int m)
     const char *name = any_name();
     unsigned before = w.task_count;
     char text[64], kept[64];
-
     if (!annotates(m) || before >= 16)
         return false;
     snprintf(text, sizeof text, "%s", context(m));
@@ -872,7 +839,6 @@ static bool begin_task(int m)
 static bool end_task(int m)
 {
     unsigned at;
-
     if (!annotates(m) || !w.task_count)
         return false;
     at = random_below(&w.random, w.task_count);
@@ -888,7 +854,6 @@ static bool region(int m, bool begins)
     uint64_t task = any_task();
     const char *name = any_name();
     char text[64];
-
     if (!go || !annotates(m) || (begins ? go->regions == 8 : go->regions == 0))
         return false;
     if (begins) {
@@ -909,7 +874,6 @@ static bool write_log(int m)
     const char *name = any_name(), *message = any_name();
     uint64_t task = any_task();
     char text[64], more[64];
-
     if (!annotates(m))
         return false;
     if (random_below(&w.random, 8) == 0)
@@ -939,7 +903,6 @@ static bool alloc(int m)
     static const enum call calls[] = {ALLOC_OBJECT, ALLOC_SPAN, ALLOC_STACK};
     unsigned which = random_below(&w.random, 3);
     uint64_t n = random_below(&w.random, 1000);
-
     if (w.format >= 23 && which == 0)
         expect(0, "object %llu type 7%s", (unsigned long long)n, context(m));
     else if (w.format >= 23)
@@ -1051,7 +1014,6 @@ static void let_world_run(void)
 static void new_moment(void)
 {
     struct moment *moment;
-
     w.moments = realloc(w.moments, (w.moment_count + 1) * sizeof *w.moments);
     assert_non_null(w.moments);
     moment = &w.moments[w.moment_count++];
@@ -1113,7 +1075,6 @@ static int thread_of(int64_t id)
 static const char *string_text(trail_reader *reader, trail_string_handle handle, char *out)
 {
     trail_string string = trail_reader_string(reader, handle);
-
     return text_of(string.data, string.size, out);
 }
 
@@ -1143,7 +1104,6 @@ static void read_go(trail_reader *reader, const trail_event *event)
 {
     trail_string reason = trail_reader_string(reader, event->transition.reason);
     char text[256];
-
     if (event->wire == V2_GoStatus || event->wire == V2_GoStatusStack) {
         if (event->transition.from == TRAIL_GO_UNDETERMINED)
             read_status(event);
@@ -1161,7 +1121,6 @@ static void read_proc(const trail_event *event)
     const char *to = trail_proc_state_name((trail_proc_state)event->transition.to);
     long long p = event->transition.id;
     char text[64];
-
     if (p >= PROCS || (!v1() && event->wire == V2_ProcStatus))
         return;
     if (v1())
@@ -1179,7 +1138,6 @@ static void read_range(trail_reader *reader, const trail_event *event)
                       : event->range.range == TRAIL_RANGE_MARK_ASSIST ? event->goroutine
                                                                       : -1;
     char text[256];
-
     if (event->range.range == TRAIL_RANGE_STW && w.format == 7)
         name = (trail_string){"stop-the-world ()", 17};
     if (event->range.has_swept && w.format >= 11)
@@ -1195,7 +1153,6 @@ static void read_range(trail_reader *reader, const trail_event *event)
 static void read_metric(const trail_event *event)
 {
     char text[128];
-
     if (event->metric.metric == TRAIL_METRIC_HEAP_GOAL) {
         put_value(&w.read_goals, event->metric.value);
     } else if (event->metric.metric == TRAIL_METRIC_GOMAXPROCS) {
@@ -1212,7 +1169,6 @@ static void read_alloc(const trail_event *event)
     const uint64_t *arg = event->experimental.arg;
     const char *name = trail_experimental_name(event);
     char text[128];
-
     if (strcmp(name, "HeapObjectAlloc") == 0)
         snprintf(text, sizeof text, "object %llu type %llu%s", (unsigned long long)arg[0],
                  (unsigned long long)arg[1], event_context(event));
@@ -1228,7 +1184,6 @@ static void read_alloc(const trail_event *event)
 static void read_annotation(trail_reader *reader, const trail_event *event)
 {
     char text[256], one[64], two[64];
-
     switch (event->kind) {
     case TRAIL_TASK_BEGIN:
         snprintf(text, sizeof text, "task %llu of %lld %s%s", (unsigned long long)event->task.id,
@@ -1256,7 +1211,6 @@ static void read_annotation(trail_reader *reader, const trail_event *event)
 static void read_event(trail_reader *reader, const trail_event *event, void *unused)
 {
     char text[256], one[64];
-
     (void)unused;
     switch ((trail_kind)event->kind) {
     case TRAIL_STATE_TRANSITION:
@@ -1302,7 +1256,6 @@ static void read_event(trail_reader *reader, const trail_event *event, void *unu
 static int by_subject(const void *left, const void *right)
 {
     const struct line *a = left, *b = right;
-
     if (a->subject != b->subject)
         return a->subject < b->subject ? -1 : 1;
     return a->generation < b->generation ? -1 : a->generation > b->generation;
@@ -1335,7 +1288,6 @@ static void differ(const struct lines *expected, size_t from, size_t at)
 static void compare_lines(size_t from)
 {
     struct lines expected = {w.lines.line + from, w.lines.count - from, 0};
-
     if (v1()) {
         group(&expected);
         group(&w.read);
@@ -1365,7 +1317,6 @@ static void compare_statuses(const struct moment *moment)
 static void compare_values(const struct values *wanted, const struct values *read, const char *what)
 {
     size_t at = 0;
-
     for (size_t i = 0; i < read->count && at < wanted->count; i++)
         at += read->value[i] == wanted->value[at];
     if (at < wanted->count)
@@ -1376,7 +1327,6 @@ static void compare_values(const struct values *wanted, const struct values *rea
 static void read_back(const struct trace *trace)
 {
     trail_error err;
-
     clear_lines(&w.read);
     w.read_goals.count = w.read_procs.count = 0;
     memset(w.told, 0, MAX_GOROUTINES);
@@ -1391,7 +1341,6 @@ static void read_back(const struct trace *trace)
 static void compare_trace(const struct trace *trace)
 {
     trail_stats stats;
-
     read_back(trace);
     compare_lines(0);
     compare_statuses(&w.moments[0]);
@@ -1416,7 +1365,6 @@ struct starting {
 static void do_start(void *context)
 {
     struct starting *starting = context;
-
     starting->ok =
         trail_start_sink(&starting->options, trace_append, starting->trace, &starting->err);
 }
@@ -1430,7 +1378,6 @@ static void do_advance(void *context)
 static void do_stop(void *context)
 {
     struct starting *starting = context;
-
     starting->ok = trail_stop(&starting->err);
 }
 
@@ -1438,7 +1385,6 @@ static void do_stop(void *context)
 static void anywhere(void (*job)(void *context), void *context)
 {
     unsigned at = random_below(&w.random, THREADS + 1);
-
     if (at < THREADS)
         world_run(&w.world, at, job, context);
     else
@@ -1473,7 +1419,6 @@ static void begin_history(uint64_t seed)
 static void end_history(void)
 {
     struct op op = {.call = GC_END};
-
     w.format = 0;
     let_world_run();
     if (w.gc)
@@ -1493,7 +1438,6 @@ static void record_once(int format, unsigned calls, unsigned generations)
                     .alloc_free = format >= 23,
                     .unwinder = random_below(&w.random, 2) ? TRAIL_UNWIND_NONE : TRAIL_UNWIND_AUTO},
         .trace = &trace};
-
     anywhere(do_start, &starting);
     if (!starting.ok)
         fail_msg("%s", starting.err.message);
@@ -1529,7 +1473,6 @@ static void one_history(uint64_t seed, int only_format, unsigned calls, unsigned
 static void histories(unsigned n, int format, unsigned calls, unsigned generations)
 {
     const char *seed = getenv("TRAIL_TEST_SEED");
-
     if (seed) {
         one_history(strtoull(seed, NULL, 10), format, calls, generations);
         return;
@@ -1572,7 +1515,6 @@ static uint64_t first_generation_of(const struct trace *trace)
     trail_source *source = trail_source_open_memory(trace->data, trace->size, &err);
     trail_walk *walk = trail_walk_open(source, &err);
     trail_batch batch;
-
     assert_int_equal(trail_walk_next(walk, &batch), 1);
     trail_walk_close(walk);
     trail_source_close(source);
@@ -1584,7 +1526,6 @@ static void take_snapshot(struct trace *trace)
     int fd = memfd_create("snapshot", 0);
     uint64_t bytes;
     trail_error err;
-
     assert_true(fd >= 0);
     if (!trail_flight_snapshot(fd, &bytes, &err))
         fail_msg("%s", err.message);
@@ -1599,7 +1540,6 @@ static void check_snapshot(void)
     struct trace trace = {0};
     const struct moment *moment = NULL;
     uint64_t first;
-
     let_world_run();
     take_snapshot(&trace);
     first = first_generation_of(&trace);
@@ -1625,7 +1565,6 @@ static void snapshots(uint64_t seed, int format)
                                     .min_age_ns = 1,
                                     .max_bytes = 20000};
     trail_error err;
-
     begin_history(seed);
     some_calls(50);
     let_world_run();
@@ -1650,7 +1589,6 @@ static void snapshots(uint64_t seed, int format)
 static void flight_snapshots(void **state)
 {
     const char *seed = getenv("TRAIL_TEST_SEED");
-
     (void)state;
     for (uint64_t i = 0; i < how_many(20); i++) {
         snapshots(seed ? strtoull(seed, NULL, 10) : i, 22);
@@ -1663,7 +1601,6 @@ static int set_up(void **state)
 {
     static const trail_alloc_info info = {
         .lowest = 0x10000, .page_size = 8192, .object_align = 8, .min_stack = 2048};
-
     (void)state;
     memset(long_name, 'n', sizeof long_name - 1);
     w.go = calloc(MAX_GOROUTINES, sizeof *w.go);
@@ -1688,7 +1625,6 @@ int main(void)
         cmocka_unit_test(mixed_formats),
         cmocka_unit_test(flight_snapshots),
     };
-
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

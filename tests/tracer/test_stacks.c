@@ -71,7 +71,6 @@ static struct recording recording;
 static void put_text(const trail_reader *reader, trail_string_handle handle, char *to, size_t size)
 {
     trail_string text = trail_reader_string(reader, handle);
-
     snprintf(to, size, "%.*s", (int)text.size, text.data);
 }
 
@@ -79,7 +78,6 @@ static struct seen *see(const trail_reader *reader, trail_stack_handle stack)
 {
     struct seen *seen = &recording.seen[recording.count++];
     const trail_frame *frames = trail_reader_stack(reader, stack, &seen->n);
-
     assert_true(recording.count <= sizeof recording.seen / sizeof *recording.seen);
     assert_true(seen->n <= TRAIL_MAX_FRAMES);
     for (size_t i = 0; i < seen->n; i++) {
@@ -95,7 +93,6 @@ static struct seen *see(const trail_reader *reader, trail_stack_handle stack)
 static void see_event(trail_reader *reader, const trail_event *event, void *context)
 {
     struct seen *seen;
-
     (void)context;
     if (event->kind == TRAIL_LOG) {
         seen = see(reader, event->stack);
@@ -112,7 +109,6 @@ static void see_event(trail_reader *reader, const trail_event *event, void *cont
 static void record(const trail_options *options)
 {
     trail_error err;
-
     if (!trail_start_sink(options, trace_append, &recording.trace, &err))
         fail_msg("%s", err.message);
 }
@@ -120,7 +116,6 @@ static void record(const trail_options *options)
 static void stop(trace_event_fn each)
 {
     trail_error err;
-
     if (!trail_stop(&err))
         fail_msg("%s", err.message);
     recording.count = 0;
@@ -164,7 +159,6 @@ static void begins_with(const struct seen *seen, const char *const *functions)
 static void has_possible_frames(const struct seen *seen)
 {
     char here;
-
     for (size_t i = 0; i < seen->n; i++) {
         uint64_t pc = seen->pc[i], distance = pc - (uint64_t)(uintptr_t)&here;
         if (pc < 4096 || distance + (1 << 20) <= 2 << 20)
@@ -274,7 +268,6 @@ void below_deep(const char *text, unsigned frames)
 void *dlopen(const char *name, int flags)
 {
     void *(*next)(const char *, int);
-
     *(void **)&next = dlsym(RTLD_NEXT, "dlopen");
     return name && strstr(name, "libunwind") ? NULL : next(name, flags);
 }
@@ -283,7 +276,6 @@ void *dlopen(const char *name, int flags)
 static bool libunwind_is_there(void)
 {
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-
     return library && dlsym(library, "unw_backtrace");
 }
 
@@ -347,7 +339,6 @@ static void names_by_what_works(void **unused)
 static void no_stacks(void **unused)
 {
     trail_options options = {.unwinder = TRAIL_UNWIND_NONE, .generation_ns = LONG};
-
     (void)unused;
     record(&options);
     outer("none");
@@ -386,7 +377,6 @@ void *thread_function(void *text)
 static void the_start_of_a_thread_is_there(void **unused)
 {
     static const trail_unwinder unwinders[] = {TRAIL_UNWIND_AUTO, TRAIL_UNWIND_LIBUNWIND};
-
     (void)unused;
     for (size_t i = 0; i < 2; i++) {
         trail_options options = {.unwinder = unwinders[i], .generation_ns = LONG};
@@ -467,7 +457,6 @@ static void skip_counts(trail_unwinder unwinder)
                                             "outer_yield"};
     static const int skips[] = {0, 1, 2, 3, TRAIL_NO_STACK, 10000};
     trail_options options = {.unwinder = unwinder, .generation_ns = LONG};
-
     record(&options);
     for (size_t i = 0; i < 6; i++)
         outer_yield(skips[i]);
@@ -528,7 +517,6 @@ static void no_more_than_max_frames(void **unused)
     static const unsigned limits[] = {1, 2, 5, 127, 128};
     trail_options wrong = {.max_frames = TRAIL_MAX_FRAMES + 1};
     trail_error err;
-
     (void)unused;
     assert_false(trail_start(&wrong, &err));
     assert_int_equal(err.code, TRAIL_USAGE);
@@ -563,7 +551,6 @@ static size_t host_callers(void *context, uintptr_t *pcs, size_t max)
 {
     struct callers *callers = context;
     size_t n = callers->n < max ? callers->n : max;
-
     callers->max = max;
     memcpy(pcs, callers->pc, n * sizeof *pcs);
     return callers->claims ? callers->claims : n;
@@ -579,7 +566,6 @@ static void the_host_walks(void **unused)
                                .each_goroutine = each_own,
                                .stop_world = nothing,
                                .start_world = nothing};
-
     (void)unused;
     for (size_t i = 0; i < 200; i++)
         callers.pc[i] = UINT64_C(0x600000001000) + i;
@@ -658,7 +644,6 @@ static void walk_of_own_stack(trail_unwinder unwinder, bool known)
     trail_options options = {.unwinder = unwinder, .generation_ns = LONG};
     char *whole, *stack = own_stack(&whole);
     const struct seen *seen;
-
     host_begin();
     getcontext(&own_context);
     own_context.uc_stack.ss_sp = stack;
@@ -756,7 +741,6 @@ static void garbage_in_the_frame_pointer(void **unused)
     pthread_attr_t attr;
     void *base, *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t size, n = 0;
-
     (void)unused;
     pthread_getattr_np(pthread_self(), &attr);
     pthread_attr_getstack(&attr, &base, &size);
@@ -834,7 +818,6 @@ static struct tables tables_of(const struct trace *trace)
     trail_source *source = trail_source_open_memory(trace->data, trace->size, &err);
     trail_records *records = trail_records_open(source, &err);
     const trail_record *r;
-
     while (trail_records_next(records, &r) > 0) {
         bool stack = strcmp(r->name, "Stack") == 0, string = strcmp(r->name, "String") == 0;
         uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -894,7 +877,6 @@ static void equal_stacks_and_strings_are_one(void **unused)
 static void see_region(trail_reader *reader, const trail_event *event, void *context)
 {
     struct seen *seen;
-
     (void)context;
     if (event->kind != TRAIL_REGION_BEGIN)
         return;
@@ -948,7 +930,6 @@ static size_t many_callers(void *context, uintptr_t *pcs, size_t max)
 {
     unsigned i = *(unsigned *)context;
     size_t n = 3 + i % 5;
-
     (void)max;
     for (size_t j = 0; j < n; j++)
         pcs[j] = 0x600000001000 + j;
@@ -963,7 +944,6 @@ static void see_many(trail_reader *reader, const trail_event *event, void *conte
     trail_string text;
     const trail_frame *frames;
     size_t n;
-
     if (event->kind != TRAIL_REGION_BEGIN)
         return;
     snprintf(name, sizeof name, "region number %u", *expected);
@@ -984,7 +964,6 @@ static void many_different_ones(void **unused)
     unsigned n = how_many(MANY), at;
     trail_host many = {
         .context = &at, .callers = many_callers, .stop_world = nothing, .start_world = nothing};
-
     (void)unused;
     trail_host_set(&many);
     for (size_t i = 0; i < 5; i++) {
@@ -1032,7 +1011,6 @@ static void see_texts(trail_reader *reader, const trail_event *event, void *cont
                                  : event->kind == TRAIL_LOG        ? event->log.message
                                                                    : 0;
     trail_string text = trail_reader_string(reader, handle);
-
     if (event->kind != TRAIL_REGION_BEGIN && event->kind != TRAIL_LOG)
         return;
     assert_true(texts->count < 32);
@@ -1052,7 +1030,6 @@ static void long_texts_are_cut(void **unused)
     static const size_t sizes[] = {0, 1, 1023, 1024, 1025, 2048, 5000, 60000, 65536, 200000};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     char *longest = malloc(200001);
-
     (void)unused;
     for (size_t i = 0; i < 200000; i++)
         longest[i] = (char)('a' + i % 25);
@@ -1121,7 +1098,6 @@ static void no_text_is_the_empty_text(void **unused)
 static bool host_symbolize(void *context, uintptr_t pc, trail_pc_name *name)
 {
     static char function[32];
-
     (void)context;
     if (pc >= 0x600000001000 && pc < 0x600000001002) {
         snprintf(function, sizeof function, "named %d", (int)(pc - 0x600000001000));
@@ -1146,7 +1122,6 @@ static void the_host_names_frames(void **unused)
                         .symbolize = host_symbolize,
                         .stop_world = nothing,
                         .start_world = nothing};
-
     (void)unused;
     callers.pc[4] = (uintptr_t)&lfind + 1;
     trail_host_set(&names);
@@ -1177,7 +1152,6 @@ static void the_host_names_frames(void **unused)
 static void no_names_if_they_are_not_wanted(void **unused)
 {
     trail_options options = {.no_symbols = true, .generation_ns = LONG};
-
     (void)unused;
     record(&options);
     outer("bare");
@@ -1215,7 +1189,6 @@ int main(void)
         cmocka_unit_test_teardown(the_host_names_frames, leave),
         cmocka_unit_test_teardown(no_names_if_they_are_not_wanted, leave),
     };
-
     /* A hang is a failure. */
     alarm(250);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

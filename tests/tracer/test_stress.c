@@ -28,7 +28,6 @@ struct counts {
 static void count_event(trail_reader *reader, const trail_event *event, void *context)
 {
     struct counts *counts = context;
-
     (void)reader;
     counts->tasks += event->kind == TRAIL_TASK_BEGIN;
     counts->logs += event->kind == TRAIL_LOG;
@@ -42,7 +41,6 @@ static void cycles(void **state)
     struct counts counts = {0};
     struct trace trace = {0};
     unsigned n = how_many(1000);
-
     (void)state;
     alone(true);
     load_begin(4, 2);
@@ -88,7 +86,6 @@ struct starter {
 static void *start_at_once(void *arg)
 {
     struct starter *starter = arg;
-
     for (unsigned i = 0; i < starter->rounds; i++) {
         trail_options options = {.format = all_formats[i % FORMATS],
                                  .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
@@ -112,7 +109,6 @@ static void look_at_winner(struct starter *starters, pthread_barrier_t *barrier,
                            struct counts *counts)
 {
     struct starter *winner = NULL;
-
     for (unsigned i = 0; i < STARTERS; i++) {
         if (starters[i].won) {
             assert_null(winner);
@@ -140,7 +136,6 @@ static void one_start_wins(void **state)
     struct counts counts = {0};
     pthread_barrier_t barrier;
     unsigned rounds = how_many(100);
-
     (void)state;
     pthread_barrier_init(&barrier, NULL, STARTERS + 1);
     alone(true);
@@ -169,7 +164,6 @@ static void one_start_wins(void **state)
 static void *start_and_stop(void *arg)
 {
     struct starter *starter = arg;
-
     for (unsigned i = 0; i < starter->rounds && !starter->complaint; i++) {
         trail_options options = {.format = all_formats[random_below(&starter->random, FORMATS)],
                                  .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
@@ -193,7 +187,6 @@ static void any_start_any_stop(void **state)
 {
     struct starter starters[STARTERS] = {{0}};
     unsigned traces = 0;
-
     (void)state;
     alone(true);
     load_begin(2, 1);
@@ -223,7 +216,6 @@ static void any_start_any_stop(void **state)
 static void sixteen_threads(void **state)
 {
     struct trace trace = {0};
-
     (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {
@@ -265,7 +257,6 @@ static __thread uint64_t clock_random;
 static uint64_t bad_clock(void)
 {
     uint64_t now;
-
     if (!clock_random)
         clock_random = (uint64_t)(uintptr_t)&clock_random * UINT64_C(0x9e3779b97f4a7c15) | 1;
     now = __atomic_add_fetch(&clock_now, random_below(&clock_random, 20000), __ATOMIC_RELAXED);
@@ -280,7 +271,6 @@ static void check_steps(const struct trace *trace, const char *what)
     trail_records *records = trail_records_open(source, &err);
     const trail_record *record;
     int status;
-
     while ((status = trail_records_next(records, &record)) > 0) {
         if (record->args && record->arg_name && strcmp(record->arg_name[0], "dt") == 0 &&
             record->arg[0] > UINT64_C(1) << 50)
@@ -301,7 +291,6 @@ static void with_bad_clock(int format, struct trace *trace)
     char what[64];
     trail_error err;
     long events;
-
     snprintf(what, sizeof what, "bad clock, format %d", format);
     start_good(&options, trace);
     for (int i = 0; i < 3; i++) {
@@ -323,7 +312,6 @@ static void clock_goes_back(void **state)
 {
     struct trace trace = {0};
     struct clock good;
-
     (void)state;
     trail_stop(NULL); /* makes sure that the tracer has its clock */
     good = tracer.clock;
@@ -350,7 +338,6 @@ int main(void)
         cmocka_unit_test(sixteen_threads),
         cmocka_unit_test(clock_goes_back),
     };
-
     /* A hang is a failure. */
     alarm(280);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));

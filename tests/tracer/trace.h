@@ -20,7 +20,6 @@ static const int all_formats[] = {7, 11, 19, 21, 22, 23, 26};
 static inline bool trace_append(void *context, const trail_chunk *chunk)
 {
     struct trace *trace = context;
-
     if (!trace->data || trace->size + chunk->size > trace->capacity) {
         trace->capacity = 2 * (trace->size + chunk->size);
         trace->data = realloc(trace->data, trace->capacity);
@@ -43,7 +42,6 @@ static inline unsigned how_many(unsigned usual)
 {
     const char *percent = getenv("TRAIL_TEST_COUNT");
     unsigned n = percent ? usual * (unsigned)strtoul(percent, NULL, 10) / 100 : usual;
-
     return n ? n : 1;
 }
 
@@ -52,7 +50,6 @@ static inline void trace_keep(const struct trace *trace)
 {
     const char *path = getenv("TRAIL_TEST_KEEP");
     FILE *file = path ? fopen(path, "wb") : NULL;
-
     if (!file)
         return;
     (void)fwrite(trace->data, 1, trace->size, file);
@@ -70,7 +67,6 @@ static inline long trace_read(const struct trace *trace, trace_event_fn each, vo
     const trail_event *event;
     long n = 0;
     int status = -1;
-
     while (reader && (status = trail_reader_next(reader, &event)) > 0) {
         n++;
         if (each)

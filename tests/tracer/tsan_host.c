@@ -15,7 +15,6 @@ static int done;
 static void *annotate(void *arg)
 {
     char own[32], shared[] = "all threads say this";
-
     snprintf(own, sizeof own, "thread %ld", (long)arg);
     for (int i = 0; !__atomic_load_n(&done, __ATOMIC_RELAXED); i++) {
         uint64_t task = trail_task_begin(0, own);
@@ -33,7 +32,6 @@ static void *annotate(void *arg)
 static bool add_up(void *context, const trail_chunk *chunk)
 {
     unsigned long *sum = context;
-
     for (size_t i = 0; i < chunk->size; i++)
         *sum += chunk->data[i];
     return true;
@@ -44,7 +42,6 @@ int main(void)
     static const int formats[] = {11, 21, 22, 23, 26};
     unsigned long sum = 0;
     pthread_t threads[THREADS];
-
     for (long i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, annotate, (void *)i);
     for (int i = 0; i < TRACES; i++) {

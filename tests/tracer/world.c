@@ -9,7 +9,6 @@ static void make_call(trail_m *m, struct op *op)
 {
     static const uintptr_t pcs[] = {0x1001, 0x2002};
     uintptr_t address = (uintptr_t)op->value;
-
     switch (op->call) {
     case GO_CREATE:
         trail_go_create(m, op->g, (uintptr_t)make_call, op->skip);
@@ -154,7 +153,6 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct world *world = worker->world;
-
     trail_m_start(&worker->m);
     pthread_mutex_lock(&world->lock);
     while (!worker->quit) {

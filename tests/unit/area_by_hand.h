@@ -50,7 +50,6 @@ static inline bool keep(void *context, const void *data, size_t size)
 {
     struct world *w = context;
     uint8_t *trace = realloc(w->trace, w->size + size);
-
     if (!trace)
         return false;
     memcpy(trace + w->size, data, size);
@@ -72,7 +71,6 @@ static inline void begin(struct world *w)
                                          .hold_ns = 1000000};
     trail_error err;
     struct area *area;
-
     *w = (struct world){.ticks = {.clock.injected = read_clock, .count = 1}};
     w->ticks.anchors[0] = (struct ticks_anchor){OPENED, OPENED, 1.0};
     now = OPENED + 500 * MS;
@@ -97,7 +95,6 @@ static inline void put(struct world *w, uint32_t slot, struct shm_record record)
 {
     struct shm_thread *thread = &w->memory->threads[slot];
     struct shm_chunk *chunk;
-
     if (!thread->first)
         w->last[slot] = thread->first = ++w->chunks;
     chunk = shm_chunk(w->memory, w->last[slot]);
@@ -156,7 +153,6 @@ static inline void finish(struct world *w)
     trail_reader *reader;
     trail_error err;
     long count;
-
     assert_true(collect_finish(w->collect, &err));
     collect_summarize(w->collect, &w->summary);
     collect_close(w->collect);

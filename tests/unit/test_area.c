@@ -9,7 +9,6 @@
 static void a_thread_exits_once(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -23,7 +22,6 @@ static void a_thread_exits_once(void **state)
 static void a_thread_starts_once_and_first(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -38,7 +36,6 @@ static void a_thread_starts_once_and_first(void **state)
 static void nothing_comes_behind_an_exit(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -56,7 +53,6 @@ static void nothing_comes_behind_an_exit(void **state)
 static void a_thread_ends_once_for_kernel_and_records(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -77,7 +73,6 @@ static void a_thread_ends_once_for_kernel_and_records(void **state)
 static void a_serial_is_one_threads(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -94,7 +89,6 @@ static void a_serial_is_one_threads(void **state)
 static void a_thread_number_is_one_threads(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -112,7 +106,6 @@ static void a_thread_number_is_one_threads(void **state)
 static void a_slot_that_has_ended_ends_its_thread(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -141,7 +134,6 @@ static void fill_chunk(struct world *w, uint32_t slot)
 static void a_chunk_that_follows_itself_is_read_once(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     fill_chunk(&w, 1);
@@ -156,7 +148,6 @@ static void a_chunk_that_follows_itself_is_read_once(void **state)
 static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     fill_chunk(&w, 1);
@@ -173,7 +164,6 @@ static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
 static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     fill_chunk(&w, 1);
@@ -193,7 +183,6 @@ static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
 static void a_chunk_is_one_threads(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -209,7 +198,6 @@ static void a_chunk_lies_in_the_table(void **state)
 {
     static const uint32_t wrong[] = {SHM_CHUNKS, UINT32_MAX};
     struct world w;
-
     (void)state;
     begin(&w);
     for (uint32_t i = 0; i < 2; i++) {
@@ -226,7 +214,6 @@ static void times_lie_within_the_recording(void **state)
 {
     struct shm_record late = wait_at(10), early = wait_at(10), back = wait_at(10);
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -248,7 +235,6 @@ static void kinds_and_waits_are_of_their_tables(void **state)
 {
     struct shm_record wait = wait_at(10);
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -273,7 +259,6 @@ static void holds_begin_within_the_recording(void **state)
 {
     static const uint64_t begins[] = {1, OPENED + 31 * MS, OPENED + 10 * MS};
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -291,7 +276,6 @@ static void holds_begin_within_the_recording(void **state)
 static void short_waits_are_no_longer_than_the_recording(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -305,7 +289,6 @@ static void short_waits_are_no_longer_than_the_recording(void **state)
 static void a_call_of_the_future_is_not_open(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -324,7 +307,6 @@ static void a_call_of_the_future_is_not_open(void **state)
 static void heaps_are_no_larger_than_addresses(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     for (uint32_t slot = 1; slot < 9; slot++) {
@@ -342,7 +324,6 @@ static void heaps_are_no_larger_than_addresses(void **state)
 static void a_task_begins_once(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -364,7 +345,6 @@ static void a_region_keeps_its_name(void **state)
 {
     struct shm_record region = record_at(SHM_REGION_BEGAN, 10);
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -388,7 +368,6 @@ static void a_region_keeps_its_name(void **state)
 static void stacks_fit_into_their_table(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -407,7 +386,6 @@ static void modules_are_limited(void **state)
 {
     struct world w;
     int used = 0;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -425,7 +403,6 @@ static void a_module_ends_behind_its_begin(void **state)
 {
     static const char line[] = "trail.module start=0x2 end=0x1 bias=0x0 build-id=- path=/x\n";
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -443,7 +420,6 @@ static void one_that_never_writes_does_not_stop_all(void **state)
 {
     uint64_t before;
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -465,7 +441,6 @@ static void one_that_never_writes_does_not_stop_all(void **state)
 static void a_full_area_is_read_to_its_end(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);
@@ -482,7 +457,6 @@ static void a_full_area_is_read_to_its_end(void **state)
 static void a_hurried_end_tells_what_is_lost(void **state)
 {
     struct world w;
-
     (void)state;
     begin(&w);
     put_thread(&w, 1);

@@ -32,7 +32,6 @@ static struct image image_of(const Elf64_Phdr *segments, uint16_t count)
     struct image image = {.header = {.e_phoff = offsetof(struct image, segments),
                                      .e_phentsize = sizeof(Elf64_Phdr),
                                      .e_phnum = count}};
-
     memcpy(image.header.e_ident, ELFMAG, SELFMAG);
     image.header.e_ident[EI_CLASS] = ELFCLASS64;
     if (count)
@@ -43,7 +42,6 @@ static struct image image_of(const Elf64_Phdr *segments, uint16_t count)
 static void write_file(const struct image *image, size_t size)
 {
     FILE *file = fopen(path, "w");
-
     assert_non_null(file);
     assert_int_equal(fwrite(image, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
@@ -63,7 +61,6 @@ static void a_part_lies_in_its_file(void **state)
     };
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-
     (void)state;
     write_file(&image, sizeof image);
     assert_true(elf_file_open(&elf, path));
@@ -81,7 +78,6 @@ static void a_file_that_has_become_shorter_has_no_such_part(void **state)
     const Elf64_Phdr part = {.p_offset = 0, .p_filesz = SIZE};
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-
     (void)state;
     write_file(&image, sizeof image);
     assert_true(elf_file_open(&elf, path));
@@ -96,7 +92,6 @@ static void only_regular_files_with_headers_are_opened(void **state)
                                          "/nowhere"};
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(elf_file_open(&elf, others[i]));
@@ -137,7 +132,6 @@ static void walk(const struct image *image)
     uint64_t pcs[8], frame[2] = {0, 0x500};
     struct cpu_sample sample = {
         .pc = 0x480, .sp = 0x10000, .fp = 0x10010, .stack = stack, .stack_size = sizeof stack};
-
     memcpy(stack + 16, frame, sizeof frame);
     write_file(image, sizeof *image);
     module = (trail_module){.start = 0, .end = 0x1000, .path = {path, strlen(path)}};
@@ -164,7 +158,6 @@ static void tables_are_read_from_one_segment_only(void **state)
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = 0, .p_filesz = 0}};
     /* .eh_frame_hdr: version 1, all encodings that there are in turn, then numbers that lead anywhere. */
     static const uint8_t encodings[] = {0x1b, 0x3b, 0x00, 0x03, 0x0c, 0xff};
-
     (void)state;
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
@@ -183,7 +176,6 @@ static void tables_are_read_from_one_segment_only(void **state)
 static int make_path(void **state)
 {
     int fd = mkstemp(path);
-
     (void)state;
     return fd < 0 ? -1 : close(fd);
 }

@@ -18,7 +18,6 @@ static struct shm_record post(uint32_t number, uint64_t ms)
 static struct shm_record wait_for(uint32_t number, uint64_t begin_ms, uint64_t end_ms)
 {
     struct shm_record record = post(number, begin_ms);
-
     record.kind = SHM_WAITED;
     record.end = OPENED + end_ms * MS;
     return record;
@@ -43,7 +42,6 @@ static void begin_with_post(struct world *w)
 static void each_release_lets_in_one(void **state)
 {
     struct world w;
-
     (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 20));
@@ -60,7 +58,6 @@ static void each_release_lets_in_one(void **state)
 static void who_is_late_was_let_in_too(void **state)
 {
     struct world w;
-
     (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 20));
@@ -75,7 +72,6 @@ static void who_is_late_was_let_in_too(void **state)
 static void nobody_was_let_in_later(void **state)
 {
     struct world w;
-
     (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 40));

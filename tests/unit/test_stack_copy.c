@@ -49,7 +49,6 @@ static void test_signed(void **state)
                                       .stack_size = sizeof stack};
     struct unwind_files files = {0};
     uint64_t pcs[8];
-
     (void)state;
     assert_int_equal(stack_copy_walk(&files, &sample, find_code, &module, pcs, 8), 3);
     assert_int_equal(pcs[0], CODE + 0x101);

@@ -50,7 +50,6 @@ static uintptr_t stack_end(void)
     pthread_attr_t attr;
     void *base;
     size_t size;
-
     if (end == 0) {
         assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
         assert_int_equal(pthread_attr_getstack(&attr, &base, &size), 0);
@@ -94,7 +93,6 @@ static size_t same_pcs(const struct stacks *s)
 {
     bool interrupted = false;
     size_t same = 0;
-
     for (; same < s->n && same + s->skipped < s->their_n; same++) {
         void *theirs = s->theirs[same + s->skipped];
         if (s->ours[same] != (uintptr_t)theirs + interrupted)
@@ -117,7 +115,6 @@ static bool find_first(struct stacks *s, uintptr_t pc)
 static NOINLINE bool check_caller(struct stacks *s)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
-
     s->n = unwind_stack(&start, stack_end(), s->ours, MAX_PCS);
     s->their_n = (size_t)backtrace(s->theirs, MAX_PCS);
     if (find_first(s, start.pc) && same_pcs(s) == s->n && s->n + s->skipped == s->their_n)
@@ -132,7 +129,6 @@ static unsigned checked, wrong;
 static NOINLINE void check(void)
 {
     struct stacks s;
-
     __atomic_fetch_add(&checked, 1, __ATOMIC_RELAXED);
     if (!check_caller(&s))
         __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
@@ -142,7 +138,6 @@ static NOINLINE void check(void)
 static int begin(void **unused)
 {
     void *one;
-
     (void)unused;
     (void)backtrace(&one, 1); /* loads libgcc */
     __atomic_store_n(&checked, 0, __ATOMIC_RELAXED);
@@ -173,7 +168,6 @@ static NOINLINE void in_small(void (*what)(void))
 static NOINLINE void in_array(void (*what)(void))
 {
     char bytes[1000];
-
     use(bytes);
     in_small(what);
     use(bytes);
@@ -182,7 +176,6 @@ static NOINLINE void in_array(void (*what)(void))
 static NOINLINE void in_alloca(void (*what)(void), size_t size)
 {
     char *bytes = __builtin_alloca(size);
-
     use(bytes);
     in_array(what);
     use(bytes);
@@ -193,7 +186,6 @@ NOINLINE void in_aligned(void (*what)(void), size_t size);
 void in_aligned(void (*what)(void), size_t size)
 {
     _Alignas(64) char line[64];
-
     use(line);
     in_alloca(what, size);
     use(line);
@@ -207,7 +199,6 @@ void in_aligned_alloca(void (*what)(void), size_t size, long a, long b, long c, 
 {
     _Alignas(128) char line[128];
     char *bytes = __builtin_alloca(size);
-
     use(line);
     use(bytes);
     in_aligned(what, size + (size_t)(a + b + c + d + e + f));
@@ -222,7 +213,6 @@ void in_aligned_alloca(void (*what)(void), size_t size, long a, long b, long c, 
 static NOINLINE void in_alloca_above_aligned(void (*what)(void), size_t size)
 {
     char *bytes = __builtin_alloca(size);
-
     use(bytes);
     in_aligned_alloca(what, size, 1, 2, 3, 4, 5, 6);
     use(bytes);
@@ -241,7 +231,6 @@ static NOINLINE void in_many_registers(void (*what)(void), long a, long b, long 
 static NOINLINE void in_megabytes(void (*what)(void))
 {
     char bytes[3 << 19];
-
     use(bytes);
     in_many_registers(what, 1, 2, 3, 4, 5, 6);
     in_alloca_above_aligned(what, 300);
@@ -283,7 +272,6 @@ static NOINLINE void recurse(unsigned depth, void (*what)(void))
 static NOINLINE size_t walk_here(size_t max, uintptr_t *pcs)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
-
     return unwind_stack(&start, stack_end(), pcs, max);
 }
 
@@ -292,7 +280,6 @@ static size_t wanted;
 static void check_cut(void)
 {
     uintptr_t pcs[MAX_PCS], all[MAX_PCS];
-
     memset(pcs, 0xaa, sizeof pcs);
     assert_int_equal(walk_here(MAX_PCS, all), MAX_PCS);
     assert_int_equal(walk_here(wanted, pcs), wanted);
@@ -315,7 +302,6 @@ static void without_a_known_end_there_is_one_pc(void **unused)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
     uintptr_t pcs[4] = {0};
-
     (void)unused;
     assert_int_equal(unwind_stack(&start, 0, pcs, 4), 1);
     assert_int_equal(pcs[0], start.pc);
@@ -350,7 +336,6 @@ static void callbacks_of_the_c_library(void **unused)
     int numbers[] = {5, 2, 4, 1, 3}, key = 3;
     pthread_once_t control = PTHREAD_ONCE_INIT;
     void *root = NULL;
-
     (void)unused;
     qsort(numbers, 5, sizeof numbers[0], compare);
     (void)bsearch(&key, numbers, 5, sizeof numbers[0], compare);
@@ -372,7 +357,6 @@ static void on_signal(int number)
 static void signal_by(int flags, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 }
 
@@ -400,7 +384,6 @@ static void on_two_signals(int number)
 static void through_signal_handlers(void **unused)
 {
     pthread_t thread;
-
     (void)unused;
     signal_by(0, on_signal);
     in_many_registers(raise_signal, 1, 2, 3, 4, 5, 6);
@@ -420,7 +403,6 @@ static NOINLINE void look_on_signal_stack(void)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
     struct stacks *s = &on_signal_stack;
-
     s->n = unwind_stack(&start, signal_stack_end, s->ours, MAX_PCS);
     s->their_n = (size_t)backtrace(s->theirs, MAX_PCS);
     (void)find_first(s, start.pc);
@@ -443,7 +425,6 @@ static void a_stack_of_its_own_for_signals(void **unused)
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack}, old;
     const struct stacks *s = &on_signal_stack;
     bool whole;
-
     (void)unused;
     assert_int_equal(sigaltstack(&stack, &old), 0);
     signal_by(SA_ONSTACK, on_signal_elsewhere);
@@ -470,7 +451,6 @@ static NOINLINE void look_in_coroutine(uintptr_t low, uintptr_t high, bool whole
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
     uintptr_t end = unwind_end(start.sp, low, high);
     struct stacks s;
-
     s.n = unwind_stack(&start, end, s.ours, MAX_PCS);
     s.their_n = (size_t)backtrace(s.theirs, MAX_PCS);
     checked++;
@@ -484,7 +464,6 @@ static NOINLINE void look_in_coroutine(uintptr_t low, uintptr_t high, bool whole
 static void look_from_coroutine(void)
 {
     uintptr_t high = stack_end();
-
     look_in_coroutine(high - (1 << 20), high, false);
     look_in_coroutine(coroutine_end - (1 << 16), coroutine_end, true);
     STAY();
@@ -502,7 +481,6 @@ static void stacks_of_coroutines(void **unused)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 1024 * page;
     char *map =
         mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
     (void)unused;
     (void)stack_end();
     assert_true(map != MAP_FAILED);
@@ -530,7 +508,6 @@ static struct {
 static bool is_in_loader(uintptr_t pc)
 {
     Dl_info info;
-
     return dladdr((void *)(pc - 1), &info) && strstr(info.dli_fname, "ld-linux");
 }
 
@@ -541,7 +518,6 @@ static bool is_in_loader(uintptr_t pc)
 static bool is_realigning(uintptr_t pc)
 {
     Dl_info info;
-
     return dladdr((void *)pc, &info) && info.dli_sname && strstr(info.dli_sname, "in_aligned");
 }
 
@@ -549,7 +525,6 @@ static bool is_realigning(uintptr_t pc)
 static void compare_stepped(struct stacks *s, uintptr_t pc)
 {
     size_t same;
-
     s->ours[0]--;
     if (!find_first(s, pc)) {
         stepped.others++;
@@ -576,7 +551,6 @@ static void on_step(int number, siginfo_t *info, void *context)
 {
     struct unwind_start start = unwind_interrupted(context);
     struct stacks s;
-
     (void)number;
     (void)info;
     stepped.steps++;
@@ -599,7 +573,6 @@ static void work(void)
     int numbers[] = {5, 2, 4, 1, 3}, key = 3;
     struct timespec now;
     char text[64];
-
     qsort(numbers, 5, sizeof numbers[0], compare_only);
     (void)bsearch(&key, numbers, 5, sizeof numbers[0], compare_only);
     (void)snprintf(text, sizeof text, "%d %s %f", numbers[0], "text", 1.5);
@@ -618,7 +591,6 @@ static void work(void)
 static NOINLINE void step_through(size_t size)
 {
     char *room = __builtin_alloca(size);
-
     use(room);
     TRAP_ON();
     in_megabytes(nothing);
@@ -630,7 +602,6 @@ static NOINLINE void step_through(size_t size)
 static void every_instruction(void **unused)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, old;
-
     (void)unused;
     memset(&stepped, 0, sizeof stepped);
     stepped.end = stack_end();
@@ -655,7 +626,6 @@ typedef void with_callback(void (*what)(void));
 static void *open_library(const char *path)
 {
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-
     if (path && !library)
         print_message("# %s\n", dlerror());
     return library;
@@ -664,7 +634,6 @@ static void *open_library(const char *path)
 static with_callback *function_of(void *library, const char *name)
 {
     with_callback *function;
-
     *(void **)&function = dlsym(library, name);
     assert_non_null(function);
     return function;
@@ -675,7 +644,6 @@ static uintptr_t pc_in_library;
 static void check_in_library(void)
 {
     uintptr_t pcs[8];
-
     assert_true(walk_here(8, pcs) > 3);
     pc_in_library = pcs[1];
     in_small(check);
@@ -684,7 +652,6 @@ static void check_in_library(void)
 static uintptr_t visit_library(const char *path)
 {
     void *library = open_library(path);
-
     assert_non_null(library);
     function_of(library, "call_back")(check_in_library);
     assert_int_equal(dlclose(library), 0);
@@ -700,7 +667,6 @@ static void a_library_in_the_place_of_another(void **unused)
 {
     const char *small = getenv("TRAIL_TEST_SMALL"), *large = getenv("TRAIL_TEST_LARGE");
     unsigned same = 0;
-
     (void)unused;
     if (!small || !large)
         skip();
@@ -715,7 +681,6 @@ static void code_with_exceptions(void **unused)
 {
     const char *path = getenv("TRAIL_TEST_CXX");
     void *library;
-
     (void)unused;
     if (!path)
         skip();
@@ -741,7 +706,6 @@ static void threads_by_the_thousand(void **unused)
 {
     void (*what)(void) = check;
     pthread_t threads[8];
-
     (void)unused;
     for (int round = 0; round < 128; round++) {
         for (int i = 0; i < 8; i++)
@@ -791,7 +755,6 @@ static void *forget_all(void *unused)
 static void many_walk_while_one_forgets(void **unused)
 {
     pthread_t threads[4], forgetting;
-
     (void)unused;
     stop_forgetting = false;
     assert_int_equal(pthread_create(&forgetting, NULL, forget_all, NULL), 0);
@@ -866,7 +829,6 @@ static void nothing_but_the_stack_is_read(void **unused)
     uintptr_t low = (uintptr_t)map + page, pcs[MAX_PCS];
     uint64_t state = 1;
     size_t longest = 0;
-
     (void)unused;
     assert_true(map != MAP_FAILED);
     assert_int_equal(mprotect(map + page, page, PROT_READ | PROT_WRITE), 0);
@@ -926,7 +888,6 @@ struct text {
 static int see_text(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct text *text = context;
-
     (void)size;
     if (text->name ? !strstr(info->dlpi_name, text->name) : info->dlpi_name[0] != 0)
         return 0;
@@ -978,7 +939,6 @@ static size_t expect_steps(const struct cfi_rule *rule, const struct unwind_star
                            uintptr_t *pcs)
 {
     uintptr_t end = rule->base == CFI_FP ? start->fp : start->sp, fp = start->fp, saved;
-
     if (rule->indirect && !is_in_fake(end + (uintptr_t)rule->inner, start->sp))
         return 1;
     if (rule->indirect)
@@ -1006,7 +966,6 @@ static void check_pc(const struct text *text, uintptr_t pc)
     struct unwind_start start = {pc, (uintptr_t)(fake + 16), (uintptr_t)(fake + 1024)};
     struct cfi_rule rule = cfi_find(&text->module, pc - 1);
     uintptr_t end = (uintptr_t)(fake + (size_t)2 * HALF), pcs[3] = {0}, expected[3] = {0};
-
     if (rule.kind != CFI_FRAME)
         return;
     frames++;
@@ -1024,7 +983,6 @@ static void check_pc(const struct text *text, uintptr_t pc)
 static void check_pcs(const char *name, uintptr_t from, uintptr_t to)
 {
     struct text text = {.name = name};
-
     if (dl_iterate_phdr(see_text, &text) != 1) {
         print_message("# no %s\n", name);
         return;
@@ -1088,7 +1046,6 @@ int main(void)
         cmocka_unit_test_setup(rare_rules_are_followed, begin),
 #endif
     };
-
     if (getenv("TRAIL_TEST_FILTER"))
         cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);

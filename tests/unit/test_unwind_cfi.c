@@ -34,7 +34,6 @@ struct module {
 static int see_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct module *m = context;
-
     (void)size;
     if (m->part ? !strstr(info->dlpi_name, m->part) : info->dlpi_name[0] != 0)
         return 0;
@@ -97,7 +96,6 @@ static bool agrees(const struct row *row, const struct cfi_rule *rule)
 {
     bool followed = starts(row->end, "rsp") || starts(row->end, "rbp");
     struct row ours = {0};
-
     switch (rule->kind) {
     case CFI_FRAME:
         seen.frames++;
@@ -125,7 +123,6 @@ static void check_at(const struct module *m, const struct row *row, uintptr_t at
 {
     struct cfi_rule rule = cfi_find(&m->cfi, m->bias + at);
     struct row ours = {0};
-
     if (agrees(row, &rule) || seen.wrong++ >= 5)
         return;
     write_rule(&rule, &ours);
@@ -146,7 +143,6 @@ static void check_row(const struct module *m, const struct row *row)
 static char *next_word(char *line, char **save)
 {
     char *word = strtok_r(line, " \n", save);
-
     while (word && word[0] == '(')
         word = strtok_r(NULL, " \n", save);
     return word;
@@ -164,7 +160,6 @@ static void read_names(struct table *t, char *line)
 {
     char *save = NULL;
     int i = 0;
-
     t->fp = t->ra = -1;
     for (char *name = strtok_r(line, " \n", &save); name;
          name = strtok_r(NULL, " \n", &save), i++) {
@@ -179,7 +174,6 @@ static void read_row(struct table *t, char *line)
 {
     char *save = NULL;
     int i = 0;
-
     memset(&t->row, 0, sizeof t->row);
     t->row.low = strtoull(line, NULL, 16);
     for (char *word = next_word(line, &save); word; word = next_word(NULL, &save), i++) {
@@ -203,7 +197,6 @@ static void end_row(const struct module *m, struct table *t, uintptr_t high)
 static void read_line(const struct module *m, struct table *t, char *line)
 {
     const char *range = strstr(line, " pc="), *header = strstr(line, "LOC ");
-
     if (range || strstr(line, " CIE ")) {
         end_row(m, t, t->end);
         t->fde = range != NULL;
@@ -223,7 +216,6 @@ static void compare_module(const char *part)
     char command[600], line[1024];
     struct module m;
     FILE *readelf;
-
     memset(&seen, 0, sizeof seen);
     if (!find_module(part, &m)) {
         print_message("# no %s\n", part);
@@ -329,7 +321,6 @@ static void damaged_tables(void **unused)
     uintptr_t moved, low;
     uint64_t state = 1;
     size_t size;
-
     (void)unused;
     assert_true(find_module(NULL, &m));
     bytes = copy_tables(&m, &copy);
@@ -359,7 +350,6 @@ static void small_headers(void **unused)
 {
     struct module m;
     struct cfi_module cut;
-
     (void)unused;
     assert_true(find_module("/libc.so", &m));
     cut = m.cfi;
@@ -383,7 +373,6 @@ int main(void)
         cmocka_unit_test(of_libcrypto),    cmocka_unit_test(damaged_tables),
         cmocka_unit_test(small_headers),
     };
-
     if (getenv("TRAIL_TEST_FILTER"))
         cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,6 @@ void call_back(void (*what)(void));
 void call_back(void (*what)(void))
 {
     char bytes[FRAME];
-
     __asm__ volatile("" ::"r"(bytes) : "memory");
     what();
     __asm__ volatile("" ::"r"(bytes) : "memory");
