@@ -175,7 +175,8 @@ static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
     walk_advance(walk, batch->header_size);
-    if (!window_fill(walk, walk->looks ? 0 : batch->size))
+    /* Of a v2 file the first byte, which is the kind; it may lie behind what was looked at for the header. */
+    if (!window_fill(walk, walk->looks ? batch->size > 0 : batch->size))
         return false;
     uint64_t have = walk->looks ? (uint64_t)(trail_source_size(walk->source) - walk->offset)
                                 : (uint64_t)(walk->end - walk->at);
