@@ -87,6 +87,25 @@ static inline bool trail_version_is_v2(int version)
 /* The releases that write a format, for people: 11 -> "Go 1.11-1.18". NULL if no such format. */
 TRAIL_API const char *trail_version_writers(int version);
 
+/* MARK: What made a trace */
+
+typedef enum trail_made_by {
+    TRAIL_MADE_BY_GO,     /* a Go program, and any trace that names nothing else */
+    TRAIL_MADE_BY_RECORD, /* trail record: goroutines are threads of a C or C++ program */
+    TRAIL_MADE_BY_HOST    /* a program with libtrail-record: goroutines are what it runs */
+} trail_made_by;
+
+#define TRAIL_TASK_WORD_MAX 32 /* bytes */
+
+typedef struct trail_maker {
+    trail_made_by made_by;
+    /* TRAIL_MADE_BY_HOST: the program's word for one goroutine ("fiber"), printable UTF-8; else empty. */
+    char task_word[TRAIL_TASK_WORD_MAX + 1];
+} trail_maker;
+
+/* "Go", "trail record" or "libtrail-record". */
+TRAIL_API const char *trail_made_by_name(trail_made_by made_by);
+
 /* MARK: Walking batches */
 
 typedef enum trail_batch_kind {
@@ -426,6 +445,12 @@ TRAIL_API void trail_reader_close(trail_reader *reader);
 
 /* The format of the file: 5 ... 26. */
 TRAIL_API int trail_reader_version(const trail_reader *reader);
+
+/*
+ * What made the trace, known from the first trail_reader_next_batch on; before that, Go. Of a trace whose
+ * generations disagree, what the first that names anything says. Valid as long as the reader.
+ */
+TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 
 /*
  * Delivers the next events, in order. Returns how many are at *events (at least 1), 0 at the end,

@@ -203,6 +203,12 @@ typedef struct trail_options {
     unsigned cpu_hz; /* CPU samples a second of CPU time, by SIGPROF; 0: none. v1.19, 1.21, v2 */
     bool alloc_free; /* the AllocFree experiment's calls are recorded (1.23, 1.26) */
     bool no_symbols; /* leave PCs without names; `trail symbolize` puts them in */
+    /*
+     * What one goroutine is called where people read the trace with trail: "fiber", "job"; singular, at most 32
+     * bytes of printable UTF-8, copied. NULL: "task", or "thread" where no host gives goroutines. Go's tools
+     * do not see it.
+     */
+    const char *task_word;
 } trail_options;
 
 /*

@@ -196,6 +196,7 @@ static void next_generation(struct collect *c, struct thread *thread, int64_t ns
         c->options.generation(c->options.generation_context, ns);
     int64_t wall_ns = wall_of(ns);
     (void)v2_writer_begin(c->writer, ns, wall_ns);
+    v2_writer_maker(c->writer, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
     names_modules(c);
     names_clock(c, ns, wall_ns);
     (void)names_string(c,

@@ -11,6 +11,7 @@
 
 #include "base/idset.h"
 #include "base/whole.h"
+#include "read/maker.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
@@ -41,6 +42,7 @@ struct tally {
 struct info {
     const char *title;
     int version;
+    trail_maker maker;
     const char *compression;
     int64_t size;   /* of the file, -1 if not known */
     uint64_t bytes; /* of the trace, uncompressed, as far as it was read */
@@ -158,6 +160,18 @@ static void read_v1_frequency(struct info *info, const trail_batch *batch, const
     }
 }
 
+/* Each generation of v2 names it, so that the tables of the others need not be read. */
+static void find_maker(struct info *info, trail_walk *walk, const trail_batch *batch)
+{
+    bool v2 = trail_version_is_v2(info->version);
+    if (info->maker.made_by != TRAIL_MADE_BY_GO ||
+        (v2 && (batch->kind != TRAIL_BATCH_STRINGS || info->generations > 1)))
+        return;
+    const uint8_t *data = trail_walk_data(walk);
+    if (data)
+        (void)maker_in_batch(info->version, batch, data, &info->maker);
+}
+
 static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     bool v2 = trail_version_is_v2(info->version);
@@ -175,12 +189,14 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
         info->last_ticks = batch->time_ticks;
     info->timed = info->timed || has_time;
     if (!v2) {
+        find_maker(info, walk, batch);
         read_v1_frequency(info, batch, trail_walk_data(walk));
         return batch->proc < 0 || idset_add(&info->procs, (uint64_t)batch->proc);
     }
     if (info->generations == 0 || batch->generation != info->last_generation)
         info->generations++;
     info->last_generation = batch->generation;
+    find_maker(info, walk, batch);
     if (batch->kind == TRAIL_BATCH_SYNC)
         read_sync(info, batch, trail_walk_data(walk));
     if (batch->kind == TRAIL_BATCH_EVENTS && batch->thread >= 0)
@@ -431,12 +447,25 @@ static void show_times(const struct info *info)
         printf("  started      %s\n", show_wall(text, s, ns));
 }
 
+/* That Go made it is what the format says already. */
+static void show_maker(const trail_maker *maker)
+{
+    if (maker->made_by == TRAIL_MADE_BY_GO)
+        return;
+    printf("  made by      %s", trail_made_by_name(maker->made_by));
+    if (*maker->task_word)
+        show_line(", its word for a task: %s", maker->task_word);
+    else
+        putchar('\n');
+}
+
 static void show_info(const struct info *info)
 {
     char text[SHOW_SIZE];
     const char *writers = trail_version_writers(info->version);
     show_line("%s", info->title);
     printf("  format       go 1.%d trace (%s)\n", info->version, writers ? writers : "?");
+    show_maker(&info->maker);
     printf("  size         %s", show_bytes(text, info->bytes));
     if (strcmp(info->compression, "none") != 0 && info->size >= 0)
         printf(", %s with %s", show_bytes(text, (uint64_t)info->size), info->compression);
@@ -532,6 +561,10 @@ static void json_info(const struct info *info)
         const char *writers = trail_version_writers(info->version);
         json_number(&json, "version", (uint64_t)info->version);
         json_string(&json, "writers", writers ? writers : "?");
+        if (info->maker.made_by != TRAIL_MADE_BY_GO)
+            json_string(&json, "made_by", trail_made_by_name(info->maker.made_by));
+        if (*info->maker.task_word)
+            json_string(&json, "task_word", info->maker.task_word);
         json_number(&json, "bytes", info->bytes);
         json_string(&json, "compression", info->compression);
         if (info->size >= 0)

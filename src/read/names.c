@@ -93,3 +93,13 @@ const trail_v1_type *trail_v1_type_get(unsigned type)
     };
     return type < V1_TYPES && types[type].name ? &types[type] : NULL;
 }
+
+const char *trail_made_by_name(trail_made_by made_by)
+{
+    static const char *const names[] = {
+        [TRAIL_MADE_BY_GO] = "Go",
+        [TRAIL_MADE_BY_RECORD] = "trail record",
+        [TRAIL_MADE_BY_HOST] = "libtrail-record",
+    };
+    return NAME(names, made_by);
+}

@@ -39,6 +39,11 @@ int trail_reader_version(const trail_reader *reader)
     return reader->version;
 }
 
+const trail_maker *trail_reader_maker(const trail_reader *reader)
+{
+    return &reader->tables.maker;
+}
+
 static void settle_tables(void *reader)
 {
     (void)reader_settle(reader);

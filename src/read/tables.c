@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/maker.h"
+
 /* MARK: ID tables */
 
 /* IDs up to this are kept in the array: a small multiple of what was defined, so bounded by the
@@ -137,6 +139,8 @@ enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string 
         return TABLE_FULL;
     if (!push_string(t, text) || !idtable_put(&t->string_ids, id, (uint32_t)t->string_count - 1))
         return TABLE_NO_MEMORY;
+    if (maker_is_line(text) && t->maker.made_by == TRAIL_MADE_BY_GO)
+        (void)maker_parse(text, &t->maker);
     return TABLE_OK;
 }
 

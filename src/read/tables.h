@@ -42,6 +42,7 @@ struct tables {
     struct idmap pc_frames;   /* PC -> index + 1 of its first frame, as a pointer */
     uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
     struct arena extra;       /* text of strings that are not in the file */
+    trail_maker maker;        /* of the file; stays over generations */
     uint64_t epoch;
     /* NULL, or called before anything that a handle stands for changes its place. */
     void (*settle)(void *context);

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tracer/barrier.h"
 #include "tracer/read.h"
@@ -121,6 +122,9 @@ static bool check_options(const trail_options *options, trail_error *err)
     if (options->max_frames > TRAIL_MAX_FRAMES)
         return record_fail(err, TRAIL_USAGE, "max_frames is %u: at most %d", options->max_frames,
                            TRAIL_MAX_FRAMES);
+    if (options->task_word && (!*options->task_word || strlen(options->task_word) > MAKER_WORD_MAX))
+        return record_fail(err, TRAIL_USAGE, "task_word is empty or longer than %d bytes",
+                           MAKER_WORD_MAX);
     if (v1 && options->when_full == TRAIL_FULL_DROP_OLDEST)
         return record_fail(
             err, TRAIL_USAGE,
@@ -142,6 +146,14 @@ static bool check_options(const trail_options *options, trail_error *err)
     return true;
 }
 
+/* A program without a host of its own has threads only. */
+static const char *task_word(const trail_options *options)
+{
+    if (options->task_word)
+        return options->task_word;
+    return tracer.host && tracer.host->each_goroutine ? "task" : "thread";
+}
+
 static void apply_options(const trail_options *given)
 {
     trail_options *options = &tracer.options;
@@ -159,6 +171,7 @@ static void apply_options(const trail_options *given)
     tracer.v2 = options->format >= 22;
     tracer.alloc_free = options->alloc_free;
     tracer.max_frames = options->max_frames ? options->max_frames : TRAIL_MAX_FRAMES;
+    (void)snprintf(tracer.maker, sizeof tracer.maker, MAKER_HOST "%s", task_word(options));
     for (int i = 0; i < 2; i++)
         tracer.stacks[i].limit = tracer.strings[i].limit = options->memory;
 }

@@ -124,6 +124,7 @@ bool v2_write_tables(uint64_t generation)
     struct stacks out = {generation, &writer, false};
     table_each(stack_table(generation), v2_write_stack, &out);
     v2_close_batch(&writer);
+    add_line(tracer.maker, &out);
     modules_each(add_line, &out);
     table_each(string_table(generation), v2_write_one_string, &out);
     v2_flush(&writer);
@@ -133,6 +134,7 @@ bool v2_write_tables(uint64_t generation)
 bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation)
 {
     struct stacks out = {generation, writer, false};
+    add_line(tracer.maker, &out);
     modules_each(add_line, &out);
     table_each(stack_table(generation), v1_write_stack, &out);
     return !out.failed;

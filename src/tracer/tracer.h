@@ -31,6 +31,7 @@
 
 #include "host/clock.h"
 #include "tracer/table.h"
+#include "wire/maker.h"
 
 /* MARK: Buffers */
 
@@ -77,6 +78,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     unsigned max_frames;
     struct clock clock;
     const trail_host *host;
+    char maker[MAKER_LINE]; /* the line that names what made the trace */
 
     /* Tables, by generation & 1 (v1: 0). */
     struct table stacks[2], strings[2];

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "read/maker.h"
 #include "wire/wire.h"
 #include "write/anonymize.h"
 #include "write/trace_model.h"
@@ -377,6 +378,16 @@ static void put_experiments(struct event_writer *w)
                                  batches[i].data, batches[i].size);
 }
 
+/* Of traces of different makers the words for people are those of the format: Go's. */
+static void put_maker(struct event_writer *w)
+{
+    const trail_maker *maker = trail_reader_maker(w->origins[0].reader);
+    for (size_t i = 1; i < w->origin_count; i++)
+        if (!maker_equal(maker, trail_reader_maker(w->origins[i].reader)))
+            return;
+    v2_writer_maker(w->out, maker);
+}
+
 /* When it begins, so that what is announced is told before the event. */
 static int64_t begin_time(const struct event_writer *w, bool announce)
 {
@@ -407,6 +418,7 @@ void event_writer_begin(struct event_writer *w, int64_t time_ns, const trail_clo
     for (size_t i = 0; i < w->origin_count; i++)
         w->origins[i].life++;
     w->model.generation++;
+    put_maker(w);
     put_experiments(w);
     if (w->initial)
         model_forget_begun(&w->model);

@@ -22,6 +22,7 @@
 #include "base/out.h"
 #include "base/utf8.h"
 #include "base/varint.h"
+#include "read/maker.h"
 
 #define TICKS_A_SECOND 1000000000u
 
@@ -395,6 +396,12 @@ static uint64_t string_id(struct v2_writer *w, trail_string text)
 uint64_t v2_writer_string(struct v2_writer *w, trail_string text)
 {
     return ready(w) ? string_id(w, utf8_first(text, V2_MAX_STRING)) : 0;
+}
+
+void v2_writer_maker(struct v2_writer *w, const trail_maker *maker)
+{
+    char line[MAKER_LINE];
+    v2_writer_note(w, maker_line(maker, line));
 }
 
 static bool write_stack(struct v2_writer *w, uint64_t id, const uint64_t *numbers, size_t frames)

@@ -95,6 +95,9 @@ static inline void v2_writer_note(struct v2_writer *w, trail_string text)
     (void)v2_writer_string(w, text);
 }
 
+/* What made the trace, in this generation; nothing for Go. */
+void v2_writer_maker(struct v2_writer *w, const trail_maker *maker);
+
 /*
  * ID of a stack, innermost frame first; 0 for none. Of more frames than readers take (V2_MAX_FRAMES)
  * the outermost are left out; of longer names the beginning is.

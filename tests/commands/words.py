@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""What made a trace, and the words in which the command speaks of it. TAP.
+
+usage: words.py TRAIL SOURCE_ROOT records|records-not THREAD_POOL CC...
+"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import Skip, main, test
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
+WORK = tempfile.mkdtemp(prefix="trail-words-")
+ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
+
+# Three threads wait for a mutex that the main thread holds, until they all are in line.
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t stock_mu = PTHREAD_MUTEX_INITIALIZER;
+static void *worker(void *arg)
+{
+    pthread_mutex_lock(&stock_mu);
+    pthread_mutex_unlock(&stock_mu);
+    return arg;
+}
+int main(int argc, char **argv)
+{
+    pthread_t threads[3];
+    (void)argv;
+    for (int round = 0; round < (argc > 1 ? 60 : 1); round++) {
+        pthread_mutex_lock(&stock_mu);
+        for (int i = 0; i < 3; i++)
+            pthread_create(&threads[i], NULL, worker, NULL);
+        usleep(30000);
+        pthread_mutex_unlock(&stock_mu);
+        for (int i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+    }
+    return 0;
+}
+"""
+
+
+def path(name):
+    return os.path.join(WORK, name)
+
+
+def run(*args, stdin=None, status=0):
+    p = subprocess.run([TRAIL, *args], capture_output=True, env=ENV, input=stdin)
+    assert p.returncode == status, f"{args}: status {p.returncode}\n{p.stdout.decode()}{p.stderr.decode()}"
+    return p.stdout.decode()
+
+
+def info(trace):
+    return json.loads(run("info", "--json", trace))
+
+
+def made_by(trace):
+    """What info finds without decoding events; what a reader does, the screens of `summary` show."""
+    got = info(trace)
+    return got.get("made_by"), got.get("task_word")
+
+
+def program():
+    if not CAN_RECORD:
+        raise Skip("programs cannot be recorded here")
+    if not os.path.exists(path("program")):
+        with open(path("program.c"), "w") as f:
+            f.write(PROGRAM)
+        subprocess.run([*CC, "-g", "-O1", "-pthread", "-o", path("program"), path("program.c")], check=True)
+    return path("program")
+
+
+def recorded():
+    """The trace of the program, recorded once."""
+    if not os.path.exists(path("recorded.trace")):
+        run("record", "-q", "-o", path("recorded.trace"), "--", program())
+    return path("recorded.trace")
+
+
+def assembled(name, version, *lines):
+    """A trace with one goroutine, and strings that no event refers to."""
+    strings = "".join(f'String id={100 + i}\n\tdata="{line}"\n' for i, line in enumerate(lines))
+    if version < 22:
+        text = f"""Trace Go1.{version}
+Batch p=0 ticks=1000
+GoCreate dt=1 g=1 stack=1 stk=0
+ProcStart dt=1 thread=100
+GoStartLocal dt=1 g=1
+GoEnd dt=9
+ProcStop dt=9
+Batch p=0 ticks=2000
+Frequency freq=15625000
+{strings}"""
+    else:
+        text = f"""Trace Go1.{version}
+EventBatch gen=1 m=1 time=10 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=1 gstatus=2
+GoDestroy dt=1000
+EventBatch gen=1 m=18446744073709551615 time=1 size=auto
+Frequency freq=1000000000
+EventBatch gen=1 m=18446744073709551615 time=2 size=auto
+Strings
+{strings}"""
+    out = path(name)
+    run("assemble", "-o", out, "-", stdin=text.encode())
+    return out
+
+
+FIBER = "trail.made by=host word=fiber"
+
+
+# MARK: What made a trace
+
+
+@test
+def recorded_programs_are_marked():
+    assert made_by(recorded()) == ("trail record", None)
+    assert "  made by      trail record\n" in run("info", recorded())
+
+
+@test
+def a_trace_that_names_nothing_is_of_go():
+    for version in (11, 21, 22, 23):
+        got = assembled(f"go{version}.trace", version, "something")
+        assert made_by(got) == (None, None)
+        assert "made by" not in run("info", got)
+
+
+@test
+def the_word_of_a_host_is_found_in_both_kinds_of_formats():
+    for version in (11, 21, 22, 23):
+        got = assembled(f"fiber{version}.trace", version, "something", FIBER)
+        assert made_by(got) == ("libtrail-record", "fiber"), version
+
+
+@test
+def info_finds_it_in_a_file_as_in_a_pipe():
+    with open(recorded(), "rb") as f:
+        piped = json.loads(run("info", "--json", "-", stdin=f.read()))
+    for key in ("made_by", "batches_by_kind"):
+        assert piped[key] == info(recorded())[key], key
+
+
+@test
+def lines_that_only_look_so_are_ignored():
+    for i, line in enumerate(
+        (
+            "trail.made by=",
+            "trail.made by=host",
+            "trail.made by=host word=",
+            "trail.made by=host word= fiber",
+            "trail.made by=host word=fi\\nber",
+            "trail.made by=host word=fi\\x1b[31mber",
+            "trail.made by=host word=\\xff\\xfe",
+            "trail.made by=host word=\\u202efiber",
+            "trail.made by=host word=" + 33 * "x",
+            "trail.made by=records",
+            "Trail.made by=record",
+            "xtrail.made by=record",
+        )
+    ):
+        for version in (21, 23):
+            assert made_by(assembled(f"hostile{i}.trace", version, line)) == (None, None), (version, line)
+
+
+@test
+def of_two_lines_the_first_counts():
+    got = assembled("two.trace", 23, FIBER, "trail.made by=record")
+    assert made_by(got) == ("libtrail-record", "fiber")
+
+
+@test
+def conversion_keeps_it():
+    for version in (11, 21, 22, 23):
+        source = assembled(f"fiber{version}.trace", version, FIBER)
+        for more in (["--to=go1.22"], ["--to=go1.26"], ["--anonymize"], ["--goroutine=1"]):
+            run("convert", "-o", path("converted.trace"), *more, source)
+            assert made_by(path("converted.trace")) == ("libtrail-record", "fiber"), (version, more)
+    run("convert", "-o", path("part.trace"), "--from=1ms", recorded())
+    assert made_by(path("part.trace"))[0] == "trail record"
+
+
+@test
+def merging_keeps_it_if_all_agree():
+    fiber, job = assembled("a.trace", 23, FIBER), assembled("b.trace", 23, "trail.made by=host word=job")
+    other, go = assembled("c.trace", 22, FIBER), assembled("d.trace", 23)
+    for sources, want in (((fiber, other), "fiber"), ((fiber, job), None), ((fiber, go), None), ((go, fiber), None)):
+        run("merge", "--align=start", "-o", path("merged.trace"), *sources)
+        assert made_by(path("merged.trace"))[1] == want, sources
+
+
+@test
+def symbolizing_keeps_it():
+    run("symbolize", "-o", path("symbolized.trace"), recorded())
+    assert made_by(path("symbolized.trace"))[0] == "trail record"
+
+
+@test
+def each_file_of_a_rotation_has_it():
+    run("record", "-q", "--rotate=100ms", "-o", path("r.trace"), "--", program(), "long")
+    files = glob.glob(path("r.*trace"))
+    assert len(files) > 1, files
+    for file in files:
+        assert made_by(file)[0] == "trail record", file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
