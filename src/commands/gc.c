@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "ui/analysis.h"
+#include "ui/empty.h"
 #include "ui/moment.h"
 #include "ui/spark.h"
 #include "ui/table.h"
@@ -146,7 +147,7 @@ static void show_cycles(const struct request *request)
     struct table table;
     size_t shown = request->cycle_count < request->limit ? request->cycle_count : request->limit;
     if (shown == 0) {
-        printf("no garbage collection\n");
+        fputs(EMPTY_GC, stdout);
         return;
     }
     table_begin(&table,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/empty.h"
 #include "ui/groups.h"
 #include "ui/moment.h"
 #include "ui/nearest.h"
@@ -201,7 +202,7 @@ static int show_regions(struct request *request)
     } else if (request->analysis.json) {
         json_regions(request, list, wanted);
     } else if (wanted == 0) {
-        printf("no regions\n");
+        fputs(EMPTY_REGIONS, stdout);
     } else {
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
         qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
@@ -223,7 +224,7 @@ static int show_all_groups(const struct request *request)
         return EXIT_GOOD;
     }
     if (count == 0)
-        printf("no regions\n");
+        fputs(EMPTY_REGIONS, stdout);
     int code = groups_show(&request->view, groups, count);
     if (count > 0 && !request->view.percentiles && !request->view.histogram) {
         struct groups_view spread = request->view;

@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "base/whole.h"
 #include "ui/analysis.h"
+#include "ui/empty.h"
 #include "ui/facts.h"
 #include "ui/moment.h"
 #include "ui/nearest.h"
@@ -440,7 +441,7 @@ static int show(void *context)
         return EXIT_GOOD;
     }
     if (request->count == 0) {
-        printf("no tasks\n");
+        fputs(EMPTY_TASKS, stdout);
         return EXIT_GOOD;
     }
     return request->members || request->name || request->ids.count > 0 ? show_tasks(request)

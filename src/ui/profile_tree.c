@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ui/empty.h"
 #include "ui/show.h"
 #include "ui/table.h"
 
@@ -166,7 +167,7 @@ bool profile_tree(const trail_analysis *analysis, const trail_profile *profile, 
     size_t *path = calloc((size_t)deepest + 2, sizeof *path);
     bool good = path && build(&tree);
     if (good && profile->sample_count == 0) {
-        printf("nothing of that kind in the trace\n");
+        empty_profile(profile->type);
     } else if (good) {
         printf("%s: %s%s%s in %zu stacks\n", trail_profile_type_name(profile->type),
                tree.times ? show_duration(time, profile->ns) : "", tree.times ? ", " : "",
