@@ -1,4 +1,4 @@
-// How soon a generation that has arrived on a pipe is drawn: bench/README.md tells what for.
+// How soon a generation that has arrived on a pipe is drawn: see bench/README.md.
 //
 // usage: node bench/live.mjs TRAIL TRACE (after `npm ci` in web); TRACE of format 1.26, with several generations:
 // trail-generate --rate=2K --events=12K

@@ -153,7 +153,7 @@ static const struct bench_case cases[] = {
     {"start-stop", NULL, 0, true, FRAME_POINTERS},
 };
 
-/* MARK: The host: nobody is inside a call while a trace starts */
+/* MARK: The host: no thread is inside a call while a trace starts */
 
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {

@@ -74,7 +74,7 @@ static int own_program(void)
     return open("/proc/self/exe", O_RDONLY);
 }
 
-/* The compiler must not see that nobody needs the memory. */
+/* The compiler must not see that the memory is unused. */
 static void *volatile memory;
 
 static void allocations(int n)

@@ -1,4 +1,4 @@
-// How quick the viewer is, in a browser without a GPU: bench/README.md tells what for.
+// How quick the viewer is, in a browser without a GPU: see bench/README.md.
 //
 // usage: node bench/view.mjs TRAIL TRACE (after `npm ci` in web)
 import { spawn } from "node:child_process";

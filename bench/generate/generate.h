@@ -3,7 +3,7 @@
  * by one of two writers (v1.c, v2.c) into a valid execution trace of any size.
  *
  * The one idea: the simulation keeps the truth (which M has which P, which P runs which G) and
- * tells the writer each action *before* it takes effect, in global time order. A writer only
+ * passes each action to the writer *before* it takes effect, in global time order. A writer only
  * translates; so one simulation serves every version of the format. All is drawn from one seed:
  * equal options make equal files.
  *

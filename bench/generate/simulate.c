@@ -360,7 +360,7 @@ static void create(struct sim *sim, struct proc *p)
     make_runnable(sim, &p->runnable, g);
 }
 
-/* Workers stay, and so does who assists: a goroutine that dies in a range is an error (§10.4). */
+/* Workers and assisting goroutines stay: one that dies in a range is an error (§10.4). */
 static bool may_end(const struct sim *sim, const struct goroutine *g)
 {
     return !g->worker && !g->assist &&

@@ -205,8 +205,8 @@ static void add_sample(struct sim *sim, struct machine *m, uint32_t stack)
 }
 
 /*
- * A P taken from a thread in a system call. If neither did anything in this generation, nobody can
- * tell for sure any more which call it was: its status is then "abandoned" (§5.3).
+ * A P taken from a thread in a system call. If neither had an event in this generation, readers
+ * cannot know which call it was: its status is then "abandoned" (§5.3).
  */
 static void steal(struct sim *sim, struct buffer *buffer, const struct action *action)
 {
@@ -416,7 +416,7 @@ static void write_strings(struct sim *sim)
     buffer_flush(sim, buffer);
 }
 
-/* Who did nothing in the generation is still there. Those on a P say so on their own thread. */
+/* Goroutines without an event in the generation get a status. Those on a P get it on their own thread. */
 static void write_statuses(struct sim *sim)
 {
     struct v2 *v2 = sim->state;

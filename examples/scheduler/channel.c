@@ -107,7 +107,7 @@ unsigned chan_waiting(struct channel *c)
 
 /* MARK: One side meets the other. With the lock; what they return is to be woken without it. */
 
-/* The note's owner learns which case it was before it is woken. */
+/* The note records which case it was before its coroutine is woken. */
 static struct g *met(struct waiter *w)
 {
     *w->chosen = w->number;
@@ -264,7 +264,7 @@ unsigned chan_select(struct chan_case *cases, unsigned n)
     return operate(cases, n, TRAIL_BLOCK_SELECT);
 }
 
-/* Nobody may send any more; who waits to receive is told. */
+/* Closes the channel: sending ends, and coroutines that wait to receive are woken without a value. */
 void chan_close(struct channel *c)
 {
     struct queue woken = {0};

@@ -3,12 +3,12 @@
  * Go's, so that its phases can be seen in a trace.
  *
  *   sweep termination   the world stops; what the roots refer to becomes gray
- *   mark                worker coroutines turn gray objects black; who allocates meanwhile must assist
+ *   mark                worker coroutines turn gray objects black; allocating coroutines must assist
  *   mark termination    the world stops again; the next goal is set
- *   sweep               span by span, by a coroutine in the background and by who needs a free object
+ *   sweep               span by span, by a coroutine in the background and by allocations
  *
  * An object refers only to older ones and never changes, and new ones are black while marking goes on: so
- * no write barrier is needed. heap.lock guards all; it is a plain lock, so that who holds it keeps its P.
+ * no write barrier is needed. heap.lock guards all; it is a plain lock: its holder keeps its P.
  */
 #include "scheduler.h"
 
@@ -47,7 +47,7 @@ static struct {
     uint32_t cycle; /* an object with this mark is black or gray */
     struct object *gray[OBJECTS];
     unsigned grays;
-    /* Who waits for what, by the reason that the trace shows. */
+    /* Coroutines that wait, by the reason that the trace shows. */
     struct queue workers, assists, sweeper, collector, for_end;
     struct heap_counts counts;
 } heap;
@@ -68,8 +68,8 @@ static void wake_one(struct queue *q)
 }
 
 /*
- * So that the trace shows what is active at the beginning of a generation. None ends while a world is
- * stopped, and who stops it would wait for the P of this thread, which waits for the generation.
+ * Ends the generation, so that the trace shows what is active at the beginning of one. No generation ends while the world
+ * is stopped: the stopping thread would wait for the P of this thread, which waits for the generation.
  */
 static void end_generation(void)
 {
@@ -113,7 +113,7 @@ static void work(void *argument)
     }
 }
 
-/* Who allocates while marking goes on pays with work; when there is none left, with waiting. */
+/* An allocation during marking pays with mark work, or waits when there is none left. */
 static void assist(void)
 {
     trail_gc_assist_begin(&m_self()->trail, 1);

@@ -23,7 +23,7 @@ void context_of_thread(struct context *c);
 void context_init(struct context *c, void *stack, size_t size, void (*entry)(void));
 void context_fini(struct context *c);
 void context_switch(struct context *from, struct context *to);
-/* The same, for a stack that nobody will switch back to. */
+/* The same, for a stack that is never switched back to. */
 _Noreturn void context_switch_for_good(struct context *from, struct context *to);
 /* First thing on a new stack. */
 void context_entered(struct context *c);

@@ -1,9 +1,9 @@
 /*
  * Coroutines: they are created, wait, are woken, yield, switch to each other and end.
  *
- * An event about a coroutine that leaves its thread is emitted on its own stack, while nobody else can
- * know of it; what lets others at it (`after`) is done when its stack is left. A waker emits the event
- * before it puts the coroutine where somebody can start it.
+ * An event about a coroutine that leaves its thread is emitted on its own stack, while no other thread can reach
+ * it; `after`, which makes it reachable, runs when its stack is left. A waker emits the event before it puts the
+ * coroutine where a thread can start it.
  */
 #include "scheduler.h"
 
@@ -36,7 +36,7 @@ static void all_remove(struct g *g)
     unlock(&sched.all_lock);
 }
 
-/* AllocFree: the stacks that there are when the trace starts. Noted first, told without the lock. */
+/* AllocFree: the stacks that there are when the trace starts. Copied under the lock, reported without it. */
 void stacks_snapshot(void)
 {
     struct m *m = m_self();
@@ -258,7 +258,7 @@ bool safe_point(void)
     return true;
 }
 
-/* Both sides of a pair agree who resumes whom, so that the stack left here needs no lock. */
+/* Both sides of a pair agree which one resumes the other: the stack left here needs no lock. */
 void switch_to(struct g *g)
 {
     struct m *m = m_self();

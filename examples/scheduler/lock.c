@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0: free; 1: taken; 2: taken, and somebody sleeps. */
+/* 0: free; 1: taken; 2: taken, and a thread sleeps. */
 void lock(struct lock *l)
 {
     uint32_t free = 0;

@@ -1,6 +1,6 @@
 /*
- * The host's own log of what it tells the tracer: a line an event and goroutine, numbered per goroutine,
- * so that a test can compare. A line is written just before the event:
+ * The host's own log of its calls of the tracer, for a test to compare: a line for each event and goroutine, numbered
+ * per goroutine. A line is written just before the event:
  *
  *     g=12 n=5 + block sync
  *

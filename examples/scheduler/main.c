@@ -206,7 +206,7 @@ static void start_trace(const trail_options *options, int fd)
     check(trail_start_fd(options, fd, &err), "start", &err);
 }
 
-/* When the world has stopped once, every event whose line says that it must be in the trace is told. */
+/* After one stopped world, every event whose line has + has been reported to the tracer. */
 static void stop_trace(void)
 {
     trail_error err = {0};

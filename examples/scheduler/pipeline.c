@@ -22,7 +22,7 @@ static void generate(void *argument)
     free(s);
 }
 
-/* Passes on what its prime does not divide. Who is behind it frees its channel. */
+/* Passes on what its prime does not divide. The next stage frees its channel. */
 static void filter(void *argument)
 {
     struct stage *s = argument;

@@ -1,9 +1,9 @@
 /*
  * Sockets on loopback. A coroutine that would block waits (TRAIL_BLOCK_NETWORK) until the poller, a
- * thread with an M but without a P, is told by epoll that the descriptor is ready, and unblocks it.
+ * thread with an M but without a P, gets the descriptor from epoll and unblocks the coroutine.
  *
- * Readiness is edge-triggered and kept in the descriptor's struct until somebody uses it. These structs
- * are used again but not freed, so that a late event of epoll at worst wakes somebody in vain.
+ * Readiness is edge-triggered and kept in the descriptor's struct until a coroutine uses it. These
+ * structs are reused but not freed: a late event of epoll at worst causes a needless wake-up.
  */
 #include "scheduler.h"
 

@@ -1,5 +1,5 @@
 /*
- * The threads that run coroutines, and who runs what next.
+ * The threads that run coroutines, and the choice of the next one.
  *
  * A thread looks for work on its own stack (run_thread), switches to a coroutine's, and is back when that
  * one ends, yields or waits.
@@ -262,7 +262,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* With sched.lock, which it releases. A thread gets its P when it is there, so nobody waits for it. */
+/* With sched.lock, which it releases. A new thread gets its P when it runs, so that no P waits for it. */
 static void start_thread(void)
 {
     struct m *m = calloc(1, sizeof(*m));
@@ -315,7 +315,7 @@ void sched_start(unsigned procs, uint64_t seed)
         abort();
 }
 
-/* A coroutine is created by who has a P: the main thread gets one for this moment. */
+/* Creating a coroutine needs a P: the main thread gets one for this moment. */
 void sched_run(void (*function)(void *), void *argument)
 {
     struct m *m = &sched.main;

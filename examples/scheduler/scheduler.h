@@ -9,11 +9,11 @@
  *
  * What a runtime must see to, and where this one does it:
  *
- *   an event comes before others can see what it tells     every call of the library here
+ *   an event comes before its effect can be seen           every call of the library here
  *   a G that waits is off its stack before it is woken     park() in sched.c
  *   a P in a system call is taken by one thread only       syscall.c
  *   threads without a P are silent in a stopped world      outside_begin() in world.c
- *   the list of Gs has a lock under which nothing is told  each_goroutine() in world.c
+ *   no event is emitted under the lock of the list of Gs   each_goroutine() in world.c
  *
  * Locks nest in this order: those of channels, mutexes, descriptors and timers; sched.lock; P.lock.
  */
@@ -63,13 +63,13 @@ struct g {
     uint64_t noted;    /* lines in the host's log */
 };
 
-/* Who has a P: a thread, nobody, a thread in a system call (which may lose it), or a stopped world. */
+/* The owner of a P: a thread, none, a thread in a system call (which may lose it), or a stopped world. */
 enum { P_IDLE, P_RUNNING, P_SYSCALL, P_STOPPED };
 
 /* A processor slot. */
 struct p {
     trail_p trail;
-    /* P_... | number of the thread << 2 while in a system call, so that nobody takes back another's. */
+    /* P_... | number of the thread << 2 while in a system call, so that no thread takes back another's. */
     _Atomic uint32_t status;
     struct lock lock; /* of runnable */
     struct queue runnable;
@@ -88,7 +88,7 @@ struct m {
     struct p *p;
     void (*after)(void *); /* to be called when the coroutine is off its stack */
     void *after_argument;
-    struct g *ended; /* left its stack by a direct switch, for good */
+    struct g *ended; /* left its stack by a direct switch, and does not return to it */
     uint32_t number;
     sem_t wake;
     struct m *next_idle, *next; /* sched.idle_ms, sched.ms */
@@ -105,7 +105,7 @@ struct scheduler {
     bool starting; /* a new thread is on its way */
     bool world_taken;
     _Atomic unsigned idle_count; /* of idle_ps */
-    _Atomic uint32_t stopping;   /* a futex, for who waits outside */
+    _Atomic uint32_t stopping;   /* a futex, for threads that wait outside */
     _Atomic bool quit;
 
     struct p ps[MAX_PROCS];
@@ -137,7 +137,7 @@ void p_take(struct m *m, struct p *p);
 struct p *p_get_idle(void);        /* under sched.lock; NULL if there is none */
 void give_up_p(struct m *m);       /* there is nothing to do, or the world stops */
 void p_put_idle(struct p *p);      /* under sched.lock */
-void wake(void);                   /* somebody, if there is a P for him */
+void wake(void);                   /* an idle thread, if there is a P for it */
 void put_local(struct g *g);       /* into the queue of this thread's P */
 void put_runnable(void *g);        /* an `after`: into sched.runnable */
 void put_runnable_locked(void *g); /* the same, with sched.lock taken, which it releases */
@@ -150,7 +150,7 @@ struct g *go_blocked(void (*function)(void *), void *argument); /* waits until r
 void yield(void);
 bool safe_point(void); /* in long loops: here the coroutine may be preempted; whether it was */
 
-/* The coroutine waits until ready(). after(argument) runs when it is off its stack: it lets wakers in. */
+/* The coroutine waits until ready(). after(argument) runs when it is off its stack: it lets wakers proceed. */
 void park(trail_block_reason reason, bool in_vain, void (*after)(void *), void *argument);
 void unlock_after(void *l); /* an `after`: unlocks a struct lock */
 void ready(struct g *g);
@@ -163,22 +163,22 @@ void leave(struct m *m, struct g *g, void (*after)(void *), void *argument);
 struct g *g_new(void (*function)(void *), void *argument, bool with_stack);
 void g_free(struct g *g);
 void all_add(struct g *g);
-void bury_ended(void); /* whom a direct switch left behind on this thread */
+void bury_ended(void); /* the one that a direct switch left behind on this thread */
 void coroutines_free(void);
 void stacks_snapshot(void);
 
-/* MARK: world.c: everybody stops */
+/* MARK: world.c: stopping all Ps */
 
 /* By a coroutine, which keeps its P, or by a thread without a P. */
 void world_stop(void);
 void world_start(void);
 void world_stop_told(trail_stw_kind kind); /* the same, in the trace; by a coroutine */
 void world_start_told(void);
-/* Nobody else stops the world until world_release; false: somebody does. */
+/* Reserves the world until world_release; false: another thread is stopping it. */
 bool world_hold(void);
 void world_release(void);
 void procs_change(unsigned n); /* how many Ps there are; from a coroutine */
-void outside_begin(void);      /* brackets what threads without a P tell: takes sched.lock */
+void outside_begin(void);      /* brackets events of threads without a P: takes sched.lock */
 void outside_end(void);
 extern const trail_host host;
 
@@ -205,7 +205,7 @@ struct sema {
 };
 void sema_wait(struct sema *s, trail_block_reason reason);
 void sema_post(struct sema *s);
-/* Wakes all who wait now; without the lock. */
+/* Wakes all that wait now; called without the lock. */
 unsigned wake_all(struct lock *l, struct queue *waiting);
 
 /* Whoever comes first takes it, so that to be woken may be in vain. */
@@ -286,7 +286,7 @@ void heap_drop(struct object **root); /* the list is garbage from here on */
 void heap_root_add(struct object **root);
 void heap_root_remove(struct object **root);
 void collect(void);                /* one cycle, from a coroutine */
-void collect_slowly(bool slowly);  /* the trace's generations end in the midst of each phase */
+void collect_slowly(bool slowly);  /* the trace's generations end within each phase */
 void heap_snapshot(void *context); /* AllocFree: what there is when the trace starts */
 void heap_stop(void);
 struct heap_counts {
@@ -306,6 +306,6 @@ unsigned echo(unsigned clients, unsigned rounds);       /* messages answered */
 unsigned sieve(unsigned below);                         /* primes */
 unsigned count_words(unsigned workers, unsigned words); /* words counted */
 void tour_before(void); /* what shall be under way when the trace starts */
-void tour(void);        /* everything else that a scheduler can tell */
+void tour(void);        /* everything else that a scheduler can report */
 
 #endif

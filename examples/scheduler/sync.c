@@ -1,7 +1,7 @@
 /*
  * Semaphore, mutex, condition variable, group. All the same way: under the lock of the thing, take it or
  * get in line; park() releases that lock when the coroutine is off its stack. A waker takes a coroutine
- * out of the line under the lock, so that nobody is woken twice.
+ * out of the line under the lock, so that none is woken twice.
  */
 #include "scheduler.h"
 
@@ -29,7 +29,7 @@ void sema_post(struct sema *s)
         ready(g);
 }
 
-/* Out of the line at once, so that nobody comes in behind and is woken too. */
+/* All leave the line at once: a coroutine that waits again afterwards is not woken too. */
 unsigned wake_all(struct lock *l, struct queue *waiting)
 {
     struct queue all = {0};
@@ -101,7 +101,7 @@ void group_add(struct group *g, unsigned n)
     mutex_unlock(&g->mutex);
 }
 
-/* The lock is held to the end: who waits may free the group as soon as he has it. */
+/* The lock is held to the end: the waiter may free the group as soon as it has the lock. */
 void group_done(struct group *g)
 {
     mutex_lock(&g->mutex);

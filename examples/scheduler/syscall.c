@@ -5,8 +5,8 @@
  *   long     the monitor sees that nothing moved since its last look, and takes the P
  *   known    to be long: the thread gives the P up itself, before
  *
- * While in a call, the P's status holds the thread's number: whoever changes it first, the thread that
- * comes back or the one that steals, has the P. Stealing is done under sched.lock as a whole, so that a
+ * While in a call, the P's status holds the thread's number: the thread that changes it first,
+ * the one that comes back or the one that steals, has the P. Stealing is done under sched.lock as a whole, so that a
  * thread which lost its P and takes that lock knows that the event of the theft is out.
  */
 #include "scheduler.h"
@@ -133,7 +133,7 @@ void foreign_begin(struct m *m)
     unlock(&sched.lock);
 }
 
-/* What foreign_leave left behind and nobody took: this thread takes it, as the monitor would. */
+/* Takes the P that foreign_leave left behind, if it is still there, as the monitor would. */
 static void take_back(struct m *m)
 {
     uint32_t mine = in_syscall(m);
@@ -189,7 +189,7 @@ void foreign_end(struct m *m)
 {
     while (m->p && !syscall_lost_p())
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    lock(&sched.lock); /* the theft is told as a whole */
+    lock(&sched.lock); /* the theft is reported as a whole */
     unlock(&sched.lock);
     m_end(m);
 }

@@ -1,5 +1,5 @@
 /*
- * A tour of everything that this scheduler can tell the tracer, a step a feature. No step depends on how
+ * A tour of everything that this scheduler reports to the tracer, one step per feature. No step depends on how
  * fast things go: each repeats until what it is about has happened.
  */
 #include "scheduler.h"
@@ -205,7 +205,7 @@ static void sleeps(void)
     sleep_ns(0);
 }
 
-/* An iterator: produces a value, and switches back to who asked. */
+/* An iterator: produces a value, and switches back to its caller. */
 struct iterator {
     struct g *producer, *consumer;
     unsigned value;
@@ -269,7 +269,7 @@ static void change_of_procs(void)
     procs_change(procs);
 }
 
-/* MARK: The collector, with generations that end in the midst of its phases */
+/* MARK: The collector, with generations that end within its phases */
 
 enum { MUTATORS = 4 };
 

@@ -1,10 +1,10 @@
 /*
- * Stopping the world: every P is taken from whoever has it, and threads that have none keep still.
+ * Stopping the world: every P is taken from its owner, and threads that have none emit nothing.
  *
  * A running coroutine is asked to stop at its next safe point; its thread finds sched.stopping set and
  * gives its P up. A P in a system call is stolen, an idle one is taken. Threads without a P emit their
  * events under sched.lock and only while the world goes on (outside_begin). So the formats before 1.22
- * get what they need for their first snapshot: nobody emits, and every goroutine's state stands still.
+ * get what they need for their first snapshot: no thread emits, and no goroutine changes its state.
  */
 #include "scheduler.h"
 
@@ -50,7 +50,7 @@ void world_release(void)
     unlock(&sched.lock);
 }
 
-/* One stops the world at a time; who comes second must be stoppable by the first. */
+/* One thread stops the world at a time; the next one must be stoppable by it meanwhile. */
 static void take_world(void)
 {
     while (!world_hold()) {
@@ -129,7 +129,7 @@ void world_start(void)
         wake();
 }
 
-/* The end is told while nobody else can begin. */
+/* The end is reported while no other stop can begin. */
 void world_start_told(void)
 {
     trail_stw_end(&m_self()->trail);
@@ -138,7 +138,7 @@ void world_start_told(void)
 
 /* MARK: The number of Ps */
 
-/* What waits at a P that is no more goes to everybody's queue. */
+/* Coroutines queued at a removed P go to the global queue. */
 static void drain(struct p *p)
 {
     struct g *g;
@@ -146,7 +146,7 @@ static void drain(struct p *p)
         gqueue_push(&sched.runnable, g);
 }
 
-/* The coroutine goes on, on P 0, in the midst of a stopped world. Told as if it had yielded. */
+/* The coroutine goes on, on P 0, within a stopped world. Reported as if it had yielded. */
 static void move_to_first(struct m *m)
 {
     struct p *p = m->p;

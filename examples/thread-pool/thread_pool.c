@@ -21,7 +21,7 @@ struct job {
     bool done;
 };
 
-/* The mutex guards all. Nothing is told to the tracer under it, as the tracer itself takes it. */
+/* The mutex guards all. The tracer is not called under it, as the tracer itself takes it. */
 struct pool {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -108,7 +108,7 @@ static void count_primes(struct job *job)
     trail_logf(0, "primes", "%u from %u on", primes, from);
 }
 
-/* Only who holds a P creates goroutines, so the main thread has one too. */
+/* Creating a goroutine needs a P, so the main thread has one too. */
 static void use(struct pool *pool)
 {
     pthread_t threads[WORKERS];

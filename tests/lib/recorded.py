@@ -16,9 +16,9 @@ class Wait:
     reason: str
     functions: list  # innermost first
     object: str = ""  # "mutex 0x1234"
-    ready: Optional[int] = None  # when somebody or something let it go
+    ready: Optional[int] = None  # when it was made ready
     end: Optional[int] = None  # when it ran again
-    waker: int = 0  # 0: nobody, it went on by itself
+    waker: int = 0  # 0: none, it went on by itself
     waker_functions: list = dataclasses.field(default_factory=list)
 
 

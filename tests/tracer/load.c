@@ -27,8 +27,8 @@ struct load_thread {
 
 static struct {
     /*
-     * A step of an announced thread is under `world`, shared; whoever stops the world has it alone. Threads
-     * that nobody announced go on then. Every step is under `pause`.
+     * A step of an announced thread is under `world`, shared; the thread that stops the world has it alone. Threads
+     * that were not announced go on then. Every step is under `pause`.
      */
     pthread_rwlock_t world, pause;
     pthread_mutex_t lock; /* guards the next three; no call of the library is made under it */
@@ -241,7 +241,7 @@ static void find_work(struct load_thread *thread)
 
 /* MARK: Threads */
 
-/* The processors are for those who start and stop, too. */
+/* The starting and stopping threads need processors, too. */
 static void after_step(struct load_thread *thread)
 {
     count(&thread->counts.steps);

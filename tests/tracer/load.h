@@ -1,6 +1,6 @@
 /*
  * A host of the tracer under load: announced threads that create, run, block, wake, switch and end
- * goroutines as fast as they can, and threads that nobody announced, which annotate. Unlike world.h, where
+ * goroutines as fast as they can, and threads that were not announced, which annotate. Unlike world.h, where
  * threads take turns, nothing here is in a known order: what is known are counts.
  */
 #ifndef TESTS_RECORD_LOAD_H

@@ -328,7 +328,7 @@ static void stall_for_good(const trail_options *usual, const char *what)
     check_next(options, what);
     sem_post(&sink->go);
     check_next(options, what);
-    /* Its thread takes one chunk more, at most, at a time that nobody knows: `sink` is left to it. */
+    /* Its thread takes one chunk more, at most, at an unknown time: `sink` is left to it. */
 }
 
 /* One that takes nothing any more: stops give it up after their time, all of them. */
@@ -387,7 +387,7 @@ static void stall_under_load(const trail_options *options, const char *what)
     sink_free(sink);
 }
 
-/* What ends in the midst of a busy program is consistent to its last event. */
+/* A trace that ends while the program is busy is consistent to its last event. */
 static void consumer_stalls_under_load(void **state)
 {
     (void)state;

@@ -234,7 +234,7 @@ static void *snap(void *arg)
     return NULL;
 }
 
-/* One is taken at a time; who comes meanwhile is told so. */
+/* One snapshot is taken at a time; another call meanwhile fails with an error. */
 static void two_at_once(int format)
 {
     struct snapper snappers[2] = {{0}};

@@ -68,7 +68,7 @@ static void program_end(void)
     alone(false);
 }
 
-/* By goroutine: the last state that was told. */
+/* By goroutine: the last state that was reported. */
 static uint8_t told[MOST];
 
 static void note_state(trail_reader *reader, const trail_event *event, void *context)
@@ -94,7 +94,7 @@ static void check_states(const char *what)
     }
 }
 
-/* Every goroutine is told, in its state, whatever part of a buffer the snapshot ends in. */
+/* Every goroutine is reported with its state, whatever part of a buffer the snapshot ends in. */
 static void goroutines_of_every_number(void **state)
 {
     struct trace trace = {0};

@@ -250,7 +250,7 @@ static void *log_on(void *arg)
     (void)arg;
     some_logs("parent", 1);
     logging.logs = 1;
-    /* Not in the midst of anything: of this one nothing is dropped. */
+    /* Outside of any event: nothing of this one is dropped. */
     raise(SIGUSR1);
     while (!__atomic_load_n(&logging.quit, __ATOMIC_ACQUIRE)) {
         some_logs("parent", 1);

@@ -3,7 +3,7 @@
  * back by libtrail, and compared with a model that knows nothing of the tracer.
  *
  * The model keeps the states that the host's calls make and, while something is recorded, a line for each
- * event that a reader is to deliver. What a format cannot tell is projected:
+ * event that a reader is to deliver. What a format cannot express is projected:
  *
  *   call                        v1 (7, 11, 19, 21)                  22              23, 26
  *   create_blocked              runnable; first unblock left out    as v1           waiting
@@ -32,7 +32,7 @@
  *   AllocFree                   no                                  no              yes
  *
  * v1's order is that of each goroutine and each P; v2's is that of the whole history. Numbers of Ps and heap
- * goals are told again by the tracer when it likes; only their order is compared.
+ * goals may be repeated by the tracer at any time; only their order is compared.
  *
  * TRAIL_TEST_SEED repeats one history, TRAIL_TEST_COUNT scales how many there are (in percent),
  * TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP says where a trace is put that was refused.
@@ -66,7 +66,7 @@ struct goroutine {
     size_t woken_at; /* its line */
     bool in_assist, assist_told;
     bool since_start;      /* in a system call that began before the trace */
-    bool found_in_syscall; /* v1: readers are told so after its creation */
+    bool found_in_syscall; /* v1: readers see that after its creation */
     unsigned regions;
     struct {
         uint64_t task;
@@ -126,7 +126,7 @@ struct model {
     struct values goals, read_goals, procs, read_procs;
     struct moment *moments;
     size_t moment_count;
-    uint8_t *told; /* by goroutine: the status that readers were told + 1 */
+    uint8_t *told; /* by goroutine: the status that was reported + 1 */
     uint64_t generation_read;
 };
 
@@ -164,7 +164,7 @@ static void put_value(struct values *values, uint64_t value)
 
 /* MARK: What is to be read */
 
-/* v2: who does it, before it happens. */
+/* v2: the thread, P and goroutine of the event, before it happens. */
 static const char *context_of(int m, int p, int64_t g)
 {
     static char text[64];
@@ -373,7 +373,7 @@ static bool leave(int m, enum call what, enum go_state after, const char *reason
     if (!may_leave(m))
         return false;
     expect_go(m, g, RUNNING, after, reason);
-    /* v1 tells a sleep of its thread's goroutine by the same event as any other. */
+    /* v1 has the same event for a sleep of its thread's goroutine as for any other. */
     call(m, (struct op){.call = what, .kind = kind});
     w.go[g].state = after;
     w.go[g].m = w.m[m].g = -1;
@@ -1039,7 +1039,7 @@ static void note_start(int format)
         w.go[i].since_start = w.go[i].state == SYSCALL;
         w.go[i].found_in_syscall = false;
         w.go[i].woken = false;
-        /* An assist that is under way is told in v2 only. */
+        /* An assist that is under way is reported in v2 only. */
         w.go[i].assist_told = false;
     }
     for (int p = 0; p < PROCS; p++) {
@@ -1055,7 +1055,7 @@ static void note_stop(void)
 {
     for (int m = 0; v1() && m < THREADS; m++) {
         int g = w.m[m].g, p = w.m[m].p;
-        /* A call whose end nobody has seen is read as one that did not block. */
+        /* A call without an end is read as one that did not block. */
         if (in_syscall(m) && p >= 0 && w.proc[p].state == IN_SYSCALL && !w.proc[p].since_start)
             expect_go(m, g, SYSCALL, RUNNING, "");
     }
@@ -1299,7 +1299,7 @@ static void compare_lines(size_t from)
     }
 }
 
-/* Every goroutine of that moment was told once, in the state that it had. */
+/* Every goroutine of that moment was reported once, with its state. */
 static void compare_statuses(const struct moment *moment)
 {
     for (size_t i = 0; i < w.go_count; i++) {
@@ -1313,7 +1313,7 @@ static void compare_statuses(const struct moment *moment)
     }
 }
 
-/* `wanted` is there in its order; what is between was set by somebody. */
+/* `wanted` is there in its order; values between are of other threads. */
 static void compare_values(const struct values *wanted, const struct values *read, const char *what)
 {
     size_t at = 0;
@@ -1548,7 +1548,7 @@ static void check_snapshot(void)
             moment = &w.moments[i];
     }
     assert_non_null(moment);
-    if (!moment) /* for those who do not know that the line above does not return */
+    if (!moment) /* for analysers that do not know that the line above does not return */
         return;
     read_back(&trace);
     compare_lines(moment->lines);

@@ -630,7 +630,7 @@ void resume(void)
     STAY();
 }
 
-/* The pages around it cannot be read: who leaves it ends the program. */
+/* The pages around it cannot be read: an access outside ends the program. */
 static char *own_stack(char **whole)
 {
     *whole = mmap(NULL, 3 * OWN_STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

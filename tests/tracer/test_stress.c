@@ -93,7 +93,7 @@ static void *start_at_once(void *arg)
         pthread_barrier_wait(starter->barrier);
         starter->won = trail_start_sink(&options, trace_append, &starter->trace, &starter->err);
         pthread_barrier_wait(starter->barrier);
-        /* Here the test looks at who won. */
+        /* Here the test checks which one won. */
         pthread_barrier_wait(starter->barrier);
         if (!trail_stop(&starter->err))
             starter->complaint = starter->err.message;
@@ -129,7 +129,7 @@ static void look_at_winner(struct starter *starters, pthread_barrier_t *barrier,
     read_good(&winner->trace, count_event, counts, "one of several starts");
 }
 
-/* Of starts at the same time one wins, and the others are told; of stops all return when it is over. */
+/* Of simultaneous starts one wins, the others fail; simultaneous stops all return when it is over. */
 static void one_start_wins(void **state)
 {
     struct starter starters[STARTERS] = {{0}};

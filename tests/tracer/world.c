@@ -209,7 +209,7 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
         visit(current->goroutines[i], arg);
 }
 
-/* Nobody but the starter has a turn: the world is stopped. */
+/* Only the starter has a turn: the world is stopped. */
 static const trail_host host = {
     .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
 

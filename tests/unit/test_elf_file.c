@@ -95,7 +95,7 @@ static void only_regular_files_with_headers_are_opened(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(elf_file_open(&elf, others[i]));
-    /* Nobody writes there: opening it does not wait. */
+    /* It has no writer: opening it does not wait. */
     (void)unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_false(elf_file_open(&elf, path));

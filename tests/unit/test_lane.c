@@ -148,7 +148,7 @@ static void test_spans_are_found_by_time(void **state)
     lane_free(&lane);
 }
 
-/* Is the next that the cursor tells span `i`, as `add` made it? */
+/* Whether the cursor's next span is span `i`, as `add` made it. */
 static void check_span(const struct lane *lane, const struct truth *truth,
                        struct lane_cursor *cursor, size_t i)
 {

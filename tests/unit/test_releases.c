@@ -1,6 +1,6 @@
 /*
- * Who let in whom, where several releases of one object are there at once: a release lets in one, and whoever went on was
- * let in by one.
+ * Which thread woke which, where an object has several releases at once: a release wakes one waiter, and each waiter that
+ * went on was woken by one.
  */
 #include "area_by_hand.h"
 
@@ -52,8 +52,8 @@ static void each_release_lets_in_one(void **state)
 }
 
 /*
- * One looked at the number of posts, and was off its CPU before it looked at the clock: by then others that had seen
- * more were let in, and their waits are known before its own is.
+ * A waiter read the number of posts, and was off its CPU before it read the clock: by then others that had read a greater
+ * number were woken, and their waits are known before its own is.
  */
 static void who_is_late_was_let_in_too(void **state)
 {
@@ -68,7 +68,7 @@ static void who_is_late_was_let_in_too(void **state)
     assert_int_equal(w.woken, 2);
 }
 
-/* A post that came after the wait's end let in somebody else. */
+/* A post after the wait's end woke another waiter. */
 static void nobody_was_let_in_later(void **state)
 {
     struct world w;

@@ -1,6 +1,6 @@
 /*
- * The runs of the server: how many at a time, how long, how much they may say, and what becomes of
- * them when nobody waits. The clock, the client and the time-outs of condition variables are the
+ * The runs of the server: how many at a time, how long, how much output, and what becomes of
+ * them when the client is gone. The clock, the client and the time-outs of condition variables are the
  * test's, so that no limit is waited for; the command is this program again (see child).
  */
 #include <setjmp.h>

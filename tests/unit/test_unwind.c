@@ -153,7 +153,7 @@ static void expect_checked(unsigned at_least)
 
 /* MARK: Frames of all kinds */
 
-/* Nobody knows what it does with the memory. */
+/* The compiler does not know what it does with the memory. */
 static void use(void *memory)
 {
     __asm__ volatile("" ::"r"(memory) : "memory");
@@ -339,7 +339,7 @@ static void callbacks_of_the_c_library(void **unused)
     (void)unused;
     qsort(numbers, 5, sizeof numbers[0], compare);
     (void)bsearch(&key, numbers, 5, sizeof numbers[0], compare);
-    /* NOLINTNEXTLINE(clang-analyzer-unix.API): nobody else has it. */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.API): no other code has it. */
     (void)pthread_once(&control, once);
     for (int i = 0; i < 5; i++)
         (void)tsearch(&numbers[i], &root, compare);
@@ -441,7 +441,7 @@ static void a_stack_of_its_own_for_signals(void **unused)
     assert_int_equal(sigaltstack(&old, NULL), 0);
 }
 
-/* What coroutines have. TSan must be told of each change of stacks. */
+/* What coroutines have. TSan needs a call for each change of stacks. */
 #if !defined(__SANITIZE_THREAD__)
 static ucontext_t outside, inside;
 static uintptr_t coroutine_end;
@@ -932,7 +932,7 @@ static uintptr_t fake_word(uintptr_t at)
 }
 
 /*
- * The PC after a step tells the frame's end; the next one, which is found by frame pointer, the
+ * The PC after a step is checked for the frame's end; the next one, found by frame pointer, for the
  * caller's.
  */
 static size_t expect_steps(const struct cfi_rule *rule, const struct unwind_start *start,

@@ -62,7 +62,7 @@ static bool find_module(const char *part, struct module *m)
     return dl_iterate_phdr(see_module, m) == 1;
 }
 
-/* What readelf says of a row; "exp", "vexp" and registers are told as they are. */
+/* A row as readelf prints it; "exp", "vexp" and registers as they are. */
 struct row {
     uintptr_t low, high;
     char end[32], fp[16], ra[16];
