@@ -439,7 +439,7 @@ def two_windows_make_up_the_whole():
             row[0] += g["exec_ns"]
             row[1] += g["sched_wait_ns"]
         for id, g in whole.items():
-            # Who does nothing in a window is not known to it.
+            # A window does not know goroutines without an event in it.
             ours = halves.get(id, [0, 0])
             equal((path, id, ours), (path, id, [g["exec_ns"], g["sched_wait_ns"]]))
 

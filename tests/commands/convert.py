@@ -25,7 +25,7 @@ GO = "/usr/lib/go-1.23/bin/go"
 SMALL = 200 << 10  # larger ones are not given to Go's tool, and their stacks not compared
 LARGE = 700 << 10  # still larger ones of v1 are not compared
 
-# Contexts that v1 has otherwise: the goroutine that starts, the P that starts or is nobody's.
+# Contexts that v1 has otherwise: the goroutine that starts, the P that starts or has no owner.
 OTHER_CONTEXT = {
     "ProcStart", "ProcStop", "ProcStatus", "GoStart", "GoStatus", "GoUnblock", "GoSyscallEndBlocked", "GCBegin",
     "GCEnd", "CPUSample",

@@ -155,7 +155,7 @@ def each_goroutine_of_all_kinds_of_events_can_be_kept_alone():
         for id, row in before.items():
             for version in ("go1.26", "go1.22"):
                 after = goroutines(part(path, f"--goroutine={id}", version=version, lost=True))
-                # In 1.22 nobody is created blocked: such a one is ready from the beginning on.
+                # 1.22 has no event for "created blocked": such a goroutine is ready from the beginning on.
                 if version == "go1.26" and not is_v1(text):
                     assert times(after[id]) == times(row), f"{text} {id}: {after[id]} {row}"
 
@@ -170,7 +170,7 @@ def without_p(row):
 def what_ties_goroutines_to_those_that_are_not_kept_is_cut_clean():
     path = trace("parts-1.26")
     before = goroutines(path)
-    # Those who have no part in G 2 and G 5 are gone, but for G 1, which changed GOMAXPROCS.
+    # Goroutines that have no part in G 2 and G 5 are gone, but for G 1, which changed GOMAXPROCS.
     for id, left in ((1, {1, 3}), (2, {1, 2}), (3, {1, 3}), (5, {1, 5})):
         for version in ("go1.26", "go1.23"):
             kept = part(path, f"--goroutine={id}", version=version)

@@ -48,7 +48,7 @@ def make(name, *replacements, text=TEXT):
 
 
 A = make("a")
-# The last event 20 ns later: those who wait at the end wait so much longer.
+# The last event 20 ns later: goroutines that wait at the end wait so much longer.
 LONGER = make("b", ("HeapAlloc dt=40 heapalloc_value=4096", "HeapAlloc dt=60 heapalloc_value=8192"))
 
 

@@ -29,7 +29,7 @@ WORK = tempfile.mkdtemp(prefix="trail-doctor-")
 os.chmod(WORK, 0o755)
 LOADED = os.path.join(WORK, "libloaded.so")
 OPENMP = os.path.join(WORK, "libtrail-ompt.so")
-pathlib.Path(OPENMP).touch()  # only its name is told
+pathlib.Path(OPENMP).touch()  # only its name is printed
 ENV = {k: v for k, v in os.environ.items() if k not in ("DEBUGINFOD_URLS", "LD_PRELOAD")}
 ENV |= {"LC_ALL": "C", "TRAIL_PRELOAD": LOADED}
 NO_DPKG = {**ENV, "PATH": "/nonexistent"}  # asking dpkg takes its time

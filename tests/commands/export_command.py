@@ -138,7 +138,7 @@ def what_was_there_stays_until_the_new_is_whole():
     before = os.listdir(path("."))
     with open(path("kept.json"), "w") as f:
         f.write("old")
-    # A file may grow to so many bytes: the disk is full, as far as the command can tell.
+    # A file may grow to so many bytes: the disk is full, as far as the command can see.
     command = f"ulimit -f 1; trap '' XFSZ; exec '{TRAIL}' export --to=chrome '{examples()[SMALL]}' -o '{path('kept.json')}'"
     p = subprocess.run(["bash", "-c", command], capture_output=True)
     assert p.returncode == 3 and b"File too large" in p.stderr, (p.returncode, p.stderr)

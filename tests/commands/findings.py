@@ -227,7 +227,7 @@ def of_many_locks_the_worst_three_are_named():
     equal([f["kind"] for f in found], 3 * ["lock-serialises"])
     for finding, name in zip(found, "bdc"):
         assert f"waited for it at main.{name} " in finding["text"], found
-        # Less the moments in which somebody else works.
+        # Less the moments in which another one works.
         assert 0 <= shares[name] / 100 - finding["weight"] < 0.0001, found
 
 

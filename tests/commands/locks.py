@@ -114,7 +114,7 @@ def who_waited_where_and_who_held_it_where():
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
     equal(places(locks[A]["held"]), [
         (1, 190, ("take_a", "two"), ("give_up", "two")), (1, 30, ("take_a", "main"), ("give_up", "main"))])
-    # nobody was let in by the second: where it was given up is not known
+    # the second woke none: where it was released is not known
     equal(places(locks["b_mu"]["held"]), [
         (1, 140, ("take_c", "four"), ("give_up", "four")), (1, 20, ("take_b", "two"))])
     functions = [f["function"] for f in locks[""]["waited"]], [f["function"] for f in locks[""]["woken"]]

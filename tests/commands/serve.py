@@ -31,7 +31,7 @@ EXAMPLES = {
     n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
 }
 STATES = ("runnable", "running", "waiting", "syscall", "blocked")
-# Nobody waits as long as this, on no machine.
+# Longer than any wait on any machine.
 LONG = 300
 
 
@@ -197,7 +197,7 @@ def a_span_tells_who_woke_it_whom_it_woke_and_where_it_was():
         right = [{"function": "main.holder", "file": "/src/main.go", "line": 99}]
         equal((span["state"], span["reason"], span["begin"], span["end"]), ("waiting", "chan receive", 60, 100))
         equal(span["stack"], right)
-        # G 2's timer wakes it at 340: nobody did.
+        # G 2's timer wakes it at 340: no goroutine did.
         assert "waker" not in server.get("span", lane=1, at=345)
         span = server.get("span", kind="proc", lane=0, at=295)
         equal(span["goroutine"], {"lane": 3, "id": 4, "name": "main.helper", "span": 1})
@@ -261,7 +261,7 @@ def counters_are_averages_and_metrics_have_extremes():
     with Server(trace("times-1.26")) as server:
         server.done()
         metrics = server.get("metrics", width=4, from_=0, to=400)["metrics"]
-        # It is told of at 200, where the trace ends.
+        # It is reported at 200, where the trace ends.
         equal(metrics["heap"], {"min": [None, None, 4096, None], "max": [None, None, 4096, None]})
 
 
@@ -658,7 +658,7 @@ def two_traces_have_an_api_each_and_their_differences():
         assert right
         equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
         equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
-        # The second is compared with nobody.
+        # The second has nothing to be compared with.
         equal(server.ask("/b/api/run?command=diff")[0], 400)
         equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
 
@@ -688,7 +688,7 @@ def of_one_trace_there_is_no_other():
         equal((status, json.loads(body)["error"]), (400, "diff is about two traces: trail view A B"))
 
 
-# MARK: Who is answered
+# MARK: Which requests are answered
 
 
 @test
@@ -827,7 +827,7 @@ def slow_clients_and_half_requests_keep_nobody_waiting():
         server.done()
         head = f"GET /api/lanes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
         idle = [half(server, text) for text in ["", "G", "GET /api/status", head] * 8]
-        # Who asks and does not listen: many answers, more than fit into the buffers of the kernel.
+        # A client that asks and does not read: many answers, more than fit into the buffers of the kernel.
         deaf = half(server, (head + "\r\n") * 300)
         equal(server.get("status")["done"], True)
         equal(len(server.get("lanes")["rows"]), server.get("status")["goroutines"])
@@ -1180,7 +1180,7 @@ def a_public_address_is_warned_of():
     server = Server("--http=0.0.0.0:0", trace("why-1.26"))
     with server:
         equal(server.done()["version"], 26)
-        # It has many addresses; names may have been pointed here by anybody.
+        # It has many addresses; any name may have been pointed here.
         for host, right in {"192.168.1.5:8080": 200, "[fe80::1]:80": 200, "10.0.0.1": 200, "0.0.0.0": 200,
                             "evil.example": 403, "1.2.3.4.evil.example": 403, "[fe80::1].evil": 403, "1.2.3.4:x": 403}.items():
             equal(server.ask("/api/status", headers={"Host": host})[0], right, host)

@@ -481,7 +481,7 @@ def innermost_is_the_users(compiler, *flags, split=False):
             own = [frame for frame in want if "/trail/record.h" not in frame[1]]
             dropped += len(want) - len(own)
             got = names(Tables(path).stacks[0][i])
-            # Who inlined a call has the place of the call.
+            # The caller of an inlined function has the place of the call.
             cut = lambda frames: [(fn.split("(")[0], *place) for fn, *place in frames]
             assert cut(got) == cut(own), f"{got} != {own}"
             functions.add(cut(got)[0][0])

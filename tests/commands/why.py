@@ -104,7 +104,7 @@ def a_waits_for_b_who_waits_for_c():
         rows(path),
         [
             (1, 0, "running", 10, "main"),
-            # G 2 was ready before, and G 3 too; but nobody waited for them yet
+            # G 2 was ready before, and G 3 too; but none waited for them yet
             (2, 1, "ready", 10, "holder"),
             (2, 1, "running", 10, "holder"),
             (3, 2, "ready", 10, "feeder"),
@@ -195,7 +195,7 @@ def a_window_cuts_off():
             (2, 0, "running", 30, ""),
         ],
     )
-    # Who ran last has ended.
+    # The one that ran last has ended.
     path = hand("--from=270ns", "--to=+31ns")
     equal((path["of"], path["begin_ns"], path["end_ns"]), ("window", 1270, 1300))
     equal(rows(path), [(4, 0, "ready", 10, "helper"), (4, 0, "running", 20, "")])

@@ -74,7 +74,7 @@ static void mutexes(void)
     join_all(threads, COUNT(threads));
 }
 
-/* MARK: A chain: A waits for what B holds, who waits for what C holds */
+/* MARK: A chain: A waits for what B holds; B waits for what C holds */
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static struct waker first_waker, second_waker;
@@ -136,7 +136,7 @@ static void chain(void)
     pthread_join(b, NULL);
 }
 
-/* MARK: A queue: who came first is let in first, each by the one before */
+/* MARK: A queue: first come, first woken, each by the one before */
 
 static pthread_mutex_t counter = PTHREAD_MUTEX_INITIALIZER;
 static struct waker counter_waker;
@@ -258,7 +258,7 @@ static IN_STACKS void stops_writing(void)
     pthread_rwlock_unlock(&table);
 }
 
-/* All readers wait for the first writer; then the second writer for all readers, who leave in turns. */
+/* All readers wait for the first writer; then the second writer for all readers, which leave in turns. */
 static void readers(void)
 {
     pthread_t threads[5];
@@ -459,7 +459,7 @@ static void storms(void)
     join_all(threads, COUNT(threads));
 }
 
-/* The waiter tells two waits: for the signal, and for the mutex that the signaller kept. */
+/* The waiter prints two waits: for the signal, and for the mutex that the signaller kept. */
 static about_to_wait again_waits;
 
 static IN_STACKS void waits_twice(void)
@@ -678,7 +678,7 @@ static void joins(void)
     waits_for_end_by_clock(start(leaves_late, NULL));
 }
 
-/* MARK: Time limits: nobody lets go */
+/* MARK: Time limits: no release */
 
 static void *stays(void *lock)
 {
@@ -782,7 +782,7 @@ static void crowd(void)
         if (pthread_create(&threads[i], &small, crowd_thread, (void *)(uintptr_t)i) != 0)
             exit(99);
     }
-    /* Who comes later than its ticket does not wait, and nobody let it go. */
+    /* A thread that comes later than its ticket does not wait, and has no waker. */
     for (size_t i = 0; i < COUNT(threads); i++)
         until_it_waits(&crowd_waits[i]);
     lets_crowd_go();
@@ -945,7 +945,7 @@ static void stuck_for_ever(void)
         sleep_ns(5 * MS);
 }
 
-/* Nobody but root may read its memory. */
+/* Only root may read its memory. */
 static void stuck_in_secret(void)
 {
     prctl(PR_SET_DUMPABLE, 0);

@@ -1,14 +1,14 @@
 /*
- * Programs that know the answer: what waits in them where, how long, and who lets it go on. They measure each
+ * Programs that know the answer: what waits in them where, how long, and what wakes it. They measure each
  * wait by the clock around the call, and print a line a wait, which the trace is compared with:
  *
  *   {"tid":12,"in":"waits_alpha","kind":"mutex","object":4096,"begin":100,"end":900,"waker":11,"by":"holds_alpha","at":850}
  *
- * Times are CLOCK_MONOTONIC in ns; `at` is when the waker let go, 0 where that is not known; waker 0: nobody,
+ * Times are CLOCK_MONOTONIC in ns; `at` is when the waker let go, 0 where that is not known; waker 0: none,
  * the wait reached its time limit.
  *
- * Nothing is assumed about how long anything takes: who is to find a lock taken is waited for until the kernel
- * says that it sleeps.
+ * Nothing is assumed about how long anything takes: a thread that is to find a lock taken is waited for until the
+ * kernel reports that it sleeps.
  */
 #ifndef TRAIL_TESTS_ANSWERS_H
 #define TRAIL_TESTS_ANSWERS_H
@@ -73,7 +73,7 @@ static inline void tell(struct answer answer)
         answers[i] = answer;
 }
 
-/* A call that waits. `who`, evaluated afterwards, is a struct waker. */
+/* A call that waits. The struct waker is evaluated afterwards. */
 #define WAIT(kind_, object_, who, call)                                                            \
     __extension__({                                                                                \
         int64_t begin_ = now();                                                                    \
@@ -85,7 +85,7 @@ static inline void tell(struct answer answer)
         result_;                                                                                   \
     })
 
-/* Who lets others go on. Guarded by what it lets go of, so that who has it next reads the right one. */
+/* The thread that wakes others. Guarded by the lock that it releases, so that the next holder reads the right one. */
 struct waker {
     int tid;
     const char *in;

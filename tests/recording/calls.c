@@ -289,7 +289,7 @@ static void vforks(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* MARK: A handler forks in the midst of a read, and its child goes on */
+/* MARK: A handler forks within a read, and its child goes on */
 
 static volatile pid_t forked = -1;
 

@@ -108,7 +108,7 @@ static int stays(void)
     return 1;
 }
 
-/* Who is not root may do it where he is root of a namespace of his own. */
+/* A user that is not root may do it as root of a user namespace. */
 static bool leave_proc(void)
 {
     char here[] = "/tmp/trail-children-XXXXXX";

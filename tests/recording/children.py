@@ -18,7 +18,7 @@ from tap import Skip, main, test
 import nobody
 from recorded import Trace
 
-# Some of its children become nobody, and execute it again.
+# Some of its children become another user, and execute it again.
 TRAIL, CHILDREN = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 # AddressSanitizer is not to keep what was freed: the recorder's memory is looked at.
@@ -176,7 +176,7 @@ def what_is_executed_as_another_user_is_recorded():
 
 @test
 def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
-    # How long the recorder needs to see it depends on who else is there.
+    # How long the recorder needs to see it depends on the load of the machine.
     for hold in (0.2, 2, 20):
         with Recording("executes") as recording:
             assert recording.process.stdout.readline() == b"executes\n"

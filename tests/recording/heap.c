@@ -1,5 +1,5 @@
 /*
- * A heap with a known answer: a staircase of large steps, each of which is told at once. Prints after each what the
+ * A heap with a known answer: a staircase of large steps, each of which is recorded at once. Prints after each what the
  * program has by its own count, "LIVE BLOCKS" a line: what it asked for, in so many blocks. heap.py compares.
  */
 #include <malloc.h>
@@ -87,7 +87,7 @@ static void aligned(int has_pvalloc)
     step(-47 * MB, -6);
 }
 
-/* Small ones, which are told when the thread ends, if not before. */
+/* Small ones, which are recorded when the thread ends, if not before. */
 static void *allocate_many(void *place)
 {
     for (int i = 0; i < MANY; i++)

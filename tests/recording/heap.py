@@ -24,7 +24,7 @@ LIMIT = 120
 OWN = 64 * 1024
 # A block is larger than what was asked for by less than this, if it is large; by SMALL_SLACK if it is small.
 LARGE, LARGE_SLACK, SMALL_SLACK = 1 << 20, 65536 + 8192, 24
-# What one thread frees in small blocks within a millisecond is told when it is as much as this.
+# What one thread frees in small blocks within a millisecond is recorded when it is as much as this.
 LEAP = 1 << 20
 
 count = failed = 0

@@ -6,7 +6,7 @@
 static const long MB = 1024L * 1024;
 static long live, blocks;
 
-/* The compiler must not see that nobody needs the memory. */
+/* The compiler must not see that the memory is unused. */
 static void *volatile kept;
 
 template <class Memory> static Memory *keep(Memory *memory)
@@ -34,7 +34,7 @@ struct Throws {
     }
 };
 
-/* What is not there is told by an exception, which passes through the recorder. */
+/* Out of memory is an exception, which passes through the recorder. */
 static void fails()
 {
     volatile size_t much = (size_t)1 << 62;

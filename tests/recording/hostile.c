@@ -81,7 +81,7 @@ static unsigned long long next(void)
     return state;
 }
 
-/* The parts that are in use: elsewhere nobody looks. */
+/* The parts that are in use: others are not read. */
 static size_t place(void)
 {
     static const struct {

@@ -22,7 +22,7 @@ TRAIL, LIVE = (os.path.abspath(a) for a in sys.argv[1:3])
 WORK = tempfile.mkdtemp(prefix="trail-live-")
 # No browser is to be opened.
 ENV = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "LD_PRELOAD", "TRAIL_SHM")}
-# Nobody waits as long as this, on no machine.
+# Longer than any wait on any machine.
 LONG = 60
 # What live.c returns.
 EXIT_CODE = 7
@@ -136,7 +136,7 @@ def a_program_can_be_looked_at_while_it_runs_and_its_trace_is_whole_at_the_end()
         assert command("check", path)[0] == 0
         code, out = command("goroutines", "--json", path)
         assert recording.get("run?command=goroutines") == json.loads(out)
-        # It is looked at until somebody ends it.
+        # It is served until it is ended.
         assert recording.process.poll() is None
         recording.process.send_signal(signal.SIGTERM)
         recording.process.communicate(timeout=LONG)

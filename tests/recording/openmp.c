@@ -1,5 +1,5 @@
 /*
- * OpenMP programs that know who waits where, how long and for whom: they print it, a line of JSON a wait. Constructs
+ * OpenMP programs that know which thread waits where, how long and for which: they print a line of JSON for each wait. Constructs
  * are in functions of their own, whose names both compilers keep.
  *
  * usage: openmp SCENARIO
@@ -237,7 +237,7 @@ static void locks(void)
     contend("OpenMP lock the_nest_lock", "with_nest_lock", with_nest_lock);
 }
 
-/* Who only tries does not wait: what is done meanwhile is recorded as always. */
+/* A try does not wait: what is done meanwhile is recorded as always. */
 static ALONE void tries(void)
 {
     struct answer a = {.kind = "", .in = "sleep_ms"};

@@ -327,7 +327,7 @@ def test_holds(program):
             wrong.append(e)
         elif float(found[2]) * units[found[3]] >= 15e6:
             long += 1
-    # Who is waited for sleeps for 15 ms at least. The other eight are short, unless the thread lost its processor.
+    # The thread that is waited for sleeps for 15 ms at least. The other eight are short, unless the thread lost its processor.
     few = long < 8 or len(holds) > 16
     report(f"{program.name}: holds that were waited for", wrong or (str(holds) if few else ""))
 

@@ -283,8 +283,8 @@ def wrong_ready(answer, wait):
         yield f"let go after {(wait.ready or 0) - wait.begin} ns, by the program {whole}"
 
 
-# How many of the answers may be wrong: where threads take a lock that somebody else was woken for, nobody
-# can tell in time who waits (a convoy).
+# How many of the answers may be wrong: where threads take a lock that another one was woken for, the
+# waiters change before they can be recorded (a convoy).
 MAY_BE_WRONG = {"convoy": 0.05}
 
 # How many of the lengths may be wrong in all tries. Of ten and more only: a scenario has at least one.
@@ -613,7 +613,7 @@ def check_waits_for_children(trace):
 
 def check_asynchronous(trace):
     report(trace.in_function("waits_in_aio"), "asynchronous: aio_suspend waits", *trace.waits)
-    # Not every kernel lets everybody have one.
+    # Not every kernel allows it.
     if subprocess.run([PROGRAMS["survive"], "asynchronous"], capture_output=True).stdout.startswith(b"io_uring"):
         report(trace.in_function("waits_in_uring"), "asynchronous: io_uring_enter waits", *trace.waits)
 
@@ -729,7 +729,7 @@ def test_preloaded(folder):
         return
     code, out, err = run("env", "LD_PRELOAD=" + other, TRAIL, "record", "-q", "-o", path, "--",
                          PROGRAMS["survive"], "executed")  # fmt: skip
-    # trail loads it as well, the program and nobody else.
+    # trail loads it as well, the program and no other.
     report(code == 6 and out.count("other") == 2, "LD_PRELOAD in use: stays in use", code, out, err)
     accepted("LD_PRELOAD in use", path)
 
@@ -1094,7 +1094,7 @@ def test_identity(folder):
         skip("identity", "no C++ compiler")
         return
     path = os.path.join(folder, "identity.trace")
-    # Only who sees malloc knows that the memory of a std::mutex is another one's.
+    # Only a recorder of malloc knows that the memory of a std::mutex is another one's.
     for name, options, arguments in [("C", [], []), ("C++", ["--heap"], ["reused"])]:
         code, out, err = run(TRAIL, "record", *options, "-o", path, "--", PROGRAMS["identity"], *arguments)
         answers = [line.split() for line in out.splitlines()]

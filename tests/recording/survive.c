@@ -251,7 +251,7 @@ static int executed(void)
     return 6;
 }
 
-/* What each program waits for begins before anybody may have noticed that it was executed. */
+/* What each program waits for begins before the recorder may have noticed that it was executed. */
 static __attribute__((noinline)) void waits_first(void)
 {
     struct timespec time = {0, 100000000};
@@ -438,7 +438,7 @@ static int formats(void)
     return 8;
 }
 
-/* The parent ends; who goes on is nobody's child. */
+/* The parent ends; the child that goes on has no parent of the program. */
 static int daemonizes(void)
 {
     works("parent");
@@ -1122,7 +1122,7 @@ static int allocations(void)
     return 0;
 }
 
-/* Waits to be told to go on, by a line. */
+/* Waits for a line. */
 static int told_to_end(void)
 {
     char line[10];

@@ -127,7 +127,7 @@ static void *late(void *name)
     return NULL;
 }
 
-/* Who is woken has to wait for the CPU on which its waker goes on: it may run only in between. */
+/* The woken thread waits for the CPU on which its waker goes on: it may run only in between. */
 static void queue(void)
 {
     struct sched_param param = {0};
@@ -177,7 +177,7 @@ static void copying(void)
     free(memory);
 }
 
-/* MARK: Without what tells */
+/* MARK: Without context switches of the kernel */
 
 static int refuse(char **command)
 {
@@ -277,7 +277,7 @@ static void threads(void)
 
 /* MARK: Many processes */
 
-/* Children that come faster than anybody can look at them, each of which sleeps for most of its life. */
+/* Children that come faster than they can be looked at, each of which sleeps for most of its life. */
 static void family(void)
 {
     enum { CHILDREN = 30 };

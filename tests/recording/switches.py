@@ -19,7 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
 
-# One test is nobody's.
+# One test runs as another user.
 TRAIL, PROGRAM = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
 GO = "/usr/lib/go-1.23/bin/go"
 WORK = tempfile.mkdtemp(prefix="trail-switches-")
@@ -140,7 +140,7 @@ def agrees(trace, clock, taken):
     return -PART * clock <= trace - clock <= PART * clock + taken
 
 
-# MARK: The kernel tells
+# MARK: With context switches of the kernel
 
 
 def wrong_times(run):

@@ -161,7 +161,7 @@ static void mutexes(void)
     }
 }
 
-/* MARK: A robust mutex whose owner dies while somebody waits */
+/* MARK: A robust mutex whose owner dies while another thread waits */
 
 static pthread_mutex_t orphan;
 static sem_t orphan_held;

@@ -301,13 +301,13 @@ static void connect_both(int family, int kind)
     CHECK(close(listener) == 0);
 }
 
-/* Who has accepted waits. */
+/* The accepting side waits. */
 static void make_tcp(void)
 {
     connect_both(AF_INET, 0);
 }
 
-/* Who has connected waits. */
+/* The connecting side waits. */
 static void make_tcp_back(void)
 {
     int accepted;
@@ -436,7 +436,7 @@ static void make_signal(void)
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
 }
 
-/* The waiter's pipe is inherited: nobody in the process wakes it; another of this process is written to. */
+/* The waiter's pipe is inherited: no thread of the process wakes it; another of this process is written to. */
 static void make_foreign(void)
 {
     char end = 0;
@@ -455,7 +455,7 @@ static void wake_nobody(void)
 
 /*
  * The write end's number has become that of another file, which is written to while the reader waits: that
- * wakes nobody. Then the reader's time is over.
+ * wakes none. Then the reader's time is over.
  */
 static void make_reused(void)
 {
