@@ -88,8 +88,8 @@ typedef struct trail_profile_options {
     size_t goroutine_count;
     const int64_t *tasks;
     size_t task_count;
-    bool
-        first_waits; /* also what goroutines waited for before they ran first, which Go leaves out */
+    /* Whether the waits of goroutines before they first ran count, too; Go's profiles leave them out. */
+    bool first_waits;
 } trail_profile_options;
 /* Whose critical path is asked for. */
 typedef enum trail_path_of {

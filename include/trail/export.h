@@ -269,8 +269,8 @@ typedef struct trail_merge_source {
      * to be when it is first told of.
      */
     trail_reader *ahead;
-    const char
-        *name; /* stands in front of the names of start functions: "NAME: main.main"; copied */
+    /* The prefix of the names of start functions, as in "NAME: main.main"; copied. */
+    const char *name;
     bool has_offset;
     int64_t offset_ns; /* begins so long after the first trace begins; negative: before */
 } trail_merge_source;

@@ -124,9 +124,9 @@ typedef struct trail_batch {
     uint64_t generation; /* v2; 0 in v1 */
     int64_t thread;      /* v2: M, -1 if none */
     int64_t proc;        /* v1: P, -1 if none */
-    uint64_t
-        time_ticks; /* v2: base time; v1: time of the Batch record; unit of the file's frequency */
-    int64_t offset; /* of the first byte of the batch header */
+    /* In ticks of the file's frequency. v2: the batch's base time; v1: the time of its Batch record. */
+    uint64_t time_ticks;
+    int64_t offset;       /* of the first byte of the batch header */
     uint64_t header_size; /* bytes */
     uint64_t size;        /* bytes after the header */
     uint64_t records; /* v1: records in it, without the Batch record; v2: 0 (not known undecoded) */
@@ -315,9 +315,9 @@ typedef struct trail_event {
     union {
         struct {
             uint64_t n; /* counts from 1 */
-            const trail_clock_snapshot
-                *snapshot; /* NULL if the file has none here; valid as a string */
-            bool final;    /* after the last event */
+            /* The clocks at this moment; NULL if the file has none here. Valid as long as a string. */
+            const trail_clock_snapshot *snapshot;
+            bool final; /* after the last event */
         } sync;
         struct {
             trail_metric metric;
@@ -553,8 +553,8 @@ typedef struct trail_v1_event {
     uint64_t arg[4];   /* without the stack */
     trail_stack_handle stack;
     uint8_t type;
-    trail_string_handle
-        text[2]; /* label; name; category and message; STW kind; see trail_v1_type */
+    /* A label, a name, a category and a message, or a kind of stop-the-world pause: see trail_v1_type. */
+    trail_string_handle text[2];
 } trail_v1_event;
 
 /* Names of a v1 event type and of its arguments, in NULL-terminated lists; NULL: no such type. */

@@ -52,8 +52,8 @@ struct lock_waiter {
     struct lock *announced; /* by the log in front of the wait; it, while `waits` */
     trail_stack stack;      /* of the wait */
     trail_name reason;
-    struct lock
-        *gives_up; /* what it told to have held, until it is known whether it wakes anybody */
+    /* The lock that it last reported to have held, until it is known whether that release wakes a waiter. */
+    struct lock *gives_up;
     trail_stack taken, released;
     int64_t held_ns, given_up_ns;
     unsigned piece_count;

@@ -132,8 +132,8 @@ struct collect_summary {
     bool gcc_openmp; /* it uses gcc's library, which tells nothing of what it does */
     uint64_t samples;
     uint64_t lost_samples, lost_switches; /* the recorder's to fill in */
-    const char
-        *switches; /* why there were none, and what to do; NULL: there were. The recorder's, too */
+    /* Why no context switches were recorded, and what to do; NULL: they were. The recorder fills this in, too. */
+    const char *switches;
     struct collect_wait_place worst[3];
 };
 

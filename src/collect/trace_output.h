@@ -41,8 +41,8 @@ struct trace_output {
     struct kept *kept;
     size_t kept_count, kept_room;
     bool no_memory;
-    trail_error
-        lost; /* why a further file could not be begun, until trace_output_lost; TRAIL_OK: nothing */
+    /* Why a further file could not be begun, until trace_output_lost takes it; TRAIL_OK: nothing was lost. */
+    trail_error lost;
 };
 
 /* `path` stays the caller's. False with *err: nothing is to be closed. */

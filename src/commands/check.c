@@ -45,8 +45,8 @@ struct verdict {
     int64_t first_ns, last_ns; /* of the events seen */
     uint64_t seen;
     int64_t total; /* bytes of the whole trace, -1 if not known */
-    const trail_repair
-        *repair_list; /* of the reader, which is open as long as the verdict is shown */
+    /* The reader's list of repairs: valid while the reader is open, which is until the verdict is shown. */
+    const trail_repair *repair_list;
     size_t repair_count;
 };
 

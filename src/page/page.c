@@ -19,8 +19,8 @@ static struct page {
     char *name;
     struct intake *intake;
     struct model *model;
-    void
-        *reserve; /* given back when all is read: answers take memory where a trace took the rest */
+    /* RESERVE bytes, freed once the trace is read, so that answers find memory where the trace took the rest. */
+    void *reserve;
     struct page_answer answer;
     trail_error error;
 } page;

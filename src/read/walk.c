@@ -34,8 +34,8 @@ struct trail_walk {
     uint64_t size;
     bool failed;
     struct v1_lex lex;
-    struct v1_lex
-        runs[2]; /* v1: the same, stopping at what ends a piece outside [0], inside [1] a batch */
+    /* v1: copies of `lex` that stop where a piece ends: [0] outside a batch, [1] inside one. */
+    struct v1_lex runs[2];
     trail_error error;
 };
 

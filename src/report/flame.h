@@ -12,9 +12,9 @@
 struct flame_look {
     const char *name; /* of the element, unique in the document: "flame-cpu" */
     const char *title;
-    bool
-        by_reason; /* of an off-CPU profile: what was waited for stands on top, wakers are left out */
-    bool counts;   /* a share is one of samples, not of time */
+    /* Off-CPU profiles: the frames on top are what was waited for, and wakers are left out. */
+    bool by_reason;
+    bool counts; /* shares are of samples, not of time */
 };
 
 /* Writes the graph and a table of the functions with most of their own. False when memory is out. */

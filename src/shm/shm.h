@@ -60,7 +60,7 @@ static inline bool shm_is_openmp_lock(unsigned wait)
     return wait == SHM_OMP_LOCK || wait == SHM_OMP_CRITICAL || wait == SHM_OMP_ORDERED;
 }
 
-/* Those that somebody holds. */
+/* Whether a wait is for a lock, which a thread holds. */
 static inline bool shm_is_lock(unsigned wait)
 {
     return wait == SHM_MUTEX || wait == SHM_RDLOCK || wait == SHM_WRLOCK ||
@@ -68,8 +68,11 @@ static inline bool shm_is_lock(unsigned wait)
 }
 
 enum shm_kind {
-    SHM_WAITED =
-        1, /* time: begin; end; object, object2 (cond: the mutex; locks: PC of who had it); release, release2; stack */
+    /*
+     * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
+     * holder took it; release, release2; stack
+     */
+    SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition */
     SHM_CREATED, /* time; object: serial of the new thread; object2: its start routine; stack */
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown; end: vtable of what it is to run, or 0 */
@@ -80,11 +83,11 @@ enum shm_kind {
     SHM_TASK_ENDED,   /* time; object; stack */
     SHM_REGION_BEGAN, /* time; object: the task; name; stack */
     SHM_REGION_ENDED, /* as that */
-    SHM_LOGGED,  /* time; object: the task; name: the category; stack; its message goes before */
-    SHM_TEXT,    /* a piece of it, `flags` bytes in `end`, `object`, `object2` */
+    SHM_LOGGED,  /* time; object: the task; name: the category; stack; its message precedes it */
+    SHM_TEXT,    /* a piece of the message, `flags` bytes, in `end`, `object`, `object2` */
     SHM_SAMPLED, /* time; stack: where the thread was on its CPU */
-    SHM_HEAP, /* time; object: what the thread has allocated and not freed (struct shm_thread's) */
-    SHM_FORGOTTEN, /* time; object: a lock that is no more; what comes to lie there is another one */
+    SHM_HEAP,    /* time; object: `heap` of the thread's slot */
+    SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
     SHM_KINDS
 };
 
@@ -92,11 +95,11 @@ enum shm_kind {
 #define SHM_TEXT_MAX   1024
 
 enum shm_flags {
-    SHM_ALL = 1,        /* released: everybody who waits, not one */
-    SHM_TIMED_OUT = 2,  /* waited: it ended by its time limit or failed: nobody let it in */
-    SHM_COARSE = 4,     /* released: the time that the hold began is that of the coarse clock */
-    SHM_LEFT = 8,       /* waited: the call was left by longjmp, exception or cancellation */
-    SHM_WITH_PLACE = 16 /* task: its name is to be completed by the place of its stack */
+    SHM_ALL = 1,        /* released: all threads that wait, not one */
+    SHM_TIMED_OUT = 2,  /* waited: it ended at its time limit or failed; no release ended it */
+    SHM_COARSE = 4,     /* released: `end`, when the hold began, is of the coarse clock */
+    SHM_LEFT = 8,       /* waited: longjmp, an exception or a cancellation ended the call */
+    SHM_WITH_PLACE = 16 /* task: the place of its stack completes its name */
 };
 
 /* Times are readings of the clock that the header names. 56 bytes; fields by kind, above. */
@@ -117,8 +120,9 @@ struct shm_record {
 
 struct shm_chunk {
     uint32_t used; /* records that are whole: stored with release after each, loaded with acquire */
-    uint32_t
-        next; /* 0: this is the last; stored with release by the owner; the free list's link, too */
+    /* The index of the thread's next chunk, stored with release by the thread; 0: this is the last. Of a free chunk the
+     * next free one. */
+    uint32_t next;
     struct shm_record records[SHM_CHUNK_RECORDS];
 };
 
@@ -129,7 +133,7 @@ _Static_assert(sizeof(struct shm_chunk) <= SHM_CHUNK_SIZE, "a chunk is a page");
 enum shm_thread_state {
     SHM_FREE,
     SHM_LIVE,  /* claimed; by its creator first */
-    SHM_ENDED, /* wrote its last record: the collector frees the slot when it has read it */
+    SHM_ENDED, /* has written its last record: the collector reads it, then frees the slot */
 };
 
 #define SHM_SHORT 256
@@ -142,13 +146,13 @@ struct shm_thread {
     uint32_t open_stack;
     uint32_t open_detail;
     uint8_t open_wait;
-    uint8_t
-        writing; /* between a reading of the clock and the record that has it; also guards against signal
-                        handlers of the same thread */
+    /* 1 from the reading of the clock until the record with that time is whole. A signal handler of the thread that
+     * finds it set records nothing. */
+    uint8_t writing;
     uint8_t unused[2];
-    uint32_t
-        short_waits; /* how long it was in calls that blocked for too short a time to be recorded: SHM_SHORT
-                           * ticks; goes round */
+    /* The total time in calls that blocked for too short a time to be recorded, in units of SHM_SHORT ticks; wraps
+     * around. */
+    uint32_t short_waits;
     uint64_t open_sp, open_fp; /* the registers of the call's caller: see struct unwind_start */
     /* Of the slot. */
     uint32_t state; /* enum shm_thread_state; stored with release */
@@ -157,14 +161,15 @@ struct shm_thread {
     uint32_t next_free;
     /* Of the chain. `first` is the collector's once the slot is live. */
     uint32_t first;
-    uint32_t lost; /* records that found no room */
+    uint32_t lost; /* records for which there was no room */
     /* The creator's, for the new thread. */
     uint64_t routine, argument, stack_size;
-    /* Bytes that it has allocated, less those that it has freed: below 0 of who frees what others allocated. Written by
-     * the thread alone; the sum of all threads' and of the header's heap_rest is the live heap. */
+    /* Bytes that it has allocated, less those that it has freed: below 0 if it frees what others allocated. Written by
+     * the thread alone. The live heap is the sum over all threads and of the header's heap_rest. */
     int64_t heap;
-    uint64_t open_held_pc; /* of the open call, if it waits for a lock: where who has it took it */
-    uint64_t holds;        /* locks that it has taken, for their rate */
+    /* Of the open call, if it waits for a lock: the PC where the lock's holder took it. */
+    uint64_t open_held_pc;
+    uint64_t holds; /* how many locks it has taken, for their rate */
 };
 
 _Static_assert(sizeof(struct shm_thread) == 128, "two cache lines");
@@ -176,16 +181,17 @@ _Static_assert(sizeof(struct shm_thread) == 128, "two cache lines");
  * release number refers to is checked by the collector, which has the release's record with the address.
  */
 struct shm_object {
-    uint64_t held; /* the lock that was taken last; 0: it was released */
-    uint64_t
-        held_since; /* the clock; SHM_EXACT is set where it was read, not set of the coarse clock */
-    uint64_t held_pc; /* where: the return address of the call */
-    uint32_t hot;     /* somebody has waited here: holds are timed exactly */
+    uint64_t held; /* the address of the lock taken last; 0: it was released */
+    /* When the hold began, in ticks of the clock. SHM_EXACT is set if the clock was read for it, clear if the time is
+     * that of the coarse clock. */
+    uint64_t held_since;
+    uint64_t held_pc; /* the return address of the call that took it */
+    uint32_t hot;     /* a thread has waited here: holds are timed exactly */
     uint32_t release; /* the number of the last release that was recorded */
-    uint32_t
-        waiters; /* threads that wait for one of these, where the object itself does not tell */
-    uint32_t
-        hold; /* of OpenMP's locks: the number that the release of the last one taken has, or will have */
+    /* The number of threads that wait for an object of this slot, where the object itself does not hold it. */
+    uint32_t waiters;
+    /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one taken. */
+    uint32_t hold;
     uint32_t unused[6];
 };
 
@@ -200,8 +206,8 @@ static inline size_t shm_object_slot(uint64_t address)
 
 /*
  * Objects that are no addresses: the ends of the process's pipes, socket pairs and eventfds, and its epoll sets.
- * Each has a number of its own; descriptors that were duplicated share it. Who waits to read at one waits for
- * another object than who waits to write. The object of a wait for several is the end that ended it, or 0.
+ * Each has a number of its own; descriptors that were duplicated share it. Waiting to read at one and waiting to
+ * write there are waits for two objects. The object of a wait for several is the end that ended it, or 0.
  */
 #define SHM_DESCRIPTOR (UINT64_C(0xfd) << 56) /* | the end's number << 4 | 8: to write */
 
@@ -219,42 +225,44 @@ struct shm_header {
     uint64_t magic;
     uint32_t version;
     uint32_t size_check; /* sizeof(struct shm_area) / 4096: both sides mean the same */
-    uint32_t root_pid;   /* the program's: 0 until it is known */
-    uint32_t claimed;    /* by the process with this pid, by compare-and-swap; 0: by none yet */
-    /* Which calls are recorded: a bit an enum shm_group. The collector may change it; what threads there are is
-     * told in any case. */
+    uint32_t root_pid;   /* the PID of the program; 0: not known yet */
+    uint32_t claimed; /* the PID of the process that claimed it, by compare-and-swap; 0: none yet */
+    /* Which calls are recorded: a set of enum shm_group. The collector may change it. The threads themselves are
+     * recorded whatever it holds. */
     uint32_t groups;
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim, too */
-    uint32_t
-        forking;   /* how many of its forks' children have not said yet whether they are recorded */
-    uint32_t heap; /* a forked child is to know what its parent had allocated */
+    /* The number of forked children for which it is not known yet whether they are recorded. */
+    uint32_t forking;
+    uint32_t heap; /* 1: a forked child counts what its parent had allocated */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
-    uint64_t
-        sample_ns; /* CPU time between samples that a timer of the program takes; 0: none are */
-    uint64_t step_ticks;  /* how often the coarse clock is stored */
-    uint32_t has_counter; /* the clock is the CPU's counter, else CLOCK_MONOTONIC in ns */
-    uint64_t claimed_at;  /* the clock, soon after; 0: not told yet. All records are later */
-    /* The clock, stored by the collector every millisecond or so while locks are taken so often that reading the
-     * real one each time would cost the program more; else 0. */
+    /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken that way. */
+    uint64_t sample_ns;
+    uint64_t step_ticks;  /* the time between two stores of the coarse clock */
+    uint32_t has_counter; /* 1: the clock is the CPU's counter; 0: CLOCK_MONOTONIC, in ns */
+    /* The time in ticks soon after the claim; 0: not stored yet. All records are later. */
+    uint64_t claimed_at;
+    /* The time in ticks, stored by the collector about once a millisecond while locks are taken so often that reading
+     * the real clock each time would cost the program more; else 0. */
     uint64_t coarse;
-    uint64_t mapped_at; /* where the process has the area; 0: that is to come */
-    /* Free lists of indices: a tag in the upper half, against a head that comes back. */
+    uint64_t mapped_at; /* the address of the area in the process; 0: not mapped yet */
+    /* The heads of free lists: an index, and in the upper half a tag that changes with each take, against ABA. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;
-    uint32_t chunks_used,
-        threads_used; /* never taken from the list yet: from here on; the next to take */
+    /* The indices of the first chunk and the first thread slot that were never in use. */
+    uint32_t chunks_used, threads_used;
     uint32_t serials;
     uint32_t stack_words_used;
     uint32_t lost_stacks, lost_threads, lost_samples;
     uint32_t modules_used; /* bytes of whole lines; stored with release */
-    int64_t
-        heap_rest; /* of those who have no slot, of before there was an area, of a forked process's parent */
-    int64_t heap_ended; /* of threads that have ended: the collector's sum */
-    uint32_t
-        modules_version; /* odd while they are written; each change of the mapped code is a new one */
+    /* The live heap that no thread's `heap` counts, in bytes: of threads without a slot, of the time before there was an
+     * area, and of the parent of a forked process. */
+    int64_t heap_rest;
+    int64_t heap_ended; /* bytes of threads that have ended; the collector's sum */
+    /* Grows with each change of the mapped code; odd while `modules` is written. */
+    uint32_t modules_version;
 };
 
 struct shm_area {
@@ -268,9 +276,9 @@ struct shm_area {
     uint32_t stack_index[SHM_STACK_INDEX];
     /* Each stack: its number of frames, then its PCs. Names are here, too: their bytes + SHM_TEXT_BIT, then those. */
     uint64_t stack_words[SHM_STACK_WORDS];
-    /* Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for what was mapped there before. */
+    /* Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for a module that was unmapped. */
     char modules[SHM_MODULES_SIZE];
-    /* How often a descriptor was closed: what was found out about it holds while this stays as it is. */
+    /* How often each descriptor was closed: what is known of a descriptor holds while its number here is the same. */
     uint32_t generations[SHM_DESCRIPTORS];
     uint8_t chunks[SHM_CHUNKS][SHM_CHUNK_SIZE] __attribute__((aligned(4096)));
 };
@@ -283,7 +291,7 @@ enum shm_group {
     SHM_GROUP_SLEEP = 8,
     SHM_GROUP_THREADS = 16,
     SHM_GROUP_ANNOTATIONS = 32,
-    SHM_GROUP_HEAP = 64, /* has effect with libtrail-heap.so only */
+    SHM_GROUP_HEAP = 64, /* needs libtrail-heap.so */
     SHM_GROUP_OPENMP = 128,
 };
 

@@ -99,8 +99,8 @@ struct command {
     const struct option *options;
     int (*run)(const struct command *command, int argc, char **argv);
     bool no_input; /* it reads no trace, and has no input_options */
-    bool
-        has_command; /* its words are another command: what follows the first is that one's, options too */
+    /* Its words are another command line: all that follows the first word, options included, belongs to that. */
+    bool has_command;
 };
 
 /* What the row of commands.def says of one: the first of its members. */
@@ -118,8 +118,8 @@ extern const struct option input_options[];
 
 /* A command line that was parsed. */
 struct options {
-    char **
-        words; /* what is no option; in order, in argv. Ended by NULL if argv is, of a command with has_command */
+    /* The arguments that are not options, in order; points into argv. With has_command, NULL ends it if it ends argv. */
+    char **words;
     int word_count;
 
     /* While it is parsed. */

@@ -57,8 +57,8 @@ struct v1_g {
     bool mark_assist; /* v1_check: between GCMarkAssistStart and Done */
     bool snapshot;    /* v1_reader: created before the start ended, and not spoken of since */
     uint64_t call;
-    int64_t
-        blocked_ticks; /* v1_order: of its last GoSysBlock or GoInSyscall; 0 if there was none */
+    /* v1_order: the time, in ticks, of its last GoSysBlock or GoInSyscall; 0 if there was none. */
+    int64_t blocked_ticks;
     uint64_t create_stack;        /* v1_check: of the first start, while fresh */
     struct v1_region *regions;    /* v1_check: innermost first */
     struct v1_futile_list wakeup; /* v1_order */

@@ -135,8 +135,8 @@ struct v1_merge {
     struct v1_g *g0;
     struct v1_heap frontier;
     bool flat; /* the frontier is a sorted array, not a heap */
-    struct v1_heap
-        waiting; /* repair only: waiting heads, and entries that are outdated by `turn` */
+    /* Repair only: heads of lanes that wait for their turn, and entries that `turn` has made out of date. */
+    struct v1_heap waiting;
     size_t waiting_count;
     struct v1_g gc;          /* GCStart has a sequence of its own */
     struct v1_g always;      /* key of the events that are always ready: nothing changes it */
