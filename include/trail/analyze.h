@@ -10,7 +10,9 @@
  *     if (analysis && trail_analysis_run(analysis, reader, &err) == 0) {
  *         const trail_goroutine *rows;
  *         size_t count = trail_analysis_goroutines(analysis, &rows);
- *         ...
+ *         for (size_t i = 0; i < count; i++)
+ *             printf("goroutine %lld began at %lld ns\n", (long long)rows[i].id,
+ *                    (long long)rows[i].creation_ns);
  *     }
  *     trail_analysis_close(analysis);
  *
@@ -240,7 +242,11 @@ TRAIL_API int64_t trail_histogram_quantile(const trail_histogram *histogram, dou
  * The buckets that are not empty, in order: starts with *at = 0, sets *bucket and *count, moves *at
  * on. Returns false when there are no more.
  *
- *     for (size_t at = 0, bucket; trail_histogram_next(histogram, &at, &bucket, &count);)
+ *     for (size_t at = 0, bucket; trail_histogram_next(histogram, &at, &bucket, &count);) {
+ *         trail_histogram_bucket(bucket, &from_ns, &to_ns);
+ *         printf("%lld to %lld ns: %llu\n", (long long)from_ns, (long long)to_ns,
+ *                (unsigned long long)count);
+ *     }
  */
 TRAIL_API bool trail_histogram_next(const trail_histogram *histogram, size_t *at, size_t *bucket,
                                     uint64_t *count);

@@ -128,7 +128,7 @@ TRAIL_API int trail_assemble(trail_source *text, int version, const trail_sink *
  * A piece of code in the memory of the traced process, as libtrail-record writes it into the trace,
  * in a string that no event refers to:
  *
- *     trail.module start=0x7f12... end=0x7f13... bias=0x7f12... build-id=HEX path=/usr/lib/x.so
+ *   trail.module start=0x7f12... end=0x7f13... bias=0x7f12... build-id=HEX path=/usr/lib/x.so
  *
  * The path is the last and may contain spaces; one that was too long has lost its beginning.
  */
@@ -283,8 +283,9 @@ typedef struct trail_merge_source {
  * docs/converting-traces.md tells the rest.
  *
  *     trail_merge *merge = trail_merge_open(&options, &err);
- *     trail_merge_add(merge, &web, &err); ...
- *     trail_merge_write(merge, &sink, &stats, &err);
+ *     if (merge && trail_merge_add(merge, &web, &err) == 0 &&
+ *         trail_merge_add(merge, &database, &err) == 0)
+ *         trail_merge_write(merge, &sink, &stats, &err);
  *     trail_merge_close(merge);
  *
  * Memory is that of the readers, the tables of a generation, and what is alive.

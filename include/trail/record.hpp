@@ -2,11 +2,11 @@
  * trail/record.h for C++: scopes instead of pairs of calls. Header-only, C++11 and newer; the contracts are
  * those of the functions that it calls. Off, each costs a load and a branch.
  *
- *   trail::task request("GET /");
- *   {
- *       trail::region parse(request, "parse");
- *       trail::log(request, "size", "%zu bytes", size);
- *   }
+ *     trail::task request("GET /");
+ *     {
+ *         trail::region parse(request, "parse");
+ *         trail::log(request, "size", "%zu bytes", size);
+ *     }
  */
 #ifndef TRAIL_RECORD_HPP
 #define TRAIL_RECORD_HPP

@@ -3,11 +3,16 @@
  * that have a name, a type and a meaning. One definition, from which everything follows that has to
  * do with tables: SQL, CSV, RowBinary, Parquet, and the schemas of other systems.
  *
- *     trail_tables_options options = {.wanted[TRAIL_TABLE_EVENTS] = TRAIL_ALL_COLUMNS};
+ *     const trail_table *events = trail_table_get(TRAIL_TABLE_EVENTS);
+ *     size_t column = 0;
+ *     while (strcmp(events->columns[column].name, "time_ns") != 0)
+ *         column++;
+ *     trail_tables_options options = {.wanted[TRAIL_TABLE_EVENTS] = UINT32_C(1) << column};
  *     trail_tables *tables = trail_tables_open(reader, &options, &err);
  *     trail_rows rows;
- *     while (tables && (more = trail_tables_next(tables, &rows, &err)) > 0)
- *         ... rows.columns[TRAIL_EVENTS_TIME_NS].i64[i] ...
+ *     while (tables && trail_tables_next(tables, &rows, &err) > 0)
+ *         for (size_t i = 0; i < rows.count; i++)
+ *             printf("%lld\n", (long long)rows.columns[column].i64[i]);
  *     trail_tables_close(tables);
  *
  * One pass over the events fills any number of tables; only the columns asked for are made.
