@@ -183,7 +183,9 @@ static void test_start_waits_for_creation(void **state)
     EV(ProcStart, 1, 7);
     EV(GoCreate, 9, 2, 0, 0);
     frequency();
-    expect_good(&view, "0 ProcStart p1 g0\n1 ProcStart p0 g0\n10 GoCreate p0 g0\n"
+    expect_good(&view, "0 ProcStart p1 g0\n"
+                       "1 ProcStart p0 g0\n"
+                       "10 GoCreate p0 g0\n"
                        "10 GoStart p1 g2\n");
 }
 
@@ -203,8 +205,11 @@ static void test_order_against_time_is_rejected(void **state)
     assert_int_equal(run.err.goroutine, 2);
     assert_int_equal(run.err.time_ns, 40);
 
-    expect_good(&repair_view, BEGUN_V1 "10 ProcStart p1 g0\n10 GoCreate p1 g0\n10 GoWaiting p1 g2\n"
-                                       "50 GoUnblock p0 g1\n50 GoStart p1 g2\n");
+    expect_good(&repair_view, BEGUN_V1 "10 ProcStart p1 g0\n"
+                                       "10 GoCreate p1 g0\n"
+                                       "10 GoWaiting p1 g2\n"
+                                       "50 GoUnblock p0 g1\n"
+                                       "50 GoStart p1 g2\n");
     assert_int_equal(run.repairs, 1);
     assert_int_equal(run.repair[0].kind, TRAIL_REPAIR_TIME);
     assert_int_equal(run.repair[0].time_ns, 50);
@@ -232,7 +237,9 @@ static void test_gap_in_a_sequence(void **state)
     assert_string_equal(run.text, BEGUN_V1 "5 GoCreate p0 g1\n6 HeapAlloc p0 g1\n");
 
     /* Forced into the order; then the check finds goroutine 2 not waiting. */
-    expect_good(&repair_view, BEGUN_V1 "5 GoCreate p0 g1\n6 HeapAlloc p0 g1\n11 GoUnblock p0 g1\n"
+    expect_good(&repair_view, BEGUN_V1 "5 GoCreate p0 g1\n"
+                                       "6 HeapAlloc p0 g1\n"
+                                       "11 GoUnblock p0 g1\n"
                                        "16 GoEnd p0 g1\n");
     assert_int_equal(run.stats.repairs, 2);
     assert_int_equal(run.repair[0].kind, TRAIL_REPAIR_SEQUENCE);
@@ -263,7 +270,9 @@ static void test_gc_has_a_global_sequence(void **state)
     EV(Batch, 0, 1030);
     EV(GCStart, 20, 1, 0);
     frequency();
-    expect_good(&view, BEGUN_V1 "20 ProcStart p1 g0\n30 GCStart p1000004 g0\n40 GCDone p1 g0\n"
+    expect_good(&view, BEGUN_V1 "20 ProcStart p1 g0\n"
+                                "30 GCStart p1000004 g0\n"
+                                "40 GCDone p1 g0\n"
                                 "50 GCStart p1000004 g0\n");
     begin(11);
     EV(GCStart, 10, 3, 0);
@@ -289,9 +298,12 @@ static void test_exit_moves_to_where_it_returned(void **state)
     begin_blocking_call();
     EV(GoSysExit, 60, 1, 2, 1030); /* written at 100 */
     frequency();
-    expect_good(&view,
-                BEGUN_V1 "10 GoSysCall p0 g1\n20 GoSysBlock p0 g1\n20 ProcStop p0 g0\n"
-                         "30 HeapAlloc p0 g0\n30 GoSysExit p1000003 g1\n40 HeapAlloc p0 g0\n");
+    expect_good(&view, BEGUN_V1 "10 GoSysCall p0 g1\n"
+                                "20 GoSysBlock p0 g1\n"
+                                "20 ProcStop p0 g0\n"
+                                "30 HeapAlloc p0 g0\n"
+                                "30 GoSysExit p1000003 g1\n"
+                                "40 HeapAlloc p0 g0\n");
 }
 
 static void test_exit_without_a_time_stays(void **state)
@@ -300,9 +312,12 @@ static void test_exit_without_a_time_stays(void **state)
     begin_blocking_call();
     EV(GoSysExit, 60, 1, 2, 0);
     frequency();
-    expect_good(&view,
-                BEGUN_V1 "10 GoSysCall p0 g1\n20 GoSysBlock p0 g1\n20 ProcStop p0 g0\n"
-                         "30 HeapAlloc p0 g0\n40 HeapAlloc p0 g0\n100 GoSysExit p1000003 g1\n");
+    expect_good(&view, BEGUN_V1 "10 GoSysCall p0 g1\n"
+                                "20 GoSysBlock p0 g1\n"
+                                "20 ProcStop p0 g0\n"
+                                "30 HeapAlloc p0 g0\n"
+                                "40 HeapAlloc p0 g0\n"
+                                "100 GoSysExit p1000003 g1\n");
 }
 
 static void test_exit_before_its_block(void **state)
@@ -378,7 +393,9 @@ static void test_exit_in_the_future(void **state)
     frequency();
     read_with(&view);
     assert_int_equal(run.result, 0);
-    assert_non_null(strstr(run.text, "\n60 HeapAlloc p0 g0\n70 GoSysExit p1000003 g1\n"
+    assert_non_null(strstr(run.text, "\n"
+                                     "60 HeapAlloc p0 g0\n"
+                                     "70 GoSysExit p1000003 g1\n"
                                      "70 HeapAlloc p0 g0\n"));
     trace.size = end;
     EV(ProcStart, 0, 7);
@@ -415,7 +432,9 @@ static void test_a_futile_wakeup_is_not_seen(void **state)
 {
     (void)state;
     put_futile(7, true);
-    expect_good(&view, BEGUN_V1 "1 GoCreate p0 g1\n2 GoBlockRecv p0 g1\n3 GoStart p0 g2\n"
+    expect_good(&view, BEGUN_V1 "1 GoCreate p0 g1\n"
+                                "2 GoBlockRecv p0 g1\n"
+                                "3 GoStart p0 g2\n"
                                 "5 GoBlock p0 g2\n");
     put_futile(7, false);
     read_with(&view);
@@ -431,9 +450,13 @@ static void test_futile_wakeups_and_conversion(void **state)
     expect_error(&plain, TRAIL_INCONSISTENT, "unexpected event type 36");
     assert_non_null(strstr(run.text, "\n6 GoStatus p0 g1 1: 0>3 \n"));
     put_futile(10, true);
-    expect_good(&plain, "-1 Sync p-1 g-1\n0 ProcStatus p0 g-1 0: 0>2 \n1 GoStatus p0 g1 1: 0>3 \n"
-                        "2 GoBlock p0 g1 1: 3>4 chan receive\n3 GoStatus p0 g2 2: 0>3 \n"
-                        "5 GoBlock p0 g2 2: 3>4 \n6 Sync p-1 g-1\n");
+    expect_good(&plain, "-1 Sync p-1 g-1\n"
+                        "0 ProcStatus p0 g-1 0: 0>2 \n"
+                        "1 GoStatus p0 g1 1: 0>3 \n"
+                        "2 GoBlock p0 g1 1: 3>4 chan receive\n"
+                        "3 GoStatus p0 g2 2: 0>3 \n"
+                        "5 GoBlock p0 g2 2: 3>4 \n"
+                        "6 Sync p-1 g-1\n");
     put_futile(10, false);
     read_with(&plain);
     assert_int_equal(run.result, 0);
@@ -588,9 +611,12 @@ static void test_what_is_no_contradiction(void **state)
     EV(GoUnblock, 1, 1, 2, 0); /* by goroutine 0, of one that waited for the network */
     EV(GoCreate, 1, 2, 0, 0);
     frequency();
-    expect_good(&view,
-                BEGUN_V1 "1 GCMarkAssistDone p0 g1\n2 UserRegion p0 g1\n3 UserTaskEnd p0 g1\n"
-                         "4 GoBlockNet p0 g1\n5 GoUnblock p1000002 g0\n6 GoCreate p0 g0\n");
+    expect_good(&view, BEGUN_V1 "1 GCMarkAssistDone p0 g1\n"
+                                "2 UserRegion p0 g1\n"
+                                "3 UserTaskEnd p0 g1\n"
+                                "4 GoBlockNet p0 g1\n"
+                                "5 GoUnblock p1000002 g0\n"
+                                "6 GoCreate p0 g0\n");
 }
 
 static void test_timers_have_their_own_lane(void **state)
@@ -692,7 +718,9 @@ static void test_cpu_samples(void **state)
     EV(CPUSample, 0, 1060, 0, 1, 0);
     EV(CPUSample, 0, 1040, UINT64_MAX, 0, 0);
     frequency();
-    expect_good(&view, BEGUN_V1 "40 CPUSample p-1 g0\n60 CPUSample p0 g1\n100 HeapAlloc p0 g1\n");
+    expect_good(&view, BEGUN_V1 "40 CPUSample p-1 g0\n"
+                                "60 CPUSample p0 g1\n"
+                                "100 HeapAlloc p0 g1\n");
 }
 
 /* MARK: Formats */
@@ -709,7 +737,9 @@ static void test_1_5(void **state)
     EV15(ProcStart, 0, 0, 7);            /* 1, 0 */
     EV15(GoCreate, 11, 25, 2, 0x400, 0); /* 12, 25 */
     EV15(Frequency, 1000000000, 0);
-    expect_good(&view, "0 ProcStart p0 g0\n20 ProcStart p1 g0\n25 GoCreate p0 g0\n"
+    expect_good(&view, "0 ProcStart p0 g0\n"
+                       "20 ProcStart p1 g0\n"
+                       "25 GoCreate p0 g0\n"
                        "30 GoStart p1 g2\n");
 
     trail_source *source = trail_source_open_memory(trace.data, trace.size, NULL);
@@ -764,7 +794,8 @@ static void test_malformed_records(void **state)
         read_with(&partial);
         assert_int_equal(run.result, -1);
         assert_int_equal(run.err.code, cases[i].code);
-        assert_string_equal(run.text, "-1 Sync p-1 g-1\n0 ProcStatus p0 g-1 0: 0>2 \n"
+        assert_string_equal(run.text, "-1 Sync p-1 g-1\n"
+                                      "0 ProcStatus p0 g-1 0: 0>2 \n"
                                       "1 GoStatus p0 g1 1: 0>3 \n");
     }
 }

@@ -150,23 +150,25 @@ static trail_string text_of(const char *text)
         5, 2, 1, 'f', 5, 3, 3, 'a', '.', 'c', SECTION_HEAD, SIZE(9), 2, /* Stacks */               \
         3, 1, 1, 0xb4, 0x24, 2, 3, 7 /* Stack id n, pc 0x1234 = 0x24 * 128 + 0x34, f, a.c, 7 */
 
+/* clang-format off */
 static const uint8_t tiny_22[] = {
-    'g',          'o',     ' ', '1',       '.', '2', '2', ' ',
-    't',          'r',     'a', 'c',       'e', 0,   0,   0, /* header */
-    SECTION_HEAD, SIZE(6), 8,   A_BILLION,                   /* Frequency */
+    'g', 'o', ' ', '1', '.', '2', '2', ' ', 't', 'r', 'a', 'c', 'e', 0, 0, 0,
+    SECTION_HEAD, SIZE(6),
+        8, A_BILLION, /* Frequency */
     TINY_RECORDS,
 };
 
-static const uint8_t
-    tiny_26[] =
-        {
-            'g',          'o',      ' ',       '1',  '.',       '2',  '6',  ' ',
-            't',          'r',      'a',       'c',  'e',       0,    0,    0,
-            SECTION_HEAD, SIZE(18), 50,        8,    A_BILLION, /* Sync, Frequency */
-            51,           0,        TIME_1000,                  /* ClockSnapshot dt mono */
-            0x80,         0xde,     0xa0,      0xcb, 0x05,      0xac, 0x02, /* 1,500,000,000 s, 300 ns */
-            TINY_RECORDS, 52,                                               /* EndOfGeneration */
+static const uint8_t tiny_26[] = {
+    'g', 'o', ' ', '1', '.', '2', '6', ' ', 't', 'r', 'a', 'c', 'e', 0, 0, 0,
+    SECTION_HEAD, SIZE(18),
+        50, /* Sync */
+        8, A_BILLION, /* Frequency */
+        51, 0, TIME_1000, /* ClockSnapshot dt mono, */
+            0x80, 0xde, 0xa0, 0xcb, 0x05, 0xac, 0x02, /* 1,500,000,000 s, 300 ns */
+    TINY_RECORDS,
+    52, /* EndOfGeneration */
 };
+/* clang-format on */
 
 static void write_tiny(int version, struct file *file)
 {

@@ -109,49 +109,86 @@ static const struct pair pairs[] = {
          "\x08\xe8\x07"),
     PAIR(22, "EventBatch gen=1 m=2 time=3 size=0\n", "\x01\x01\x02\x03\x00"),
     PAIR(22,
-         "EventBatch gen=1 m=2 time=3 size=10\nStrings\nString "
-         "id=1\n\tdata=\"a\\n\\x00\\\"\xc3\xa9\"\n",
+         "EventBatch gen=1 m=2 time=3 size=10\n"
+         "Strings\n"
+         "String id=1\n"
+         "\tdata=\"a\\n\\x00\\\"\xc3\xa9\"\n",
          "\x01\x01\x02\x03\x0a\x04\x05\x01\x06"
          "a\n\0\"\xc3\xa9"),
-    PAIR(22, "EventBatch gen=1 m=2 time=3 size=4\nStrings\nString id=1\n",
+    PAIR(22,
+         "EventBatch gen=1 m=2 time=3 size=4\n"
+         "Strings\n"
+         "String id=1\n",
          "\x01\x01\x02\x03\x04\x04\x05\x01\x00"),
     PAIR(22,
-         "EventBatch gen=1 m=2 time=3 size=13\nStacks\nStack id=7 nframes=2\n"
-         "\tpc=128 func=1 file=2 line=3\n\tpc=4 func=5 file=6 line=7\n",
+         "EventBatch gen=1 m=2 time=3 size=13\n"
+         "Stacks\n"
+         "Stack id=7 nframes=2\n"
+         "\tpc=128 func=1 file=2 line=3\n"
+         "\tpc=4 func=5 file=6 line=7\n",
          "\x01\x01\x02\x03\x0d\x02\x03\x07\x02\x80\x01\x01\x02\x03\x04\x05\x06\x07"),
-    PAIR(22, "EventBatch gen=1 m=2 time=3 size=4\nStacks\nStack id=7 nframes=0\n",
+    PAIR(22,
+         "EventBatch gen=1 m=2 time=3 size=4\n"
+         "Stacks\n"
+         "Stack id=7 nframes=0\n",
          "\x01\x01\x02\x03\x04\x02\x03\x07\x00"),
     PAIR(22,
-         "EventBatch gen=1 m=2 time=3 size=7\nCPUSamples\n"
+         "EventBatch gen=1 m=2 time=3 size=7\n"
+         "CPUSamples\n"
          "CPUSample time=1 m=2 p=3 g=4 stack=5\n",
          "\x01\x01\x02\x03\x07\x06\x07\x01\x02\x03\x04\x05"),
     /* An experiment, and its events, at which Go's printer stops. */
     PAIR(23,
-         "EventBatch gen=1 m=2 time=3 size=5\nSpanAlloc dt=1 id=2 npages_value=3 kindclass=4\n"
-         "ExperimentalBatch exp=1 gen=1 m=2 time=3\n\tdata=\"\\x01xyz\"\n",
+         "EventBatch gen=1 m=2 time=3 size=5\n"
+         "SpanAlloc dt=1 id=2 npages_value=3 kindclass=4\n"
+         "ExperimentalBatch exp=1 gen=1 m=2 time=3\n"
+         "\tdata=\"\\x01xyz\"\n",
          "\x01\x01\x02\x03\x05\x81\x01\x02\x03\x04"
          "\x31\x01\x01\x02\x03\x04\x01xyz"),
-    PAIR(26, "EventBatch gen=1 m=2 time=3 size=3\nProcStop dt=200\nEndOfGeneration\n",
+    PAIR(26,
+         "EventBatch gen=1 m=2 time=3 size=3\n"
+         "ProcStop dt=200\n"
+         "EndOfGeneration\n",
          "\x01\x01\x02\x03\x03\x0b\xc8\x01\x34"),
     PAIR(25,
-         "EventBatch gen=1 m=2 time=3 size=8\nSync\nFrequency freq=1\nClockSnapshot dt=1 mono=2 "
-         "sec=3 nsec=4\n",
+         "EventBatch gen=1 m=2 time=3 size=8\n"
+         "Sync\n"
+         "Frequency freq=1\n"
+         "ClockSnapshot dt=1 mono=2 sec=3 nsec=4\n",
          "\x01\x01\x02\x03\x08\x32\x08\x01\x33\x01\x02\x03\x04"),
     /* Before 1.22. */
     PAIR(5,
-         "Batch p=1 seq=2 ticks=3\nProcStop dseq=1 dt=2\nGoStart dseq=1 dt=2 g=3\n"
-         "GoCreate dseq=1 dt=2 g=3 pc=4 stk=5\nStack id=9 siz=2\n\tpc=8\n\tpc=7\nFrequency freq=6 "
-         "unused=0\n",
+         "Batch p=1 seq=2 ticks=3\n"
+         "ProcStop dseq=1 dt=2\n"
+         "GoStart dseq=1 dt=2 g=3\n"
+         "GoCreate dseq=1 dt=2 g=3 pc=4 stk=5\n"
+         "Stack id=9 siz=2\n"
+         "\tpc=8\n"
+         "\tpc=7\n"
+         "Frequency freq=6 unused=0\n",
          "\x41\x01\x02\x03\x06\x01\x02\x4e\x01\x02\x03"
          "\xcd\x05\x01\x02\x03\x04\x05\xc3\x04\x09\x02\x08\x07\x02\x06\x00"),
-    PAIR(7, "Batch p=0 ticks=9\nGCStart dt=1 seq=2 stk=3\nGCSweepDone dt=1\nSTWStart dt=1\n",
+    PAIR(7,
+         "Batch p=0 ticks=9\n"
+         "GCStart dt=1 seq=2 stk=3\n"
+         "GCSweepDone dt=1\n"
+         "STWStart dt=1\n",
          "\x41\x00\x09\x87\x01\x02\x03\x0c\x01\x09\x01"),
-    PAIR(10, "Batch p=0 ticks=9\nSTWStart dt=1 kindid=0\nTimerGoroutine g=4\n",
+    PAIR(10,
+         "Batch p=0 ticks=9\n"
+         "STWStart dt=1 kindid=0\n"
+         "TimerGoroutine g=4\n",
          "\x41\x00\x09\x49\x01\x00\x23\x04"),
     PAIR(21,
-         "Batch p=" NO_THREAD " ticks=9\nGoUnblock dt=1 g=2 seq=3 stk=4\n"
-         "UserLog dt=1 id=2 keyid=3 stk=4\n\tdata=\"hi\"\nUserLog dt=1 id=2 keyid=3 stk=4\n"
-         "String id=5\n\tdata=\"x\"\nStack id=1 siz=1\n\tpc=1 func=2 file=3 line=4\n",
+         "Batch p=" NO_THREAD " ticks=9\n"
+         "GoUnblock dt=1 g=2 seq=3 stk=4\n"
+         "UserLog dt=1 id=2 keyid=3 stk=4\n"
+         "\tdata=\"hi\"\n"
+         "UserLog dt=1 id=2 keyid=3 stk=4\n"
+         "String id=5\n"
+         "\tdata=\"x\"\n"
+         "Stack id=1 siz=1\n"
+         "\tpc=1 func=2 file=3 line=4\n",
          "\x41" TEN_FF "\x09\xd5\x04\x01\x02\x03\x04"
          "\xf0\x04\x01\x02\x03\x04\x02hi\xf0\x04\x01\x02\x03\x04\x00"
          "\x25\x05\x01x\xc3\x06\x01\x01\x01\x02\x03\x04"),
@@ -207,7 +244,9 @@ static void test_padded_numbers_are_read(void **state)
     bytes_byte(&trace, 0xc3);
     bytes_padded(&trace, 6);
     bytes_put(&trace, "\x01\x01\x01\x02\x03\x04", 6);
-    const char *want = "Trace Go1.21\nStack id=1 siz=1\n\tpc=1 func=2 file=3 line=4\n";
+    const char *want = "Trace Go1.21\n"
+                       "Stack id=1 siz=1\n"
+                       "\tpc=1 func=2 file=3 line=4\n";
     assert_int_equal(print(trace.data, trace.size, true, &err), 0);
     expect_written(want, strlen(want));
 }
@@ -218,8 +257,14 @@ static void test_comments_and_blanks(void **state)
 {
     (void)state;
     trail_error err;
-    const char *text = "# a trace\r\n\r\n  Trace\tGo1.22 # of that version\r\n"
-                       "EventBatch  gen=1 m=2\ttime=3 size=1#\n\n \n# and\n Strings \n";
+    const char *text = "# a trace\r\n"
+                       "\r\n"
+                       "  Trace\tGo1.22 # of that version\r\n"
+                       "EventBatch  gen=1 m=2\ttime=3 size=1#\n"
+                       "\n"
+                       " \n"
+                       "# and\n"
+                       " Strings \n";
     assert_int_equal(assemble(text, 0, &err), 0);
     bytes_header(&trace, 22);
     bytes_put(&trace, "\x01\x01\x02\x03\x01\x04", 6);
@@ -230,8 +275,13 @@ static void test_archive(void **state)
 {
     (void)state;
     trail_error err;
-    const char *text = "-- expect --\nSUCCESS\n-- trace --\nTrace Go1.22\n"
-                       "EventBatch gen=1 m=2 time=3 size=0\n-- other --\nnothing\n";
+    const char *text = "-- expect --\n"
+                       "SUCCESS\n"
+                       "-- trace --\n"
+                       "Trace Go1.22\n"
+                       "EventBatch gen=1 m=2 time=3 size=0\n"
+                       "-- other --\n"
+                       "nothing\n";
     assert_int_equal(assemble(text, 0, &err), 0);
     bytes_header(&trace, 22);
     bytes_put(&trace, "\x01\x01\x02\x03\x00", 5);
@@ -259,18 +309,26 @@ static void test_sizes(void **state)
     expect_size("auto\nProcStop dt=1\n", 2, "\x0b\x01", 2);
     expect_size("auto\n", 0, "", 0);
     expect_size("50\n", 50, "", 0); /* a damaged batch */
-    expect_size("50\nEventBatch gen=1 m=2 time=3 size=auto\nProcStop dt=1\n", 50,
-                "\x01\x01\x02\x03\x02\x0b\x01", 7);
+    expect_size("50\n"
+                "EventBatch gen=1 m=2 time=3 size=auto\n"
+                "ProcStop dt=1\n",
+                50, "\x01\x01\x02\x03\x02\x0b\x01", 7);
 }
 
 static void test_raw_quotes_and_escapes(void **state)
 {
     (void)state;
-    expect_size("auto\nString id=1\n data = `a\\n#b`\n", 8,
+    expect_size("auto\n"
+                "String id=1\n"
+                " data = `a\\n#b`\n",
+                8,
                 "\x05\x01\x05"
                 "a\\n#b",
                 8);
-    expect_size("auto\nString id=1\ndata=\"\\u00e9\\U0001F600\\101#\"\n", 11,
+    expect_size("auto\n"
+                "String id=1\n"
+                "data=\"\\u00e9\\U0001F600\\101#\"\n",
+                11,
                 "\x05\x01\x08\xc3\xa9\xf0\x9f\x98\x80"
                 "A#",
                 11);
