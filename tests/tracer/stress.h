@@ -1,4 +1,4 @@
-/* What the tests under load have in common. After cmocka.h. */
+/* What the tests under load have in common. Included after <cmocka.h>. */
 #ifndef TESTS_RECORD_STRESS_H
 #define TESTS_RECORD_STRESS_H
 
