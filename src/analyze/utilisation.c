@@ -196,7 +196,9 @@ static int label(struct utilisation *u, const trail_reader *reader, const trail_
     return set_marks(u, event->goroutine, marks | MARK_BACKGROUND) ? 1 : -1;
 }
 
-bool utilisation_event(struct utilisation *u, const trail_reader *reader, const trail_event *event)
+/* Any event, in order. False when memory is out. */
+static bool utilisation_event(struct utilisation *u, const trail_reader *reader,
+                              const trail_event *event)
 {
     int changed = 0;
     if (event->kind == TRAIL_STATE_TRANSITION && u->marks.count == 0)
@@ -231,7 +233,8 @@ bool utilisation_event(struct utilisation *u, const trail_reader *reader, const 
 
 /* MARK: Window and end */
 
-bool utilisation_count_from(struct utilisation *u, int64_t ns)
+/* The window begins: what was before does not count. False when memory is out. */
+static bool utilisation_count_from(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
     size_t needed = per_proc ? u->proc_count : u->proc_count > 0;
@@ -264,7 +267,8 @@ static bool end_series(struct utilisation *u, struct util_series *series, int64_
     return true;
 }
 
-bool utilisation_finish(struct utilisation *u, int64_t ns)
+/* The end. False when memory is out. */
+static bool utilisation_finish(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
     for (size_t i = 0; i < (per_proc ? u->proc_count : u->proc_count > 0); i++)
@@ -273,7 +277,7 @@ bool utilisation_finish(struct utilisation *u, int64_t ns)
     return true;
 }
 
-void utilisation_free(struct utilisation *u)
+static void utilisation_free(struct utilisation *u)
 {
     for (size_t i = 0; i < u->series_count; i++)
         free(u->series[i].points);

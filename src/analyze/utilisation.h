@@ -52,17 +52,6 @@ struct utilisation {
     bool past_first; /* generation */
 };
 
-/* Any event, in order. False when memory is out. */
-bool utilisation_event(struct utilisation *utilisation, const trail_reader *reader,
-                       const trail_event *event);
-
-/* The window begins: what was before does not count. */
-bool utilisation_count_from(struct utilisation *utilisation, int64_t ns);
-
-/* The end. False when memory is out. */
-bool utilisation_finish(struct utilisation *utilisation, int64_t ns);
-void utilisation_free(struct utilisation *utilisation);
-
 /* The two curves of an analysis; one without flags is not asked for. */
 struct utilisations {
     const trail_reader *reader;

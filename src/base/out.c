@@ -141,12 +141,6 @@ void out_hex(struct out *out, uint64_t value, unsigned digits)
     out_bytes(out, begin, (size_t)(text + sizeof text - begin));
 }
 
-void out_repeat(struct out *out, char c, size_t count)
-{
-    while (count-- > 0)
-        out_char(out, c);
-}
-
 void out_format(struct out *out, const char *format, ...)
 {
     char text[1024];

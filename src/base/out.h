@@ -123,9 +123,6 @@ void out_hex(struct out *out, uint64_t value, unsigned digits);
 /* Decimal with leading zeros, at least `digits` of them (at most 20). */
 void out_u64_padded(struct out *out, uint64_t value, unsigned digits);
 
-/* The same character `count` times. */
-void out_repeat(struct out *out, char c, size_t count);
-
 /* For the rare; the result is at most 1 KiB. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

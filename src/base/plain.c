@@ -1,6 +1,7 @@
 #include "base/plain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/utf8.h"
 
@@ -81,15 +82,4 @@ char *plain_new(const char *data, size_t size)
     if (text)
         (void)plain_copy(text, room, data, size);
     return text;
-}
-
-void out_plain(struct out *out, const char *data, size_t size)
-{
-    const uint8_t *at = (const uint8_t *)data, *end = at + size;
-    while (at < end) {
-        unsigned length;
-        out_room(out, PLAIN_MOST);
-        at += plain_step(at, end, out->at, &length);
-        out->at += length;
-    }
 }

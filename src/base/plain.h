@@ -10,7 +10,8 @@
 #ifndef TRAIL_BASE_PLAIN_H
 #define TRAIL_BASE_PLAIN_H
 
-#include "base/out.h"
+#include <stddef.h>
+#include <stdint.h>
 
 enum { PLAIN_MOST = 10 }; /* bytes of one character: \U000e0001 */
 
@@ -29,7 +30,5 @@ char *plain_inside(char *buf, size_t room);
 
 /* The text as shown, terminated; freed with free. NULL when memory is out. */
 char *plain_new(const char *data, size_t size);
-
-void out_plain(struct out *out, const char *data, size_t size);
 
 #endif

@@ -10,7 +10,8 @@
 
 /* MARK: Fields */
 
-const char *diff_field_suffix(enum diff_field field)
+/* ".p99" and so on, "" for the value itself. */
+static const char *field_suffix(enum diff_field field)
 {
     static const char *const suffixes[DIFF_FIELDS] = {"", ".count", ".p50", ".p99", ".max"};
     return suffixes[field];
@@ -168,7 +169,7 @@ void diff_condition_free(struct diff_condition *c)
 static bool is_field(const char *metric, const struct diff_row *row, enum diff_field field)
 {
     char path[512];
-    const char *suffix = diff_field_suffix(field);
+    const char *suffix = field_suffix(field);
     if (field != DIFF_VALUE && !row->of[0].spread && !row->of[1].spread)
         return false;
     int size = snprintf(path, sizeof path, "%s%s", row->path, suffix);
@@ -195,7 +196,7 @@ static int unknown_metric(const struct diff_condition *c, const struct command *
             char path[256];
             if (field != DIFF_VALUE && !row->of[0].spread && !row->of[1].spread)
                 continue;
-            (void)snprintf(path, sizeof path, "%s%s", row->path, diff_field_suffix(field));
+            (void)snprintf(path, sizeof path, "%s%s", row->path, field_suffix(field));
             path_known |= diff_same_path(path, c->metric);
             unsigned far = distance(c, row, path);
             if (far >= least)

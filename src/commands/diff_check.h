@@ -41,8 +41,6 @@ int diff_condition_decide(struct diff_condition *condition, const struct command
 
 void diff_condition_free(struct diff_condition *condition);
 
-/* ".p99" and so on, "" for the value itself. */
-const char *diff_field_suffix(enum diff_field field);
 double diff_field_of(const struct diff_measure *measure, enum diff_field field);
 
 /* The change as a share of what it was; infinite from nothing, 0 from nothing to nothing. */

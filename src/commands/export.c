@@ -16,6 +16,8 @@
 
 enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE };
 
+static int export_stream(struct export_request *request);
+
 static const struct export_format formats[] = {
 #define STREAM(function) .run = export_stream, .stream = (function)
 #define ROWS(format)     .run = export_tables, .rows = (format)
@@ -329,7 +331,7 @@ int export_with_reader(struct export_request *request,
     return code;
 }
 
-int export_stream(struct export_request *request)
+static int export_stream(struct export_request *request)
 {
     return export_with_reader(request, stream_to);
 }

@@ -43,7 +43,6 @@ struct export_format {
 };
 
 /* What runs formats. Each opens what it writes, reads the trace, and closes. */
-int export_stream(struct export_request *request);
 int export_ctf(struct export_request *request);
 int export_profile(struct export_request *request);
 int export_tables(struct export_request *request);

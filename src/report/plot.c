@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/duration.h"
 #include "report/html.h"
 
 /* The units of a drawing: it is stretched to the width of the page. */
@@ -42,7 +41,7 @@ void plot_y(struct plot *plot, const char *top, const char *middle, const char *
                top, middle, bottom);
 }
 
-void plot_x(struct plot *plot, const char *label)
+static void add_x_label(struct plot *plot, const char *label)
 {
     if (plot->labels < PLOT_LABELS)
         (void)snprintf(plot->x[plot->labels++], sizeof plot->x[0], "%s", label);
@@ -52,7 +51,7 @@ void plot_x_length(struct plot *plot, double ns)
 {
     char label[DURATION_SIZE];
     (void)duration_on_axis(label, ns);
-    plot_x(plot, label);
+    add_x_label(plot, label);
 }
 
 /* In the unit of the greatest, and with as many digits as it takes to tell neighbours apart. */
@@ -69,7 +68,7 @@ void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns)
                        unit > 1e8   ? "s"
                        : unit > 1e5 ? "ms"
                                     : "us");
-        plot_x(plot, label);
+        add_x_label(plot, label);
     }
 }
 

@@ -14,13 +14,14 @@
 
 #include <stdint.h>
 
+#include "base/duration.h"
 #include "base/out.h"
 
 enum { PLOT_LABELS = 6 };
 
 struct plot {
     struct out *out;
-    char x[PLOT_LABELS][32]; /* from left to right, evenly */
+    char x[PLOT_LABELS][DURATION_SIZE]; /* from left to right, evenly */
     unsigned labels;
     bool moved; /* the path has a point */
 };
@@ -36,7 +37,6 @@ void plot_y(struct plot *plot, const char *top, const char *middle, const char *
 
 /* Times from `from_ns` to `to_ns`, evenly. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns);
-void plot_x(struct plot *plot, const char *label);
 void plot_x_length(struct plot *plot, double ns); /* "20 ms", with three digits at most */
 
 /* The drawing itself begins; `seen` is what it shows, in words. */

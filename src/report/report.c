@@ -55,7 +55,8 @@ static bool put_flame(const struct report *report, trail_profile_type type,
     return flame_write(report->answers, &profile, look, report->out);
 }
 
-bool report_flames(const struct report *report)
+/* False when memory is out. */
+static bool put_flames(const struct report *report)
 {
     static const struct flame_look cpu = {"flame-cpu", "CPU samples", false, true};
     static const struct flame_look running = {
@@ -174,7 +175,7 @@ static bool put_body(const struct report *report)
     report_summary(report);
     report_activity(report);
     report_moments(report);
-    bool good = report_flames(report);
+    bool good = put_flames(report);
     report_latency(report);
     report_memory(report);
     report_tables(report);

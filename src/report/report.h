@@ -49,7 +49,6 @@ void report_moments(const struct report *report);
 void report_memory(const struct report *report);  /* heap, garbage collection */
 void report_latency(const struct report *report); /* histograms, waits */
 void report_tables(const struct report *report);
-bool report_flames(const struct report *report); /* false when memory is out */
 
 /* A name as text: "(unknown)" if there is none. */
 trail_string report_text(const struct report *report, trail_name name);

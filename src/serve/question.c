@@ -137,12 +137,6 @@ void put_text(struct out *out, const char *name, trail_string value)
     (void)json_put_text(out, value);
 }
 
-void put_bool(struct out *out, const char *name, bool value)
-{
-    json_put_key(out, name);
-    json_put_bool(out, value);
-}
-
 void more_number(struct out *out, const char *name, int64_t value)
 {
     out_char(out, ',');
@@ -158,7 +152,8 @@ void more_text(struct out *out, const char *name, trail_string value)
 void more_bool(struct out *out, const char *name, bool value)
 {
     out_char(out, ',');
-    put_bool(out, name, value);
+    json_put_key(out, name);
+    json_put_bool(out, value);
 }
 
 int64_t name_list_add(struct name_list *list, trail_name name)

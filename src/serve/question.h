@@ -65,9 +65,8 @@ bool lane_set_has(const struct lane_set *set, int64_t lane);
 
 void put_number(struct out *out, const char *name, int64_t value);
 void put_text(struct out *out, const char *name, trail_string value);
-void put_bool(struct out *out, const char *name, bool value);
 
-/* The same, behind a comma. */
+/* The same, after a comma. */
 void more_number(struct out *out, const char *name, int64_t value);
 void more_text(struct out *out, const char *name, trail_string value);
 void more_bool(struct out *out, const char *name, bool value);

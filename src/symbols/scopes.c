@@ -65,8 +65,9 @@ void spans_sort(struct spans *spans)
     }
 }
 
-const struct span *spans_find_before(const struct spans *spans, const struct span *span,
-                                     uint64_t address)
+/* The span around an address that is the next before `span`, NULL if there is none. */
+static const struct span *spans_find_before(const struct spans *spans, const struct span *span,
+                                            uint64_t address)
 {
     while (span > spans->list && span[-1].reach > address)
         if ((--span)->high > address)

@@ -32,13 +32,8 @@ bool spans_add(struct spans *spans, struct span span);
 bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index);
 void spans_sort(struct spans *spans);
 
-/*
- * The span around an address that begins last, NULL if there is none; then, from that one on, the
- * one before it.
- */
+/* The span around an address that begins last, NULL if there is none. */
 const struct span *spans_find(const struct spans *spans, uint64_t address);
-const struct span *spans_find_before(const struct spans *spans, const struct span *span,
-                                     uint64_t address);
 
 #define SCOPE_NONE SIZE_MAX
 

@@ -5,7 +5,8 @@
 
 #include "host/modules.h"
 
-uint64_t v1_tables_proc(void)
+/* v1: the P in the Batch records of the tables; V1_BARE: they have none (§1.5). */
+static uint64_t v1_tables_proc(void)
 {
     return tracer.format == 7 ? V1_BARE : 0;
 }

@@ -24,8 +24,6 @@ bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned
  * no memory, the generation is not complete.
  */
 bool v2_write_tables(uint64_t generation);
-/* v1: the P in the Batch records of the tables; V1_BARE: they have none (§1.5). */
-uint64_t v1_tables_proc(void);
 /* v1: strings were written already, but for those that the stacks need. */
 bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation);
 

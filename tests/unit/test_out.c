@@ -106,7 +106,7 @@ static void test_large_output_is_in_order(void **state)
     for (size_t size = 1; size <= sizeof large; size = size * 3 + 1) {
         out_char(&out, '<');
         out_bytes(&out, large, size);
-        out_repeat(&out, '>', 2);
+        out_str(&out, ">>");
         want += size + 3;
     }
     out_bytes(&out, large, sizeof large);
@@ -136,7 +136,8 @@ static void test_failure_stays(void **state)
     out_flush(&out);
     assert_true(out.failed);
     written.limit = SIZE_MAX;
-    out_repeat(&out, 'e', 2 * OUT_BUFFER_SIZE);
+    for (size_t i = 0; i < 2 * OUT_BUFFER_SIZE; i++)
+        out_char(&out, 'e');
     assert_int_equal(out_finish(&out, &err), -1);
     assert_int_equal(err.code, TRAIL_IO);
     assert_string_equal(err.message, "cannot write: No space left on device");

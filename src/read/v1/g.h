@@ -22,8 +22,6 @@
 /* States of the order (§3.3). */
 enum v1_status { V1_DEAD, V1_RUNNABLE, V1_RUNNING, V1_WAITING };
 
-struct v1_lane;
-
 struct v1_region {
     uint64_t task;
     uint64_t name; /* string ID */
