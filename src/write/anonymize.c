@@ -223,7 +223,6 @@ static uint64_t sip_hash(const uint64_t key[2], const char *data, size_t size)
 
 int anonymizer_init(struct anonymizer *a, const char *secret, trail_error *err)
 {
-    a->on = true;
     if (secret) {
         const uint64_t first[2] = {1, 0}, second[2] = {2, 0};
         a->key[0] = sip_hash(first, secret, strlen(secret));

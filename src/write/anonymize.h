@@ -14,7 +14,6 @@
 #include <trail/read.h>
 
 struct anonymizer {
-    bool on;
     uint64_t key[2];
 };
 

@@ -1,12 +1,12 @@
 /*
- * Converting: the events of a reader, all or those of a window, to the event writer. Generations of
+ * Converting: the events of a reader, all or those of a window, to the writer of a conversion. Generations of
  * v2 stay what they are; a trace of v1 is cut into some where it pauses. What is in front of a window
  * only tells what is alive when it begins.
  */
 #include <trail/export.h>
 
 #include "base/error.h"
-#include "write/event_writer.h"
+#include "write/convert_writer.h"
 #include "write/keep.h"
 
 #define NEWEST 26
@@ -14,7 +14,7 @@
 struct convert {
     trail_reader *reader;
     const trail_convert_options *options;
-    struct event_writer *writer;
+    struct convert_writer writer;
     bool has_generations; /* of its own */
     int version;
     bool timed, begun, over;
@@ -46,7 +46,7 @@ static bool in_window(struct convert *c, const trail_event *e)
 
 static void begin(struct convert *c, int64_t time_ns, bool announce)
 {
-    event_writer_begin(c->writer, time_ns, c->has_clocks ? &c->clocks : NULL, announce);
+    event_writer_begin(&c->writer.base, time_ns, c->has_clocks ? &c->clocks : NULL, announce);
     c->waits = false;
 }
 
@@ -87,9 +87,9 @@ static void convert_event(struct convert *c, const trail_event *e)
         return;
     if (c->waits)
         begin(c, c->begin_ns, c->announce);
-    else if (inside && !c->has_generations && event_writer_is_due(c->writer, e->time_ns))
+    else if (inside && !c->has_generations && event_writer_is_due(&c->writer.base, e->time_ns))
         begin(c, e->time_ns, true);
-    event_writer_put(c->writer, c->options->goroutines ? &kept : e);
+    convert_writer_put(&c->writer, c->options->goroutines ? &kept : e);
 }
 
 /* -1: the reader failed. */
@@ -100,7 +100,7 @@ static int convert_all(struct convert *c)
     while ((count = trail_reader_next_batch(c->reader, &events)) > 0) {
         for (long i = 0; i < count && !c->over; i++)
             convert_event(c, &events[i]);
-        if (c->over || event_writer_failed(c->writer))
+        if (c->over || event_writer_failed(&c->writer.base))
             return 0;
         if (c->options->progress)
             c->options->progress(c->options->progress_context);
@@ -112,11 +112,11 @@ int trail_convert(trail_reader *reader, const trail_convert_options *options,
                   const trail_sink *sink, trail_convert_stats *stats, trail_error *err)
 {
     trail_error ignored;
-    struct event_writer_stats written = {0};
+    trail_convert_stats ignored_stats;
     error_clear(&ignored);
     err = err ? err : &ignored;
-    if (stats)
-        *stats = (trail_convert_stats){0};
+    stats = stats ? stats : &ignored_stats;
+    *stats = (trail_convert_stats){0};
     struct convert c = {
         .reader = reader,
         .options = options,
@@ -124,26 +124,17 @@ int trail_convert(trail_reader *reader, const trail_convert_options *options,
         .has_generations = trail_version_is_v2(trail_reader_version(reader)),
         .keep = {.goroutines = options->goroutines, .count = options->goroutine_count},
     };
-    c.writer = event_writer_open(c.version, reader, (trail_string){"", 0}, sink, err);
-    if (!c.writer)
+    if (convert_writer_init(&c.writer, c.version, reader, sink, err) < 0)
         return -1;
-    if (options->goroutines)
-        event_writer_set_part(c.writer);
-    if (options->anonymize && event_writer_anonymize(c.writer, options->secret, err) < 0) {
-        (void)event_writer_close(c.writer, &written, &ignored);
+    c.writer.part = options->goroutines != NULL;
+    if (options->anonymize && convert_writer_anonymize(&c.writer, options->secret, err) < 0) {
+        (void)convert_writer_fini(&c.writer, &(trail_convert_stats){0}, &ignored);
         return -1;
     }
     int result = convert_all(&c);
     if (options->goroutines && c.begun)
-        event_writer_last(c.writer, c.end_ns, c.has_clocks ? &c.clocks : NULL);
-    bool good = event_writer_close(c.writer, &written, err);
-    if (stats)
-        *stats = (trail_convert_stats){
-            .events = written.events,
-            .added = written.added,
-            .left_out = written.left_out,
-            .generations = written.generations,
-        };
+        convert_writer_last(&c.writer, c.end_ns, c.has_clocks ? &c.clocks : NULL);
+    bool good = convert_writer_fini(&c.writer, stats, err);
     if (good && result < 0)
         *err = *trail_reader_error(reader);
     return good && result == 0 ? 0 : -1;

@@ -1,6 +1,6 @@
 /*
  * Merging: the events of several readers, each on the one clock and with IDs of its own, in order of
- * time to the event writer.
+ * time to the writer of a merge.
  *
  *     IDs     of source k: its first block of 10^9 becomes the k-th, any other the next free one; so
  *             the last digits stay. Ps: blocks of 1000, because numbers from 10^6 on are no Ps
@@ -10,7 +10,7 @@
  *
  * What the sources have when they begin is told by the first generation for those that begin with the
  * trace. In any other place readers take no such statuses: what a later source has then is looked up
- * ahead, in its first generation, and comes to be when that source begins (event_writer_set_late).
+ * ahead, in its first generation, and comes to be when that source begins (merge_writer_enter).
  *
  * Memory is that of the readers, the tables of a generation, and what is alive.
  */
@@ -24,7 +24,7 @@
 #include "base/grow.h"
 #include "base/idmap.h"
 #include "wire/wire.h"
-#include "write/event_writer.h"
+#include "write/merge_writer.h"
 
 #define NEWEST 26
 
@@ -32,9 +32,6 @@
 
 /* Traces that begin further from each other have clocks that do not agree. */
 #define APART_NS (INT64_C(100) * 86400 * SECOND_NS)
-
-/* v1 counts from 0, where v2 cannot, and a Sync stands before the first event. */
-#define V1_SHIFT_NS 2
 
 #define ID_BLOCK   UINT64_C(1000000000)
 #define PROC_BLOCK UINT64_C(1000)
@@ -79,10 +76,10 @@ struct source {
 
 struct trail_merge {
     trail_merge_options options;
-    struct source *sources[EVENT_WRITER_ORIGINS];
+    struct source *sources[TRAIL_MERGE_MOST];
     size_t count;
     uint64_t next_block[SPACES];
-    struct event_writer *writer;
+    struct merge_writer writer;
     bool begun;
     size_t in_gc;     /* sources that are in a cycle */
     size_t unsettled; /* of those that begin with the trace */
@@ -431,7 +428,7 @@ static bool align(trail_merge *m, trail_error *err)
     }
     int64_t zero_ns = first->first_ns;
     if (!trail_version_is_v2(trail_reader_version(first->reader)))
-        zero_ns += V1_SHIFT_NS;
+        zero_ns += EVENT_WRITER_V1_SHIFT_NS;
     for (size_t k = 0; k < m->count; k++) {
         struct source *s = m->sources[k];
         int64_t since;
@@ -468,7 +465,7 @@ static bool take_gc(trail_merge *m, struct source *s, const trail_event *e)
     m->in_gc += on ? 1 : (size_t)-1;
     bool changes = m->in_gc == (on ? 1 : 0);
     if (changes && e->wire == V2_GCActive && s->late) {
-        event_writer_system(m->writer, e->time_ns, V2_GCBegin, 0);
+        merge_writer_system(&m->writer, e->time_ns, V2_GCBegin, 0);
         return false;
     }
     return changes;
@@ -487,17 +484,18 @@ static void leave(trail_merge *m, size_t k)
 {
     struct source *s = m->sources[k];
     m->in_gc -= s->in_gc;
-    struct event_writer_last_words words = {
+    struct merge_last_words words = {
         .procs_change = drop_share(s, TRAIL_METRIC_GOMAXPROCS),
         .gc_end = s->in_gc && m->in_gc == 0,
         .procs = sum_of(m, TRAIL_METRIC_GOMAXPROCS),
     };
     s->in_gc = false;
-    event_writer_leave(m->writer, k, s->last_ns, &words);
+    merge_writer_leave(&m->writer, k, s->last_ns, &words);
     if (drop_share(s, TRAIL_METRIC_HEAP_LIVE))
-        event_writer_system(m->writer, s->last_ns, V2_HeapAlloc, sum_of(m, TRAIL_METRIC_HEAP_LIVE));
+        merge_writer_system(&m->writer, s->last_ns, V2_HeapAlloc,
+                            sum_of(m, TRAIL_METRIC_HEAP_LIVE));
     if (drop_share(s, TRAIL_METRIC_HEAP_GOAL))
-        event_writer_system(m->writer, s->last_ns, V2_HeapGoal, sum_of(m, TRAIL_METRIC_HEAP_GOAL));
+        merge_writer_system(&m->writer, s->last_ns, V2_HeapGoal, sum_of(m, TRAIL_METRIC_HEAP_GOAL));
 }
 
 /* MARK: Writing */
@@ -512,7 +510,7 @@ static void put(trail_merge *m, size_t k, trail_event *e)
     }
     bool gc = e->wire == V2_GCActive || e->wire == V2_GCBegin || e->wire == V2_GCEnd;
     if (!gc || take_gc(m, s, e))
-        event_writer_put(m->writer, e);
+        merge_writer_put(&m->writer, e);
 }
 
 /* What a later source has when it begins comes to be. */
@@ -522,8 +520,7 @@ static void enter(trail_merge *m, size_t k, int64_t time_ns)
     s->entered = true;
     if (!s->late)
         return;
-    event_writer_set_late(m->writer);
-    event_writer_hold(m->writer, true);
+    merge_writer_enter(&m->writer);
     for (size_t i = 0; i < s->ahead_count; i++) {
         const struct status *status = &s->ahead[i];
         trail_event e = {
@@ -547,7 +544,7 @@ static void enter(trail_merge *m, size_t k, int64_t time_ns)
         }
         put(m, k, &e);
     }
-    event_writer_hold(m->writer, false);
+    merge_writer_entered(&m->writer);
     free(s->ahead);
     s->ahead = NULL;
     s->ahead_count = s->ahead_capacity = 0;
@@ -577,7 +574,7 @@ static void take_sync(trail_merge *m, struct source *s, const trail_event *e, in
 
 static void begin(trail_merge *m, int64_t time_ns)
 {
-    event_writer_begin(m->writer, time_ns, m->has_clocks ? &m->clocks : NULL, true);
+    event_writer_begin(&m->writer.base, time_ns, m->has_clocks ? &m->clocks : NULL, true);
     m->begun = true;
 }
 
@@ -596,14 +593,14 @@ static void merge_event(trail_merge *m, size_t k)
     trail_event e = *from;
     e.time_ns = s->time_ns;
     s->last_ns = e.time_ns;
-    event_writer_from(m->writer, k);
+    merge_writer_from(&m->writer, k);
     if (e.kind == TRAIL_SYNC)
         take_sync(m, s, from, e.time_ns);
     else if (!is_status(from) && !trail_version_is_v2(trail_reader_version(s->reader)))
         settle(m, s);
     bool due = m->begun && m->unsettled == 0 && e.kind != TRAIL_SYNC &&
-               event_writer_is_due(m->writer, e.time_ns);
-    if (!m->begun || due || event_writer_is_far(m->writer, e.time_ns))
+               event_writer_is_due(&m->writer.base, e.time_ns);
+    if (!m->begun || due || merge_writer_is_far(&m->writer, e.time_ns))
         begin(m, e.time_ns);
     if (!s->entered)
         enter(m, k, e.time_ns);
@@ -639,7 +636,7 @@ static long next_source(trail_merge *m, int64_t *until_ns, size_t *alive)
 
 static bool failed(const trail_merge *m)
 {
-    return m->err.code != TRAIL_OK || event_writer_failed(m->writer);
+    return m->err.code != TRAIL_OK || event_writer_failed(&m->writer.base);
 }
 
 /* All that the source has up to then. */
@@ -676,54 +673,40 @@ static trail_string label_of(const struct source *s)
     return (trail_string){s->label, strlen(s->label)};
 }
 
-/* The writer, with all sources. NULL: *err. */
-static struct event_writer *open_writer(trail_merge *m, const trail_sink *sink, trail_error *err)
+/* The writer, with all sources. -1: *err. */
+static int open_writer(trail_merge *m, const trail_sink *sink, trail_error *err)
 {
-    struct event_writer_stats ignored;
-    struct source *const *sources = m->sources;
-    struct event_writer *w = event_writer_open(m->options.version ? m->options.version : NEWEST,
-                                               sources[0]->reader, label_of(sources[0]), sink, err);
-    for (size_t k = 1; w && k < m->count; k++)
-        if (event_writer_add_origin(w, sources[k]->reader, label_of(sources[k])) < 0) {
-            (void)event_writer_close(w, &ignored, err);
-            return NULL;
-        }
-    if (!w)
-        return NULL;
-    const struct event_writer_helper helper = {
+    const struct merge_helper helper = {
         .thread = (int64_t)(m->count * ID_BLOCK),
         .proc = (int64_t)(m->count * PROC_BLOCK),
         .goroutine = (int64_t)(m->count * ID_BLOCK),
     };
-    event_writer_set_several(w, &helper);
+    int version = m->options.version ? m->options.version : NEWEST;
+    if (merge_writer_init(&m->writer, version, m->count, &helper, sink, err) < 0)
+        return -1;
+    for (size_t k = 0; k < m->count; k++)
+        merge_writer_add(&m->writer, m->sources[k]->reader, label_of(m->sources[k]));
     for (unsigned i = 0; i < SPACES; i++)
         m->next_block[i] = m->count + 1;
-    return w;
+    return 0;
 }
 
 int trail_merge_write(trail_merge *merge, const trail_sink *sink, trail_convert_stats *stats,
                       trail_error *err)
 {
     trail_error ignored;
-    struct event_writer_stats written = {0};
+    trail_convert_stats ignored_stats;
     error_clear(&ignored);
     err = err ? err : &ignored;
     error_clear(err);
-    if (stats)
-        *stats = (trail_convert_stats){0};
+    stats = stats ? stats : &ignored_stats;
+    *stats = (trail_convert_stats){0};
     if (merge->count == 0)
         error_set(err, TRAIL_USAGE, "no traces to merge");
-    if (merge->count == 0 || !align(merge, err) || !(merge->writer = open_writer(merge, sink, err)))
+    if (merge->count == 0 || !align(merge, err) || open_writer(merge, sink, err) < 0)
         return -1;
     merge_all(merge);
-    bool good = event_writer_close(merge->writer, &written, err);
-    if (stats)
-        *stats = (trail_convert_stats){
-            .events = written.events,
-            .added = written.added,
-            .left_out = written.left_out,
-            .generations = written.generations,
-        };
+    bool good = merge_writer_fini(&merge->writer, stats, err);
     if (good && merge->err.code != TRAIL_OK)
         *err = merge->err;
     return good && merge->err.code == TRAIL_OK ? 0 : -1;

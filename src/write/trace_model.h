@@ -87,6 +87,23 @@ static inline struct model_p *model_find_p(const struct trace_model *model, int6
 /* The M of an ID, made if need be; nobody for TRAIL_NONE, and without memory. */
 struct model_m *model_m(struct trace_model *model, int64_t id);
 
+/* The number of the next record of a goroutine or P, and of garbage collection. */
+static inline uint64_t model_next(struct model_seq *seq)
+{
+    return ++seq->n;
+}
+
+static inline uint64_t model_next_gc(struct trace_model *model)
+{
+    return ++model->gc_seq;
+}
+
+/* Whether the P is on a thread. */
+static inline bool model_p_runs(const struct model_p *p)
+{
+    return p->status == V2_PROC_RUNNING || p->status == V2_PROC_SYSCALL;
+}
+
 /* A new one, NULL without memory. */
 struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status);
 struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status);

@@ -1,0 +1,342 @@
+/* Events of Ps, goroutines and their system calls, and the way of every event to its function. */
+#include "write/event_records.h"
+
+/* The M on which the event can be written, if its goroutine is in that state; else NULL. */
+static struct model_m *context_in(struct event_writer *w, const trail_event *e, unsigned needs,
+                                  unsigned status, struct model_g **g)
+{
+    struct model_m *m = event_context(w, e, needs);
+    *g = m ? model_g_of(&w->model, m) : NULL;
+    return *g && (*g)->status == status ? m : NULL;
+}
+
+/* MARK: Ps */
+
+static bool put_proc_status(struct event_writer *w, const trail_event *e)
+{
+    unsigned status = event_p_status(e);
+    struct model_p *p = model_find_p(&w->model, e->transition.id);
+    struct model_m *m = event_v1_status_thread(w, e, p);
+    if (p && p->status != status)
+        return false;
+    if (!p && !(p = model_add_p(&w->model, e->transition.id, status)))
+        return false;
+    p->seq = (struct model_seq){w->model.generation, 0};
+    if (model_p_runs(p))
+        model_bind_p(m, p);
+    return SEND(w, m, V2_ProcStatus, (uint64_t)p->id, status);
+}
+
+static bool put_proc_start(struct event_writer *w, const trail_event *e)
+{
+    struct model_m *m = model_m(&w->model, e->thread);
+    struct model_p *p = model_find_p(&w->model, e->transition.id);
+    if (m->id == TRAIL_NONE || m->p_id != TRAIL_NONE)
+        m = event_thread_named_after(w, EVENT_THREAD_OF_P, e->transition.id);
+    if (!p || p->status != V2_PROC_IDLE || m->id == TRAIL_NONE || m->p_id != TRAIL_NONE ||
+        !event_is_ready_p(w, p))
+        return false;
+    p->status = V2_PROC_RUNNING;
+    model_bind_p(m, p);
+    return SEND(w, m, V2_ProcStart, (uint64_t)p->id, model_next(&p->seq));
+}
+
+static bool put_proc_stop(struct event_writer *w, const trail_event *e)
+{
+    struct model_p *p = model_find_p(&w->model, e->transition.id);
+    struct model_m *m = p ? model_thread_of_p(&w->model, p) : NULL;
+    if (!m || m->id == TRAIL_NONE || !model_p_runs(p))
+        return false;
+    p->status = V2_PROC_IDLE;
+    model_bind_p(m, NULL);
+    return SEND0(w, m, V2_ProcStop);
+}
+
+static bool put_proc_steal(struct event_writer *w, const trail_event *e)
+{
+    struct model_m *m = model_m(&w->model, e->thread);
+    struct model_p *p = model_find_p(&w->model, e->transition.id);
+    if (e->flags & TRAIL_EVENT_IMPLIED) {
+        w->implied_ns = w->time_ns;
+        return true;
+    }
+    if (!p || m->id == TRAIL_NONE || !event_is_ready_p(w, p))
+        return false;
+    struct model_m *victim = model_thread_of_p(&w->model, p);
+    uint64_t from = V2_NO_THREAD;
+    if (p->status == V2_PROC_SYSCALL && victim && victim->seen) {
+        from = (uint64_t)victim->id;
+        model_bind_p(victim, NULL);
+    } else if (p->status != V2_PROC_ABANDONED) {
+        return false;
+    }
+    p->status = V2_PROC_IDLE;
+    return SEND(w, m, V2_ProcSteal, (uint64_t)p->id, model_next(&p->seq), from);
+}
+
+/* MARK: System calls */
+
+static bool put_syscall_begin(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g;
+    struct model_m *m = context_in(w, e, V2_NEED_USER_GO, V2_GO_RUNNING, &g);
+    struct model_p *p = m ? model_p_of(&w->model, m) : NULL;
+    if (!p || !event_is_ready_p(w, p))
+        return false;
+    g->status = V2_GO_SYSCALL;
+    p->status = V2_PROC_SYSCALL;
+    return SEND(w, m, V2_GoSyscallBegin, model_next(&p->seq), event_stack_id(w, e->stack));
+}
+
+static bool put_syscall_end(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g;
+    struct model_m *m = context_in(w, e, V2_NEED_USER_GO, V2_GO_SYSCALL, &g);
+    struct model_p *p = m ? model_p_of(&w->model, m) : NULL;
+    if (!p || p->status != V2_PROC_SYSCALL)
+        return false;
+    g->status = V2_GO_RUNNING;
+    p->status = V2_PROC_RUNNING;
+    return SEND0(w, m, V2_GoSyscallEnd);
+}
+
+static bool put_syscall_end_blocked(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g = model_find_g(&w->model, e->transition.id);
+    if (g && g->left) {
+        g->left = false;
+        return true;
+    }
+    struct model_m *m = event_v1_leave_syscall(w, g);
+    return m && SEND0(w, m, V2_GoSyscallEndBlocked);
+}
+
+static bool put_create_syscall(struct event_writer *w, const trail_event *e)
+{
+    struct model_m *m = event_context(w, e, V2_NEED_M | V2_NEED_NO_G);
+    if (!m || m->g_id != TRAIL_NONE || model_find_g(&w->model, e->transition.id))
+        return false;
+    struct model_g *g = model_add_g(&w->model, e->transition.id, V2_GO_SYSCALL);
+    if (!g)
+        return false;
+    model_bind_g(m, g);
+    return SEND(w, m, V2_GoCreateSyscall, (uint64_t)g->id);
+}
+
+static bool put_destroy_syscall(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g;
+    struct model_m *m = context_in(w, e, V2_NEED_M | V2_NEED_G, V2_GO_SYSCALL, &g);
+    struct model_p *p = m ? model_p_of(&w->model, m) : NULL;
+    if (!m || (p && p->status != V2_PROC_SYSCALL))
+        return false;
+    model_remove_g(&w->model, g);
+    model_bind_g(m, NULL);
+    if (w->implied_ns)
+        w->time_ns = w->implied_ns;
+    bool sent = SEND0(w, m, V2_GoDestroySyscall);
+    if (p) {
+        p->status = V2_PROC_ABANDONED;
+        model_bind_p(m, NULL);
+        w->last_ns++;
+    }
+    return sent;
+}
+
+/* MARK: Goroutines */
+
+/* Creates a goroutine whose status comes after the first generation: it was in no event before. */
+static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned status,
+                                   struct model_m *m)
+{
+    struct model_m *by = event_any_running(w);
+    if (status == V2_GO_RUNNING && m->id != TRAIL_NONE && m->p_id != TRAIL_NONE &&
+        m->g_id == TRAIL_NONE)
+        by = m;
+    bool blocked = status == V2_GO_WAITING;
+    if (!by || status == V2_GO_SYSCALL || (blocked && w->version < 23))
+        return NULL;
+    struct model_g *g = model_add_g(&w->model, id, blocked ? V2_GO_WAITING : V2_GO_RUNNABLE);
+    if (g)
+        ADD(w, by, blocked ? V2_GoCreateBlocked : V2_GoCreate, (uint64_t)id, 0, 0);
+    if (g && status == V2_GO_RUNNING && by == m) {
+        ADD(w, m, V2_GoStart, (uint64_t)id, model_next(&g->seq));
+        g->status = V2_GO_RUNNING;
+        model_bind_g(m, g);
+    }
+    return g;
+}
+
+/* The M of a goroutine in a system call; NULL if readers know that it is not there. */
+static struct model_m *syscall_thread(struct event_writer *w, const trail_event *e)
+{
+    struct model_m *m = event_call_thread(w, e);
+    bool may_be_new = w->initial && m->g_id == TRAIL_NONE;
+    return m->g_id == e->transition.id || may_be_new || !w->begun ? m : NULL;
+}
+
+static bool put_go_status(struct event_writer *w, const trail_event *e)
+{
+    int64_t id = e->transition.id;
+    unsigned status = event_g_status(e->transition.to);
+    struct model_g *g = model_find_g(&w->model, id);
+    struct model_m *m = model_m(&w->model, e->thread), *of = m;
+    if (g && g->status != status)
+        return false;
+    if (status == V2_GO_SYSCALL && !(of = syscall_thread(w, e)))
+        return false;
+    if (!g && w->begun && !w->initial)
+        return introduce_g(w, id, status, m) != NULL;
+    if (!g && !(g = model_add_g(&w->model, id, status)))
+        return false;
+    g->seq = (struct model_seq){w->model.generation, 0};
+    if (status == V2_GO_RUNNING || status == V2_GO_SYSCALL)
+        model_bind_g(of, g);
+    if (status == V2_GO_SYSCALL) {
+        /* A status on no thread shows the call as one without a P. */
+        m = e->proc == of->p_id || !of->seen ? of : &w->model.nobody;
+        of->seen = true;
+    }
+    if (e->wire == V2_GoStatusStack && w->version >= 23)
+        return SEND(w, m, V2_GoStatusStack, (uint64_t)id, (uint64_t)of->id, status,
+                    event_stack_id(w, e->stack));
+    return SEND(w, m, V2_GoStatus, (uint64_t)id, (uint64_t)of->id, status);
+}
+
+static bool put_go_create(struct event_writer *w, const trail_event *e)
+{
+    struct model_m *m = event_context(w, e, V2_NEED_M | V2_NEED_P);
+    const struct model_g *by = m ? model_g_of(&w->model, m) : NULL;
+    if (!m || (by && by->status != V2_GO_RUNNING) || model_find_g(&w->model, e->transition.id))
+        return false;
+    unsigned status = e->wire == V2_GoCreateBlocked ? V2_GO_WAITING : V2_GO_RUNNABLE;
+    struct model_g *g = model_add_g(&w->model, e->transition.id, status);
+    return g && SEND(w, m, e->wire, (uint64_t)g->id, event_stack_id(w, e->transition.stack),
+                     event_stack_id(w, e->stack));
+}
+
+static bool is_free(struct event_writer *w, struct model_m *m)
+{
+    return m->g_id == TRAIL_NONE || event_v1_free(w, m);
+}
+
+static bool put_go_start(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g = model_find_g(&w->model, e->transition.id);
+    if (!g || g->status != V2_GO_RUNNABLE || !event_is_ready_g(w, g))
+        return false;
+    struct model_m *m = event_context(w, e, V2_NEED_M | V2_NEED_P);
+    if (!m || !is_free(w, m) || m->p_id == TRAIL_NONE)
+        return false;
+    g->status = V2_GO_RUNNING;
+    model_bind_g(m, g);
+    return SEND(w, m, V2_GoStart, (uint64_t)g->id, model_next(&g->seq));
+}
+
+static bool put_go_destroy(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g;
+    struct model_m *m = context_in(w, e, V2_NEED_USER_GO, V2_GO_RUNNING, &g);
+    if (!m)
+        return false;
+    model_remove_g(&w->model, g);
+    model_bind_g(m, NULL);
+    return SEND0(w, m, V2_GoDestroy);
+}
+
+/* GoStop and GoBlock. */
+static bool put_go_stop(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g;
+    struct model_m *m = context_in(w, e, V2_NEED_USER_GO, V2_GO_RUNNING, &g);
+    if (!m)
+        return false;
+    g->status = e->wire == V2_GoStop ? V2_GO_RUNNABLE : V2_GO_WAITING;
+    model_bind_g(m, NULL);
+    return SEND(w, m, e->wire, event_reason_id(w, e->transition.reason),
+                event_stack_id(w, e->stack));
+}
+
+static bool put_go_unblock(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g = model_find_g(&w->model, e->transition.id);
+    if (!g || g->status != V2_GO_WAITING || !event_is_ready_g(w, g))
+        return false;
+    struct model_m *m = model_m(&w->model, e->thread);
+    g->status = V2_GO_RUNNABLE;
+    return SEND(w, m, V2_GoUnblock, (uint64_t)g->id, model_next(&g->seq),
+                event_stack_id(w, e->stack));
+}
+
+/* This is the first of the three events that it stands for; the others are implied. */
+static bool put_go_switch(struct event_writer *w, const trail_event *e)
+{
+    struct model_g *g, *next = model_find_g(&w->model, e->transition.id);
+    struct model_m *m = context_in(w, e, V2_NEED_USER_GO, V2_GO_RUNNING, &g);
+    if (!m || !next || next->status != V2_GO_WAITING || !event_is_ready_g(w, next))
+        return false;
+    if (e->wire == V2_GoSwitch)
+        g->status = V2_GO_WAITING;
+    else
+        model_remove_g(&w->model, g);
+    next->status = V2_GO_RUNNING;
+    model_bind_g(m, next);
+    bool sent = SEND(w, m, e->wire, (uint64_t)next->id, model_next(&next->seq));
+    w->last_ns += 2;
+    return sent;
+}
+
+/* MARK: Dispatch */
+
+static bool put(struct event_writer *w, const trail_event *e)
+{
+    switch (e->wire) {
+    case V2_ProcStatus:
+        return put_proc_status(w, e);
+    case V2_ProcStart:
+        return put_proc_start(w, e);
+    case V2_ProcStop:
+        return put_proc_stop(w, e);
+    case V2_ProcSteal:
+        return put_proc_steal(w, e);
+    case V2_GoStatus:
+    case V2_GoStatusStack:
+        return put_go_status(w, e);
+    case V2_GoCreate:
+    case V2_GoCreateBlocked:
+        return put_go_create(w, e);
+    case V2_GoStart:
+        return put_go_start(w, e);
+    case V2_GoDestroy:
+        return put_go_destroy(w, e);
+    case V2_GoStop:
+    case V2_GoBlock:
+        return put_go_stop(w, e);
+    case V2_GoUnblock:
+        return put_go_unblock(w, e);
+    case V2_GoSwitch:
+    case V2_GoSwitchDestroy:
+        return put_go_switch(w, e);
+    case V2_GoSyscallBegin:
+        return put_syscall_begin(w, e);
+    case V2_GoSyscallEnd:
+        return put_syscall_end(w, e);
+    case V2_GoSyscallEndBlocked:
+        return put_syscall_end_blocked(w, e);
+    case V2_GoCreateSyscall:
+        return put_create_syscall(w, e);
+    case V2_GoDestroySyscall:
+        return put_destroy_syscall(w, e);
+    case V2_HeapAlloc:
+    case V2_HeapGoal:
+        return event_put_heap(w, e);
+    default:
+        return event_put_range(w, e);
+    }
+}
+
+void event_writer_put(struct event_writer *w, const trail_event *e)
+{
+    if (event_writer_take(w, e))
+        event_writer_done(w, e, put(w, e));
+}
