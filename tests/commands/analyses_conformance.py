@@ -17,21 +17,12 @@ import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, report
+
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    if not ok:
-        for line in why[:12]:
-            print(f"# {line}")
-    sys.stdout.flush()
 
 
 def answer(*args):
@@ -189,8 +180,7 @@ def main():
         ):
             if not only or what in only:
                 check(path, name, expected, exact)
-    print(f"1..{count}")
-    return failed > 0
+    return finish()
 
 
 sys.exit(main())

@@ -21,23 +21,14 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, report
+
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 FORMATS = {"parsed": "go", "wire": "wire", "v1": "go-v1"}
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    if not ok:
-        for line in why:
-            print(f"# {line}")
-    sys.stdout.flush()
 
 
 def run(*args, stdin=None):
@@ -219,8 +210,7 @@ def main():
     for name in sorted(os.listdir(texts)):
         if name.endswith(".test"):
             check_text(name)
-    print(f"1..{count}")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":

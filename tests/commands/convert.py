@@ -19,6 +19,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, report, skip
+
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 GO = "/usr/lib/go-1.23/bin/go"
@@ -34,18 +37,6 @@ OTHER_CONTEXT = {
 # A goroutine's call is over there only after its thread has gone on with another one.
 LATE_EXITS = {"esbuild-0.14.54.trace", "stress_start_stop_1_5_good", "stress_1_5_good"}
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    if not ok:
-        for line in why:
-            print(f"# {str(line)[:1000]}")
-    sys.stdout.flush()
 
 
 def run(*args, stdin=None, stdout=subprocess.PIPE):
@@ -184,9 +175,7 @@ def version_of(data):
 
 def shared_traces():
     if not os.path.isdir(TRACES):
-        print("ok 1 - shared traces # SKIP no traces with known answers")
-        global count
-        count = 1
+        skip("shared traces", "no traces with known answers")
         return
     for path in sorted(glob.glob(TRACES + "/go-v1/*") + glob.glob(TRACES + "/real/*")):
         with open(path, "rb") as f:
@@ -354,5 +343,4 @@ windows()
 damaged()
 unordered()
 output()
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+sys.exit(finish())

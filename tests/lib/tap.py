@@ -1,4 +1,17 @@
-"""What tests in Python share: a list of functions, run one by one and told as TAP."""
+"""Results of tests in Python as TAP, of two kinds of scripts.
+
+A script with a fixed list of tests marks each function as one and runs them all:
+
+    @test
+    def a_trace_is_read(): ...
+
+    sys.exit(main())
+
+A script that finds its cases itself, such as the traces in a folder, reports one result after the other:
+
+    report(ours == right, name, ours, right)
+    sys.exit(finish())
+"""
 
 import sys
 
@@ -31,3 +44,29 @@ def main():
                 print(f"# {line}")
         sys.stdout.flush()
     return failed > 0
+
+
+count = failures = 0
+
+
+def report(ok, name, *why):
+    """The next result; the first lines of `why` follow one that is not ok."""
+    global count, failures
+    count += 1
+    failures += not ok
+    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
+    for line in "\n".join(map(str, why)).splitlines()[: 0 if ok else 30]:
+        print(f"# {line[:1000]}")
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # SKIP {why}", flush=True)
+
+
+def finish():
+    """Writes the plan. Returns the exit status: whether any result was not ok."""
+    print(f"1..{count}")
+    return failures > 0

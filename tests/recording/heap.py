@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, report, skip
+
 TRAIL, LIBRARY, SURVIVE, HEAP = (os.path.abspath(a) for a in sys.argv[1:5])
 HEAP_NEW = os.path.abspath(sys.argv[5]) if len(sys.argv) > 5 else None
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
@@ -27,24 +30,6 @@ LARGE, LARGE_SLACK, SMALL_SLACK = 1 << 20, 65536 + 8192, 24
 # What one thread frees in small blocks within a millisecond is recorded when it is as much as this.
 LEAP = 1 << 20
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    if not ok:
-        for line in "\n".join(map(str, why)).splitlines()[:30]:
-            print(f"# {line}")
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}")
 
 
 def run(*command, env=ENV):
@@ -226,8 +211,7 @@ def main():
         test_allocators(folder)
         test_new(folder)
         test_sanitizers(folder)
-    print(f"1..{count}")
-    return failed != 0
+    return finish()
 
 
 if __name__ == "__main__":

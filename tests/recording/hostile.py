@@ -15,6 +15,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from tap import finish
+
 TRAIL, PRELOAD, PROGRAM = (os.path.abspath(word) for word in sys.argv[1:4])
 SEEDS = int(os.environ.get("TRAIL_HOSTILE_SEEDS", "200"))
 FIRST = int(os.environ.get("TRAIL_HOSTILE_FIRST", "0"))
@@ -23,16 +27,10 @@ HANGS = 60  # s: it does not end; not 2, since the machine may be busy
 WAYS = [[], ["--heap"], ["--all"], ["--children"], ["--switches=off"], ["--min-wait=0", "--format=1.26"]]
 WORK = tempfile.mkdtemp(prefix="trail-hostile-")
 
-count = failed = 0
 
 
 def report(name, wrong):
-    global count, failed
-    count += 1
-    failed += wrong != ""
-    print(f"{'not ok' if wrong else 'ok'} {count} - {name}")
-    if wrong:
-        print("\n".join("# " + line for line in wrong.splitlines()[:20]), flush=True)
+    tap.report(not wrong, name, wrong)
 
 
 def end(recorder, patience=PATIENCE):
@@ -240,5 +238,4 @@ test_stranger()
 test_namespace()
 test_seeds()
 shutil.rmtree(WORK)
-print(f"1..{count}")
-sys.exit(failed != 0)
+sys.exit(finish())

@@ -19,7 +19,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
 from recorded import Trace
+from tap import finish, skip
 
 TRAIL = os.path.abspath(sys.argv[1])
 SOURCES = os.path.dirname(os.path.abspath(__file__))
@@ -34,24 +36,11 @@ SHARE, LEAST_NS = 0.05, 50_000  # what two readings of a length may differ by: t
 CLOCK_NS = 1_000
 MAYBE_NS = 300_000  # of shorter waits the program does not know whether they were any
 
-count = failed = 0
 
 
 def report(name, wrong):
     """`wrong`: what is, a list or a text; nothing if all is right."""
-    global count, failed
-    count += 1
-    failed += bool(wrong)
-    print(f"{'not ok' if wrong else 'ok'} {count} - {name}")
-    for line in (wrong if isinstance(wrong, list) else [wrong])[:20] if wrong else []:
-        print("# " + str(line).replace("\n", "\n# "))
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}")
+    tap.report(not wrong, name, *(wrong if isinstance(wrong, list) else [wrong]))
 
 
 def run(*args, **env):
@@ -424,5 +413,4 @@ for compiler, options in (("clang", []), ("gcc", ["--openmp"])):
         test_without_recorder(spins, tool_path())
         test_window()
 shutil.rmtree(WORK)
-print(f"1..{count}")
-sys.exit(failed != 0)
+sys.exit(finish())

@@ -36,6 +36,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
 from recorded import Trace
+from tap import finish, report, skip
 
 PART = sys.argv[1]
 TRAIL, PRELOAD, ROOT = (os.path.abspath(a) for a in sys.argv[2:5])
@@ -56,25 +57,6 @@ SHARE, LEAST_NS = 0.05, 50_000
 # What two clocks may: the trace's is the processor's counter, scaled.
 CLOCK_NS = 1_000
 
-count = failed = 0
-
-
-def report(ok, name, *why, todo=None):
-    """`todo`: why it is known not to be so yet."""
-    global count, failed
-    count += 1
-    failed += not ok and not todo
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}{' # TODO ' + todo if todo and not ok else ''}")
-    if not ok:
-        for line in "\n".join(map(str, why)).splitlines()[:30]:
-            print(f"# {line}")
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}")
 
 
 def run(*args, **more):
@@ -331,7 +313,7 @@ def try_answers(program, scenario, path):
     return answers, trace
 
 
-def test_answers(program, scenario, folder, todo=None):
+def test_answers(program, scenario, folder):
     """Where it waited, for what and for whom in every run; how long, each wait in one of TRIES."""
     path = os.path.join(folder, scenario + ".trace")
     missing, names, times = [], [], None
@@ -358,16 +340,15 @@ def test_answers(program, scenario, folder, todo=None):
         f"{scenario}: every wait is in the trace",
         f"{found} waits",
         *missing,
-        todo=todo,
     )
-    report(not names, f"{scenario}: where it waited, for what and who let it go", *names, todo=todo)
-    report(not times, f"{scenario}: how long it waited", *times.values(), todo=todo)
+    report(not names, f"{scenario}: where it waited, for what and who let it go", *names)
+    report(not times, f"{scenario}: how long it waited", *times.values())
     accepted(scenario, path)
     if GO:
         profile = sync_profile(path)
         missing = [a["in"] for a in answers if not any(called(a["in"], [f]) for f in profile)]
         why = f"{missing} not in {profile}"
-        report(not missing, f"{scenario}: Go's sync profile names who waited", why, todo=todo)
+        report(not missing, f"{scenario}: Go's sync profile names who waited", why)
 
 
 def test_command_line(folder):
@@ -1152,8 +1133,7 @@ def test_survival_all(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         {"answers": test_answers_all, "attached": test_attached_all, "survival": test_survival_all}[PART](folder)
-    print(f"1..{count}")
-    return failed != 0
+    return finish()
 
 
 if __name__ == "__main__":

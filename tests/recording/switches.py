@@ -18,6 +18,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
+from tap import finish, report, skip
 
 # One test runs as another user.
 TRAIL, PROGRAM = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
@@ -31,23 +32,6 @@ ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM
 PART = 0.05
 TRIES = 8
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    for line in "\n".join(map(str, why)).splitlines()[: 0 if ok else 30]:
-        print(f"# {line}")
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}")
 
 
 def command(*args, user={}):
@@ -346,9 +330,8 @@ def main():
     profile("--cpu-signal", "--switches=off", hz=100, slack=0.25)
     refused()
     off()
-    print(f"1..{count}")
     shutil.rmtree(WORK)
-    return 1 if failed else 0
+    return finish()
 
 
 sys.exit(main())

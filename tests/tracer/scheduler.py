@@ -20,6 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, report, skip
+
 TRAIL, SCHEDULER, POOL = (os.path.abspath(a) for a in sys.argv[1:4])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
@@ -57,24 +60,6 @@ NEVER_WRITTEN = {
     "v2": set(),
 }
 
-count = failed = 0
-
-
-def report(ok, name, *why):
-    global count, failed
-    count += 1
-    failed += not ok
-    print(f"{'ok' if ok else 'not ok'} {count} - {name}")
-    if not ok:
-        for line in "\n".join(map(str, why)).splitlines()[:20]:
-            print(f"# {line}")
-    sys.stdout.flush()
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}")
 
 
 def run(*args):
@@ -336,8 +321,7 @@ def main():
     for family, formats in (("v1", V1), ("v2", V2)):
         missing = types_of(family, formats) - seen[family] - NEVER_WRITTEN[family]
         report(not missing, f"{family}: every type of event was seen", *sorted(missing))
-    print(f"1..{count}")
-    return failed > 0
+    return finish()
 
 
 if __name__ == "__main__":
