@@ -288,7 +288,8 @@ typedef struct trail_merge_source {
  *         trail_merge_write(merge, &sink, &stats, &err);
  *     trail_merge_close(merge);
  *
- * Memory is that of the readers, the tables of a generation, and what is alive.
+ * Memory is that of the readers, the tables of a generation, and what is alive. Returns NULL with *err set: out of memory,
+ * or a version that a merge is not written in (TRAIL_USAGE).
  */
 TRAIL_API trail_merge *trail_merge_open(const trail_merge_options *options, trail_error *err);
 

@@ -1074,6 +1074,21 @@ static void other_versions_are_refused(void **state)
     assert_int_equal(file.size, 0);
 }
 
+/* 1.22 has no event for what a helper creates. */
+static void a_merge_is_written_in_the_versions_that_have_its_events(void **state)
+{
+    (void)state;
+    for (int version = -1; version < 30; version++) {
+        trail_error err = {0};
+        trail_merge_options options = {.version = version};
+        trail_merge *merge = trail_merge_open(&options, &err);
+        bool wanted = version == 0 || version == 23 || version == 25 || version == 26;
+        assert_int_equal(merge != NULL, wanted);
+        assert_int_equal(err.code, wanted ? TRAIL_OK : TRAIL_USAGE);
+        trail_merge_close(merge);
+    }
+}
+
 static void a_sink_that_fails_is_told_and_left_alone(void **state)
 {
     (void)state;
@@ -1148,6 +1163,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(records_need_a_generation),
         cmocka_unit_test(experimental_events_are_of_1_23_and_later),
         cmocka_unit_test(other_versions_are_refused),
+        cmocka_unit_test(a_merge_is_written_in_the_versions_that_have_its_events),
         cmocka_unit_test(a_sink_that_fails_is_told_and_left_alone),
         cmocka_unit_test(without_memory_what_came_before_is_a_trace),
     };
