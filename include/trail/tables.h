@@ -1,7 +1,7 @@
 /*
- * A trace as relational tables: events, states of goroutines, stacks, tasks and so on, with columns
- * that have a name, a type and a meaning. One definition, from which everything follows that has to
- * do with tables: SQL, CSV, RowBinary, Parquet, and the schemas of other systems.
+ * A trace as relational tables: events, states of goroutines, stacks, tasks and so on, with named,
+ * typed and described columns. SQL, CSV, RowBinary, Parquet and the schemas for other systems all
+ * derive from this one definition.
  *
  *     const trail_table *events = trail_table_get(TRAIL_TABLE_EVENTS);
  *     size_t column = 0;
@@ -15,9 +15,9 @@
  *             printf("%lld\n", (long long)rows.columns[column].i64[i]);
  *     trail_tables_close(tables);
  *
- * One pass over the events fills any number of tables; only the columns asked for are made.
+ * One pass over the events fills any number of tables; only the requested columns are computed.
  *
- * Threads: an object may be used by one thread at a time.
+ * An object may be used by one thread at a time.
  */
 #ifndef TRAIL_TABLES_H
 #define TRAIL_TABLES_H
@@ -34,8 +34,8 @@ typedef enum trail_cell {
     TRAIL_CELL_I64,
     TRAIL_CELL_I32,
     TRAIL_CELL_BOOL,
-    TRAIL_CELL_ENUM, /* one of the column's words */
-    TRAIL_CELL_TEXT, /* UTF-8: bytes of the trace that are not became U+FFFD */
+    TRAIL_CELL_ENUM, /* index into the column's words */
+    TRAIL_CELL_TEXT, /* UTF-8; invalid bytes of the trace became U+FFFD */
     TRAIL_CELL_DATE  /* days since 1970-01-01 */
 } trail_cell;
 
@@ -43,7 +43,7 @@ typedef struct trail_table_column {
     const char *name;
     trail_cell cell;
     bool nullable;
-    const char *const *words; /* TRAIL_CELL_ENUM: ended by NULL, at most 255 */
+    const char *const *words; /* TRAIL_CELL_ENUM: ends with NULL, at most 255 */
     const char *meaning;
 } trail_table_column;
 
@@ -69,53 +69,53 @@ typedef struct trail_table {
 } trail_table;
 
 /*
- * Never NULL. The last three columns of each are the same: file, host, day. Their values are those
- * of the options.
+ * Returns the definition of a table, never NULL. The last TRAIL_TABLE_COMMON columns of every table
+ * are file, host and day, with the values given in the options.
  */
 TRAIL_API const trail_table *trail_table_get(trail_table_id table);
-#define TRAIL_TABLE_COMMON 3 /* so many */
+#define TRAIL_TABLE_COMMON 3
 
-/* False: no table has that name. */
+/* Returns false if no table has that name. */
 TRAIL_API bool trail_table_find(const char *name, trail_table_id *table);
 
 /* MARK: Rows */
 
 #define TRAIL_ALL_COLUMNS UINT32_MAX
-#define TRAIL_TABLE_ROWS  2048 /* of a batch, at most */
+#define TRAIL_TABLE_ROWS  2048 /* maximum per batch */
 
 typedef struct trail_tables_options {
-    uint32_t wanted[TRAIL_TABLES]; /* a bit a column, 1 << its place; 0: no rows of that table */
-    const char *file, *host;       /* what those columns hold; NULL: "" */
+    uint32_t wanted[TRAIL_TABLES]; /* bit 1 << i for column i; 0: no rows of that table */
+    const char *file, *host;       /* values of these columns; NULL: "" */
     int32_t day;
     /*
-     * Only what is in this window, from the first event on. Events, logs and samples have their time
-     * in it, edges included. States are cut at its edges, so that their durations are those inside;
-     * has_begin and has_end are false there. Goroutines, tasks and regions that were alive in it have
-     * their times in it, and the moments at which they began. Stacks, frames and strings are those of
-     * all that was read until its end, with the same numbers as without a window.
+     * Time window in ns since the first event, edges included. Events, logs and samples lie in it.
+     * States are cut at its edges, so that durations count only the time inside; has_begin and has_end
+     * are false there. Goroutines, tasks and regions alive in it have the times spent in it, and their
+     * uncut begin. Stacks, frames and strings cover everything read up to its end, with the same
+     * numbers as without a window.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
-    void (*progress)(void *context); /* called now and then, if not NULL */
+    void (*progress)(void *context); /* called regularly, if not NULL */
     void *progress_context;
     /*
-     * CSV: an apostrophe in front of text that a spreadsheet would compute, because it begins, after
+     * CSV: put an apostrophe before text that a spreadsheet would evaluate: text that begins, after
      * spaces, with = + - @, a tab or a line end and is no number.
      */
     bool csv_safe;
 } trail_tables_options;
 
-/* The values of one column. Values of a NULL are zero, those of a text empty. */
+/* The values of one column. NULLs are stored as zero, or as an empty text. */
 typedef struct trail_values {
     union {
         const int64_t *i64;
         const int32_t *i32;       /* also dates */
-        const uint8_t *u8;        /* words and truths */
-        const trail_string *text; /* valid as long as the tables, unless it `passes` */
-        const void *any;          /* NULL: not asked for */
+        const uint8_t *u8;        /* enumerations and booleans */
+        const trail_string *text; /* valid as long as the tables, unless `passes` */
+        const void *any;          /* NULL: not requested */
     };
-    const uint64_t *valid; /* a bit a row, from the lowest of [0] on; NULL: there are no NULLs */
-    bool passes;           /* texts are valid until the next call only */
+    const uint64_t *valid; /* one bit per row, from the lowest bit of [0]; NULL: no NULLs */
+    bool passes;           /* texts are valid only until the next call */
 } trail_values;
 
 typedef struct trail_rows {
@@ -126,46 +126,48 @@ typedef struct trail_rows {
 
 typedef struct trail_tables trail_tables;
 
-/* `reader` stays the caller's and must outlive the tables. NULL: *err says why. */
+/* `reader` belongs to the caller and must outlive the tables. Returns NULL with *err set on error. */
 TRAIL_API trail_tables *trail_tables_open(trail_reader *reader, const trail_tables_options *options,
                                           trail_error *err);
 
 /*
- * The next rows of any of the tables, in their order within a table. Returns 1, 0 at the end, -1 on
- * an error: if that is one of the trace, the rows of what was good before were handed out. Rows are
- * valid until the next call.
+ * Hands out the next rows of any one table; rows of the same table come in order. Returns 1, 0 at the
+ * end, or -1 with *err set; after an error in the trace all rows before it have been handed out. Rows
+ * are valid until the next call.
  */
 TRAIL_API int trail_tables_next(trail_tables *tables, trail_rows *rows, trail_error *err);
+
+/* Accepts NULL. */
 TRAIL_API void trail_tables_close(trail_tables *tables);
 
 /* MARK: Writing */
 
 typedef enum trail_rows_format {
-    TRAIL_ROWS_CSV,      /* a line of titles first; NULL is empty, an empty text is "" */
-    TRAIL_ROWS_ROWBINARY /* ClickHouse's, for tables as in its schema below */
+    TRAIL_ROWS_CSV,      /* with a header line; NULL is empty, an empty text is "" */
+    TRAIL_ROWS_ROWBINARY /* ClickHouse's, for tables of its schema below */
 } trail_rows_format;
 
 /*
- * Writes all rows of the tables that are wanted, each to its sink, in one pass over the events. *rows
- * (or NULL) is how many of each. Returns 0, or -1 with *err set: that of the trace (what was good
- * before is written), or TRAIL_IO if a sink failed.
+ * Writes all rows of the wanted tables, each table to its own sink, in one pass over the events.
+ * *rows (may be NULL) is the number of rows of each. Returns 0, or -1 with *err set: the error of the
+ * trace (all rows before it were written), or TRAIL_IO if a sink failed.
  */
 TRAIL_API int trail_tables_write(trail_reader *reader, const trail_tables_options *options,
                                  trail_rows_format format, const trail_sink sinks[TRAIL_TABLES],
                                  uint64_t rows[TRAIL_TABLES], trail_error *err);
 
 typedef enum trail_dialect {
-    TRAIL_DIALECT_DUCKDB,     /* views over Parquet folders */
+    TRAIL_DIALECT_DUCKDB,     /* views over folders of Parquet files */
     TRAIL_DIALECT_CLICKHOUSE, /* MergeTree on each shard, Distributed over them */
-    TRAIL_DIALECT_SPARK,      /* tables over Parquet folders */
-    TRAIL_DIALECT_TRINO,      /* the same */
+    TRAIL_DIALECT_SPARK,      /* tables over folders of Parquet files */
+    TRAIL_DIALECT_TRINO,      /* as for Spark */
     TRAIL_DIALECTS
 } trail_dialect;
 
-/* "duckdb", "clickhouse", "spark", "trino". */
+/* Returns "duckdb", "clickhouse", "spark" or "trino". */
 TRAIL_API const char *trail_dialect_name(trail_dialect dialect);
 
-/* Writes the statements that make the tables known to that system. 0, or -1 with *err set. */
+/* Writes the statements that create the tables in that system. Returns 0, or -1 with *err set. */
 TRAIL_API int trail_tables_schema(trail_dialect dialect, const trail_sink *sink, trail_error *err);
 
 #ifdef __cplusplus
