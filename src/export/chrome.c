@@ -1,13 +1,13 @@
 /*
- * Chrome's trace event format: one JSON object with an array of events. What goroutines, Ps, threads
- * and the runtime did are four "processes", each goroutine a "thread" of the first.
+ * Chrome's trace event format: one JSON object with an array of events. Goroutines, Ps, threads and
+ * the runtime are four "processes"; each goroutine is a "thread" of the first.
  *
  *     ph X      a span: ts, dur (us); sf and esf are the stacks at its begin and end
- *     ph b, e   regions, tasks and ranges, which do not nest with what the goroutine was doing
- *     ph s, f   who woke whom: from what the waker was doing to the span that begins then
+ *     ph b, e   regions, tasks and ranges, which do not nest with the goroutine's states
+ *     ph s, f   wake-ups: from the waker's current span to the span that begins then
  *     ph C, i, P, M   counters, logs, samples, names
  *
- * Stacks are a tree of frames (stackFrames), written at the end; a node knows its caller.
+ * Stacks form a tree of frames (stackFrames), written at the end; each node refers to its caller.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,13 +36,13 @@ struct chrome {
     struct intern frames;     /* struct frame_node */
     struct frame_node *nodes; /* by number - 1 */
     size_t node_count, node_capacity;
-    uint32_t *by_stack; /* by trail_stack: the node of its leaf; 0: not looked up yet */
+    uint32_t *by_stack; /* by trail_stack: node of the innermost frame; 0: not looked up */
     size_t stack_count, stack_capacity;
 };
 
 #define PUT(c, literal) out_bytes(&(c)->out, (literal), sizeof(literal) - 1)
 
-/* MARK: Pieces */
+/* MARK: Parts of an event */
 
 /* Nanoseconds as microseconds. */
 static void put_us(struct chrome *c, int64_t ns)
@@ -62,7 +62,7 @@ static int64_t between(int64_t from, int64_t to)
     return (int64_t)((uint64_t)to - (uint64_t)from);
 }
 
-/* Begins an event: where and when. */
+/* Begins an event with its place and time. */
 static void put_event(struct chrome *c, const char *phase, int process, int64_t thread, int64_t ns)
 {
     if (c->comma)
@@ -105,7 +105,7 @@ static uint64_t put_node(struct chrome *c, const struct frame_node *node)
     return number;
 }
 
-/* The node of a stack's leaf. */
+/* The node of a stack's innermost frame. */
 static uint32_t stack_node(struct chrome *c, trail_stack stack)
 {
     struct stack_row row = stacks_get(&c->timeline.stacks, stack);
@@ -139,7 +139,7 @@ static void put_stack(struct chrome *c, const char *key, trail_stack stack)
     out_u64(&c->out, c->by_stack[stack]);
 }
 
-/* The frames that were used, with their names. */
+/* Writes all frames that were used, with their names. */
 static void put_frames(struct chrome *c)
 {
     PUT(c, "\n],\"stackFrames\":{");
@@ -210,7 +210,7 @@ static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
     PUT(c, "}}");
 }
 
-/* "waiting (chan receive)"; the reason has any bytes, but no quote is put between. */
+/* The reason goes into "args": it may have any bytes, the state's name has no quotes. */
 static void put_state(struct chrome *c, const struct timeline_goroutine *g)
 {
     PUT(c, ",\"name\":\"");
@@ -256,7 +256,7 @@ static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t 
     PUT(c, "}}");
 }
 
-/* It ends at the next span of the one that is woken, which begins at this moment. */
+/* The flow ends at the woken goroutine's next span, which begins at this time. */
 static void chrome_wake(void *writer, struct timeline_goroutine *waker,
                         struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
@@ -281,7 +281,7 @@ static bool is_of_runtime(const struct timeline_span *span)
            (span->range == TRAIL_RANGE_GC || span->range == TRAIL_RANGE_STW);
 }
 
-/* Where a span is shown that is not of the runtime. */
+/* The process and thread that show a span which is not the runtime's. */
 static int64_t span_place(const struct timeline_span *span, int *process)
 {
     *process = span->kind == TIMELINE_TASK ? RUNTIME : span->proc >= 0 ? PROCS : GOROUTINES;
@@ -353,7 +353,7 @@ static void chrome_close(void *writer, struct timeline_span *span, int64_t now)
     PUT(c, "}}");
 }
 
-/* MARK: Moments */
+/* MARK: Logs, metrics, samples */
 
 static void chrome_log(void *writer, const trail_event *event)
 {

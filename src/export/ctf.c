@@ -1,13 +1,13 @@
 /*
- * The Common Trace Format, version 1.8, as babeltrace2 and Trace Compass read it: a stream of packets
- * of binary events, and a text that describes them (TSDL). All fields begin at a byte, the least
- * significant byte first; texts end with a NUL byte.
+ * The Common Trace Format 1.8, as babeltrace2 and Trace Compass read it: a stream of packets of
+ * binary events, and a text that describes them (TSDL). All fields are byte-aligned and little-endian;
+ * texts end with a NUL byte.
  *
  *     packet   magic u32, stream u32, first and last time u64, size in bits u64 twice, events
  *     event    id u8, time u64, fields
  *
- * The description of an event is a row of EVENTS; its fields are written in that order by the function
- * of the same name. A stack is told of once, before the first event that has its number.
+ * `events` describes each event; the function of the same name writes its fields in that order. A
+ * stack is written once, before the first event that refers to it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "timeline/timeline.h"
 
 #define MAGIC        0xc1fc1fc1U
-#define PACKET_BYTES ((size_t)128 << 10) /* a packet is written when it has so many */
+#define PACKET_BYTES ((size_t)128 << 10) /* a packet of at least this size is written out */
 #define HEAD_BYTES   40
 
 enum event_id {
@@ -68,12 +68,12 @@ static const struct {
 struct ctf {
     struct timeline timeline;
     struct out out;
-    uint8_t *packet; /* its events; what is in front of them is made when it is written */
+    uint8_t *packet; /* its events; the header is built when the packet is written */
     size_t size, capacity;
     int64_t first_ns, last_ns; /* of its events */
-    uint64_t shift;            /* makes times positive */
-    uint8_t *told;             /* by stack: it was told of */
-    size_t told_count, told_capacity;
+    uint64_t shift;            /* added to make times positive */
+    uint8_t *written;          /* by trail_stack: whether it was written */
+    size_t written_count, written_capacity;
     bool has_clock;
     trail_clock_snapshot clock;
 };
@@ -119,8 +119,8 @@ static void put_u32(struct ctf *c, uint64_t value)
 }
 
 /*
- * As UTF-8 without NUL, which would end it: what is none becomes U+FFFD. An empty text is "-", because
- * babeltrace2 2.0 shows an earlier one in place of it.
+ * Writes UTF-8; invalid bytes, and NUL, which would end the text, become U+FFFD. An empty text becomes
+ * "-", because babeltrace2 2.0 shows an earlier text in place of an empty one.
  */
 static void put_string(struct ctf *c, trail_string text)
 {
@@ -161,7 +161,7 @@ static void end_packet(struct ctf *c)
     c->size = 0;
 }
 
-/* Begins an event at this moment of the trace. */
+/* Begins an event at the current time of the trace. */
 static void begin_event(struct ctf *c, enum event_id id)
 {
     int64_t now = c->timeline.last_ns;
@@ -174,20 +174,20 @@ static void begin_event(struct ctf *c, enum event_id id)
     put_u64(c, stamp(c, now));
 }
 
-/* Tells of the stack, if that was not done yet. To be called before the event begins. */
-static void tell_stack(struct ctf *c, trail_stack stack)
+/* Writes the stack if that has not been done. Call it before the event that refers to it begins. */
+static void define_stack(struct ctf *c, trail_stack stack)
 {
-    if (stack == 0 || (stack < c->told_count && c->told[stack]))
+    if (stack == 0 || (stack < c->written_count && c->written[stack]))
         return;
-    if (stack >= c->told_count) {
-        if (!GROW(c->told, c->told_capacity, (size_t)stack + 1)) {
+    if (stack >= c->written_count) {
+        if (!GROW(c->written, c->written_capacity, (size_t)stack + 1)) {
             c->timeline.failed = true;
             return;
         }
-        memset(c->told + c->told_count, 0, c->told_capacity - c->told_count);
-        c->told_count = c->told_capacity;
+        memset(c->written + c->written_count, 0, c->written_capacity - c->written_count);
+        c->written_count = c->written_capacity;
     }
-    c->told[stack] = 1;
+    c->written[stack] = 1;
     struct stack_row row = stacks_get(&c->timeline.stacks, stack);
     begin_event(c, EVENT_STACK);
     put_u32(c, stack);
@@ -220,7 +220,7 @@ static void ctf_goroutine(void *writer, struct timeline_goroutine *g)
 static void ctf_enter(void *writer, struct timeline_goroutine *g)
 {
     struct ctf *c = writer;
-    tell_stack(c, g->stack);
+    define_stack(c, g->stack);
     begin_event(c, EVENT_STATE);
     put_i64(c, g->id);
     put(c, timeline_state_of(g), 1);
@@ -242,14 +242,14 @@ static void ctf_wake(void *writer, struct timeline_goroutine *waker, struct time
                      int64_t now, trail_stack stack)
 {
     (void)now;
-    tell_stack(writer, stack);
+    define_stack(writer, stack);
     begin_event(writer, EVENT_WAKE);
     put_i64(writer, waker->id);
     put_i64(writer, g->id);
     put_u32(writer, stack);
 }
 
-/* The fields of the three kinds of spans, up to the name. */
+/* Writes the fields of the three kinds of spans, up to the name. */
 static void put_span(struct ctf *c, const struct timeline_span *span, bool begins)
 {
     put_i64(c, span->goroutine);
@@ -265,7 +265,7 @@ static void put_span(struct ctf *c, const struct timeline_span *span, bool begin
 static void ctf_open(void *writer, struct timeline_span *span)
 {
     static const enum event_id ids[] = {EVENT_RANGE_BEGIN, EVENT_REGION_BEGIN, EVENT_TASK_BEGIN};
-    tell_stack(writer, span->stack);
+    define_stack(writer, span->stack);
     begin_event(writer, ids[span->kind]);
     put_span(writer, span, true);
     put_u32(writer, span->stack);
@@ -299,7 +299,7 @@ static void ctf_metric(void *writer, const trail_event *event)
 
 static void ctf_sample(void *writer, const trail_event *event, trail_stack stack)
 {
-    tell_stack(writer, stack);
+    define_stack(writer, stack);
     begin_event(writer, EVENT_SAMPLE);
     put_i64(writer, event->goroutine);
     put_i64(writer, event->proc);
@@ -335,12 +335,12 @@ static void put_types(struct out *out)
                    types[i].size, types[i].is_signed ? "true" : "false", types[i].name);
 }
 
-/* Seconds and nanoseconds since 1970 of time 0 of the stream. */
+/* Seconds and nanoseconds since 1970 at time 0 of the stream. */
 static void put_clock(const struct ctf *c, struct out *out)
 {
     int64_t s = 0, ns = 0;
     if (c->has_clock) {
-        /* In nanoseconds these are some 1.7e18: they fit. */
+        /* About 1.7e18 ns, which fits. */
         int64_t zero = (int64_t)((uint64_t)c->clock.wall_s * 1000000000U + c->clock.wall_ns -
                                  stamp(c, c->clock.trace_ns));
         s = zero / 1000000000;
@@ -423,6 +423,6 @@ int trail_export_ctf(trail_reader *reader, const trail_export_options *options,
         *stats = c.timeline.stats;
     timeline_free(&c.timeline);
     free(c.packet);
-    free(c.told);
+    free(c.written);
     return result;
 }

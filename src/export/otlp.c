@@ -1,13 +1,13 @@
 /*
- * OTLP, the form in which OpenTelemetry's tools take spans, as JSON in lines: each line is one message
- * TracesData with up to LINE_SPANS spans, as the collector's file exporter writes it.
+ * OTLP, the span format of OpenTelemetry, as lines of JSON: each line is one TracesData message with
+ * up to LINE_SPANS spans, as the collector's file exporter writes it.
  *
- * A task is a span; a region is one, of the region or task that it is in. Tasks with one root are one
- * trace; a region without a task is a trace by itself. IDs are hexadecimal, and made of the trace's
- * identity and the task's number (or which region it is), so that exporting again gives the same.
- * Logs are events of their task, or else of the region that they are in.
+ * A task is a span. A region is a child span of the region or task that contains it. Tasks with the
+ * same root form one OTLP trace; a region without a task is an OTLP trace of its own. IDs derive from
+ * the trace's identity and the task's number (or the region's index), so that exporting again gives
+ * the same IDs. Logs are events of their task, or else of the region that contains them.
  *
- * Spans are written when they end; what is open has a note with its logs.
+ * Spans are written when they end; an open span has a note that collects its logs.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "timeline/timeline.h"
 
 #define LINE_SPANS  256
-#define MOST_LEVELS 64 /* of tasks in tasks, to their root */
+#define MOST_LEVELS 64 /* of nested tasks, up to the root */
 
 struct log_note {
     struct log_note *next;
@@ -25,10 +25,10 @@ struct log_note {
     char text[]; /* the category, then the message */
 };
 
-/* What the writer knows of a span that is open. */
+/* The writer's data for an open span. */
 struct span_note {
-    uint64_t trace;  /* the low half of its trace's ID */
-    uint64_t id;     /* its own */
+    uint64_t trace;  /* low half of the OTLP trace ID */
+    uint64_t id;     /* span ID */
     uint64_t parent; /* 0: none */
     struct log_note *logs, **end;
 };
@@ -40,14 +40,14 @@ struct otlp {
     uint64_t identity; /* of the trace */
     unsigned in_line;
     bool has_clock;
-    uint64_t clock; /* what makes Unix time of a time of the trace */
+    uint64_t clock; /* Unix time minus trace time, in ns */
 };
 
 #define PUT(o, literal) out_bytes(&(o)->out, (literal), sizeof(literal) - 1)
 
-/* MARK: Identities */
+/* MARK: IDs */
 
-/* Bits well mixed; different numbers stay different. Never 0, which is no ID. */
+/* A bijective mix of the bits (splitmix64), except that 0, which is no valid ID, becomes 1. */
 static uint64_t mixed(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -67,7 +67,7 @@ static uint64_t region_id(const struct otlp *o, uint64_t number)
     return mixed(number ^ mixed(o->identity ^ 2));
 }
 
-/* The outermost task that is known. */
+/* The outermost known task. */
 static uint64_t root_of(const struct otlp *o, uint64_t task)
 {
     for (int i = 0; i < MOST_LEVELS; i++) {
@@ -84,14 +84,14 @@ static bool is_task(uint64_t task)
     return task != TRAIL_BACKGROUND_TASK && task != TRAIL_NO_TASK;
 }
 
-/* MARK: Spans that are open */
+/* MARK: Open spans */
 
 static struct span_note *note_of(const struct timeline_span *span)
 {
     return (struct span_note *)(uintptr_t)span->writer;
 }
 
-/* The innermost region around, if it belongs to the same task, or this one belongs to none. */
+/* The innermost enclosing region, if it belongs to the same task, or `span` has no task. */
 static const struct span_note *region_around(const struct timeline_span *span)
 {
     for (const struct timeline_span *at = span->next; at; at = at->next)
@@ -311,7 +311,7 @@ static void otlp_close(void *writer, struct timeline_span *span, int64_t now)
     slab_put(&o->notes, note);
 }
 
-/* MARK: The whole */
+/* MARK: Begin and end */
 
 static uint64_t hashed(uint64_t hash, const void *data, size_t size)
 {
@@ -321,7 +321,7 @@ static uint64_t hashed(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* Times of a trace that has no wall clock are taken for Unix times as they are. */
+/* Without a wall clock, trace times are used as Unix times. */
 static void otlp_begin(void *writer, int64_t begin_ns)
 {
     struct otlp *o = writer;

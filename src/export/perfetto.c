@@ -1,6 +1,6 @@
 /*
- * Perfetto's trace format: a stream of messages TracePacket. Fields by number, as Perfetto's documents
- * define them (protos/perfetto/trace):
+ * Perfetto's trace format: a stream of TracePacket messages. Field numbers as defined in
+ * protos/perfetto/trace:
  *
  *     Trace            1 packet
  *     TracePacket      6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
@@ -15,11 +15,11 @@
  *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
  *                      6 line_number
  *
- * A packet is mostly some twenty bytes: its time is the difference to that before (a clock of this
- * sequence), its name and stack are numbers that a packet before it defined. What begins in the past
- * has its time in full, by the clock of the trace.
+ * A packet mostly takes about twenty bytes: its time is the difference to the previous packet (a
+ * clock of this sequence), and its name and stack are numbers defined by earlier packets. An event
+ * that lies before the previous packet has an absolute time, on the trace's clock.
  *
- * Tracks: a process; in it goroutines, each with what it was doing and below that its regions and
+ * Tracks: a process; in it the goroutines, each with its states and below them its regions and
  * ranges; Ps; threads; the runtime; tasks; counters.
  */
 #include <inttypes.h>
@@ -46,20 +46,20 @@ enum {
     TRACK_GC,
     TRACK_STOPPED,
     TRACK_TASKS,
-    TRACK_METRICS, /* TRAIL_METRICS of them */
+    TRACK_METRICS, /* one for each of TRAIL_METRICS */
     TRACK_FIRST = 16
 };
 
-/* Numbers of names of events: what they are of is in the last two bits. */
+/* IDs of event names: the low two bits are the kind of the number. */
 enum name_kind { NAME_STATE, NAME_GOROUTINE, NAME_TEXT, NAME_REASON };
-#define NAME_WAKE TIMELINE_STATES /* a state besides the real ones */
+#define NAME_WAKE TIMELINE_STATES /* a pseudo-state after the real ones */
 
 static inline uint64_t name_iid(enum name_kind kind, uint64_t number)
 {
     return (number + 1) << 2 | kind;
 }
 
-/* What was told of a number: a byte each. */
+/* Which numbers have been defined: one byte each. */
 struct marks {
     uint8_t *items;
     size_t count, capacity;
@@ -69,8 +69,8 @@ struct perfetto {
     struct timeline timeline;
     struct out out;
     struct protobuf packet, part, inner, leaf;
-    uint64_t shift;   /* makes times positive */
-    uint64_t last_ns; /* of the packet before */
+    uint64_t shift;   /* added to make times positive */
+    uint64_t last_ns; /* of the previous packet */
     uint64_t last_track, flow, pending_flow;
     struct marks texts, reasons, functions, files, stacks;
     struct intern frames; /* struct frame_key */
@@ -83,7 +83,7 @@ struct frame_key {
     trail_name function, file;
 };
 
-/* Whether it is the first time that this is asked of the number. */
+/* Returns true the first time it is called for a number. */
 static inline bool is_new(struct perfetto *p, struct marks *marks, size_t number)
 {
     if (__builtin_expect(number < marks->count && marks->items[number], 1))
@@ -107,7 +107,7 @@ static uint64_t stamp(const struct perfetto *p, int64_t ns)
 
 /* MARK: Packets of any size */
 
-/* Writes the message in `packet`, with what every packet has. */
+/* Writes the message in `packet`, with the fields that every packet has. */
 static void put_packet(struct perfetto *p, unsigned flags)
 {
     uint8_t head[1 + PROTOBUF_VARINT_MAX], *at = head;
@@ -121,7 +121,7 @@ static void put_packet(struct perfetto *p, unsigned flags)
     p->packet.size = 0;
 }
 
-/* The time of a packet that is built. */
+/* Sets the time of the packet under construction. */
 static void put_time(struct perfetto *p, int64_t ns)
 {
     protobuf_number(&p->packet, 8, stamp(p, ns));
@@ -134,7 +134,7 @@ static void put_descriptor(struct perfetto *p)
     put_packet(p, NEEDS_STATE);
 }
 
-/* Begins a descriptor; `order` is that of its children, or 0. */
+/* Begins a track descriptor; `order` is its child_ordering, or 0. */
 static void begin_track(struct perfetto *p, uint64_t track, uint64_t parent, trail_string name,
                         unsigned order)
 {
@@ -176,7 +176,7 @@ static uint64_t text_iid(struct perfetto *p, trail_name name)
     return name_iid(NAME_TEXT, name);
 }
 
-/* "waiting (chan receive)": its bytes are any, NUL as well. */
+/* "waiting (chan receive)"; the reason may have any bytes, NUL included. */
 static void define_reason(struct perfetto *p, trail_name reason)
 {
     char text[TIMELINE_LABEL] = "waiting (";
@@ -219,7 +219,7 @@ static uint64_t frame_iid(struct perfetto *p, const trail_place *place)
     return iid;
 }
 
-/* Frames are outermost first. */
+/* Frames are written outermost first. */
 static void define_stack(struct perfetto *p, trail_stack stack)
 {
     struct stack_row row = stacks_get(&p->timeline.stacks, stack);
@@ -239,16 +239,16 @@ static inline uint64_t stack_iid(struct perfetto *p, trail_stack stack)
 
 /* MARK: Events */
 
-/* What an event has besides its type and track; 0 is none. */
+/* The fields of an event besides its type and track; 0: none. */
 struct event_fields {
     uint64_t name, stack, flow, flow_end;
 };
 
-#define EVENT_MOST 128 /* bytes: every size in it fits into one byte */
+#define EVENT_MOST 128 /* bytes: every size in it fits into one varint byte */
 
 /*
- * A TracePacket with a TrackEvent, at most EVENT_MOST bytes; written straight into the buffer, sizes
- * last. Nothing may be interned between out_room and the end.
+ * Writes a TracePacket with a TrackEvent, at most EVENT_MOST bytes, directly into the output buffer;
+ * sizes are filled in last. Nothing may be interned between out_room and the end.
  */
 static void put_event(struct perfetto *p, int64_t ns, unsigned type, uint64_t track,
                       struct event_fields fields)
@@ -289,7 +289,7 @@ static void put_counter(struct perfetto *p, int64_t ns, uint64_t track, uint64_t
 {
     protobuf_number(&p->part, 9, COUNTER);
     protobuf_number(&p->part, 11, track);
-    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* 0 is a value */
+    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* not protobuf_number: 0 is a value */
     protobuf_varint(&p->part, value);
     put_time(p, ns);
     protobuf_part(&p->packet, 11, &p->part);
@@ -298,7 +298,7 @@ static void put_counter(struct perfetto *p, int64_t ns, uint64_t track, uint64_t
 
 /* MARK: Goroutines */
 
-/* Each has two tracks: that of what it is doing, and the next one for its regions and ranges. */
+/* A goroutine has two tracks: one for its states, the next one for its regions and ranges. */
 static uint64_t new_track(struct perfetto *p)
 {
     p->last_track += 2;
@@ -318,7 +318,7 @@ static void perfetto_goroutine(void *writer, struct timeline_goroutine *g)
     uint64_t track = g->writer ? g->writer : new_track(p);
     begin_track(p, track, TRACK_GOROUTINES, label, 0);
     put_descriptor(p);
-    /* A name is never defined anew: the other number of the track is for the later name. */
+    /* A name is never redefined: a renamed goroutine uses the ID of its second track. */
     g->relabelled = g->writer != 0;
     g->writer = track;
     put_interned(p, 2, label_iid(g), label);
@@ -395,7 +395,7 @@ static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_
 
 /* MARK: Ranges, regions, tasks */
 
-/* The second track of a goroutine or P, which is described when it is first needed. */
+/* The second track of a goroutine or P, described when first needed. */
 static uint64_t second_track(struct perfetto *p, uint64_t first, bool *known, const char *name)
 {
     if (!*known)
@@ -460,7 +460,7 @@ static void perfetto_close(void *writer, struct timeline_span *span, int64_t now
     put_event(writer, now, SLICE_END, span->writer, (struct event_fields){0});
 }
 
-/* MARK: Moments */
+/* MARK: Logs, metrics, samples */
 
 static void perfetto_log(void *writer, const trail_event *event)
 {
@@ -487,7 +487,7 @@ static void perfetto_metric(void *writer, const trail_event *event)
                     event->metric.value);
 }
 
-/* A sample belongs to a thread; where that is not known, it is a moment of its goroutine. */
+/* A sample belongs to a thread; if that is not known, it is an instant of its goroutine. */
 static void perfetto_sample(void *writer, const trail_event *event, trail_stack stack)
 {
     struct perfetto *p = writer;
@@ -507,7 +507,7 @@ static void perfetto_sample(void *writer, const trail_event *event, trail_stack 
     }
 }
 
-/* MARK: The whole */
+/* MARK: Begin and end */
 
 static void put_clock(struct perfetto *p, unsigned clock, uint64_t ns)
 {
@@ -517,7 +517,7 @@ static void put_clock(struct perfetto *p, unsigned clock, uint64_t ns)
     protobuf_part(&p->part, 1, &p->inner);
 }
 
-/* What the clocks of the traced machine were at that moment of the trace. */
+/* Writes the clocks of the traced machine at one time of the trace. */
 static void put_wall_clocks(struct perfetto *p, const trail_clock_snapshot *clocks)
 {
     put_clock(p, CLOCK_TRACE, stamp(p, clocks->trace_ns));
@@ -527,7 +527,7 @@ static void put_wall_clocks(struct perfetto *p, const trail_clock_snapshot *cloc
     put_packet(p, NEEDS_STATE);
 }
 
-/* The clocks are written once, when they are known and the export has begun. */
+/* Writes the clocks once, when they are known and the export has begun. */
 static void put_first_clocks(struct perfetto *p)
 {
     if (p->has_clocks || !p->timeline.counting || p->clocks.wall_s <= 0)
@@ -551,7 +551,7 @@ static void put_process(struct perfetto *p)
     protobuf_word(&p->inner, 6, title);
     protobuf_part(&p->part, 3, &p->inner);
     put_descriptor(p);
-    /* All frames are in one mapping: readers want one. */
+    /* Perfetto expects a mapping: all frames are in this one. */
     protobuf_number(&p->inner, 1, 1);
     protobuf_word(&p->inner, 2, title);
     protobuf_part(&p->part, 17, &p->inner);

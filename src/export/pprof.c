@@ -1,10 +1,10 @@
 /*
- * Profiles as pprof has them: one message `Profile`, gzipped. Fields by number, as
- * github.com/google/pprof/proto/profile.proto defines them:
+ * Profiles in pprof's format: one `Profile` message, gzipped. Field numbers as defined in
+ * github.com/google/pprof/proto/profile.proto:
  *
  *     Profile   1 sample_type  2 sample  4 location  5 function  6 string_table
  *               11 period_type  12 period
- *     ValueType 1 type  2 unit                    (places in the string table, whose first is "")
+ *     ValueType 1 type  2 unit                (indices into the string table, whose first is "")
  *     Sample    1 location_id, leaf first  2 value
  *     Location  1 id  3 address  4 line = { 1 function_id  2 line }
  *     Function  1 id  2 name  3 system_name  4 filename
@@ -24,11 +24,11 @@ struct pprof {
     const trail_profile *profile;
     struct protobuf message, part, inner;
     struct intern strings, functions;
-    uint8_t *used; /* by frame: it has a location */
+    uint8_t *used; /* by frame: whether a sample refers to it */
     bool failed;
 };
 
-/* The place of a text in the string table. */
+/* The index of a text in the string table. */
 static uint64_t put_string(struct pprof *p, trail_string text)
 {
     bool fresh;
@@ -52,7 +52,7 @@ static void put_value_type(struct pprof *p, unsigned field, const char *type, co
     protobuf_part(&p->message, field, &p->part);
 }
 
-/* The number of the function of a frame; it is written when it comes first. */
+/* The number of a frame's function, which is written when it first occurs. */
 static uint64_t put_function(struct pprof *p, const trail_profile_frame *frame)
 {
     bool fresh;
@@ -121,7 +121,7 @@ static int write_gzip(const struct protobuf *message, const trail_sink *sink, tr
     uint8_t room[16384];
     size_t left = message->size;
     int result = Z_OK;
-    /* 15 + 16: the largest window, and a gzip header. */
+    /* 15 + 16: the largest window, with a gzip header. */
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
         Z_OK)
         return error_set(err, TRAIL_NO_MEMORY, "no memory to compress the profile");

@@ -1,5 +1,5 @@
 /*
- * Profiles as text: folded stacks, speedscope's JSON, and a JSON with all that is known.
+ * Profiles as text: folded stacks, speedscope's JSON, and a JSON with all fields.
  */
 #include "export/profile.h"
 
@@ -32,13 +32,13 @@ struct profile_words profile_words(trail_profile_type type)
     return words[type];
 }
 
-/* The value for formats that have one. */
+/* The value of a sample in formats that have only one. */
 static uint64_t value_of(const trail_profile *profile, uint64_t count, int64_t ns)
 {
     return profile_words(profile->type).time ? (uint64_t)ns : count;
 }
 
-/* The name of a frame's function, or its address into `buf` of 24. */
+/* The name of a frame's function, or else its address, written into `buf` of 24 bytes. */
 static trail_string frame_name(const struct text_profile *p, const trail_profile_frame *frame,
                                char *buf)
 {
@@ -52,7 +52,7 @@ static trail_string frame_name(const struct text_profile *p, const trail_profile
 
 /* MARK: Folded stacks */
 
-/* As UTF-8; what separates frames and lines is replaced. */
+/* Writes UTF-8; the separators of frames and lines are replaced. */
 static void put_folded_name(struct out *out, trail_string name)
 {
     const uint8_t *at = (const uint8_t *)name.data, *end = at + name.size;
@@ -120,7 +120,7 @@ static void put_json_frames(struct text_profile *p, bool pc)
     }
 }
 
-/* speedscope.app/file-format-schema.json, a "sampled" profile: stacks root first, and weights. */
+/* Format: speedscope.app/file-format-schema.json, a "sampled" profile with root-first stacks. */
 static void write_speedscope(struct text_profile *p)
 {
     const trail_profile *profile = p->profile;

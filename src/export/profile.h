@@ -1,19 +1,21 @@
 /*
- * The formats of profiles share this: what their values mean, and how frames are called.
+ * Shared by the profile formats: the names of the values.
  */
 #ifndef TRAIL_EXPORT_PROFILE_H
 #define TRAIL_EXPORT_PROFILE_H
 
 #include <trail/export.h>
 
-/* What a profile's values are called. */
+/* The names of a profile's values. */
 struct profile_words {
     const char *count; /* "contentions" */
-    const char *time;  /* "delay"; NULL: there are only counts */
+    const char *time;  /* "delay"; NULL: only counts */
 };
 
+/* Returns the names for a type of profile. */
 struct profile_words profile_words(trail_profile_type type);
 
+/* Writes a profile in pprof's format. Returns 0, or -1 with *err set. */
 int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,
                         const trail_sink *sink, trail_error *err);
 

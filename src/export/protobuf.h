@@ -1,14 +1,14 @@
 /*
- * Protocol buffers, as far as profiles and exports need them.
+ * A minimal encoder for protocol buffers, for profiles and exports.
  *
  *     field     = tag value            tag = number << 3 | type, as a varint
  *     type 0    : a varint
- *     type 1    : 8 bytes, the least significant first
+ *     type 1    : 8 bytes, little-endian
  *     type 2    : its size as a varint, then that many bytes: text, messages, packed numbers
  *
- * A message is built in memory, field by field (struct protobuf; failure is sticky: who builds looks
- * at `failed` at the end), or, where millions of small ones are written, put into a buffer that has
- * room (protobuf_put_...).
+ * A message is built in memory, field by field (struct protobuf; `failed` is sticky and checked once at
+ * the end). Where millions of small messages are written, protobuf_put_... write into a buffer that
+ * has room.
  */
 #ifndef TRAIL_EXPORT_PROTOBUF_H
 #define TRAIL_EXPORT_PROTOBUF_H
@@ -17,9 +17,9 @@
 
 enum { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2 };
 
-#define PROTOBUF_VARINT_MAX 10 /* bytes of the longest */
+#define PROTOBUF_VARINT_MAX 10 /* bytes of the longest varint */
 
-/* Writes `value` at `to`, which has room for it; returns its end. */
+/* Writes `value` at `to`, which must have room; returns the end. */
 static inline uint8_t *protobuf_put_varint(uint8_t *to, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
@@ -28,7 +28,7 @@ static inline uint8_t *protobuf_put_varint(uint8_t *to, uint64_t value)
     return to;
 }
 
-/* The same for the tag and value of a field. */
+/* The same for a field's tag and value. */
 static inline uint8_t *protobuf_put_number(uint8_t *to, unsigned field, uint64_t value)
 {
     to = protobuf_put_varint(to, (uint64_t)field << 3 | PROTOBUF_VARINT);
@@ -43,25 +43,26 @@ static inline uint8_t *protobuf_put_fixed64(uint8_t *to, unsigned field, uint64_
     return to;
 }
 
-/* Zero-initialised is empty and ready. */
+/* A message under construction. Zero-initialised it is empty and ready. */
 struct protobuf {
     uint8_t *data;
     size_t size, capacity;
     bool failed;
 };
 
+/* Appends a varint without a tag. */
 void protobuf_varint(struct protobuf *to, uint64_t value);
 
-/* A field; 0 is the value of one that is not there, and is left out. */
+/* Adds a field. 0 is the default value, and is left out. */
 void protobuf_number(struct protobuf *to, unsigned field, uint64_t value);
 
-/* Any bytes as UTF-8: what is not becomes U+FFFD. */
+/* Adds any bytes as UTF-8: invalid ones become U+FFFD. */
 void protobuf_text(struct protobuf *to, unsigned field, trail_string text);
 
-/* The same for a text without NUL bytes. */
+/* The same for a NUL-terminated text. */
 void protobuf_word(struct protobuf *to, unsigned field, const char *text);
 
-/* Numbers or a message, built in `part`, which is empty afterwards. */
+/* Adds the message, or packed numbers, built in `part`, which is then emptied. */
 void protobuf_part(struct protobuf *to, unsigned field, struct protobuf *part);
 void protobuf_free(struct protobuf *to);
 

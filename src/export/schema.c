@@ -1,5 +1,5 @@
 /*
- * The tables as other systems are told of them: statements generated from the one definition.
+ * Statements that create the tables in other systems, generated from their one definition.
  */
 #include <string.h>
 #include <trail/tables.h>
@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/out.h"
 
-/* What a dialect calls the types of cells, and how it sets a table up. */
+/* A system's names for the cell types, and its statement for a table. */
 struct dialect {
     const char *name;
-    const char *head; /* in front of all */
+    const char *head; /* printed before the first table */
     const char *types[TRAIL_CELL_DATE + 1];
     void (*table)(struct out *out, const struct dialect *dialect, const trail_table *table);
 };
@@ -20,7 +20,7 @@ static bool is_partition(const trail_table *table, size_t column)
     return column + 2 >= table->column_count; /* host and day */
 }
 
-/* A line a column, with its meaning; partition columns last, where they are. */
+/* One line per column, with its meaning. Partition columns come last, as in the tables. */
 static void columns(struct out *out, const struct dialect *dialect, const trail_table *table,
                     const char *comment)
 {
@@ -103,7 +103,7 @@ static void trino_table(struct out *out, const struct dialect *dialect, const tr
                table->name, table->name);
 }
 
-/* MARK: All of them */
+/* MARK: Dialects */
 
 static const struct dialect dialects[TRAIL_DIALECTS] = {
     [TRAIL_DIALECT_DUCKDB] =

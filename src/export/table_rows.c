@@ -1,6 +1,6 @@
 /*
- * Rows of the tables as CSV (RFC 4180, but for bare line ends) and as RowBinary: all tables that are
- * wanted from one pass, each to a sink of its own.
+ * Rows of the tables as CSV (RFC 4180, except that lines end with \n) and as RowBinary: all wanted
+ * tables in one pass, each to its own sink.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static void csv_titles(struct out *out, const trail_table *table, uint32_t wante
     out_char(out, '\n');
 }
 
-/* MARK: RowBinary: numbers little-endian, texts with their size in front, a byte says if NULL */
+/* MARK: RowBinary: little-endian numbers, texts preceded by their size, a byte per nullable value */
 
 static void binary_number(struct out *out, uint64_t value, unsigned size)
 {
@@ -151,7 +151,7 @@ static void binary_rows(struct out *out, const trail_table *table, const trail_r
                 binary_value(out, &table->columns[i], &rows->columns[i], row);
 }
 
-/* MARK: The pass */
+/* MARK: Writing */
 
 static bool writer_open(struct rows_writer *writer, const trail_tables_options *options,
                         const trail_sink *sinks)
@@ -168,7 +168,7 @@ static bool writer_open(struct rows_writer *writer, const trail_tables_options *
     return true;
 }
 
-/* Ends all outputs: of the errors of several the first counts. */
+/* Ends all outputs and reports the first error. */
 static int writer_close(struct rows_writer *writer, bool keep, trail_error *err)
 {
     int result = 0;
@@ -201,7 +201,7 @@ static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t
         if (counts)
             counts[rows.table] += rows.count;
         if (out->failed)
-            return 0; /* told when it is closed */
+            return 0; /* writer_close reports it */
     }
     return more;
 }

@@ -1,5 +1,5 @@
 /*
- * Tables whose rows are answers of an analysis: goroutines, tasks, regions. They come at the end.
+ * Tables whose rows come from trail_analysis: goroutines, tasks, regions. Filled at the end.
  */
 #include "tables/producer.h"
 

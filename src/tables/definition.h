@@ -1,6 +1,5 @@
 /*
- * Definition: the places of the columns in their tables (TABLE_COLUMN), and how texts of enumerated
- * columns are numbered.
+ * Definition: column indices (TABLE_COLUMN), and the indices of words in enumerated columns.
  */
 #ifndef TRAIL_TABLES_DEFINITION_H
 #define TRAIL_TABLES_DEFINITION_H
@@ -19,11 +18,11 @@
 #undef COLUMN
 #undef COMMON
 
-/* States of goroutines and Ps have their words in one list. */
+/* Goroutine and P states share one list of words. Unknown states map to word 0. */
 uint8_t word_of_go_state(unsigned state);
 uint8_t word_of_proc_state(unsigned state);
 
-/* The word of a type of event; only for types that exist. */
+/* The word of an event type (trail_event.wire); only for types that exist. */
 uint8_t word_of_type(unsigned wire);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The dictionary of a trace: its texts, stacks and their frames, each a row when it is seen first.
+ * The dictionary of a trace: its texts, stacks and frames, each a row when first seen.
  */
 #include "tables/producer.h"
 
@@ -15,7 +15,7 @@ static bool is_clean(trail_string text)
     return (text.size == 0 || !memchr(text.data, 0, text.size)) && utf8_valid(text);
 }
 
-/* Bytes that are no UTF-8, and NULs, which not all take in texts, become U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD, and so do NULs, which not all systems accept in text. */
 trail_string text_clean(struct trail_tables *tables, struct arena *arena, trail_string text)
 {
     bool clean = is_clean(text);
@@ -52,7 +52,7 @@ trail_string text_of_bytes(struct trail_tables *tables, const char *data, size_t
     return name < tables->text_count ? tables->texts[name] : text_look_up(tables, name);
 }
 
-/* A row for each text that has got its number. */
+/* Adds a row for each text that has got a number since the last call. */
 static bool strings_fill(struct trail_tables *tables)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STRINGS];
@@ -86,7 +86,7 @@ static void stack_fill(struct trail_tables *tables, trail_stack stack)
     struct rows *rows = &tables->rows[TRAIL_TABLE_STACKS];
     struct stack_row frames = stacks_get(&tables->stacks, stack);
     if (frames.count == 0)
-        return; /* there is none: those without a frame have no number */
+        return; /* stacks without frames have no number */
     size_t row = rows->count++;
     put_i32(rows, STACKS_STACK, row, (int32_t)stack);
     put_i32(rows, STACKS_DEPTH, row, (int32_t)frames.count);
@@ -146,7 +146,7 @@ bool dictionary_fill(struct trail_tables *tables)
     }
     names_begin_batch(&tables->names);
     stacks_begin_batch(&tables->stacks);
-    /* The texts first: those of stacks are among them. */
+    /* Strings first: those of stacks are among them. */
     if (wants_table(tables, TRAIL_TABLE_STRINGS) && !strings_fill(tables))
         return false;
     if (tables->wants_stacks && !stacks_fill(tables))

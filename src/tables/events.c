@@ -1,6 +1,6 @@
 /*
- * Events as rows: column by column, so that each costs one short loop. And those kinds that have
- * tables of their own: logs and samples.
+ * Events as rows, filled column by column, so that each column costs one short loop; and the kinds
+ * with tables of their own, logs and samples.
  */
 #include "tables/producer.h"
 
@@ -11,7 +11,7 @@ struct fill {
     size_t count;
 };
 
-/* A function that puts one column of all events: `e` is the event, `row` where it goes. */
+/* Defines a function that fills one column for all events: `e` is the event, `row` its row. */
 #define FILL(name, statement)                                                                      \
     static void fill_##name(const struct fill *f, unsigned column)                                 \
     {                                                                                              \
@@ -89,7 +89,7 @@ static trail_string name_of(struct trail_tables *tables, const trail_event *e)
     return fixed("");
 }
 
-/* A message lasts as long as its row: programs log without end. */
+/* A message lives only as long as its row: the number of log messages is unbounded. */
 static trail_string message_of(struct trail_tables *tables, struct rows *rows, const trail_event *e)
 {
     return text_clean(tables, &rows->passing, trail_reader_string(tables->reader, e->log.message));

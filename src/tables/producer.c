@@ -8,7 +8,7 @@
 
 /* MARK: Opening */
 
-/* The columns that all tables have: the same value again and again. */
+/* The columns common to all tables: one value, repeated. */
 static bool init_common(struct trail_tables *tables)
 {
     const trail_tables_options *options = &tables->options;
@@ -30,7 +30,7 @@ static bool init_common(struct trail_tables *tables)
     return days && !tables->failed;
 }
 
-/* Whether any table wants a column with numbers of stacks. */
+/* Whether any table wants a column with stack numbers. */
 static bool wants_stacks(const struct trail_tables *tables)
 {
     const uint32_t *wanted = tables->options.wanted;
@@ -109,7 +109,7 @@ void trail_tables_close(trail_tables *tables)
 
 /* MARK: Steps */
 
-/* How many events may be taken, so that tables with a row an event have room. */
+/* How many events may be taken so that tables with one row per event have room. */
 static size_t room_for(const struct trail_tables *tables)
 {
     static const trail_table_id each[] = {TRAIL_TABLE_EVENTS, TRAIL_TABLE_LOGS,
@@ -145,7 +145,7 @@ static void begin(struct trail_tables *tables, int64_t origin)
         tables->to_ns = ns_behind(origin, tables->options.to_ns);
 }
 
-/* Leaves the events that are in the window: states are followed up to it. False when memory is out. */
+/* Keeps the events in the window; states are followed from before it. False on out of memory. */
 static bool keep_window(struct trail_tables *tables)
 {
     const trail_event *before = tables->at;
@@ -162,7 +162,7 @@ static bool keep_window(struct trail_tables *tables)
            states_fill(tables, before, (size_t)(tables->at - before));
 }
 
-/* The next events of the reader. False when memory is out. */
+/* Reads the next events. False on out of memory. */
 static bool pull(struct trail_tables *tables)
 {
     long count = tables->behind ? 0 : trail_reader_next_batch(tables->reader, &tables->at);

@@ -1,6 +1,6 @@
 /*
- * Producer: what fills the tables. It takes events in steps, none larger than what the tables that
- * get a row an event have room for, and hands rows out between the steps.
+ * Producer: fills the tables. It takes events in steps, none larger than the room left in the tables
+ * with one row per event, and hands out rows between the steps.
  *
  * Texts and stacks get numbers that outlive generations (analyze/names.h, stacks.h). All stacks of a
  * generation are numbered when it begins, in their order there, so that passes for different tables
@@ -22,33 +22,33 @@ struct trail_tables {
     trail_values common[TRAIL_TABLE_COMMON];
     struct rows rows[TRAIL_TABLES];
     struct names names;
-    trail_string *texts; /* by name, as UTF-8 */
+    trail_string *texts; /* as UTF-8, by name */
     size_t text_count, text_capacity;
-    struct arena arena; /* what is not in `names` as UTF-8 */
+    struct arena arena; /* texts that had to be repaired to UTF-8 */
     struct stacks stacks;
-    uint64_t epoch;                       /* of the two below, once has_epoch */
-    size_t string_handles, stack_handles; /* handles of the generation that were looked up */
-    size_t stack_rows;                    /* stacks that have got rows */
-    trail_analysis *answers;              /* NULL: no table needs them */
-    struct follow follow;      /* for states; with names of its own: `names` are numbered */
-    struct names follow_names; /* in the order of the trace's strings, which tables show */
+    uint64_t epoch;                       /* the generation of the handles below, if has_epoch */
+    size_t string_handles, stack_handles; /* handles of the generation already looked up */
+    size_t stack_rows;                    /* stacks that have rows */
+    trail_analysis *answers;              /* NULL: not needed by any wanted table */
+    struct follow follow; /* for states; with its own names, because the numbers of `names` are */
+    struct names follow_names; /* visible in tables and follow the order of the trace's strings */
     struct slab span_slab;
     int64_t last_ns;             /* of the last event */
-    int64_t from_ns, to_ns;      /* the window, edges included; without one all there is */
-    const trail_event *at, *end; /* events of the reader that were not taken yet */
+    int64_t from_ns, to_ns;      /* the window, edges included; without one the whole range */
+    const trail_event *at, *end; /* events read but not yet taken */
     trail_error error;           /* of the trace, if has_error */
     size_t given_count;
-    int given; /* the table whose rows were handed out last; -1: none */
+    int given; /* the table whose rows are handed out; -1: none */
     bool has_epoch;
-    bool wants_stacks; /* some column has their numbers */
+    bool wants_stacks; /* some column holds stack numbers */
     bool began;
-    bool behind; /* the window: nothing more is read */
+    bool behind; /* past the window: reading stops */
     bool over;   /* no more events */
-    bool failed; /* memory is out */
+    bool failed; /* out of memory */
     bool has_error;
 };
 
-/* The text of a handle, valid as long as the tables. */
+/* The text of a name, valid as long as the tables. */
 trail_string text_look_up(struct trail_tables *tables, trail_name name);
 
 static inline trail_string text_of(struct trail_tables *tables, trail_string_handle handle)
@@ -61,10 +61,10 @@ static inline trail_string text_of(struct trail_tables *tables, trail_string_han
     return text_look_up(tables, name);
 }
 
-/* Of a text that is not in the reader. */
+/* The text with these bytes, which need not be in the reader. */
 trail_string text_of_bytes(struct trail_tables *tables, const char *data, size_t size);
 
-/* A copy as UTF-8; empty when memory is out, which the tables remember. */
+/* A copy as UTF-8. On out of memory it is empty, and tables->failed is set. */
 trail_string text_clean(struct trail_tables *tables, struct arena *arena, trail_string text);
 
 /* The number of a stack in the tables; 0 for none. */
@@ -78,10 +78,10 @@ static inline bool wants_table(const struct trail_tables *tables, trail_table_id
     return tables->rows[table].table != NULL;
 }
 
-/* Each fills its tables. There is room for a row an event. */
+/* Fill the tables. events_fill and moments_fill need room for one row per event. */
 void events_fill(struct trail_tables *tables, const trail_event *events, size_t count);
 void moments_fill(struct trail_tables *tables, const trail_event *event);
-/* False when memory is out. */
+/* These return false on out of memory. */
 bool states_fill(struct trail_tables *tables, const trail_event *events, size_t count);
 bool states_finish(struct trail_tables *tables);
 void states_init(struct trail_tables *tables);

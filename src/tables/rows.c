@@ -23,7 +23,7 @@ static bool is_common(const struct rows *rows, size_t column)
     return column + TRAIL_TABLE_COMMON >= rows->table->column_count;
 }
 
-/* Makes room for `capacity` rows in a column; the bits of new rows are set. */
+/* Makes room for `capacity` rows in a column; new rows are marked valid. */
 static bool column_grow(struct column *column, size_t size, size_t old, size_t capacity)
 {
     char *data = reallocarray(column->data, capacity, size);
@@ -101,7 +101,7 @@ bool rows_take(struct rows *rows, size_t least, trail_rows *taken)
     return true;
 }
 
-/* What is left becomes the beginning. Whole batches were taken, so that bits need no shift. */
+/* Moves the remaining rows to the front. Whole batches were taken, so the bits need no shift. */
 static void compact(struct rows *rows)
 {
     size_t left = rows->count - rows->taken, words = (left + 63) / 64;

@@ -1,7 +1,7 @@
 /*
- * Rows: the columns of one table as they are filled, a vector each, of which up to TRAIL_TABLE_ROWS
- * at a time are handed out. A column that nobody asked for has no vector, and what is put into it
- * goes nowhere.
+ * Rows: the columns of one table while they are filled, one vector per column, of which up to
+ * TRAIL_TABLE_ROWS rows at a time are handed out. A column that was not requested has no vector, and
+ * values put into it are ignored.
  */
 #ifndef TRAIL_TABLES_ROWS_H
 #define TRAIL_TABLES_ROWS_H
@@ -12,33 +12,33 @@
 #include "tables/definition.h"
 
 struct column {
-    char *data;      /* NULL: not asked for */
-    uint64_t *valid; /* a bit a row; of those that have no NULL yet too */
+    char *data;      /* NULL: not requested */
+    uint64_t *valid; /* one bit per row, kept also while the column has no NULL */
     bool has_null;
 };
 
-/* Owned by its tables. Zero-initialised has no column. */
+/* Owned by its trail_tables. Zero-initialised it has no columns. */
 struct rows {
     const trail_table *table;
     struct column columns[TABLES_MAX_COLUMNS];
-    size_t count, taken, capacity; /* rows; those from `taken` on are to be handed out */
-    struct arena passing;          /* texts that last as long as their rows */
+    size_t count, taken, capacity; /* in rows; those from `taken` on are yet to be handed out */
+    struct arena passing;          /* texts that live as long as their rows */
     trail_values out[TABLES_MAX_COLUMNS];
-    const trail_values *common; /* of the columns that all tables end with */
+    const trail_values *common; /* values of the columns common to all tables */
 };
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 bool rows_init(struct rows *rows, const trail_table *table, uint32_t wanted,
                const trail_values *common);
 void rows_free(struct rows *rows);
 
-/* Room for so many more. False when memory is out. */
+/* Makes room for `more` rows. Returns false on out of memory. */
 bool rows_room(struct rows *rows, size_t more);
 
-/* The next of them, at most TRAIL_TABLE_ROWS, if there are as many as `least`. */
+/* Hands out the next rows, at most TRAIL_TABLE_ROWS; false if there are fewer than `least`. */
 bool rows_take(struct rows *rows, size_t least, trail_rows *taken);
 
-/* After rows_take: those that were taken are gone. */
+/* Releases the `count` rows that rows_take handed out. */
 void rows_give_back(struct rows *rows, size_t count);
 
 static inline bool rows_want(const struct rows *rows, unsigned column)
@@ -69,7 +69,7 @@ static inline void put_i64_if(struct rows *rows, unsigned column, size_t row, bo
         put_null(rows, column, row);
 }
 
-/* The number of a goroutine, P or thread; less than 0 is none. */
+/* The number of a goroutine, P or thread; negative: NULL. */
 static inline void put_id(struct rows *rows, unsigned column, size_t row, int64_t id)
 {
     put_i64_if(rows, column, row, id >= 0, id);
@@ -81,7 +81,7 @@ static inline void put_i32(struct rows *rows, unsigned column, size_t row, int32
         ((int32_t *)(void *)rows->columns[column].data)[row] = value;
 }
 
-/* 0 is none. */
+/* A stack number; 0: NULL. */
 static inline void put_stack(struct rows *rows, unsigned column, size_t row, int32_t stack)
 {
     if (!rows_want(rows, column))
@@ -91,7 +91,7 @@ static inline void put_stack(struct rows *rows, unsigned column, size_t row, int
         put_null(rows, column, row);
 }
 
-/* A word or a truth. */
+/* An enumeration or boolean. */
 static inline void put_u8(struct rows *rows, unsigned column, size_t row, uint8_t value)
 {
     if (rows_want(rows, column))
@@ -114,7 +114,7 @@ static inline void put_text(struct rows *rows, unsigned column, size_t row, trai
         ((trail_string *)(void *)rows->columns[column].data)[row] = text;
 }
 
-/* An empty text is none. */
+/* An empty text is NULL. */
 static inline void put_text_if(struct rows *rows, unsigned column, size_t row, trail_string text)
 {
     if (!rows_want(rows, column))

@@ -1,13 +1,13 @@
 /*
- * States: a row for each stretch of time that a goroutine spends in one state, made when it leaves
- * it. They are followed as by the analysis of goroutines (analyze/follow.h), so that the sums agree. A
- * window cuts off what is outside.
+ * States: one row for each period that a goroutine spends in one state, added when it leaves the
+ * state. Uses the same follower as the analysis of goroutines (analyze/follow.h), so the sums agree.
+ * Periods are cut at the window's edges.
  */
 #include <stdlib.h>
 
 #include "tables/producer.h"
 
-/* A goroutine alive, and the state that it is in. */
+/* A live goroutine and its current state. */
 struct span {
     union {
         struct followed followed;
@@ -21,7 +21,7 @@ struct span {
     int32_t stack;
 };
 
-/* `by`: who or what ended the stretch; NULL: the end of the trace or window. */
+/* `by` is the event that ended the period; NULL: the end of the trace or window. */
 static void put_span(struct trail_tables *tables, const struct span *span, int64_t end_ns,
                      const trail_event *by)
 {
@@ -84,7 +84,7 @@ static inline bool enters(void *context, struct followed *g, const trail_event *
     struct span *span = span_of(g);
     const struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
     bool on = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
-    (void)reason; /* of waits only; the column has others */
+    (void)reason; /* only of waits; the column has the reasons of all states */
     span->has_begin = true;
     span->thread = on ? event->thread : TRAIL_NONE;
     span->proc = on ? event->proc : TRAIL_NONE;
@@ -138,7 +138,7 @@ bool states_fill(struct trail_tables *tables, const trail_event *events, size_t 
     return !tables->follow_names.failed;
 }
 
-/* MARK: The end */
+/* MARK: End of the trace */
 
 static int by_goroutine(const void *a, const void *b)
 {
