@@ -1,8 +1,8 @@
 /*
- * Frame pointers are not announced anywhere. But the unwinding table says for each function how its
- * frame is found: from rsp where the compiler left frame pointers out, from rbp where it set one up
- * (except in functions with arrays of variable length and the like, which always have one). The
- * share of functions of the second kind, among those long enough to be no leaves, tells.
+ * Whether a program was built with frame pointers is not recorded anywhere, but its CFI shows how each
+ * function finds its frame: from rsp where the compiler omitted frame pointers, from rbp where it set
+ * one up (functions with variable-length arrays and the like always do). The share of the second kind,
+ * among functions long enough not to be leaves, decides.
  */
 #include "inspect/debug_info.h"
 
@@ -25,14 +25,14 @@
 #include "inspect/program_elf.h"
 
 #define MOST_TABLE    ((size_t)256 << 20) /* bytes of .eh_frame */
-#define SAMPLE        2000                /* functions that are looked at */
+#define SAMPLE        2000                /* functions examined, about */
 #define TYPICAL_ENTRY 40                  /* bytes of a function in .eh_frame */
-#define LEAST_SIZE    64                  /* of a function that counts, in bytes of code */
-#define LEAST_SAMPLE  8                   /* functions that say something */
-#define STARTUP_DEBUG ((size_t)1 << 20)   /* bytes; more of it is about the program */
-#define RBP           6                   /* in DWARF's numbers */
+#define LEAST_SIZE    64                  /* bytes of code of a function that counts */
+#define LEAST_SAMPLE  8                   /* functions needed for a verdict */
+#define STARTUP_DEBUG ((size_t)1 << 20)   /* more bytes than this are the program's own */
+#define RBP           6                   /* DWARF register number */
 
-/* MARK: Unwinding instructions */
+/* MARK: CFI instructions */
 
 struct bytes {
     const uint8_t *at, *end;
@@ -58,8 +58,8 @@ static void skip(struct bytes *bytes, uint64_t count)
 }
 
 /*
- * What follows an instruction: a digit is so many bytes, 'u' a number (signed or not: they are
- * as long), 'b' a block. NULL: not known, the rest cannot be read.
+ * The operands of an instruction: a digit is that many bytes, 'u' a LEB128 number (signed and unsigned
+ * have the same length), 'b' a block. NULL: unknown instruction, the rest cannot be decoded.
  */
 static const char *operands(unsigned instruction)
 {
@@ -106,7 +106,7 @@ static void skip_operands(struct bytes *bytes, const char *kinds)
 
 enum base { BASE_STACK, BASE_FRAME, BASE_OTHER };
 
-/* By what a function finds its frame, once it has set it up. */
+/* How a function finds its frame after its prologue. */
 static enum base frame_base(struct bytes bytes)
 {
     while (bytes.at < bytes.end) {
@@ -116,7 +116,7 @@ static enum base frame_base(struct bytes bytes)
         if (instruction >> 6)
             continue;
         if (instruction == DW_CFA_def_cfa_expression)
-            return BASE_OTHER; /* a table of jumps, or a stack that was aligned anew */
+            return BASE_OTHER; /* a PLT, or a realigned stack */
         struct bytes operand = bytes;
         if ((instruction == DW_CFA_def_cfa || instruction == DW_CFA_def_cfa_sf ||
              instruction == DW_CFA_def_cfa_register) &&
@@ -130,9 +130,9 @@ static enum base frame_base(struct bytes bytes)
     return BASE_STACK;
 }
 
-/* MARK: Functions of the table */
+/* MARK: CFI entries */
 
-/* The encoding of addresses that a common entry announces; -1: not known. */
+/* The pointer encoding of a CIE; -1: not known. */
 static int pointer_encoding(const Dwarf_CIE *cie)
 {
     const uint8_t *data = cie->augmentation_data;
@@ -152,7 +152,7 @@ static int pointer_encoding(const Dwarf_CIE *cie)
     return DW_EH_PE_absptr;
 }
 
-/* The length of a function's code, and the instructions after it. False: cannot be told. */
+/* Reads the length of a function's code and its instructions. Returns false if that is impossible. */
 static bool read_function(const Dwarf_FDE *fde, int encoding, uint64_t *length,
                           struct bytes *instructions)
 {
@@ -170,7 +170,7 @@ static bool read_function(const Dwarf_FDE *fde, int encoding, uint64_t *length,
     return true;
 }
 
-/* Common entries by their place, as far as they were passed: nearly all files have one or two. */
+/* The CIEs passed so far, by offset: nearly all files have one or two. */
 struct encodings {
     Dwarf_Off place[16];
     int encoding[16];
@@ -224,7 +224,7 @@ static void sample_table(struct debug_info *info, const unsigned char *ident, El
     }
 }
 
-static void judge_frames(struct debug_info *info)
+static void decide_frames(struct debug_info *info)
 {
     if (info->functions < LEAST_SAMPLE)
         return;
@@ -232,7 +232,7 @@ static void judge_frames(struct debug_info *info)
     info->frames = share >= 0.8 ? FRAMES_YES : share <= 0.2 ? FRAMES_NO : FRAMES_MIXED;
 }
 
-static void look_frames(struct debug_info *info, Elf *elf, Elf_Scn *section)
+static void read_frames(struct debug_info *info, Elf *elf, Elf_Scn *section)
 {
     size_t length;
     GElf_Ehdr header;
@@ -245,12 +245,12 @@ static void look_frames(struct debug_info *info, Elf *elf, Elf_Scn *section)
     Elf_Data *table = elf_rawdata(section, NULL);
     if (table && table->d_buf)
         sample_table(info, (const unsigned char *)ident, table);
-    judge_frames(info);
+    decide_frames(info);
 }
 
 /* MARK: Debug information */
 
-/* Whether a unit is about code, and not that at the entry point, which is the compiler's own. */
+/* Whether a unit has code other than that at the entry point, which is the compiler's start-up code. */
 static bool is_about_code(Dwarf_Die *unit, uint64_t entry)
 {
     Dwarf_Addr base, start, end;
@@ -264,8 +264,8 @@ static bool is_about_code(Dwarf_Die *unit, uint64_t entry)
 }
 
 /*
- * Start-up files of the compiler may bring debug information into a program that has none of its
- * own: whether there is more than that.
+ * The compiler's start-up files may bring debug information into a program that has none of its own.
+ * Returns whether there is more than that.
  */
 static bool is_about_program(Elf *elf)
 {
@@ -282,7 +282,7 @@ static bool is_about_program(Elf *elf)
     return found;
 }
 
-static void look_sections(struct debug_info *info, Elf *elf)
+static void read_sections(struct debug_info *info, Elf *elf)
 {
     size_t names;
     uint64_t size = 0; /* of .debug_info */
@@ -299,12 +299,12 @@ static void look_sections(struct debug_info *info, Elf *elf)
         else if (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0)
             size = header.sh_size;
         else if (strcmp(name, ".eh_frame") == 0)
-            look_frames(info, elf, section);
+            read_frames(info, elf, section);
     }
     info->dwarf = size > STARTUP_DEBUG || (size > 0 && is_about_program(elf));
 }
 
-static void look_build_id(struct debug_info *info, Elf *elf)
+static void read_build_id(struct debug_info *info, Elf *elf)
 {
     const void *bytes;
     ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
@@ -314,7 +314,7 @@ static void look_build_id(struct debug_info *info, Elf *elf)
         (void)snprintf(info->build_id + 2 * i, 3, "%02x", ((const unsigned char *)bytes)[i]);
 }
 
-/* Takes the file, if it is one and not the program itself. */
+/* Sets `file` if it is a regular file and not the program itself. */
 static bool try_file(char file[PATH_MAX], const char *self, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -363,8 +363,8 @@ void debug_info_look(struct debug_info *info, const char *path)
             GElf_Word crc;
             const char *link = dwelf_elf_gnu_debuglink(elf, &crc);
             (void)snprintf(info->link, sizeof info->link, "%s", link ? link : "");
-            look_build_id(info, elf);
-            look_sections(info, elf);
+            read_build_id(info, elf);
+            read_sections(info, elf);
             find_file(info, path);
             info->looked = true;
         }
@@ -385,7 +385,7 @@ bool debug_info_has_lines(const struct debug_info *info)
 
 /* MARK: Packages */
 
-/* Runs dpkg -S and keeps the beginning of what it says. */
+/* Runs dpkg-query -S and stores the beginning of its output. */
 static size_t ask_dpkg(const char *path, char *said, size_t size)
 {
     char *argv[] = {"dpkg-query", "-S", (char *)(uintptr_t)path, NULL};
@@ -432,12 +432,12 @@ static bool first_package(const char *said, char *package, size_t size)
 bool debug_info_package(const char *path, char *package, size_t size)
 {
     char real[PATH_MAX], said[4096];
-    /* dpkg would take some letters for a pattern. */
+    /* dpkg would interpret these characters as a pattern. */
     if (!realpath(path, real) || strpbrk(real, "*?[]\\"))
         return false;
     if (ask_dpkg(real, said, sizeof said) > 0 && first_package(said, package, size))
         return true;
-    /* What came with a package before /bin became a link to /usr/bin. */
+    /* Packages from before the merge of /bin into /usr/bin list the old path. */
     return strncmp(real, "/usr/", 5) == 0 && ask_dpkg(real + 4, said, sizeof said) > 0 &&
            first_package(said, package, size);
 }

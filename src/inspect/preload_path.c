@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #ifndef TRAIL_PRELOAD_DIR
-#define TRAIL_PRELOAD_DIR "../lib/trail" /* of the installed library, from the command's folder */
+#define TRAIL_PRELOAD_DIR "../lib/trail" /* installed library, relative to the command's folder */
 #endif
 #define FILE_NAME   "libtrail-preload.so"
 #define OPENMP_NAME "libtrail-ompt.so"
 #define HEAP_NAME   "libtrail-heap.so"
 
-/* The folder of the running command, in `folder`. */
+/* Gets the folder of the running command. */
 static bool own_folder(char *folder, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", folder, size - 1);
@@ -29,7 +29,7 @@ static bool own_folder(char *folder, size_t size)
     return true;
 }
 
-/* Takes the file if it is one; its name must survive LD_PRELOAD, which spaces and colons divide. */
+/* Checks the file. LD_PRELOAD is split at spaces and colons, so its name may have none. */
 static bool take(struct preload *preload, const char *path)
 {
     struct stat file;
@@ -55,7 +55,7 @@ static bool fail(struct preload *preload, const char *path, const char *advice)
     return false;
 }
 
-/* Beside the recorder, as installed; or as built. Without it nothing is told of OpenMP. */
+/* Looks beside the recorder: as installed, then as built. Without it OpenMP is not recorded. */
 static void find_openmp(struct preload *preload)
 {
     static const char *const places[] = {"", "../ompt/"};
@@ -69,7 +69,7 @@ static void find_openmp(struct preload *preload)
     }
 }
 
-/* Where Debian, Fedora and LLVM's own packages put it. */
+/* The places used by Debian, Fedora and LLVM's own packages. */
 bool preload_libomp(char *path, size_t size)
 {
     static const char *const places[] = {

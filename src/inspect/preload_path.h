@@ -1,6 +1,6 @@
 /*
- * Where libtrail-preload.so is, which the recorder has loaded into programs, and libtrail-ompt.so, which it has
- * loaded into OpenMP.
+ * Finds the libraries that the recorder loads into programs: libtrail-preload.so, libtrail-ompt.so for
+ * OpenMP, and libtrail-heap.so.
  */
 #ifndef TRAIL_INSPECT_PRELOAD_PATH_H
 #define TRAIL_INSPECT_PRELOAD_PATH_H
@@ -10,20 +10,20 @@
 #include <stddef.h>
 
 struct preload {
-    char path[PATH_MAX];   /* absolute, fit for LD_PRELOAD; "": there is none */
-    char openmp[PATH_MAX]; /* libtrail-ompt.so beside it, fit for OMP_TOOL_LIBRARIES; "": none */
-    char wrong[2 * PATH_MAX + 256]; /* then: what is wrong, and what to do */
+    char path[PATH_MAX];   /* absolute, valid in LD_PRELOAD; "": not found */
+    char openmp[PATH_MAX]; /* libtrail-ompt.so beside it, for OMP_TOOL_LIBRARIES; "": none */
+    char wrong[2 * PATH_MAX + 256]; /* if not found: the error, and what to do */
 };
 
 /*
- * TRAIL_PRELOAD if it is set; else beside the command, as it was installed or built: found from
- * the place of the running file, so that a tree may be moved. False: see `wrong`.
+ * Finds libtrail-preload.so: TRAIL_PRELOAD if that is set; otherwise relative to the running command, as
+ * installed or as built, so that the tree may be moved. Returns false with `wrong` set.
  */
 bool preload_path(struct preload *preload);
 
-/* LLVM's OpenMP run-time library, which serves gcc's programs, too. False: it is not installed. */
+/* Finds LLVM's OpenMP library, which gcc's programs can use too. Returns false if not installed. */
 bool preload_libomp(char *path, size_t size);
-/* The same, of libtrail-heap.so, which wraps malloc as well: it is beside the other. */
+/* As preload_path, for libtrail-heap.so beside it, which also wraps malloc. */
 bool preload_path_with_heap(struct preload *preload);
 
 #endif

@@ -15,9 +15,9 @@
 #include "base/file.h"
 #include "inspect/program_elf.h"
 
-#define SCRIPT_LINE  256 /* what the kernel reads of a file to see what it is */
-#define MOST_SCRIPTS 5   /* that lead to each other, until the kernel gives up */
-#define MOST_ENVS    4   /* scripts that go through env, which begins anew */
+#define SCRIPT_LINE  256 /* bytes of a file that the kernel reads to find out its type */
+#define MOST_SCRIPTS 5   /* the kernel's limit of nested interpreters */
+#define MOST_ENVS    4   /* scripts run through env, each of which restarts that count */
 
 /* MARK: Verdict */
 
@@ -70,9 +70,9 @@ const char *program_title(const struct program *program, char *buf, size_t size)
     return buf;
 }
 
-/* MARK: The file that a word names */
+/* MARK: Finding the file */
 
-/* 0, or the errno with which execve would refuse the file before it reads it. */
+/* Returns 0, or the errno with which execve would refuse the file before reading it. */
 static int executable(const char *path)
 {
     struct stat file;
@@ -85,7 +85,7 @@ static int executable(const char *path)
     return 0;
 }
 
-/* Puts folder and name together; the folder "" is this one. False if that is too long. */
+/* Joins folder and name; folder "" is the current one. Returns false if the result is too long. */
 static bool join(char *path, const char *folder, size_t length, const char *name)
 {
     size_t size = strlen(name) + 1;
@@ -99,8 +99,8 @@ static bool join(char *path, const char *folder, size_t length, const char *name
 }
 
 /*
- * The file that execvp finds. 0, or an errno: ENOENT if there is none, EACCES if what there is may
- * not be run.
+ * Finds the file that execvp would run. Returns 0, or an errno: ENOENT if there is none, EACCES if those
+ * found may not be executed.
  */
 static int find(const char *name, char *path)
 {
@@ -152,14 +152,14 @@ static void refuse_word(struct program *program, int why)
 
 /* MARK: Scripts */
 
-/* What a shell takes for a script although it has no #! line: no NUL in its first line. */
+/* Whether a shell would run the file without a #! line: no NUL in its first line. */
 static bool is_text(const char *head, size_t size)
 {
     const char *end = memchr(head, '\n', size);
     return !memchr(head, '\0', end ? (size_t)(end - head) : size);
 }
 
-/* Splits "#! interpreter argument" in place, as the kernel does. False if it is not one. */
+/* Splits "#! interpreter argument" in place, as the kernel does. Returns false if it is malformed. */
 static bool split_line(char *head, ssize_t size, char **interpreter, char **argument)
 {
     char *end = memchr(head, '\n', (size_t)size);
@@ -172,7 +172,7 @@ static bool split_line(char *head, ssize_t size, char **interpreter, char **argu
     *interpreter = at;
     at += strcspn(at, " \t");
     if (*at == '\0' && !whole)
-        return false; /* a path that may go on */
+        return false; /* the path may be truncated */
     if (*at != '\0')
         *at++ = '\0';
     at += strspn(at, " \t");
@@ -188,10 +188,10 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What env does with its first arguments. */
+/* The effect of env's first arguments. */
 struct env_line {
-    const char *program; /* NULL: what it starts is not known */
-    bool drops;          /* LD_PRELOAD does not reach it */
+    const char *program; /* NULL: not known */
+    bool drops;          /* LD_PRELOAD is removed from the environment */
 };
 
 /* The next word of a line that env -S splits; NULL at its end. */
@@ -211,7 +211,7 @@ static bool is_assignment(const char *word)
     return strchr(word, '=') != NULL;
 }
 
-/* One word of env's; true if it is the program. */
+/* Interprets one word of env's arguments. Returns true if it is the program. */
 static bool env_word(struct env_line *line, char *word, char **rest)
 {
     if (strcmp(word, "-i") == 0 || strcmp(word, "-") == 0 ||
@@ -246,14 +246,14 @@ static struct env_line read_env(char *argument)
                 break;
         return line;
     }
-    /* Without -S all is one word. */
+    /* Without -S the whole argument is one word. */
     char *none = argument + strlen(argument);
     if (*argument)
         (void)env_word(&line, argument, &none);
     return line;
 }
 
-/* The last script cannot start. */
+/* The interpreter of the last script cannot be started. */
 static bool refuse_script(struct program *program, const char *interpreter, int why)
 {
     program_refuse(program,
@@ -263,7 +263,7 @@ static bool refuse_script(struct program *program, const char *interpreter, int 
     return false;
 }
 
-/* Goes on to what `argument` lets env start. False: it ends here. */
+/* Continues with the program that env would start. Returns false if that is refused or unknown. */
 static bool follow_env(struct program *program, char *argument)
 {
     struct env_line line = read_env(argument);
@@ -285,7 +285,7 @@ static bool follow_env(struct program *program, char *argument)
     return true;
 }
 
-/* program->runs is a script with this head: goes on to its interpreter. False: refused. */
+/* Continues with the interpreter of the script program->runs. Returns false if refused. */
 static bool follow_line(struct program *program, char *head, ssize_t size,
                         char argument[SCRIPT_LINE + 1])
 {
@@ -302,7 +302,7 @@ static bool follow_line(struct program *program, char *head, ssize_t size,
     return true;
 }
 
-/* A text without #!: execvp and shells have it run by the shell. */
+/* A text file without #! is run by the shell, as execvp and shells do. */
 static bool follow_text(struct program *program, const char *head, size_t size)
 {
     if (!is_text(head, size)) {
@@ -318,8 +318,8 @@ static bool follow_text(struct program *program, const char *head, size_t size)
 }
 
 /*
- * Follows scripts until program->runs is an ELF file. Returns its descriptor; -1: refused, or
- * not to be read.
+ * Follows scripts until program->runs is an ELF file. Returns its descriptor; -1 if the program is
+ * refused or cannot be read.
  */
 static int follow(struct program *program)
 {
@@ -359,10 +359,10 @@ static int follow(struct program *program)
 
 /* MARK: Privileges */
 
-/* What a file gives whoever starts it. */
+/* The privileges that a file gives on execution. */
 struct gain {
-    char what[64];    /* "": nothing */
-    char instead[64]; /* how to be that already */
+    char what[64];    /* "": none */
+    char instead[64]; /* how to get them beforehand */
 };
 
 static struct gain gain_of(const char *path)
@@ -415,7 +415,7 @@ static void check_privileges(struct program *program)
                        title, gain.what, gain.instead);
 }
 
-/* MARK: All of it */
+/* MARK: Inspection */
 
 void program_inspect(struct program *program, const char *word)
 {
@@ -435,7 +435,7 @@ void program_inspect(struct program *program, const char *word)
         return;
     }
     if (fd >= 0) {
-        program_look_elf(program, fd);
+        program_inspect_elf(program, fd);
         (void)close(fd);
     }
     check_privileges(program);

@@ -1,11 +1,11 @@
 /*
- * What the first word of a command line stands for, and whether the recorder can be loaded into it:
- * looked at before anything is started. A script is followed to the program that runs it, as the
- * kernel, execvp and env would; that program's file is looked into by program_elf.c.
+ * Finds out, before anything is started, which program a command's first word runs, and whether the
+ * recorder can be loaded into it. Scripts are followed to their interpreter as the kernel, execvp and
+ * env would do; program_elf.c examines that program's file.
  *
- * Every file is taken for hostile: only regular files are opened, none is mapped, and what its
- * headers claim is bounded before it is read. What cannot be told (a file that may be run but not
- * read) is not refused.
+ * No file is trusted: only regular files are opened, none is mapped, and sizes in headers are checked
+ * before anything is read. A program that cannot be examined (executable, but not readable) is not
+ * refused.
  */
 #ifndef TRAIL_INSPECT_PROGRAM_H
 #define TRAIL_INSPECT_PROGRAM_H
@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a program is to the recorder, the short name in JSON, and the exit status of a refusal. */
+/* Whether a program can be recorded: verdict, short name in JSON, exit status of the refusal. */
 #define PROGRAM_VERDICTS(X)                                                                        \
     X(RECORDABLE, "recordable", 0)                                                                 \
-    X(NOT_FOUND, "not-found", 127)           /* as a shell says it */                              \
+    X(NOT_FOUND, "not-found", 127)           /* exit status as in shells */                        \
     X(NOT_EXECUTABLE, "not-executable", 126) /* likewise */                                        \
     X(FOREIGN, "another-architecture", 2)                                                          \
     X(GO, "go", 2)                                                                                 \
@@ -36,43 +36,43 @@ enum program_verdict {
 /* Run-time libraries of sanitizers. */
 enum { PROGRAM_ASAN = 1 << 0, PROGRAM_TSAN = 1 << 1, PROGRAM_MSAN = 1 << 2, PROGRAM_LSAN = 1 << 3 };
 
-/* Needs no freeing. */
+/* Owns no memory. */
 struct program {
-    const char *word;      /* the caller's */
-    char path[PATH_MAX];   /* what execve starts; "": nothing was found */
-    char runs[PATH_MAX];   /* the file of the program that runs: path, or a script's interpreter */
-    char script[PATH_MAX]; /* the last script on the way there; "": path is no script */
-    unsigned scripts;      /* how many scripts were passed */
-    bool unread;           /* it may be run but not read: all of the following is not known */
-    bool looked;           /* it was read, and is a program of this machine */
+    const char *word;      /* belongs to the caller */
+    char path[PATH_MAX];   /* the file that execve starts; "": not found */
+    char runs[PATH_MAX];   /* the ELF file that runs: path, or a script's interpreter */
+    char script[PATH_MAX]; /* the last script followed; "": path is no script */
+    unsigned scripts;      /* number of scripts followed */
+    bool unread;           /* executable but not readable: the members below are unknown */
+    bool looked;           /* it was read, and is a program for this machine */
 
-    char loader[256];    /* the dynamic loader that it asks for; "": none */
-    unsigned sanitizers; /* bits */
-    char first[256];     /* what must stand before the recorder in LD_PRELOAD; "": nothing */
-    char openmp[256];    /* the OpenMP run-time library that it needs; "": none */
-    char go_version[64]; /* of a Go program, if it says so */
+    char loader[256];    /* its dynamic loader; "": none */
+    unsigned sanitizers; /* bits PROGRAM_ASAN ... */
+    char first[256];     /* library that must precede the recorder in LD_PRELOAD; "": none */
+    char openmp[256];    /* the OpenMP library that it needs; "": none */
+    char go_version[64]; /* of a Go program; "": not known */
 
     enum program_verdict verdict;
-    char refusal[3 * PATH_MAX]; /* what, why, and what to use instead; "": it can be recorded */
+    char refusal[3 * PATH_MAX]; /* what, why, and what to do instead; "": it can be recorded */
 };
 
-/* Looks at what the command `word` would start, from here and now. */
+/* Examines the program that the command `word` would start from here. */
 void program_inspect(struct program *program, const char *word);
 
-/* Why it cannot be recorded, in one line without a newline; NULL: it can. */
+/* Why it cannot be recorded, one line without a newline; NULL if it can. */
 const char *program_refusal(const struct program *program);
 
-/* The exit status that goes with the refusal; 0: none. */
+/* The exit status of the refusal; 0: none. */
 int program_exit_code(const struct program *program);
 
 /* The verdict's short name. */
 const char *program_verdict_name(enum program_verdict verdict);
 
-/* For program_elf.c: sets verdict and refusal, the first of them only. */
+/* For program_elf.c: sets verdict and refusal, unless they are set already. */
 void program_refuse(struct program *program, enum program_verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What the messages call it: "WORD", or "WORD (a script that RUNS runs)". Valid until the next. */
+/* The program's name in messages, written to buf: "WORD", or "WORD (a script that RUNS runs)". */
 const char *program_title(const struct program *program, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * libelf reads through the descriptor, never through a mapping: a file that shrinks meanwhile is
- * an error, not a signal. The header is judged here first, by the kernel's rules, because libelf
- * would reserve memory for as many sections as a header claims.
+ * libelf reads through the descriptor, never through a mapping: if the file shrinks meanwhile, that is
+ * an error and not a signal. The header is checked here first, by the kernel's rules, because libelf
+ * would allocate memory for as many sections as a header claims.
  */
 #include "inspect/program_elf.h"
 
@@ -15,13 +15,13 @@
 
 #include "base/file.h"
 
-#define MOST_HEADERS (65536 / sizeof(Elf64_Phdr)) /* the kernel takes no more */
-#define MOST_DYNAMIC ((size_t)1 << 20)            /* bytes; of tables that are read whole */
+#define MOST_HEADERS (65536 / sizeof(Elf64_Phdr)) /* the kernel's limit */
+#define MOST_DYNAMIC ((size_t)1 << 20)            /* bytes of tables that are read as a whole */
 #define MOST_STRINGS ((size_t)64 << 20)
 #define MOST_SYMBOLS ((size_t)256 << 20)
 #define MOST_NOTES   ((size_t)1 << 20)
 
-struct look {
+struct check {
     struct program *program;
     int fd;
     Elf *elf;
@@ -30,7 +30,7 @@ struct look {
     char title[2 * PATH_MAX + 64];
 
     Elf_Data *dynamic, *strings; /* NULL: none */
-    bool pie;                    /* the linker says: a program, not a library */
+    bool pie;                    /* DF_1_PIE: a program, not a library */
     bool is_loader;              /* the dynamic loader itself, which can start programs */
     bool is_go, is_java;
 };
@@ -38,7 +38,7 @@ struct look {
 int program_open(const char *path)
 {
     struct stat file;
-    /* Devices may do something when they are opened. */
+    /* Opening a device may have side effects. */
     if (stat(path, &file) < 0)
         return -1;
     if (!S_ISREG(file.st_mode)) {
@@ -55,11 +55,11 @@ int program_open(const char *path)
 
 /* MARK: The header */
 
-static void refuse_broken(struct look *look, const char *what)
+static void refuse_broken(struct check *check, const char *what)
 {
-    program_refuse(look->program, PROGRAM_NOT_EXECUTABLE,
+    program_refuse(check->program, PROGRAM_NOT_EXECUTABLE,
                    "%s: %s: %s: the file is damaged or not whole; build or copy it again",
-                   look->title, strerror(ENOEXEC), what);
+                   check->title, strerror(ENOEXEC), what);
 }
 
 struct machine {
@@ -82,7 +82,7 @@ static const char *machine_name(unsigned number)
     return NULL;
 }
 
-/* e_machine, which stands in the same place for both classes. */
+/* e_machine, which has the same offset in both classes. */
 static unsigned machine_of(const unsigned char *head)
 {
     unsigned a = head[18], b = head[19];
@@ -108,8 +108,8 @@ bool program_sections_sane(int fd)
                                         : small.e_shnum != 0 || small.e_shoff == 0;
 }
 
-/* Whether the file is of the machine that this command is of. */
-static bool check_machine(struct look *look, const unsigned char *head)
+/* Whether the file is for the architecture of this command. */
+static bool check_machine(struct check *check, const unsigned char *head)
 {
     unsigned char own[20];
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -125,80 +125,80 @@ static bool check_machine(struct look *look, const unsigned char *head)
     const char *kind = head[EI_CLASS] != own[EI_CLASS] && machine_of(own) == machine_of(head)
                            ? head[EI_CLASS] == ELFCLASS32 ? ", 32-bit" : ", 64-bit"
                            : "";
-    program_refuse(look->program, PROGRAM_FOREIGN,
+    program_refuse(check->program, PROGRAM_FOREIGN,
                    "%s is a program for another architecture (%s%s; this is %s): the recorder "
                    "cannot be loaded into it; build it for this one, or record it there",
-                   look->title, name ? name : number, kind, here ? here : "another");
+                   check->title, name ? name : number, kind, here ? here : "another");
     return false;
 }
 
-static bool refuse_type(struct look *look)
+static bool refuse_type(struct check *check)
 {
-    program_refuse(look->program, PROGRAM_NOT_EXECUTABLE,
+    program_refuse(check->program, PROGRAM_NOT_EXECUTABLE,
                    "%s: %s: it is an object file or a core dump; link it to a program first",
-                   look->title, strerror(ENOEXEC));
+                   check->title, strerror(ENOEXEC));
     return false;
 }
 
-/* Checks what the kernel checks. False after refusing. */
-static bool check_header(struct look *look)
+/* Checks what the kernel checks. Returns false if the program was refused or must not be examined. */
+static bool check_header(struct check *check)
 {
     union {
         unsigned char bytes[sizeof(Elf64_Ehdr)];
         Elf64_Ehdr elf;
     } head;
-    size_t size = read_begin(look->fd, &head, sizeof head);
+    size_t size = read_begin(check->fd, &head, sizeof head);
     const char *wrong = NULL;
     if (size < 20 || head.bytes[EI_CLASS] < ELFCLASS32 || head.bytes[EI_CLASS] > ELFCLASS64 ||
         head.bytes[EI_DATA] < ELFDATA2LSB || head.bytes[EI_DATA] > ELFDATA2MSB)
         wrong = "its ELF header is none";
-    else if (!check_machine(look, head.bytes))
+    else if (!check_machine(check, head.bytes))
         return false;
     else if (size < sizeof head)
         wrong = "it ends within its ELF header";
     else if (head.elf.e_type != ET_EXEC && head.elf.e_type != ET_DYN)
-        return refuse_type(look);
+        return refuse_type(check);
     else if (head.elf.e_phentsize != sizeof(Elf64_Phdr) || head.elf.e_phnum == 0 ||
              head.elf.e_phnum > MOST_HEADERS)
         wrong = "its program headers are none";
-    /* More sections than a program has: what libelf would make of it is not asked. */
-    else if (!program_sections_sane(look->fd))
+    /* An implausible number of sections: libelf must not be given the file. */
+    else if (!program_sections_sane(check->fd))
         return false;
     if (wrong)
-        refuse_broken(look, wrong);
+        refuse_broken(check, wrong);
     return wrong == NULL;
 }
 
 /* MARK: Segments */
 
-static bool segment(const struct look *look, unsigned type, size_t *at, GElf_Phdr *found)
+static bool segment(const struct check *check, unsigned type, size_t *at, GElf_Phdr *found)
 {
-    for (; *at < look->segments; ++*at)
-        if (gelf_getphdr(look->elf, (int)*at, found) && (!type || found->p_type == type))
+    for (; *at < check->segments; ++*at)
+        if (gelf_getphdr(check->elf, (int)*at, found) && (!type || found->p_type == type))
             return true;
     return false;
 }
 
-static bool find_segment(const struct look *look, unsigned type, GElf_Phdr *found)
+static bool find_segment(const struct check *check, unsigned type, GElf_Phdr *found)
 {
     size_t at = 0;
-    return segment(look, type, &at, found);
+    return segment(check, type, &at, found);
 }
 
-/* Bytes of the file; NULL: they are not there, or more than `most`. */
-static Elf_Data *chunk(const struct look *look, uint64_t offset, uint64_t size, size_t most,
+/* Bytes of the file; NULL if they are outside of it, or more than `most`. */
+static Elf_Data *chunk(const struct check *check, uint64_t offset, uint64_t size, size_t most,
                        Elf_Type type)
 {
     if (size == 0 || size > most || offset > INT64_MAX)
         return NULL;
-    return elf_getdata_rawchunk(look->elf, (int64_t)offset, size, type);
+    return elf_getdata_rawchunk(check->elf, (int64_t)offset, size, type);
 }
 
-/* Where the bytes of an address stand in the file. */
-static bool file_offset(const struct look *look, uint64_t address, uint64_t *offset)
+/* The file offset of an address. Returns false if it is not in the file. */
+static bool file_offset(const struct check *check, uint64_t address, uint64_t *offset)
 {
     GElf_Phdr load;
-    for (size_t at = 0; segment(look, PT_LOAD, &at, &load); at++) {
+    for (size_t at = 0; segment(check, PT_LOAD, &at, &load); at++) {
         if (address < load.p_vaddr || address - load.p_vaddr >= load.p_filesz)
             continue;
         *offset = load.p_offset + (address - load.p_vaddr);
@@ -207,37 +207,37 @@ static bool file_offset(const struct look *look, uint64_t address, uint64_t *off
     return false;
 }
 
-/* Whether all that is to be loaded is there. */
-static bool is_whole(const struct look *look)
+/* Whether the file contains all that has to be loaded. */
+static bool is_whole(const struct check *check)
 {
     struct stat file;
     GElf_Phdr load;
-    uint64_t size = fstat(look->fd, &file) == 0 ? (uint64_t)file.st_size : 0;
-    for (size_t at = 0; segment(look, PT_LOAD, &at, &load); at++)
+    uint64_t size = fstat(check->fd, &file) == 0 ? (uint64_t)file.st_size : 0;
+    for (size_t at = 0; segment(check, PT_LOAD, &at, &load); at++)
         if (load.p_offset > size || load.p_filesz > size - load.p_offset)
             return false;
     return true;
 }
 
-/* The dynamic loader's path, as the kernel wants it. False after refusing. */
-static bool read_loader(struct look *look)
+/* Reads the path of the dynamic loader as the kernel does. Returns false after refusing. */
+static bool read_loader(struct check *check)
 {
     GElf_Phdr interp;
-    if (!find_segment(look, PT_INTERP, &interp))
+    if (!find_segment(check, PT_INTERP, &interp))
         return true;
     Elf_Data *path = interp.p_filesz >= 2
-                         ? chunk(look, interp.p_offset, interp.p_filesz, PATH_MAX, ELF_T_BYTE)
+                         ? chunk(check, interp.p_offset, interp.p_filesz, PATH_MAX, ELF_T_BYTE)
                          : NULL;
     const char *text = path ? path->d_buf : NULL;
     if (!text || text[path->d_size - 1] != '\0') {
-        refuse_broken(look, "the name of its loader cannot be read");
+        refuse_broken(check, "the name of its loader cannot be read");
         return false;
     }
-    (void)snprintf(look->program->loader, sizeof look->program->loader, "%s", text);
+    (void)snprintf(check->program->loader, sizeof check->program->loader, "%s", text);
     return true;
 }
 
-/* MARK: What it needs */
+/* MARK: Libraries */
 
 static bool begins(const char *text, const char *with)
 {
@@ -256,10 +256,10 @@ static void keep(char *to, size_t size, const char *text)
         (void)snprintf(to, size, "%s", text);
 }
 
-/* A library that the program needs: as it was linked, by its name or by a path. */
-static void note_library(struct look *look, const char *needed)
+/* Notes a library that the program needs, linked by name or by path. */
+static void note_library(struct check *check, const char *needed)
 {
-    struct program *program = look->program;
+    struct program *program = check->program;
     const char *name = base_name(needed);
     if (begins(name, "libasan.so") || begins(name, "libclang_rt.asan")) {
         program->sanitizers |= PROGRAM_ASAN;
@@ -273,67 +273,67 @@ static void note_library(struct look *look, const char *needed)
                begins(name, "libiomp5.so")) {
         keep(program->openmp, sizeof program->openmp, name);
     } else if (begins(name, "libjli.so") || begins(name, "libjvm.so")) {
-        look->is_java = true;
+        check->is_java = true;
     }
 }
 
-/* The string at an offset of the dynamic string table; "" if it is none. */
-static const char *dynamic_string(const struct look *look, uint64_t offset)
+/* The string at an offset of the dynamic string table; "" if there is none. */
+static const char *dynamic_string(const struct check *check, uint64_t offset)
 {
-    if (!look->strings || offset >= look->strings->d_size)
+    if (!check->strings || offset >= check->strings->d_size)
         return "";
-    const char *text = (const char *)look->strings->d_buf + offset;
-    return memchr(text, '\0', look->strings->d_size - offset) ? text : "";
+    const char *text = (const char *)check->strings->d_buf + offset;
+    return memchr(text, '\0', check->strings->d_size - offset) ? text : "";
 }
 
-static void find_strings(struct look *look)
+static void find_strings(struct check *check)
 {
     uint64_t address = 0, size = 0, offset;
     GElf_Dyn entry;
-    for (int i = 0; gelf_getdyn(look->dynamic, i, &entry) && entry.d_tag != DT_NULL; i++) {
+    for (int i = 0; gelf_getdyn(check->dynamic, i, &entry) && entry.d_tag != DT_NULL; i++) {
         if (entry.d_tag == DT_STRTAB)
             address = entry.d_un.d_ptr;
         else if (entry.d_tag == DT_STRSZ)
             size = entry.d_un.d_val;
     }
-    if (address && file_offset(look, address, &offset))
-        look->strings = chunk(look, offset, size, MOST_STRINGS, ELF_T_BYTE);
+    if (address && file_offset(check, address, &offset))
+        check->strings = chunk(check, offset, size, MOST_STRINGS, ELF_T_BYTE);
 }
 
-static void read_dynamic(struct look *look)
+static void read_dynamic(struct check *check)
 {
     GElf_Phdr place;
     GElf_Dyn entry;
-    if (!find_segment(look, PT_DYNAMIC, &place))
+    if (!find_segment(check, PT_DYNAMIC, &place))
         return;
-    look->dynamic = chunk(look, place.p_offset, place.p_filesz, MOST_DYNAMIC, ELF_T_DYN);
-    if (!look->dynamic)
+    check->dynamic = chunk(check, place.p_offset, place.p_filesz, MOST_DYNAMIC, ELF_T_DYN);
+    if (!check->dynamic)
         return;
-    find_strings(look);
-    for (int i = 0; gelf_getdyn(look->dynamic, i, &entry) && entry.d_tag != DT_NULL; i++) {
+    find_strings(check);
+    for (int i = 0; gelf_getdyn(check->dynamic, i, &entry) && entry.d_tag != DT_NULL; i++) {
         if (entry.d_tag == DT_NEEDED)
-            note_library(look, dynamic_string(look, entry.d_un.d_val));
+            note_library(check, dynamic_string(check, entry.d_un.d_val));
         else if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE))
-            look->pie = true;
+            check->pie = true;
         else if (entry.d_tag == DT_SONAME)
-            look->is_loader = begins(dynamic_string(look, entry.d_un.d_val), "ld-linux");
+            check->is_loader = begins(dynamic_string(check, entry.d_un.d_val), "ld-linux");
     }
 }
 
-/* MARK: What is linked into it */
+/* MARK: Symbols and sections */
 
-static void note_symbol(struct look *look, const char *name)
+static void note_symbol(struct check *check, const char *name)
 {
     if (strcmp(name, "__asan_init") == 0)
-        look->program->sanitizers |= PROGRAM_ASAN;
+        check->program->sanitizers |= PROGRAM_ASAN;
     else if (strcmp(name, "__tsan_init") == 0)
-        look->program->sanitizers |= PROGRAM_TSAN;
+        check->program->sanitizers |= PROGRAM_TSAN;
     else if (strcmp(name, "__msan_init") == 0)
-        look->program->sanitizers |= PROGRAM_MSAN;
+        check->program->sanitizers |= PROGRAM_MSAN;
     else if (strcmp(name, "__lsan_init") == 0)
-        look->program->sanitizers |= PROGRAM_LSAN;
+        check->program->sanitizers |= PROGRAM_LSAN;
     else if (strcmp(name, "JLI_Launch") == 0)
-        look->is_java = true;
+        check->is_java = true;
 }
 
 static bool has_text(const Elf_Data *data, const char *text)
@@ -341,14 +341,14 @@ static bool has_text(const Elf_Data *data, const char *text)
     return memmem(data->d_buf, data->d_size, text, strlen(text)) != NULL;
 }
 
-static void read_symbols(struct look *look, Elf_Scn *section, const GElf_Shdr *header)
+static void read_symbols(struct check *check, Elf_Scn *section, const GElf_Shdr *header)
 {
-    Elf_Scn *names = elf_getscn(look->elf, header->sh_link);
+    Elf_Scn *names = elf_getscn(check->elf, header->sh_link);
     GElf_Shdr names_header;
     if (header->sh_size > MOST_SYMBOLS || !names || !gelf_getshdr(names, &names_header) ||
         names_header.sh_type != SHT_STRTAB || names_header.sh_size > MOST_SYMBOLS)
         return;
-    /* Most programs have none of them: then many symbols need not be read. */
+    /* Most programs have none of these names: then the symbols need not be read. */
     Elf_Data *text = elf_getdata(names, NULL);
     if (!text || !text->d_buf || text->d_size == 0 ||
         ((const char *)text->d_buf)[text->d_size - 1] != '\0' ||
@@ -358,58 +358,58 @@ static void read_symbols(struct look *look, Elf_Scn *section, const GElf_Shdr *h
     GElf_Sym symbol;
     for (int i = 0; symbols && gelf_getsym(symbols, i, &symbol); i++)
         if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < text->d_size)
-            note_symbol(look, (const char *)text->d_buf + symbol.st_name);
+            note_symbol(check, (const char *)text->d_buf + symbol.st_name);
 }
 
 /*
- * Go's linker leaves a section with the version: 14 bytes of magic, two of form, and, in the form
- * of Go 1.18 and later, from byte 32 on the version's length (below 128) and text.
+ * Go's linker writes a section with the version: 14 bytes of magic, two bytes of format, and, in the
+ * format of Go 1.18 and later, at offset 32 the version's length (below 128) and text.
  */
-static void read_go_version(struct look *look, const GElf_Shdr *header)
+static void read_go_version(struct check *check, const GElf_Shdr *header)
 {
-    Elf_Data *data = chunk(look, header->sh_offset, header->sh_size, MOST_NOTES, ELF_T_BYTE);
+    Elf_Data *data = chunk(check, header->sh_offset, header->sh_size, MOST_NOTES, ELF_T_BYTE);
     const unsigned char *text = data ? data->d_buf : NULL;
     if (!text || data->d_size < 34 || !(text[15] & 2) || text[32] >= 64 ||
         text[32] > data->d_size - 33 || !begins((const char *)text + 33, "go1."))
         return;
-    (void)snprintf(look->program->go_version, sizeof look->program->go_version, "%.*s",
+    (void)snprintf(check->program->go_version, sizeof check->program->go_version, "%.*s",
                    (int)text[32], (const char *)text + 33);
 }
 
-static void read_sections(struct look *look)
+static void read_sections(struct check *check)
 {
     size_t names;
-    if (elf_getshdrstrndx(look->elf, &names) < 0)
+    if (elf_getshdrstrndx(check->elf, &names) < 0)
         return;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(look->elf, section)) != NULL;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(check->elf, section)) != NULL;) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header))
             continue;
-        const char *name = elf_strptr(look->elf, names, header.sh_name);
+        const char *name = elf_strptr(check->elf, names, header.sh_name);
         if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB)
-            read_symbols(look, section, &header);
+            read_symbols(check, section, &header);
         if (!name)
             continue;
         if (strcmp(name, ".go.buildinfo") == 0)
-            read_go_version(look, &header);
+            read_go_version(check, &header);
         if (strcmp(name, ".go.buildinfo") == 0 || strcmp(name, ".note.go.buildid") == 0)
-            look->is_go = true;
+            check->is_go = true;
     }
 }
 
-/* Go's build ID, also where sections were stripped. */
-static void read_notes(struct look *look)
+/* Finds Go's build ID, which remains when sections are stripped. */
+static void read_notes(struct check *check)
 {
     GElf_Phdr place;
-    for (size_t at = 0; segment(look, PT_NOTE, &at, &place); at++) {
+    for (size_t at = 0; segment(check, PT_NOTE, &at, &place); at++) {
         Elf_Type type = place.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
-        Elf_Data *notes = chunk(look, place.p_offset, place.p_filesz, MOST_NOTES, type);
+        Elf_Data *notes = chunk(check, place.p_offset, place.p_filesz, MOST_NOTES, type);
         GElf_Nhdr note;
         size_t offset = 0, next, name, content;
         while (notes && (next = gelf_getnote(notes, offset, &note, &name, &content)) > 0) {
             if (note.n_type == 4 && note.n_namesz == 4 &&
                 memcmp((const char *)notes->d_buf + name, "Go", 3) == 0)
-                look->is_go = true;
+                check->is_go = true;
             offset = next;
         }
     }
@@ -423,91 +423,91 @@ static bool is_glibc(const char *loader)
     return begins(name, "ld-linux") || begins(name, "ld64.so.") || begins(name, "ld.so.1");
 }
 
-static void judge_static(struct look *look)
+static void refuse_static(struct check *check)
 {
-    if (look->is_loader)
+    if (check->is_loader)
         return;
-    if (look->header.e_type == ET_DYN && look->dynamic && !look->pie)
+    if (check->header.e_type == ET_DYN && check->dynamic && !check->pie)
         program_refuse(
-            look->program, PROGRAM_STATIC,
+            check->program, PROGRAM_STATIC,
             "%s is a shared library, or a static program: it asks for no dynamic loader, "
             "which would bring the recorder in; record a program that uses it",
-            look->title);
+            check->title);
     else
-        program_refuse(look->program, PROGRAM_STATIC,
+        program_refuse(check->program, PROGRAM_STATIC,
                        "%s is linked statically%s: there is no dynamic loader that could bring the "
                        "recorder in; link it without %s, or link libtrail-record into it "
                        "(trail/record.h)",
-                       look->title, look->dynamic ? " (static-pie)" : "",
-                       look->dynamic ? "-static-pie" : "-static");
+                       check->title, check->dynamic ? " (static-pie)" : "",
+                       check->dynamic ? "-static-pie" : "-static");
 }
 
-static void judge_loader(struct look *look)
+static void check_loader(struct check *check)
 {
-    const char *loader = look->program->loader;
+    const char *loader = check->program->loader;
     struct stat file;
     if (begins(base_name(loader), "ld-musl-"))
-        program_refuse(look->program, PROGRAM_OTHER_LIBC,
+        program_refuse(check->program, PROGRAM_OTHER_LIBC,
                        "%s is linked with musl (its loader is %s): the recorder is made for glibc "
                        "and cannot be loaded into it; build it with glibc, or link libtrail-record "
                        "into it (trail/record.h)",
-                       look->title, loader);
+                       check->title, loader);
     else if (!is_glibc(loader))
         program_refuse(
-            look->program, PROGRAM_OTHER_LIBC,
+            check->program, PROGRAM_OTHER_LIBC,
             "%s has a loader that is not glibc's, %s: the recorder is made for glibc and "
             "cannot be loaded into it; build it with glibc",
-            look->title, loader);
-    /* Not access(2): qemu-user looks below its root folder (-L) for stat(2), but not for that. */
+            check->title, loader);
+    /* stat(2), because qemu-user applies its root folder (-L) to that, but not to access(2). */
     else if (stat(loader, &file) < 0)
         program_refuse(
-            look->program, PROGRAM_NOT_FOUND,
+            check->program, PROGRAM_NOT_FOUND,
             "%s: the loader that it asks for, %s: %s; install the libc that it was built "
             "with",
-            look->title, loader, strerror(errno));
+            check->title, loader, strerror(errno));
 }
 
-static void judge(struct look *look)
+static void check_kind(struct check *check)
 {
-    const char *version = look->program->go_version;
-    if (look->is_go)
-        program_refuse(look->program, PROGRAM_GO,
+    const char *version = check->program->go_version;
+    if (check->is_go)
+        program_refuse(check->program, PROGRAM_GO,
                        "%s is a Go program%s%s%s: its goroutines are not threads, and cannot be "
                        "seen from outside; Go records itself: runtime/trace, or net/http/pprof and "
                        "curl .../debug/pprof/trace, then trail or go tool trace",
-                       look->title, *version ? " (" : "", version, *version ? ")" : "");
-    else if (look->is_java)
-        program_refuse(look->program, PROGRAM_JAVA,
+                       check->title, *version ? " (" : "", version, *version ? ")" : "");
+    else if (check->is_java)
+        program_refuse(check->program, PROGRAM_JAVA,
                        "%s is a Java virtual machine: its threads and locks are Java's, and cannot "
                        "be seen from outside; use JDK Flight Recorder (java "
                        "-XX:StartFlightRecording), or async-profiler",
-                       look->title);
-    else if (*look->program->loader == '\0')
-        judge_static(look);
+                       check->title);
+    else if (*check->program->loader == '\0')
+        refuse_static(check);
     else
-        judge_loader(look);
+        check_loader(check);
 }
 
-void program_look_elf(struct program *program, int fd)
+void program_inspect_elf(struct program *program, int fd)
 {
-    struct look look = {.program = program, .fd = fd};
-    (void)program_title(program, look.title, sizeof look.title);
-    if (!check_header(&look) || elf_version(EV_CURRENT) == EV_NONE)
+    struct check check = {.program = program, .fd = fd};
+    (void)program_title(program, check.title, sizeof check.title);
+    if (!check_header(&check) || elf_version(EV_CURRENT) == EV_NONE)
         return;
-    look.elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (!look.elf)
+    check.elf = elf_begin(fd, ELF_C_READ, NULL);
+    if (!check.elf)
         return;
-    if (elf_kind(look.elf) != ELF_K_ELF || !gelf_getehdr(look.elf, &look.header) ||
-        elf_getphdrnum(look.elf, &look.segments) < 0 || look.segments != look.header.e_phnum) {
-        refuse_broken(&look, "its program headers cannot be read");
-    } else if (!is_whole(&look)) {
-        refuse_broken(&look, "it ends before its segments do");
-    } else if (read_loader(&look)) {
-        read_dynamic(&look);
-        read_sections(&look);
-        read_notes(&look);
+    if (elf_kind(check.elf) != ELF_K_ELF || !gelf_getehdr(check.elf, &check.header) ||
+        elf_getphdrnum(check.elf, &check.segments) < 0 || check.segments != check.header.e_phnum) {
+        refuse_broken(&check, "its program headers cannot be read");
+    } else if (!is_whole(&check)) {
+        refuse_broken(&check, "it ends before its segments do");
+    } else if (read_loader(&check)) {
+        read_dynamic(&check);
+        read_sections(&check);
+        read_notes(&check);
         program->looked = true;
-        judge(&look);
+        check_kind(&check);
     }
-    (void)elf_end(look.elf);
+    (void)elf_end(check.elf);
 }

@@ -1,24 +1,24 @@
 /*
- * What the file of a program says about how it starts and what it brings along.
+ * Examines the ELF file of a program: how it starts, and the libraries and runtimes that it contains.
  */
 #ifndef TRAIL_INSPECT_PROGRAM_ELF_H
 #define TRAIL_INSPECT_PROGRAM_ELF_H
 
 #include "inspect/program.h"
 
-/* Opens a regular file for reading, without waiting. A descriptor, or -1 with errno. */
+/* Opens a regular file for reading, without blocking. Returns a descriptor, or -1 with errno set. */
 int program_open(const char *path);
 
 /*
- * Whether libelf can be let loose on the sections of `fd`: it reserves memory for as many as a file
- * with more than 65,279 of them claims to have, and no program has.
+ * Whether libelf may read the sections of `fd`: for a file that claims more than 65,279 of them, which no
+ * program has, libelf would allocate memory for all.
  */
 bool program_sections_sane(int fd);
 
 /*
- * Looks into the ELF file at `fd`, whose path is program->runs, and refuses it if need be. The
- * caller has seen that it begins as an ELF file.
+ * Examines the ELF file at `fd`, whose path is program->runs, and refuses the program if it cannot be
+ * recorded. The caller has checked the ELF magic.
  */
-void program_look_elf(struct program *program, int fd);
+void program_inspect_elf(struct program *program, int fd);
 
 #endif
