@@ -13,7 +13,7 @@ struct demangler {
 
 struct name {
     const char *mangled;
-    char *text; /* NULL: it is none */
+    char *text; /* NULL: not a mangled name */
 };
 
 static int name_order(const void *a, const void *b)
@@ -44,7 +44,7 @@ void demangler_close(struct demangler *demangler)
 
 const char *demangle(struct demangler *demangler, const char *mangled)
 {
-    /* Without the prefix it would take a function "i" for the type int. */
+    /* Without a prefix, libiberty would take a function "i" for the type int. */
     if ((strncmp(mangled, "_Z", 2) != 0 && strncmp(mangled, "_R", 2) != 0) ||
         strnlen(mangled, LONGEST_NAME) == LONGEST_NAME)
         return mangled;

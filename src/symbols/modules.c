@@ -1,7 +1,7 @@
 /*
- * A module is opened when the first address in it is asked for, and stays open; the same file in
- * another place of memory, or in the next generation, is the same module. Paths come from the
- * trace: what they name is only ever read as an ELF file.
+ * A module is opened when its first address is looked up, and stays open. The same file at another
+ * address, or in the next generation, is the same module. Paths come from the trace and are not
+ * trusted: the file is only ever read as an ELF file.
  */
 #include "symbols/modules.h"
 
@@ -16,18 +16,18 @@
 #include "symbols/symbols.h"
 
 struct file {
-    char *path;     /* as the trace has it */
+    char *path;     /* as in the trace */
     char *build_id; /* "": not known */
     enum symbols_detail detail;
-    struct symbols *symbols; /* NULL: none that will do */
-    trail_error wrong;       /* with the file at the path; code TRAIL_OK: nothing */
+    struct symbols *symbols; /* NULL: no suitable file was found */
+    trail_error wrong;       /* error of the file at the path; TRAIL_OK: none */
     struct file *next;
 };
 
 struct modules {
     const char *const *folders;
     size_t folder_count;
-    bool quick; /* no lines of the C library */
+    bool quick; /* skip the lines of the C library */
     void *tree; /* of struct file, by path and build ID */
     struct file *first, **last;
 };
@@ -48,7 +48,7 @@ static void file_free(void *node)
     free(file);
 }
 
-/* A program may have more libraries than a shell lets a process open files. */
+/* A program may have more libraries than the soft limit of open files allows. */
 static void allow_files(void)
 {
     struct rlimit limit;
@@ -90,7 +90,7 @@ void modules_close(struct modules *modules)
 
 /* MARK: Finding the file */
 
-/* Tries a file whose name is put together of pieces. True if nothing better need be looked for. */
+/* Tries the file whose name is the four pieces joined. Returns true if no better one is needed. */
 static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
 {
     char path[4096];
@@ -110,7 +110,7 @@ static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
     return enough;
 }
 
-/* The tree of links by build ID that debug packages install: xx/yyyy[.debug]. */
+/* Tries the links by build ID that debug packages install: xx/yyyy[.debug]. */
 static bool try_build_id(struct file *file, const char *folder)
 {
     char id[2 * 64 + 16];
@@ -151,7 +151,7 @@ static void find_file(const struct modules *modules, struct file *file)
     for (size_t i = 0; i < modules->folder_count; i++)
         if (try_folder(file, modules->folders[i]))
             return;
-    /* A path that was cut is not one of here. */
+    /* A truncated path, which has lost its beginning, names no file. */
     if (*file->path == '/') {
         if (try_file(file, (const char *[]){file->path, "", "", ""}, &file->wrong))
             return;
@@ -170,7 +170,7 @@ static char *copy_string(trail_string string)
     return copy;
 }
 
-/* The file of a module, looked for once. NULL when memory is out. */
+/* The file of a module, searched for once. NULL on out of memory. */
 static struct file *get_file(struct modules *modules, const trail_module *module)
 {
     struct file *file = calloc(1, sizeof *file);
@@ -215,9 +215,9 @@ bool modules_object(void *context, const trail_module *module, uint64_t address,
     return true;
 }
 
-/* MARK: What was found */
+/* MARK: Report */
 
-/* The kernel's own code, which has no file. */
+/* The vDSO is the kernel's code and has no file. */
 static bool is_vdso(const struct file *file)
 {
     return strncmp(file->path, "linux-", 6) == 0 || *file->path == '[';

@@ -1,6 +1,6 @@
 /*
- * The files of a trace's modules: finds for each the one with the right build ID, and resolves
- * addresses with it.
+ * The files of a trace's modules: finds the file with the right build ID for each module, and resolves
+ * addresses in it.
  */
 #ifndef TRAIL_SYMBOLS_MODULES_H
 #define TRAIL_SYMBOLS_MODULES_H
@@ -9,9 +9,11 @@
 
 struct modules;
 
-/* `folders` are looked through before the path that the trace says; they must live as long. `quick`: of
- * the C library only the names, since its debug information takes longer to unpack than many a program
- * to run. NULL when memory is out. modules_close accepts NULL. */
+/*
+ * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: of the C
+ * library load only the names, because its debug information takes longer to unpack than many programs
+ * run. Returns NULL on out of memory. modules_close accepts NULL.
+ */
 struct modules *modules_open(const char *const *folders, size_t count, bool quick);
 void modules_close(struct modules *modules);
 
@@ -19,28 +21,31 @@ void modules_close(struct modules *modules);
 size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
                        const trail_symbol **symbols);
 
-/* What variable an address of a module's file is: "name" or "name+0x10". False: none that is known. */
+/* Writes the variable at an address: "name" or "name+0x10". Returns false if it is not known. */
 bool modules_object(void *context, const trail_module *module, uint64_t address, char *text,
                     size_t size);
 
 enum module_state {
     MODULE_HAS_LINES,
-    MODULE_HAS_NAMES,   /* without lines, for want of debug information */
-    MODULE_HAS_NO_FILE, /* the kernel's own code: none is missing */
+    MODULE_HAS_NAMES,   /* without lines: there is no debug information */
+    MODULE_HAS_NO_FILE, /* the kernel's own code (vDSO) */
     MODULE_IS_MISSING,
 };
 
-/* The file of a module in which an address was asked for. Pointers stay until modules_close. */
+/* The file of a module in which an address was looked up. Pointers are valid until modules_close. */
 struct module_file {
-    const char *path;     /* as the trace has it */
+    const char *path;     /* as in the trace */
     const char *build_id; /* in hexadecimal; "": not known */
     enum module_state state;
-    /* With the file at the path: TRAIL_INCONSISTENT, it is another one; TRAIL_OK, none was looked at. */
+    /* Error of the file at the path: TRAIL_INCONSISTENT: another build ID; TRAIL_OK: none. */
     const trail_error *wrong;
-    const struct file *place; /* in the list; NULL: in front of the first */
+    const struct file *place; /* position in the list; NULL: before the first */
 };
 
-/* The next file, in the order in which they were asked for; the first of one that is all zero. False: there is none. */
+/*
+ * Advances *file to the next file, in order of the first look-up; from all zero to the first. Returns
+ * false at the end.
+ */
 bool modules_next(const struct modules *modules, struct module_file *file);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/search.h"
 
-#define MOST_NESTED 512 /* DIEs in one another; a compiler's are some tens */
+#define MOST_NESTED 512 /* nesting of DIEs; compilers produce some tens of levels */
 
 /* MARK: Spans */
 
@@ -42,7 +42,7 @@ bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
     return true;
 }
 
-/* Of spans that begin together, the smaller comes later and is thus found first. */
+/* Of spans with the same begin the smaller comes later, and so is found first. */
 static int span_order(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
@@ -65,7 +65,7 @@ void spans_sort(struct spans *spans)
     }
 }
 
-/* The span around an address that is the next before `span`, NULL if there is none. */
+/* The last span before `span` that contains an address; NULL if there is none. */
 static const struct span *spans_find_before(const struct spans *spans, const struct span *span,
                                             uint64_t address)
 {
@@ -83,7 +83,7 @@ const struct span *spans_find(const struct spans *spans, uint64_t address)
 
 /* MARK: Scopes */
 
-/* `caller` SCOPE_NONE: a function; else it was inlined into what is the function `owner` in the end. */
+/* `caller` SCOPE_NONE: a function; otherwise a call inlined, directly or not, into function `owner`. */
 static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size_t owner)
 {
     bool is_function = caller == SCOPE_NONE;
@@ -97,7 +97,7 @@ static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size
                             scopes->count++);
 }
 
-/* Whether functions may be among the children of a DIE. */
+/* Whether a DIE's children may contain functions. */
 static bool has_functions(int tag)
 {
     switch (tag) {
@@ -119,7 +119,7 @@ static bool has_functions(int tag)
     }
 }
 
-/* What is in `parent`, which is in the scope `caller` of the function `owner`; functions themselves are not entered. */
+/* Adds the scopes in `parent`, a part of scope `caller` of function `owner`; does not enter functions. */
 static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, size_t owner,
                  unsigned nested)
 {
@@ -152,7 +152,7 @@ bool scopes_load(struct scopes *scopes, Dwarf_Die *unit)
 static bool enter(struct scopes *scopes, size_t function)
 {
     size_t known = scopes->functions.count;
-    /* A copy: the list moves. */
+    /* A copy: walk() may move the list. */
     Dwarf_Die die = scopes->list[function].die;
     if (scopes->list[function].walked)
         return true;
@@ -182,7 +182,7 @@ void scopes_free(struct scopes *scopes)
     free(scopes->functions.list);
 }
 
-/* The deepest of those around an address. */
+/* The deepest scope around an address. */
 static struct scope *find_in(const struct scopes *scopes, const struct spans *spans,
                              uint64_t address)
 {
@@ -200,7 +200,7 @@ struct scope *scopes_find(struct scopes *scopes, uint64_t address)
 {
     struct scope *function = find_in(scopes, &scopes->functions, address), *inlined;
     if (!function && !scopes->complete) {
-        (void)scopes_complete(scopes); /* without memory: what there is */
+        (void)scopes_complete(scopes); /* on out of memory: use what was found */
         function = find_in(scopes, &scopes->functions, address);
     }
     if (!function)

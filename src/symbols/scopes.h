@@ -1,8 +1,9 @@
 /*
- * Scopes: the functions of a compilation unit and the calls that were inlined into them, by address.
- * The look-up of libdw 0.188 does not find inlined calls in code of clang and of link-time optimisation, so a unit's DIEs
- * are walked and their ranges sorted: its functions first; what is in one of them when an address falls into it. A
- * function within a function has addresses of its own: all are walked when an address is in none that is known.
+ * Scopes: the functions of a compilation unit and the calls inlined into them, by address. libdw 0.188
+ * does not find inlined calls in code of clang and of link-time optimisation, so the DIEs of a unit are
+ * walked and their ranges sorted: first its functions; the contents of a function when an address in it
+ * is looked up. Nested functions have addresses of their own, so if no known function contains an
+ * address, all functions are walked.
  */
 #ifndef TRAIL_SYMBOLS_SCOPES_H
 #define TRAIL_SYMBOLS_SCOPES_H
@@ -12,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Addresses [low, high), of what `index` or `name` say. */
+/* Addresses [low, high) of the object that `index` or `name` identifies. */
 struct span {
     uint64_t low, high;
-    uint64_t reach; /* the largest `high` of this and those before it, once sorted */
+    uint64_t reach; /* once sorted: the largest `high` up to and including this span */
     const char *name;
     size_t index;
 };
@@ -25,40 +26,42 @@ struct spans {
     size_t count, capacity;
 };
 
-/* An empty span is left out. False when memory is out. */
+/* Adds a span unless it is empty. Returns false on out of memory. */
 bool spans_add(struct spans *spans, struct span span);
 
-/* Adds the ranges that a DIE has, with that index. */
+/* Adds all address ranges of a DIE with that index. Returns false on out of memory. */
 bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index);
+
+/* Sorts the spans and sets `reach`; needed before a look-up. */
 void spans_sort(struct spans *spans);
 
-/* The span around an address that begins last, NULL if there is none. */
+/* Returns the last span, in sorted order, that contains an address; NULL if there is none. */
 const struct span *spans_find(const struct spans *spans, uint64_t address);
 
 #define SCOPE_NONE SIZE_MAX
 
 struct scope {
     Dwarf_Die die;       /* a subprogram or an inlined subroutine */
-    size_t caller;       /* what it was inlined into; SCOPE_NONE: nothing */
-    unsigned depth;      /* number of scopes that it was inlined into */
-    bool walked;         /* of a function: what is in it is known */
-    struct spans inside; /* ... then: what was inlined into it, by index */
+    size_t caller;       /* the scope it was inlined into; SCOPE_NONE: a function */
+    unsigned depth;      /* number of scopes around it, from inlining */
+    bool walked;         /* of a function: `inside` is complete */
+    struct spans inside; /* of a function: the calls inlined into it, by index */
 };
 
 struct scopes {
     struct scope *list;
     size_t count, capacity;
     struct spans functions;
-    bool complete; /* all functions were walked */
+    bool complete; /* all functions have been walked */
 };
 
-/* Fills `scopes` (zeroed) with those of a unit. False when memory is out. */
+/* Adds the functions of a unit to `scopes`, which must be zeroed. Returns false on out of memory. */
 bool scopes_load(struct scopes *scopes, Dwarf_Die *unit);
-/* All of their functions, also those within others. */
+/* Walks all functions, so that nested ones are known too. Returns false on out of memory. */
 bool scopes_complete(struct scopes *scopes);
 void scopes_free(struct scopes *scopes);
 
-/* The innermost scope around an address, NULL if there is none; good until the next call. */
+/* Returns the innermost scope around an address, or NULL. Valid until the next call. */
 struct scope *scopes_find(struct scopes *scopes, uint64_t address);
 
 #endif

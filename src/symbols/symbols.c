@@ -1,11 +1,11 @@
 /*
- * Symbols through libdwfl, which opens a file and finds the debug information that belongs to it.
- * What is looked up is indexed here: functions of the symbol table and compilation units at once,
- * the scopes of a unit when an address falls into it. libdw's own search wants .debug_aranges,
- * which Go's linker does not write.
+ * Symbols through libdwfl, which opens a file and finds its debug information. The indexes are built
+ * here: functions of the symbol table and compilation units when the file is opened, the scopes of a
+ * unit when an address in it is looked up. libdw's own look-up needs .debug_aranges, which Go's linker
+ * does not write.
  *
  * There are three kinds of addresses: those of the file, those of its DWARF, and libdwfl's own. The
- * interface takes the first.
+ * interface uses those of the file.
  *
  * All strings belong to libdw, libelf or the demangler and live as long as the struct.
  */
@@ -28,11 +28,11 @@
 #include "symbols/demangle.h"
 #include "symbols/scopes.h"
 
-#define MOST_FRAMES 128 /* of one address */
+#define MOST_FRAMES 128 /* per address */
 
 struct unit {
-    Dwarf_Die die;   /* has the lines */
-    Dwarf_Die split; /* has the scopes: the same, or that of a .dwo file */
+    Dwarf_Die die;   /* has the line table */
+    Dwarf_Die split; /* has the scopes: the same DIE, or that of a .dwo file */
     bool loaded;
     struct scopes scopes;
 };
@@ -41,11 +41,11 @@ struct symbols {
     Dwfl *dwfl;
     Dwfl_Module *module;
     Dwarf *dwarf;         /* NULL: no lines */
-    uint64_t to_dwarf;    /* what DWARF's addresses have more than the file's */
-    struct spans names;   /* functions of the symbol table, by the file's addresses */
-    struct spans objects; /* variables, once they are asked for */
+    uint64_t to_dwarf;    /* DWARF address minus file address */
+    struct spans names;   /* functions of the symbol table, by file address */
+    struct spans objects; /* variables; loaded when first needed */
     bool has_objects;
-    struct spans by_unit; /* units, by DWARF's */
+    struct spans by_unit; /* units, by DWARF address */
     struct unit *units;
     size_t unit_count, unit_capacity;
     struct demangler *demangler;
@@ -54,7 +54,7 @@ struct symbols {
 
 /* MARK: Opening */
 
-/* Paths come from traces: nothing but a regular file is opened, and nothing is waited for. */
+/* Paths come from traces: only regular files are opened, and opening never blocks. */
 static int open_regular(const char *path, trail_error *err)
 {
     struct stat made;
@@ -71,8 +71,9 @@ static int open_regular(const char *path, trail_error *err)
 }
 
 /*
- * As libdwfl finds it; but whether there is anything to find is looked at before, unless a server may be asked:
- * libdwfl would load its client for that, and twenty libraries with it, which takes longer than all the rest.
+ * Finds separate debug information as libdwfl does, but without a debuginfod server checks for the file
+ * first: libdwfl's standard search loads the debuginfod client with some twenty libraries, which takes
+ * longer than everything else.
  */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                           const char *path, const char *link, GElf_Word crc, char **found)
@@ -106,7 +107,7 @@ static bool open_module(struct symbols *symbols, const char *path, trail_error *
     }
     if (symbols->module)
         return true;
-    (void)close(fd); /* it would belong to the module */
+    (void)close(fd); /* on success the module owns it */
     (void)error_set(err, TRAIL_IO, "not an ELF program");
     return false;
 }
@@ -127,7 +128,7 @@ static bool has_build_id(const struct symbols *symbols, const char *wanted, trai
 
 /* MARK: Indexing */
 
-/* Adds the symbols of two types. */
+/* Adds the symbols of two types. Returns false on out of memory. */
 static bool load_symbols(struct symbols *symbols, struct spans *spans, int type, int other)
 {
     GElf_Addr bias = 0;
@@ -141,7 +142,7 @@ static bool load_symbols(struct symbols *symbols, struct spans *spans, int type,
         int its = GELF_ST_TYPE(symbol.st_info);
         if (!name || !*name || symbol.st_shndx == SHN_UNDEF || (its != type && its != other))
             continue;
-        /* Of names for one thing the one that others may use is told: it is found first. */
+        /* Of several names of one address range, a global one is preferred: it is found first. */
         bool local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
         struct span span = {.low = address - bias, .name = name, .index = !local};
         span.high = span.low + symbol.st_size;
@@ -157,7 +158,7 @@ static bool load_names(struct symbols *symbols)
     return load_symbols(symbols, &symbols->names, STT_FUNC, STT_GNU_IFUNC);
 }
 
-/* Of a unit that does not say which addresses are its own, its functions do. */
+/* For a unit without address ranges: uses those of its functions. */
 static bool load_unranged(struct symbols *symbols, struct unit *unit)
 {
     unit->loaded = true;
@@ -278,7 +279,7 @@ static const char *die_string(Dwarf_Die *die, unsigned name)
     return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-/* The name of a scope: with namespaces and arguments if the language has such. */
+/* The name of a scope, with namespaces and arguments if the language has them. */
 static const char *scope_name(const struct symbols *symbols, Dwarf_Die *die)
 {
     const char *name = die_string(die, DW_AT_linkage_name);
@@ -290,7 +291,7 @@ static const char *scope_name(const struct symbols *symbols, Dwarf_Die *die)
 }
 
 /*
- * Whether a function is one that trail's headers inline: what it calls is the tracer, who called it is the
+ * Whether a function is defined in trail's headers: it is part of the tracer, and its caller is the
  * program's innermost function.
  */
 static bool is_tracer_call(Dwarf_Die *die)
@@ -301,7 +302,7 @@ static bool is_tracer_call(Dwarf_Die *die)
     Dwarf_Die unit;
     Dwarf_Files *files;
     size_t count;
-    /* The unit of the attribute is that of the function's definition. dwarf_decl_file does not take split ones. */
+    /* The index refers to the unit of the definition; dwarf_decl_file does not support split units. */
     if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
         dwarf_formudata(&attribute, &index) != 0 ||
         !dwarf_cu_die(attribute.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
@@ -324,7 +325,7 @@ static uint64_t die_number(Dwarf_Die *die, unsigned name)
     return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
 }
 
-/* Where the call of an inlined scope stands. */
+/* Sets the frame's position to the call of an inlined scope. */
 static void put_call(struct unit *unit, Dwarf_Die *die, trail_symbol *frame)
 {
     Dwarf_Files *files;
@@ -335,7 +336,7 @@ static void put_call(struct unit *unit, Dwarf_Die *die, trail_symbol *frame)
         frame->file = text(dwarf_filesrc(files, file, NULL, NULL));
 }
 
-/* "<autogenerated>" of Go is no path to put a directory before. */
+/* Go's "<autogenerated>" is no path, but libdw puts "./" before it. */
 static const char *plain_path(const char *path)
 {
     return path && strncmp(path, "./", 2) == 0 ? path + 2 : path;
@@ -358,12 +359,12 @@ static struct unit *find_unit(struct symbols *symbols, uint64_t address)
     struct unit *unit = span ? &symbols->units[span->index] : NULL;
     if (unit && !unit->loaded) {
         unit->loaded = true;
-        (void)scopes_load(&unit->scopes, &unit->split); /* without memory: what there is */
+        (void)scopes_load(&unit->scopes, &unit->split); /* on out of memory: use what was found */
     }
     return unit;
 }
 
-/* Fills frames from DWARF. Returns how many; the last may have no name. */
+/* Fills the frames from DWARF. Returns their number; the outermost may have no name. */
 static size_t dwarf_frames(struct symbols *symbols, uint64_t address)
 {
     struct unit *unit = find_unit(symbols, address);

@@ -1,6 +1,6 @@
 /*
- * Symbols of a program or library, from its ELF file and DWARF: what is at an address of the file.
- * For the command `symbolize`, and for traces of Go 1.5 and 1.6, whose stacks are addresses only.
+ * Symbols of a program or library, from its ELF file and DWARF, by file address. Used by `trail
+ * symbolize`, and for traces of Go 1.5 and 1.6, whose stacks contain only addresses.
  */
 #ifndef TRAIL_SYMBOLS_SYMBOLS_H
 #define TRAIL_SYMBOLS_SYMBOLS_H
@@ -11,28 +11,31 @@ struct symbols;
 
 enum symbols_detail {
     SYMBOLS_LINES, /* names, inlined frames, files and lines */
-    SYMBOLS_NAMES /* names from the symbol table: DWARF, which is large and often compressed, is not read */
+    SYMBOLS_NAMES /* only names from the symbol table; skips DWARF, which is large and often compressed */
 };
 
 /*
- * NULL if the file cannot be read, is no ELF file, knows no names, or has not the build ID `wanted`
- * (in hexadecimal, NULL: any): *err says why, the last as TRAIL_INCONSISTENT. Separate debug information is found as libdwfl finds it: by build ID
- * and by name, in .debug and /usr/lib/debug; from a debuginfod server only if the environment names
- * one (DEBUGINFOD_URLS). symbols_close accepts NULL.
+ * Returns NULL with *err set if the file cannot be read, is not an ELF file, has neither symbols nor
+ * lines, or does not have the build ID `wanted` (TRAIL_INCONSISTENT; hexadecimal, NULL: any). Separate
+ * debug information is found as libdwfl does: by build ID and by name, in .debug and /usr/lib/debug;
+ * from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close accepts NULL.
  */
 struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
                              trail_error *err);
 void symbols_close(struct symbols *symbols);
 
-/* Whether there is more than the names of functions. */
+/* Whether it has files and lines, not only the names of functions. */
 bool symbols_have_lines(const struct symbols *symbols);
 
-/* The frames of an address, innermost first. Returns how many; 0: nothing is known. They stay until
- * the next call; their texts as long as the struct. */
+/*
+ * Gets the frames of an address, innermost first. Returns their number; 0: nothing is known. *frames is
+ * valid until the next call, its texts as long as the struct.
+ */
 size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames);
 
 /*
- * The variable at an address of the file, its offset in *offset; NULL if there is none. Stays as long as the struct.
+ * Returns the name of the variable at an address and its offset in *offset; NULL if there is none. The
+ * name lives as long as the struct.
  */
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset);
 
