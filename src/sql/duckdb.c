@@ -10,7 +10,7 @@
 
 /* MARK: Loading */
 
-/* Where npm puts it if it is told --prefix: below a folder of ours. */
+/* Where npm puts the library below the folder given as --prefix. */
 static const char below[] = "node_modules/" DUCKDB_PACKAGE "/libduckdb.so";
 
 static void *load_path(const char *folder, const char *rest)
@@ -22,7 +22,7 @@ static void *load_path(const char *folder, const char *rest)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* $TRAIL_DUCKDB is the library, or a folder with it; nothing else is tried then. */
+/* $TRAIL_DUCKDB is the library, or a folder with it. If it is set, no other place is tried. */
 static void *load_chosen(const char *chosen)
 {
     void *library = load_path(chosen, "libduckdb.so");
@@ -48,7 +48,7 @@ static void *load_library(void)
     return library ? library : dlopen("libduckdb.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-static int tell_missing(void)
+static int report_missing(void)
 {
     const char *chosen = getenv("TRAIL_DUCKDB");
     if (chosen && *chosen)
@@ -131,7 +131,7 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options)
 {
     const char *lacks = duckdb_load(duckdb);
     if (!duckdb->library)
-        return tell_missing();
+        return report_missing();
     if (lacks) {
         tell("this libduckdb.so has no %s: version 1.5 is needed", lacks);
         return EXIT_INOUT;
@@ -139,7 +139,7 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options)
     return open_database(duckdb, options);
 }
 
-/* The library stays: its threads may be on their way out. */
+/* The library is not unloaded: its threads may not have ended yet. */
 void duckdb_end(struct duckdb *duckdb)
 {
     if (duckdb->connection)

@@ -1,10 +1,9 @@
 /*
- * DuckDB, which is loaded when it is asked for and needs not be there otherwise: the functions of
- * its C interface that are used, declared here once, since its library comes without a header. All
- * handles are pointers to what only it knows.
+ * DuckDB, loaded at run time and optional. Declares the functions of its C API that are used, because
+ * the npm package of the library has no header. All handles are opaque pointers.
  *
  *     struct duckdb duckdb;
- *     if (!duckdb_begin(&duckdb, &options)) ... told why
+ *     if (duckdb_begin(&duckdb, &options) != EXIT_GOOD) ... an error message has been printed
  *     duckdb.query(duckdb.connection, "...", &result) ...
  *     duckdb_end(&duckdb);
  */
@@ -17,7 +16,7 @@
 
 #include "ui/options.h"
 
-/* Its numbers of types, those that matter here. */
+/* DuckDB's numbers of types, as far as they are used. */
 enum {
     DUCKDB_BOOLEAN = 1,
     DUCKDB_TINYINT = 2,
@@ -38,7 +37,7 @@ enum {
 
 enum { DUCKDB_STATEMENT_SELECT = 1, DUCKDB_STATEMENT_EXPLAIN = 12 };
 
-/* A result is passed by value, so that its size matters: five words that are its own history. */
+/* Passed by value, so its size must be exact; the first members are deprecated in DuckDB's API. */
 typedef struct duckdb_result {
     uint64_t history[3];
     void *columns;
@@ -46,7 +45,7 @@ typedef struct duckdb_result {
     void *internal;
 } duckdb_result;
 
-/* A text in a vector: up to 12 bytes are in it, of a longer one the first four and where it is. */
+/* A string in a vector: up to 12 bytes inline, or the first four bytes and a pointer. */
 #define DUCKDB_INLINE_TEXT 12
 typedef struct duckdb_text {
     uint32_t size;
@@ -56,7 +55,7 @@ typedef struct duckdb_text {
         const char *data;
     };
 } duckdb_text;
-_Static_assert(sizeof(duckdb_text) == 16, "as in its vectors");
+_Static_assert(sizeof(duckdb_text) == 16, "the size in DuckDB's vectors");
 
 typedef struct duckdb_hugeint {
     uint64_t lower;
@@ -67,7 +66,7 @@ typedef void (*duckdb_free_fn)(void *data);
 typedef void (*duckdb_info_fn)(void *info);
 typedef void (*duckdb_fill_fn)(void *info, void *chunk);
 
-/* FUNCTION(result, name, arguments); 0 from those that return int is success. */
+/* FUNCTION(result, name, arguments). Functions that return int return 0 on success. */
 /* clang-format off */
 #define DUCKDB_FUNCTIONS(FUNCTION)                                                                 \
     FUNCTION(const char *, library_version, (void))                                                \
@@ -139,28 +138,33 @@ struct duckdb {
 };
 
 struct duckdb_options {
-    const char *memory;  /* limit, with its unit; NULL: what DuckDB takes */
-    const char *spill;   /* folder for what does not fit; NULL: none is written */
-    const char *threads; /* NULL: one a CPU */
+    const char *memory;  /* limit, with its unit; NULL: DuckDB's default */
+    const char *spill;   /* folder for temporary files; NULL: none are written */
+    const char *threads; /* NULL: one per CPU */
     bool files;          /* queries may read and write files */
 };
 
-/* What installs the library for a user. */
+/* The command that installs the library for a user. */
 #define DUCKDB_INSTALL                                                                             \
     "npm install --prefix ~/.local/share/trail --no-audit --no-fund " DUCKDB_PACKAGE
 #define DUCKDB_PACKAGE "@duckdb/node-bindings-linux-x64"
 
 /*
- * Loads the library and finds its functions, and prints nothing. The name of a function that it lacks, or NULL;
- * without a library duckdb->library is NULL, too.
+ * Loads the library and its functions without printing anything. Returns the name of a missing function,
+ * or NULL. If there is no library, returns NULL and duckdb->library is NULL.
  */
 const char *duckdb_load(struct duckdb *duckdb);
 
-/* Loads the library, and opens an empty database in memory. EXIT_GOOD, or an exit code after telling why not. */
+/*
+ * Loads the library and opens an empty database in memory. Returns EXIT_GOOD, or prints an error and
+ * returns an exit code.
+ */
 int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
+
+/* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
 
-/* Runs statements without a result. EXIT_GOOD, or an exit code after telling why not. */
+/* Runs statements without a result. Returns EXIT_GOOD, or prints an error and returns an exit code. */
 int duckdb_run(struct duckdb *duckdb, const char *sql);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Queries that have names: `trail sql FILE @NAME`.
+ * Predefined queries: `trail sql FILE @NAME`.
  */
 #ifndef TRAIL_SQL_QUERIES_H
 #define TRAIL_SQL_QUERIES_H
@@ -10,13 +10,13 @@ struct sql_named {
     const char *sql;
 };
 
-/* Ended by one without a name. */
+/* Ends with a row without a name. */
 extern const struct sql_named sql_queries[];
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no query of that name. */
 const struct sql_named *sql_query_find(const char *name);
 
-/* That whose name is most like it; NULL: none is. */
+/* Returns the most similar name; NULL if none is similar. */
 const char *sql_query_near(const char *name);
 
 #endif

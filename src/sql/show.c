@@ -17,13 +17,13 @@
 /* A value of a result. `text` points into the chunk, or to `digits`. */
 struct cell {
     bool null;
-    bool number; /* JSON writes it bare */
+    bool number; /* JSON writes it without quotes */
     bool truth;
     trail_string text;
     char digits[CELL_SIZE];
 };
 
-/* How wide columns of a table are is found by so many rows; what comes later must do with it. */
+/* Column widths of a table are computed from its first rows; later rows use the same widths. */
 #define TABLE_MEASURED 1000
 
 struct show {
@@ -31,19 +31,19 @@ struct show {
     enum sql_format format;
     duckdb_result result;
     size_t columns;
-    const int *types; /* before what is shown as text was made text of */
+    const int *types; /* of the original query: as_text turns some columns into text */
     struct json json;
     struct out csv;
     int *widths;
-    char **kept; /* cells of the rows that are measured */
+    char **kept; /* cells of the rows used to compute the widths */
     size_t kept_count, rows;
     bool measured, failed;
-    bool plan; /* what EXPLAIN tells */
+    bool plan; /* output of EXPLAIN */
 };
 
 /* MARK: Values */
 
-/* Those that are shown from their bits; all others DuckDB makes text of. */
+/* Types that are formatted here; DuckDB casts all others to text. */
 static bool is_plain(int type)
 {
     return (type >= DUCKDB_BOOLEAN && type <= DUCKDB_DOUBLE) || type == DUCKDB_HUGEINT ||
@@ -82,7 +82,7 @@ static void put_huge(struct cell *cell, duckdb_hugeint value)
     put_digits(cell, "%s%.*s", negative ? "-" : "", (int)(buf + sizeof buf - at), at);
 }
 
-/* The fewest digits that are this number. */
+/* Writes the fewest digits that give the same number back. */
 static void put_real(struct cell *cell, double value)
 {
     for (int digits = 1; digits <= 17; digits++) {
@@ -157,8 +157,8 @@ static void get_cell(const struct show *show, void *vector, size_t column, uint6
 
 /* MARK: JSON and CSV */
 
-/* Whole numbers that not every reader keeps whole are strings, as everywhere here. */
-static bool is_bare(int type, const struct cell *cell)
+/* Integers beyond 2^53, which not every JSON reader keeps exact, are written as strings. */
+static bool is_unquoted(int type, const struct cell *cell)
 {
     bool real = type == DUCKDB_FLOAT || type == DUCKDB_DOUBLE || type == DUCKDB_DECIMAL;
     if (!cell->number || real || cell->text.size < 16)
@@ -174,7 +174,7 @@ static void json_cell(struct show *show, size_t column, const struct cell *cell)
         json_null(&show->json, NULL);
     else if (cell->truth)
         json_bool(&show->json, NULL, cell->text.data[0] == 't');
-    else if (is_bare(show->types[column], cell))
+    else if (is_unquoted(show->types[column], cell))
         json_bare(&show->json, NULL, cell->text);
     else
         json_text(&show->json, NULL, cell->text);
@@ -217,7 +217,7 @@ static void csv_titles(struct show *show)
 
 /* MARK: Tables */
 
-/* Text for a table; freed with free. The lines of a plan stay lines. NULL: memory is out. */
+/* Text for a table; the caller frees it. A plan keeps its line breaks. NULL on out of memory. */
 static char *shown_text(const struct show *show, trail_string text)
 {
     char *all = NULL;
@@ -269,7 +269,7 @@ static void print_titles(struct show *show)
     free(titles);
 }
 
-/* The rows so far, now that their widths are known. */
+/* Prints the rows so far, once the widths are known. */
 static void print_kept(struct show *show)
 {
     if (show->measured)
@@ -295,7 +295,7 @@ static void table_cell(struct show *show, size_t column, const struct cell *cell
         show->kept[show->kept_count++] = text;
 }
 
-/* MARK: A result */
+/* MARK: Results */
 
 static void show_row(struct show *show, void *chunk, uint64_t row)
 {
@@ -372,8 +372,8 @@ static int show_result(struct show *show)
 /* MARK: Statements */
 
 /*
- * The same query with all that is not plain made text: dates, lists, words of enumerations. The order
- * of its rows stays. NULL: it needs none, or memory is out.
+ * The same query with every other type cast to text: dates, lists, enumerations. The order of its rows
+ * is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the result.
  */
 static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, const int *types,
                      size_t columns)
@@ -403,7 +403,7 @@ static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, co
     return fclose(to) == 0 ? text : NULL;
 }
 
-static int tell_statement(struct duckdb *duckdb, void **statement)
+static int fail_statement(struct duckdb *duckdb, void **statement)
 {
     const char *message = duckdb->prepare_error(*statement);
     tell_lines(message ? message : "DuckDB told no reason");
@@ -411,7 +411,7 @@ static int tell_statement(struct duckdb *duckdb, void **statement)
     return EXIT_USAGE;
 }
 
-/* Runs a statement and shows what comes. */
+/* Runs a statement and prints its result. */
 static int execute(struct show *show, void *statement)
 {
     struct duckdb *duckdb = show->duckdb;
@@ -428,7 +428,7 @@ static int execute(struct show *show, void *statement)
     return code;
 }
 
-/* Statements that give rows, which are queries. */
+/* Runs a query: a statement that returns rows. */
 static int show_query(struct duckdb *duckdb, void **statement, const char *sql,
                       enum sql_format format)
 {
@@ -443,7 +443,7 @@ static int show_query(struct duckdb *duckdb, void **statement, const char *sql,
     if (wrapped) {
         duckdb->destroy_prepare(statement);
         if (duckdb->prepare(duckdb->connection, wrapped, statement) != 0)
-            code = tell_statement(duckdb, statement);
+            code = fail_statement(duckdb, statement);
     }
     if (code == EXIT_GOOD)
         code = execute(&show, *statement);
@@ -453,7 +453,7 @@ static int show_query(struct duckdb *duckdb, void **statement, const char *sql,
     return code;
 }
 
-/* What EXPLAIN tells: a name and a text. */
+/* Runs EXPLAIN, whose result has two columns: a name and a text. */
 static int show_plan(struct duckdb *duckdb, void **statement, enum sql_format format)
 {
     static const int types[] = {DUCKDB_VARCHAR, DUCKDB_VARCHAR};
@@ -468,7 +468,7 @@ int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format)
 {
     void *statement = NULL;
     if (duckdb->prepare(duckdb->connection, sql, &statement) != 0)
-        return tell_statement(duckdb, &statement);
+        return fail_statement(duckdb, &statement);
     int type = duckdb->prepared_statement_type(statement);
     if (type == DUCKDB_STATEMENT_SELECT)
         return show_query(duckdb, &statement, sql, format);

@@ -1,5 +1,5 @@
 /*
- * Results of queries: as a table for people, as JSON, as CSV.
+ * Prints the results of queries as a table, JSON or CSV.
  */
 #ifndef TRAIL_SQL_SHOW_H
 #define TRAIL_SQL_SHOW_H
@@ -8,8 +8,10 @@
 
 enum sql_format { SQL_TABLE, SQL_JSON, SQL_CSV, SQL_CSV_SAFE };
 
-/* Runs one statement and prints what it results in. EXIT_GOOD, or an exit code after telling why
- * not. */
+/*
+ * Runs one statement and prints its result. Returns EXIT_GOOD, or prints an error and returns an exit
+ * code.
+ */
 int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format);
 
 #endif

@@ -9,16 +9,16 @@
 
 #include "ui/cli.h"
 
-/* One table in one query: hands out the files to the threads that scan it. Owned by DuckDB. */
+/* A scan of one table in one query: distributes the files among threads. Owned by DuckDB. */
 struct sql_query {
     struct sql_function *function;
     uint32_t wanted;
     size_t column_count;
-    uint64_t *columns; /* by place in the output: which column of the table */
+    uint64_t *columns; /* column of the table, by column of the output */
     atomic_size_t next_file;
 };
 
-/* One thread's reading of one file; kept until the result is dropped, as it owns texts. */
+/* One thread's reading of one file. Kept until the result is dropped, because it owns its texts. */
 struct sql_scan {
     struct sql_scan *next;
     trail_source *source;
@@ -28,7 +28,7 @@ struct sql_scan {
 
 /* One thread of a query. Owned by DuckDB. */
 struct sql_thread {
-    struct sql_scan *scan; /* NULL: a new file is due */
+    struct sql_scan *scan; /* NULL: the next file has to be opened */
     size_t file;
 };
 
@@ -75,13 +75,13 @@ static void scan_free(struct sql_scan *scan)
     free(scan);
 }
 
-/* An error of a file: told once, however many tables are made of it. */
-static void tell_once(struct sql_tables *tables, size_t file, const trail_error *err)
+/* Reports an error in a file, but only once per file. */
+static void report_once(struct sql_tables *tables, size_t file, const trail_error *err)
 {
     pthread_mutex_lock(&tables->lock);
-    if (!tables->told[file])
+    if (!tables->reported[file])
         tables->code = worse_exit(tables->code, tell_error(tables->inputs[file].word, err));
-    tables->told[file] = true;
+    tables->reported[file] = true;
     pthread_mutex_unlock(&tables->lock);
 }
 
@@ -114,7 +114,7 @@ static bool scan_open_tables(struct sql_scan *scan, const struct sql_query *quer
     return scan->tables != NULL;
 }
 
-/* Opens the next file that can be opened. False if there is none. */
+/* Opens the next file that can be opened. Returns false if there is none. */
 static bool next_file(struct sql_query *query, struct sql_thread *thread)
 {
     struct sql_tables *tables = query->function->tables;
@@ -132,7 +132,7 @@ static bool next_file(struct sql_query *query, struct sql_thread *thread)
         thread->scan = scan;
         if (good)
             return true;
-        tell_once(tables, thread->file, &err);
+        report_once(tables, thread->file, &err);
     }
 }
 
@@ -186,15 +186,15 @@ static void give_rows(const struct sql_query *query, const trail_rows *rows, voi
     duckdb->data_chunk_set_size(chunk, rows->count);
 }
 
-/* MARK: What DuckDB calls */
+/* MARK: Callbacks of DuckDB */
 
 /*
- * It hands its callbacks a handle that only its own functions can look into, and these were loaded
- * at run time: so this one pointer cannot be handed through. Set before the first callback.
+ * The callbacks get a handle that only DuckDB's functions can access, and these are known only through
+ * this pointer, so it cannot be passed as an argument. Set before the first callback.
  */
 static const struct duckdb *library;
 
-/* DuckDB wants the next rows; none is the end. */
+/* Fills a chunk with the next rows; an empty chunk is the end. */
 static void fill(void *info, void *chunk)
 {
     struct sql_query *query = library->function_get_init_data(info);
@@ -212,7 +212,7 @@ static void fill(void *info, void *chunk)
             return;
         }
         if (more < 0)
-            tell_once(query->function->tables, thread->file, &err);
+            report_once(query->function->tables, thread->file, &err);
         thread->scan = NULL;
     }
 }
@@ -233,7 +233,7 @@ static void *type_of(const trail_table_column *column)
     return library->create_enum_type(words, count);
 }
 
-/* The columns of a table. */
+/* Declares the columns of a table. */
 static void bind(void *info)
 {
     const struct sql_function *function = library->bind_get_extra_info(info);
@@ -252,7 +252,7 @@ static void query_drop(void *data)
     free(query);
 }
 
-/* A query begins: which columns it wants. */
+/* Called when a query begins: finds out which columns it uses. */
 static void init(void *info)
 {
     struct sql_function *function = library->init_get_extra_info(info);
@@ -272,7 +272,7 @@ static void init(void *info)
         if (query->columns[i] < trail_table_get(function->id)->column_count)
             query->wanted |= 1u << query->columns[i];
     }
-    /* Rows that are only counted must come too: a column that costs nothing. */
+    /* count(*) uses no column, but needs the rows: request one that costs nothing. */
     if (query->wanted == 0)
         query->wanted = 1u << (trail_table_get(function->id)->column_count - 2);
     library->init_set_init_data(info, query, query_drop);
@@ -320,8 +320,8 @@ int sql_tables_register(struct sql_tables *tables)
 {
     library = tables->duckdb;
     pthread_mutex_init(&tables->lock, NULL);
-    tables->told = calloc(tables->count + 1, sizeof *tables->told);
-    if (!tables->told)
+    tables->reported = calloc(tables->count + 1, sizeof *tables->reported);
+    if (!tables->reported)
         return EXIT_INOUT;
     if (library->vector_size() < TRAIL_TABLE_ROWS) {
         tell("this libduckdb.so takes fewer rows at a time than are made");
@@ -347,7 +347,7 @@ void sql_tables_forget(struct sql_tables *tables)
 void sql_tables_free(struct sql_tables *tables)
 {
     sql_tables_forget(tables);
-    if (tables->told)
+    if (tables->reported)
         pthread_mutex_destroy(&tables->lock);
-    free(tables->told);
+    free(tables->reported);
 }

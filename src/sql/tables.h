@@ -1,6 +1,6 @@
 /*
- * The tables over traces as tables of DuckDB. Each query reads the files anew, each table that it
- * names in a pass of its own, and of each table only the columns that it uses are made.
+ * The tables over traces as DuckDB table functions. Each query reads the files anew, in one pass for
+ * each table that it uses, and only the columns that it uses are computed.
  */
 #ifndef TRAIL_SQL_TABLES_H
 #define TRAIL_SQL_TABLES_H
@@ -15,39 +15,39 @@
 struct sql_scan;
 struct sql_tables;
 
-/* What a table function is told of its table; lives as long as the tables. */
+/* The data of a table function; lives as long as the struct sql_tables. */
 struct sql_function {
     struct sql_tables *tables;
     trail_table_id id;
 };
 
-/* Set up by its user but for the last members; must outlive the connection. */
+/* The caller sets the first group of members. Must outlive the connection. */
 struct sql_tables {
     struct duckdb *duckdb;
     struct input *inputs;
-    const char *const *files; /* what the column `file` says of each */
+    const char *const *files; /* value of the column `file`, by input */
     size_t count;
     const char *host;
     bool has_day;
-    int32_t day; /* without it, that of the file */
+    int32_t day; /* if has_day; otherwise each file's own day is used */
     struct window window;
     trail_reader_options reader;
 
     struct sql_function functions[TRAIL_TABLES];
-    pthread_mutex_t lock;   /* of what is below, which DuckDB's threads share */
-    struct sql_scan *scans; /* whose texts a result may still show */
-    bool *told;             /* by file: that it is damaged */
-    int code;               /* the worst of what reading the files came to */
+    pthread_mutex_t lock;   /* protects the members below, shared by DuckDB's threads */
+    struct sql_scan *scans; /* own texts that a result may still refer to */
+    bool *reported;         /* by file: its error has been reported */
+    int code;               /* the worst exit code of reading the files */
 };
 
-/* Makes a table of each kind known. EXIT_GOOD, or an exit code after telling why not. */
+/* Registers all tables. Returns EXIT_GOOD, or prints an error and returns an exit code. */
 int sql_tables_register(struct sql_tables *tables);
 
-/* After a result was dropped: forgets what it may have shown. */
+/* Call it after a result has been dropped: frees the texts that it may have referred to. */
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
 
-/* The day that a trace is of: that of its clock if it tells, else that of the file's last change. */
+/* The day of a trace, since 1970: from its wall clock, or else from the file's modification time. */
 int32_t trace_day(struct input *input);
 
 #endif
