@@ -1,6 +1,7 @@
 /*
- * What options of the command need that a page cannot ask for (see serve/command_line.c), so that
- * no ELF reader and no compressor is in the WebAssembly; and a second thread, which it has not.
+ * Stubs for functions that no request of a page can reach (see serve/command_line.c), so that the
+ * WebAssembly contains no ELF reader and no compressor; and for the reader's second thread, because
+ * WebAssembly has no threads.
  */
 #include "base/error.h"
 #include "export/profile.h"
@@ -8,7 +9,7 @@
 #include "symbols/symbols.h"
 #include "ui/terminal.h"
 
-/* Does not, as where there is one processor: so the others are never called. */
+/* Starts nothing, as on a machine with one processor, so that the other functions are never called. */
 void ahead_start(trail_reader *reader)
 {
     (void)reader;

@@ -1,5 +1,5 @@
 /*
- * The intake of the page: the trace is a file that the page shows us, complete from the start.
+ * The intake of the page: the trace is a file that the page provides, complete from the start.
  */
 #include "serve/intake.h"
 
@@ -49,7 +49,7 @@ trail_source *intake_begin(struct intake *intake, trail_error *err)
 
 void intake_stop(struct intake *intake)
 {
-    (void)intake; /* it never waits */
+    (void)intake; /* reading never blocks */
 }
 
 bool intake_is_live(const struct intake *intake)

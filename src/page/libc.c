@@ -32,7 +32,7 @@ struct order {
     void *context;
 };
 
-/* Merges [0, left) and [left, count), each in order, by way of `room`. */
+/* Merges the sorted parts [0, left) and [left, count), using `room` for a copy of the first. */
 static void merge(const struct order *order, char *base, size_t left, size_t count, char *room)
 {
     size_t size = order->size;
@@ -58,7 +58,7 @@ static void sort(const struct order *order, char *base, size_t count, char *room
     merge(order, base, left, count, room);
 }
 
-/* As glibc's: what compares equal keeps its order, so that answers are the same everywhere. */
+/* A stable sort like glibc's (merge sort), so that answers are the same everywhere. */
 void qsort_r(void *base, size_t count, size_t size,
              int (*compare)(const void *, const void *, void *), void *context)
 {

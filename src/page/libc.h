@@ -1,6 +1,6 @@
 /*
- * What the C library of WebAssembly (wasi-libc) lacks or does otherwise than glibc. Included in
- * front of each file of that build.
+ * Functions that the C library of WebAssembly (wasi-libc) lacks or implements differently from glibc.
+ * Included before each source file of that build.
  */
 #ifndef TRAIL_PAGE_LIBC_H
 #define TRAIL_PAGE_LIBC_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Nothing can be written: there are no temporary files. */
+/* The file system is read-only: there are no temporary files. */
 #define O_TMPFILE 0
 int mkostemp(char *name, int flags);
 mode_t umask(mode_t mask);

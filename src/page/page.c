@@ -19,7 +19,7 @@ static struct page {
     char *name;
     struct intake *intake;
     struct model *model;
-    /* RESERVE bytes, freed once the trace is read, so that answers find memory where the trace took the rest. */
+    /* RESERVE bytes, freed once the trace is read, so that answers have memory if the trace used it up. */
     void *reserve;
     struct page_answer answer;
     trail_error error;
@@ -58,7 +58,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* In place: %20 and + are a space. */
+/* Decodes in place: %20 and + are a space. */
 static char *decode(char *text)
 {
     char *to = text;
@@ -72,7 +72,7 @@ static char *decode(char *text)
     return text;
 }
 
-/* Cuts "a=1&b=2" up, in place. */
+/* Splits "a=1&b=2" in place. */
 static void parse_query(struct asked *asked, char *query)
 {
     for (char *item; (item = strsep(&query, "&")) != NULL;) {
@@ -99,7 +99,7 @@ bool runs_can_sql(const struct runs *runs)
     return false;
 }
 
-/* The page runs it, in an instance of its own. */
+/* Returns the command line; the page runs it in a separate instance. */
 void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};

@@ -1,13 +1,11 @@
 /*
- * trail in a page, as WebAssembly: the API of the viewer (docs/http-api.md) for a file that no
- * server has seen. What web/src/wasm/ calls; the file is the only one in the file system that it
- * shows us.
+ * The viewer's API (docs/http-api.md) as WebAssembly, for a trace that stays in the browser. These
+ * functions are called by web/src/wasm/, which provides a file system with the trace as its only file.
  *
- * An instance of the module does one of two things, because analyses end by letting everything go:
+ * An instance of the module does one of two things, because an analysis does not free its memory:
  *
- *   - it holds the trace: page_open, page_read until it says no more, and page_ask meanwhile;
- *   - it runs one analysis: page_run. What page_ask answers to /api/run is the command line for
- *     that.
+ *   - it holds the trace: page_open, page_read until it returns 0, and page_ask in between;
+ *   - it runs one analysis: page_run, with the command line that page_ask answered to /api/run.
  */
 #ifndef TRAIL_PAGE_PAGE_H
 #define TRAIL_PAGE_PAGE_H
@@ -15,28 +13,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for a text, which stays until the next call. NULL without memory. */
+/* Returns a buffer for the argument of the next call; valid until page_room is called again. NULL on out of memory. */
 char *page_room(size_t size);
 
-/* Opens the file whose name is in the room. NULL, or why not. */
+/* Opens the file whose name is in the buffer. Returns NULL, or an error message. */
 const char *page_open(void);
 
-/* Reads on, a batch. 0 when it is over. */
+/* Reads the next batch. Returns 0 at the end, else 1. */
 int page_read(void);
 
 struct page_answer {
     uint32_t status;
-    const char *type; /* COMMAND_TYPE: words for page_run, each with a zero byte behind it */
+    const char *type; /* COMMAND_TYPE: data is arguments for page_run, each ended by a NUL */
     const char *data;
     size_t size;
 };
 
 #define COMMAND_TYPE "application/x-trail-command"
 
-/* Answers PATH?QUERY of /api/, which is in the room. It stays until the next question. */
+/* Answers the request PATH?QUERY in the buffer, relative to /api/. Valid until the next page_ask. */
 const struct page_answer *page_ask(void);
 
-/* Runs the command line in the room, of `size` bytes, and returns its exit status. */
+/* Runs the command line in the buffer, of `size` bytes, and returns its exit status. */
 int page_run(size_t size);
 
 #endif

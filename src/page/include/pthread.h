@@ -1,6 +1,6 @@
 /*
- * What the parser wants of threads, for WebAssembly, where there is one: nobody else is ever in a
- * mutex.
+ * The part of pthread.h that the parser uses, for WebAssembly, which has a single thread: a mutex is
+ * never contended.
  */
 #ifndef TRAIL_WASM_PTHREAD_H
 #define TRAIL_WASM_PTHREAD_H
