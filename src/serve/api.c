@@ -9,7 +9,7 @@
 #include "serve/runs.h"
 #include "serve/source.h"
 
-/* MARK: Text that is being made */
+/* MARK: Text buffer of an answer */
 
 struct text {
     struct out out;
@@ -125,7 +125,7 @@ static void answer_path(struct question *question, const struct api *api,
     question_refuse(question, 404, "there is no /api/%.100s", path);
 }
 
-/* {"error": text} in the place of what has been put. */
+/* Replaces the answer so far by {"error": text}. */
 static bool put_refusal(struct text *text, const struct question *question)
 {
     free(text->data);

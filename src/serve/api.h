@@ -1,6 +1,6 @@
 /*
- * The HTTP API of the viewer, below /api/: docs/http-api.md describes it. JSON, or binary where that
- * says so; times in nanoseconds since the first event.
+ * The HTTP API of the viewer, below /api/; documented in docs/http-api.md. Answers are JSON unless
+ * documented as binary; times are in ns since the first event.
  */
 #ifndef TRAIL_SERVE_API_H
 #define TRAIL_SERVE_API_H
@@ -13,21 +13,21 @@ struct runs;
 struct api_trace {
     struct model *model;
     const char *title;
-    struct runs *runs; /* analyses by the command itself */
+    struct runs *runs; /* analyses run by the command itself */
 };
 
-/* Of two traces each has a page and an API of its own below /a/ and /b/; without that it is the first's. */
+/* With two traces, each has its page and API below /a/ and /b/; paths without a prefix mean the first. */
 enum { API_TRACES = 2 };
 struct api {
     struct api_trace traces[API_TRACES];
     size_t count;
-    const char *source; /* folder with the program's sources; NULL: they are not shown */
+    const char *source; /* folder with the program's sources; NULL: do not show them */
 };
 
-/* Which trace a path is about; the prefix that says so is taken off it. */
+/* The trace that a path refers to. Removes the prefix /a or /b from *path. */
 const struct api_trace *api_find_trace(const struct api *api, const char **path);
 
-/* What is no path of the API is not found. Without memory the answer has no data. */
+/* Answers 404 to unknown paths. On out of memory, answer->data is NULL. */
 void api_answer(const struct api *api, const struct http_request *request,
                 struct http_answer *answer);
 

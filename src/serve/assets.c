@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 16 << 20 }; /* of a file of a folder */
+enum { MOST_BYTES = 16 << 20 }; /* of a file in a folder */
 
 static bool read_file(const char *folder, const struct asset *asset, struct http_answer *answer)
 {

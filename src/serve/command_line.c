@@ -7,20 +7,20 @@
 
 enum { MOST_VALUE = 1024 }; /* bytes of a parameter */
 
-/* MARK: What may be asked for */
+/* MARK: Allowed commands and parameters */
 
 enum form {
     FORM_END,
-    FORM_TEXT,    /* a name: any text */
+    FORM_TEXT,    /* any text, such as a name */
     FORM_NUMBER,  /* digits */
     FORM_NUMBERS, /* digits and commas */
-    FORM_WORD,    /* lower case letters, digits, -, comma and dot: a list or a time */
+    FORM_WORD,    /* lower-case letters, digits, -, comma and dot: a list or a time */
     FORM_FLAG,    /* 1 */
-    FORM_PATTERN, /* of trail find: a word of its own */
+    FORM_PATTERN, /* of trail find: passed as a separate argument */
 };
 
 struct parameter {
-    const char *name; /* also of the command's option */
+    const char *name; /* also the name of the command's option */
     enum form form;
 };
 
@@ -136,7 +136,7 @@ static const struct allowed *find_command(struct question *question)
     return NULL;
 }
 
-/* Whether it is about two traces. */
+/* Whether the command compares two traces. */
 static bool compares(const struct allowed *command)
 {
     return strcmp(command->command, "diff") == 0;

@@ -1,9 +1,8 @@
 /*
- * The command line that an analysis of the API stands for.
+ * Builds the command line for an analysis requested through the API.
  *
- * What a question may ask for stands in a table: which commands, and of each which options, with
- * what their values look like. A value becomes part of one word of the command line; no shell sees
- * it.
+ * A table (commands.def) lists the commands and options that a request may use, and the form of each
+ * option's value. A value becomes part of one argument; no shell is involved.
  */
 #ifndef TRAIL_SERVE_COMMAND_LINE_H
 #define TRAIL_SERVE_COMMAND_LINE_H
@@ -12,22 +11,27 @@
 
 enum { MOST_WORDS = 24 };
 
-/* Ended by NULL. Zero-initialised is empty. */
+/* Arguments, NULL-terminated. Zero-initialised it is empty. */
 struct words {
     char *items[MOST_WORDS + 1];
     size_t count;
-    bool failed; /* one is missing: memory is out */
+    bool failed; /* an argument is missing: out of memory */
 };
 
+/* Adds a formatted argument. On out of memory, or at the limit, sets `failed`. */
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void words_free(struct words *words);
 
-/* How many traces the command is about that the question names. 0: there is none such, and it is refused. */
+/*
+ * The number of traces that the requested command reads: 1 or 2. 0: the command is not allowed, and the
+ * request has been refused.
+ */
 unsigned command_line_traces(struct question *question);
 
 /*
- * Puts the words of `trail COMMAND --json [options] -- PATH [OTHER]` as /api/run asks for them; `other` NULL:
- * there is no second trace. False: the question is refused. Free the words in either case.
+ * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run;
+ * `other` NULL: there is no second trace. Returns false if the request was refused. The caller frees
+ * the words in either case.
  */
 bool command_line(struct question *question, const char *path, const char *other,
                   struct words *words);

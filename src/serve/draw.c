@@ -93,7 +93,7 @@ static void put_u32(uint8_t *to, uint64_t value)
     put_u16(to + 2, value >> 16);
 }
 
-/* The first pixel that begins at `ns` or later: the inverse of how a picture is cut into pixels. */
+/* The first pixel that begins at `ns` or later: the inverse of the division into pixels. */
 static uint64_t pixel_at(const struct window *window, int64_t ns)
 {
     uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
@@ -101,13 +101,15 @@ static uint64_t pixel_at(const struct window *window, int64_t ns)
     return (uint64_t)(((__uint128_t)offset * window->width + length - 1) / length);
 }
 
-/* Rounded up: what is there is never 0. */
+/* Rounded up, so that a part greater than 0 is never shown as 0. */
 static uint8_t share_of(int64_t part, int64_t whole)
 {
     return whole > 0 ? (uint8_t)(((__int128_t)part * 255 + whole - 1) / whole) : 0;
 }
 
 /*
+ * The 16 bytes of a cell, little-endian:
+ *
  *  0        2        4       5         6         11         12       16
  *  x  pixels  state   mixture   share[5]  reserved   first span
  */
@@ -162,8 +164,8 @@ void draw_picture(struct question *question, struct model *model, const trail_la
 
 /* MARK: One span */
 
-void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
-             int64_t lane, int64_t span)
+void put_lane_ref(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
+                  int64_t lane, int64_t span)
 {
     trail_lane row;
     trail_lanes_get(lanes, kind, (size_t)lane, &row);
@@ -209,7 +211,7 @@ void draw_stack(struct question *question, struct model *model, const trail_lane
     out_char(question->out, '}');
 }
 
-/* What goroutine `lane` did when it woke somebody at `ns`: it may have stopped in that moment. */
+/* The span of goroutine `lane` that performed a wake-up at `ns`; the next one may begin at `ns` too. */
 static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
 {
     trail_span row;
@@ -220,7 +222,7 @@ static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
     return span;
 }
 
-/* The lane of a kind on which goroutine `lane` was at `ns`; -1: none. */
+/* The lane of a kind that goroutine `lane` was running on at `ns`; -1: none. */
 static int64_t lane_under(const trail_lanes *lanes, trail_lane_kind kind, size_t lane, int64_t ns,
                           uint64_t *span)
 {
@@ -239,17 +241,17 @@ static void put_under(struct out *out, const trail_lanes *lanes, size_t lane, in
     uint64_t span;
     int64_t proc = lane_under(lanes, TRAIL_LANE_PROC, lane, ns, &span);
     if (proc >= 0) {
-        put_who(out, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
+        put_lane_ref(out, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
         out_char(out, '}');
     }
     int64_t thread = lane_under(lanes, TRAIL_LANE_THREAD, lane, ns, &span);
     if (thread >= 0) {
-        put_who(out, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
+        put_lane_ref(out, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
         out_char(out, '}');
     }
 }
 
-/* Who made it ready: it is told by the runnable span, which of a running one is that before it. */
+/* The waker is recorded in the runnable span, which comes before the running one. */
 static void put_waker(struct out *out, const trail_lanes *lanes, size_t lane, uint64_t span)
 {
     trail_span row;
@@ -258,13 +260,13 @@ static void put_waker(struct out *out, const trail_lanes *lanes, size_t lane, ui
         (void)trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span - 1, &row);
     if (row.state != TRAIL_SPAN_RUNNABLE || row.other < 0)
         return;
-    put_who(out, "waker", lanes, TRAIL_LANE_GOROUTINE, row.other,
-            (int64_t)span_of_waker(lanes, (size_t)row.other, row.begin_ns));
+    put_lane_ref(out, "waker", lanes, TRAIL_LANE_GOROUTINE, row.other,
+                 (int64_t)span_of_waker(lanes, (size_t)row.other, row.begin_ns));
     more_number(out, "at", row.begin_ns);
     out_char(out, '}');
 }
 
-/* MARK: Whom it woke */
+/* MARK: Wake-ups by a span */
 
 struct wake {
     int64_t at_ns;
@@ -275,7 +277,7 @@ struct wake {
 struct wakes {
     size_t count;
     bool more;
-    struct wake items[MOST_WAKES]; /* the first, in order of time */
+    struct wake items[MOST_WAKES]; /* the earliest, in time order */
 };
 
 static void add_wake(struct wakes *wakes, struct wake wake)
@@ -293,7 +295,7 @@ static void add_wake(struct wakes *wakes, struct wake wake)
     wakes->count++;
 }
 
-/* Of goroutine `lane`: its spans within [from_ns, to_ns] that `waker` began. */
+/* Adds the spans of goroutine `lane` in [from_ns, to_ns] that `waker` began. Returns spans examined. */
 static uint64_t collect_wakes(struct wakes *wakes, const trail_lanes *lanes, size_t lane,
                               size_t waker, int64_t from_ns, int64_t to_ns)
 {
@@ -312,7 +314,7 @@ static uint64_t collect_wakes(struct wakes *wakes, const trail_lanes *lanes, siz
     return seen;
 }
 
-/* Spans that are looked at for this, at most: some ten milliseconds. */
+/* Maximum number of spans examined for wake-ups: about ten milliseconds. */
 #define MOST_SEEN (UINT64_C(2) << 20)
 
 static void put_wakes(struct out *out, const trail_lanes *lanes, size_t waker,
@@ -328,8 +330,8 @@ static void put_wakes(struct out *out, const trail_lanes *lanes, size_t waker,
     for (size_t i = 0; i < wakes.count; i++) {
         if (i > 0)
             out_char(out, ',');
-        put_who(out, NULL, lanes, TRAIL_LANE_GOROUTINE, wakes.items[i].lane,
-                (int64_t)wakes.items[i].span);
+        put_lane_ref(out, NULL, lanes, TRAIL_LANE_GOROUTINE, wakes.items[i].lane,
+                     (int64_t)wakes.items[i].span);
         more_number(out, "at", wakes.items[i].at_ns);
         out_char(out, '}');
     }
@@ -349,7 +351,7 @@ static void put_goroutine(struct out *out, const trail_lanes *lanes, size_t lane
     if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL)
         put_wakes(out, lanes, lane, row);
     if (whole.parent >= 0) {
-        put_who(out, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
+        put_lane_ref(out, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
         out_char(out, '}');
     }
 }
@@ -375,7 +377,7 @@ void draw_span(struct question *question, struct model *model, const trail_lanes
         return;
     }
     trail_lanes_get(lanes, kind, (size_t)lane, &whole);
-    put_who(out, NULL, lanes, kind, lane, span);
+    put_lane_ref(out, NULL, lanes, kind, lane, span);
     more_number(out, "spans", (int64_t)whole.spans);
     more_number(out, "begin", row.begin_ns);
     more_number(out, "end", row.end_ns);
@@ -387,9 +389,9 @@ void draw_span(struct question *question, struct model *model, const trail_lanes
     if (kind == TRAIL_LANE_GOROUTINE) {
         put_goroutine(out, lanes, (size_t)lane, (uint64_t)span, &row);
     } else if (row.other >= 0) {
-        put_who(out, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
-                (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
-                                             row.begin_ns));
+        put_lane_ref(out, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
+                     (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
+                                                  row.begin_ns));
         out_char(out, '}');
     }
     out_char(out, '}');

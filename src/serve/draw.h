@@ -1,6 +1,6 @@
 /*
- * Answers of the API that are read off the lanes. Each is called between model_lock and
- * model_unlock, and asks for its parameters before it puts anything.
+ * Answers of the API that are computed from the lanes. Each function is called between model_lock and
+ * model_unlock, and checks its parameters before it writes anything.
  */
 #ifndef TRAIL_SERVE_DRAW_H
 #define TRAIL_SERVE_DRAW_H
@@ -10,6 +10,7 @@
 
 typedef void (*draw_fn)(struct question *question, struct model *model, const trail_lanes *lanes);
 
+/* draw_NAME answers /api/NAME. */
 void draw_lanes(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_picture(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_span(struct question *question, struct model *model, const trail_lanes *lanes);
@@ -22,26 +23,26 @@ void draw_select(struct question *question, struct model *model, const trail_lan
 void draw_like(struct question *question, struct model *model, const trail_lanes *lanes);
 void draw_find(struct question *question, struct model *model, const trail_lanes *lanes);
 
-/* The states as the API calls them, ended by NULL. */
+/* The API's names of the states, NULL-terminated. */
 extern const char *const state_words[TRAIL_SPAN_STATES + 1];
 
-/* Of which goroutine it is; -1: nobody knows. */
+/* The goroutine lane of a mark; -1: none, or not known. */
 static inline int64_t mark_lane(const trail_mark *mark)
 {
     return mark->lane == UINT32_MAX ? -1 : (int64_t)mark->lane;
 }
 
 /*
- * {"lane":..,"id":..,"name":..,"span":.. without the brace that ends it, behind a comma where it has a
- * `key`. `span` -1: is left out.
+ * Writes {"lane":..,"id":..,"name":..,"span":.. without the closing brace; with a `key`, after a comma
+ * and that key. `span` -1: left out.
  */
-void put_who(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
-             int64_t lane, int64_t span);
+void put_lane_ref(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
+                  int64_t lane, int64_t span);
 
-/* "stack": a list of frames, leaf first. */
+/* Writes "stack": a list of frames, innermost first. */
 void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack);
 
-/* Whether the text has `part` in it, whatever the case of ASCII letters. */
+/* Whether the text contains `part`, ignoring the case of ASCII letters. */
 bool has_part(trail_string text, const char *part);
 
 #endif

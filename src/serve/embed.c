@@ -10,10 +10,10 @@
 #include "report/html.h"
 #include "serve/assets.h"
 
-/* Compressed bytes in an element: whole groups of base64. */
+/* PIECE: compressed bytes per element, a whole number of base64 groups. TAKEN: bytes read at once. */
 enum { PIECE = 3 << 18, TAKEN = 128 << 10 };
 
-/* MARK: Pieces */
+/* MARK: Elements */
 
 static void put_base64(struct out *out, const uint8_t *data, size_t size)
 {
@@ -29,7 +29,7 @@ static void put_base64(struct out *out, const uint8_t *data, size_t size)
     }
 }
 
-/* `name` NULL: it has none. */
+/* `name` NULL: without a name. */
 static void put_piece(struct out *out, const char *part, const char *name, const uint8_t *data,
                       size_t size)
 {
@@ -62,7 +62,7 @@ static void put_full(struct packer *packer)
     packer->stream.avail_out = PIECE;
 }
 
-/* Compresses what has been read; `how` is zlib's. */
+/* Compresses the input buffer; `how` is zlib's flush mode. */
 static void pack(struct packer *packer, int how)
 {
     int result;
@@ -141,7 +141,7 @@ static void put_asset(struct out *out, const char *begin, const char *name, cons
     out_str(out, end);
 }
 
-/* All is in the head, because the page fills its body anew. */
+/* Everything is in the head, because the page replaces its body. */
 static void put_head(const struct embed *embed, struct out *out)
 {
     out_str(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -163,7 +163,7 @@ static void put_packed(struct out *out, const char *part, const char *name)
 int embed_write(const struct embed *embed, const trail_sink *sink, trail_error *err)
 {
     struct out out;
-    /* Whether it begins as a trace does: what else is wrong with it the page tells. */
+    /* Checks only that it begins like a trace; the page reports any other error. */
     if (reader_peek_version(embed->source, err) < 0)
         return -1;
     if (!out_init(&out, sink->write, sink->context))

@@ -1,25 +1,25 @@
 /*
- * Answers of the API to a text: what has it in its name, or is the goroutine, P or thread of that
- * number. Of each type only some, so that no type hides the others.
+ * Full-text search: everything whose name contains a text, and the goroutine, P or thread with that
+ * number. The results of each type are limited, so that no type crowds out the others.
  */
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "serve/draw.h"
 
-/* Spans that are looked at for a place where a function is, at most. */
+/* Maximum number of spans examined to find where functions occur. */
 #define MOST_SPANS (UINT64_C(8) << 20)
-enum { MOST_TEXT = 200, BREATH = 1 << 19 };
+enum { MOST_TEXT = 200, YIELD_SPANS = 1 << 19 };
 
 struct search {
     struct question *question;
     struct model *model;
     const trail_lanes *lanes;
     const char *text;
-    size_t most, each; /* results in all, and of a type */
+    size_t most, each; /* maximum number of results, in total and per type */
     size_t count, of_type;
     bool more;
-    /* Of each name: 1 if it has the text, 2 if not; 0: not looked at. */
+    /* By name: 1 if it contains the text, 2 if not, 0 if not examined yet. */
     uint8_t *has;
     size_t has_capacity;
 };
@@ -40,7 +40,7 @@ static void begin_type(struct search *s)
     s->of_type = 0;
 }
 
-/* Whether there is room for another of this type. */
+/* Whether another result of this type is allowed. */
 static bool has_room(struct search *s)
 {
     bool room = s->count < s->most && s->of_type < s->each;
@@ -80,7 +80,7 @@ static void put_lane(struct search *s, trail_lane_kind kind, size_t lane)
 
 /* MARK: Numbers */
 
-/* "18", "G18", "P3", "M7": those of that kind with the number. */
+/* "18", "G18", "P3", "M7": the lanes with that number, of that kind if a letter is given. */
 static void find_number(struct search *s)
 {
     static const char letters[TRAIL_LANE_KINDS] = {'g', 'p', 'm'};
@@ -108,10 +108,10 @@ struct functions {
     struct function *items;
     size_t count, capacity;
     size_t placed;
-    uint32_t *of_stack; /* + 1 */
+    uint32_t *of_stack; /* index of the function + 1, by stack; 0: none */
 };
 
-/* Its number + 1; 0: there are too many. */
+/* Returns the index of the function + 1; 0 if there are too many. */
 static uint32_t add_function(struct search *s, struct functions *functions, trail_name name)
 {
     for (size_t i = 0; i < functions->count; i++)
@@ -125,7 +125,7 @@ static uint32_t add_function(struct search *s, struct functions *functions, trai
     return (uint32_t)functions->count;
 }
 
-/* Those in stacks, the innermost of each that has the text. */
+/* Collects matching functions of stacks: of each stack the innermost. */
 static void collect_functions(struct search *s, struct functions *functions, size_t stacks)
 {
     for (size_t stack = 1; stack < stacks; stack++) {
@@ -139,10 +139,10 @@ static void collect_functions(struct search *s, struct functions *functions, siz
     }
 }
 
-/* Where each is first, in the first lane that has it. */
+/* Finds the first occurrence of each function, in the first lane that has one. */
 static void place_functions(struct search *s, struct functions *functions, size_t stacks)
 {
-    uint64_t seen = 0, next = BREATH;
+    uint64_t seen = 0, next = YIELD_SPANS;
     size_t count = trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE);
     for (size_t lane = 0; lane < count && functions->placed < functions->count; lane++) {
         trail_span_cursor cursor;
@@ -151,8 +151,8 @@ static void place_functions(struct search *s, struct functions *functions, size_
         while (trail_lanes_next(s->lanes, &cursor, &row)) {
             uint32_t number = row.stack < stacks ? functions->of_stack[row.stack] : 0;
             if (++seen >= next) {
-                next += BREATH;
-                model_breathe(s->model);
+                next += YIELD_SPANS;
+                model_yield(s->model);
             }
             if (number == 0 || functions->items[number - 1].placed)
                 continue;
@@ -186,7 +186,7 @@ static void find_functions(struct search *s)
     free(functions.of_stack);
 }
 
-/* MARK: The others */
+/* MARK: Bars, logs, goroutines */
 
 static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
 {

@@ -9,7 +9,7 @@
 
 enum state { FREE, UNKNOWN, KNOWN, SHUT };
 
-/* Those that are shut keep their place until the server has closed them. */
+/* Connections that are shut keep their place until the server has closed them. */
 enum { SLOTS = 2 * GATE_PLACES, PAUSE_NS = 5000000 };
 
 struct gate_place {
@@ -19,7 +19,7 @@ struct gate_place {
 };
 
 struct gate {
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects everything below */
     pthread_cond_t changed;
     pthread_t timer;
     bool ends;
@@ -33,9 +33,9 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* MARK: Under the mutex */
+/* MARK: Helpers, called with the mutex held */
 
-/* The connection of a place that is neither free nor shut has its descriptor yet. */
+/* Requires state UNKNOWN or KNOWN: only then is the descriptor certainly still open. */
 static void shut(struct gate_place *place)
 {
     (void)shutdown(place->fd, SHUT_RDWR);
@@ -62,14 +62,14 @@ static struct gate_place *oldest_unknown(struct gate *gate)
     return oldest;
 }
 
-/* Whether the server has read what came, so that this is not yet a whole header. */
+/* Whether the server has read all received bytes: these were not a complete header yet. */
 static bool is_read(const struct gate_place *place)
 {
     struct pollfd fd = {.fd = place->fd, .events = POLLIN};
     return poll(&fd, 1, 0) <= 0;
 }
 
-/* The oldest whose place may be given to another; NULL: there is none now. */
+/* The oldest connection that may be shut to make room; NULL: none at present. */
 static struct gate_place *oldest_idle(struct gate *gate, int64_t now)
 {
     struct gate_place *oldest = NULL;
@@ -96,7 +96,7 @@ static struct gate_place *find_free(struct gate *gate)
     return NULL;
 }
 
-/* Shuts those whose time is over. Returns when the next one's is; INT64_MAX: there is none. */
+/* Shuts connections past their deadline. Returns the next deadline; INT64_MAX: there is none. */
 static int64_t shut_late(struct gate *gate, int64_t now)
 {
     struct gate_place *oldest;
@@ -166,7 +166,7 @@ void gate_close(struct gate *gate)
 
 /* MARK: Connections */
 
-/* Until one more may come in; of connections that are known all may have places. */
+/* Waits until one more connection may enter. Authenticated connections may take all places. */
 static void make_room(struct gate *gate)
 {
     while (is_full(gate) && count(gate, UNKNOWN) > 0) {

@@ -1,17 +1,19 @@
 /*
- * Gate: which connections may stay. Anybody on the machine can open connections to a server on its
- * loopback; only the token says who its owner is. A connection that has not shown it
+ * Gate: limits connections that have not authenticated. Any user of the machine can connect to a
+ * server on loopback; only the token proves that a connection is the owner's. A connection that has
+ * not presented it
  *
- *   - is shut GATE_DEADLINE_NS after it began, whatever it has sent until then: a byte a second
- *     keeps none open;
- *   - has one of GATE_UNKNOWN places. When they are taken, a new one gets that of the oldest whose
- *     GATE_GRACE_NS are over and from which nothing is left to be read. The others wait for that in
- *     the queue of the kernel, the owner's among them: it has its turn soon, and then time enough
- *     for its header, which it sends at once;
+ *   - is shut GATE_DEADLINE_NS after it began, whatever it has sent: sending one byte per second does
+ *     not keep it open;
+ *   - occupies one of GATE_UNKNOWN places. When all are taken, a new connection replaces the oldest
+ *     one that has had GATE_GRACE_NS and has no unread data. Until there is one, new connections,
+ *     the owner's among them, wait in the kernel's accept queue; the owner's turn comes soon, and
+ *     then leaves it enough time for its header, which it sends at once.
  *
- * and all are at most GATE_PLACES. Shutting is shutdown(2): the server closes the descriptor.
+ * All connections together are limited to GATE_PLACES. Shutting is shutdown(2): the server closes the
+ * descriptor.
  *
- * Threads: all functions may be called by any.
+ * All functions may be called from any thread.
  */
 #ifndef TRAIL_SERVE_GATE_H
 #define TRAIL_SERVE_GATE_H
@@ -27,20 +29,22 @@ enum { GATE_PLACES = 256, GATE_UNKNOWN = GATE_PLACES / 2 };
 struct gate;
 struct gate_place;
 
-/* Starts its thread. NULL with errno set. */
+/* Starts the timer thread. Returns NULL with errno set on error. */
 struct gate *gate_open(void);
 
-/* After the last gate_leave. Accepts NULL. */
+/* Call it after the last gate_leave. Accepts NULL. */
 void gate_close(struct gate *gate);
 
-/* A connection began. Waits for its place, at most for GATE_DEADLINE_NS or so. NULL: there is none,
- * and it is shut. */
+/*
+ * Called when a connection begins. Waits for a place, at most about GATE_DEADLINE_NS. Returns NULL if
+ * there is none; the connection has then been shut.
+ */
 struct gate_place *gate_enter(struct gate *gate, int fd);
 
-/* It has shown the token. Accepts NULL. */
+/* Called when the connection has presented the token. Accepts NULL. */
 void gate_know(struct gate *gate, struct gate_place *place);
 
-/* It ends; called before its descriptor is closed. Accepts NULL. */
+/* Called when the connection ends, before its descriptor is closed. Accepts NULL. */
 void gate_leave(struct gate *gate, struct gate_place *place);
 
 #endif

@@ -19,14 +19,14 @@
 
 enum { IDLE_SECONDS = 60, MEMORY_EACH = 64 << 10, STACK_EACH = 512 << 10 };
 
-/* Of the library: those that the gate has shut are closed a little later. */
+/* libmicrohttpd's limit: connections that the gate has shut are closed a little later. */
 enum { CONNECTIONS = 2 * GATE_PLACES };
 
 struct http {
     struct http_options options;
     struct gate *gate;
     struct MHD_Daemon *daemon;
-    uint16_t port; /* atomic: threads that serve are there before it is known */
+    uint16_t port; /* atomic: serving threads start before it is known */
     char token[HTTP_TOKEN_SIZE + 1];
     int64_t last_request; /* atomic */
 };
@@ -58,9 +58,9 @@ bool http_is_gone(const struct http_request *request)
     return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* MARK: Who may ask */
+/* MARK: Access control */
 
-/* `text` is `host`, or that and a port. */
+/* Whether `text` is `host`, or `host` and a port. */
 static bool is_host(const char *text, const char *host)
 {
     size_t size = strlen(host);
@@ -72,7 +72,7 @@ static bool is_host(const char *text, const char *host)
     return *text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0';
 }
 
-/* An address of any machine, with or without a port: no name, so that nobody can have it point here. */
+/* Whether it is a numeric address, with or without a port: no other site can point a name here then. */
 static bool is_address(const char *host)
 {
     size_t size =
@@ -103,7 +103,7 @@ static bool is_same_origin(const char *origin, const char *host)
                        strcasecmp(origin + sizeof scheme - 1, host) == 0);
 }
 
-/* Takes the same time wherever they differ. */
+/* Compares in constant time. */
 static bool is_token(const struct http *http, const char *text)
 {
     unsigned differ = 0;
@@ -114,7 +114,7 @@ static bool is_token(const struct http *http, const char *text)
     return differ == 0;
 }
 
-/* Cookies are a site's whatever the port: each server has a name of its own. */
+/* Cookies are shared by all ports of a host, so each server uses a name of its own. */
 static void cookie_name(const struct http *http, char name[24])
 {
     (void)snprintf(name, 24, "trail-%u", http_port(http));
@@ -134,7 +134,7 @@ static bool has_token(const struct http *http, struct MHD_Connection *connection
 
 /* MARK: The gate */
 
-/* From the library: a connection begins or ends. */
+/* Called by libmicrohttpd when a connection begins or ends. */
 static void notice(void *context, struct MHD_Connection *connection, void **place,
                    enum MHD_ConnectionNotificationCode code)
 {
@@ -149,7 +149,7 @@ static void notice(void *context, struct MHD_Connection *connection, void **plac
     }
 }
 
-static void know(const struct http *http, struct MHD_Connection *connection)
+static void mark_known(const struct http *http, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -204,7 +204,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
                  "GET, HEAD");
 }
 
-/* The first URL: the token becomes a cookie, and leaves the address bar. */
+/* Answers the first URL: stores the token in a cookie, and redirects to drop it from the address. */
 static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *connection)
 {
     char name[24], cookie[128];
@@ -249,10 +249,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return refuse(connection, MHD_HTTP_FORBIDDEN, "Not from another site.\n");
     if (strcmp(url, "/") == 0 &&
         is_token(http, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
-        return know(http, connection), welcome(http, connection);
+        return mark_known(http, connection), welcome(http, connection);
     if (!has_token(http, connection))
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, no_token);
-    know(http, connection);
+    mark_known(http, connection);
     struct http_request request = {.path = url, .connection = connection};
     struct http_answer answer = {0};
     http->options.handler(http->options.context, &request, &answer);
@@ -274,7 +274,7 @@ static bool make_token(char token[HTTP_TOKEN_SIZE + 1])
     return true;
 }
 
-/* "localhost", an IPv4 address, or an IPv6 address in brackets. */
+/* `host` is "localhost", an IPv4 address, or an IPv6 address in brackets. */
 static bool parse_host(const char *host, uint16_t port, struct sockaddr_storage *address)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)address;
@@ -296,8 +296,8 @@ static bool parse_host(const char *host, uint16_t port, struct sockaddr_storage 
 }
 
 /*
- * A socket that listens; below 0, with errno: none. Not the library's own: what it leaves in errno if that fails depends on
- * its version.
+ * Returns a listening socket, or -1 with errno set. libmicrohttpd could create it, but which errno it
+ * leaves on failure depends on its version.
  */
 static int listen_at(struct sockaddr_storage *address)
 {
@@ -368,7 +368,7 @@ struct http *http_start(const struct http_options *options, trail_error *err)
         MHD_OPTION_NOTIFY_CONNECTION, notice, http, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)STACK_EACH, MHD_OPTION_END);
     if (!http->daemon) {
-        /* Whether the socket is still open is not said: it stays until the command ends. */
+        /* libmicrohttpd may or may not have closed the socket, so it is not closed here. */
         (void)error_set(err, TRAIL_IO, "cannot serve %s:%u: libmicrohttpd does not start", host,
                         options->port);
         http_stop(http);

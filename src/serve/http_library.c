@@ -18,7 +18,7 @@
     FUNCTION(start_daemon_va)                                                                      \
     FUNCTION(stop_daemon)
 
-/* The library's; it stays loaded. */
+/* The library's functions. It stays loaded. */
 static struct {
 #define MEMBER(name) __typeof__(MHD_##name) *name;
     FUNCTIONS(MEMBER)
@@ -54,7 +54,7 @@ const char *http_library_version(trail_error *err)
     return http_library_load(err) ? mhd.get_version() : NULL;
 }
 
-/* MARK: Its functions */
+/* MARK: Forwarders */
 
 enum MHD_Result MHD_add_response_header(struct MHD_Response *response, const char *header,
                                         const char *content)
@@ -73,7 +73,7 @@ void MHD_destroy_response(struct MHD_Response *response)
     mhd.destroy_response(response);
 }
 
-/* The function that may take more arguments takes none for what is asked for here. */
+/* The variable arguments are unused for the information requested here. */
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
                                                         enum MHD_ConnectionInfoType type, ...)
 {

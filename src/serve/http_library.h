@@ -1,6 +1,7 @@
 /*
- * libmicrohttpd, loaded when it is first needed: with the libraries that it needs itself it would take longer to load than
- * most commands run. http_library.c has its functions under their own names, as far as http.c calls them.
+ * Loads libmicrohttpd when it is first needed: with its dependencies it takes longer to load than most
+ * commands run. http_library.c defines its functions, as far as http.c uses them, under their own
+ * names.
  */
 #ifndef TRAIL_SERVE_HTTP_LIBRARY_H
 #define TRAIL_SERVE_HTTP_LIBRARY_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <trail/error.h>
 
-/* Before any of its functions is called. False with *err if it is not installed. */
+/* Call it before any function of the library. Returns false with *err set if it is not installed. */
 bool http_library_load(trail_error *err);
 
 #endif

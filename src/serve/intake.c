@@ -12,24 +12,24 @@
 
 #include "base/error.h"
 
-/* How long a file that is followed is left alone before it is looked at again. */
+/* Pause between two looks at a file that is followed. */
 enum { FOLLOW_MS = 50 };
 
 struct intake {
     trail_source *source;
     const char *path;
-    int fd;       /* what is read */
-    int keep;     /* what comes from a pipe goes there; -1: it is a file */
-    int stops[2]; /* a pipe: it has something to read when all is to end */
+    int fd;       /* the input */
+    int keep;     /* copy of what comes from a pipe; -1: the input is a file */
+    int stops[2]; /* a pipe; readable when reading is to stop */
     bool follow;
-    bool writer_gone; /* of a file that is followed */
-    bool complete;    /* atomic: all is there */
-    int64_t size;     /* atomic: bytes that have come from a pipe */
+    bool writer_gone; /* follow: stdin has ended */
+    bool complete;    /* atomic: the whole trace has been read; release pairs with is_complete */
+    int64_t size;     /* atomic: bytes received from a pipe */
 };
 
 /* MARK: Reading */
 
-/* Waits for `fd` (-1: none). 1: there is something; 0: not yet; -1: it is to end. */
+/* Waits for input on `fd` (-1: for none). Returns 1 if there is some, 0 on time-out, -1 to stop. */
 static int wait_for(const struct intake *intake, int fd, int ms)
 {
     struct pollfd fds[2] = {{.fd = intake->stops[0], .events = POLLIN},
@@ -81,7 +81,7 @@ static ssize_t read_pipe(struct intake *intake, void *buf, size_t size)
     return n;
 }
 
-/* Whoever writes the file holds the other end of our stdin. */
+/* The program that writes the file holds the other end of stdin. */
 static bool is_writer_gone(void)
 {
     char ignored[256];
@@ -119,7 +119,7 @@ static ssize_t take(void *context, void *buf, size_t size)
 
 /* MARK: Life */
 
-/* A file that is gone when we are. */
+/* A file without a name, which disappears with the process. */
 static int temporary_file(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -160,7 +160,7 @@ static bool open_path(struct intake *intake, const struct intake_options *option
     intake->complete = !options->follow;
     if (S_ISREG(status.st_mode))
         return true;
-    /* A FIFO: what comes can be read once. */
+    /* A FIFO, for example: its data can be read only once. */
     intake->complete = false;
     intake->keep = temporary_file();
     if (intake->keep < 0)
@@ -214,7 +214,7 @@ void intake_close(struct intake *intake)
     free(intake);
 }
 
-/* MARK: Asking */
+/* MARK: State */
 
 bool intake_is_live(const struct intake *intake)
 {
@@ -236,7 +236,7 @@ int64_t intake_size(const struct intake *intake)
     return status.st_size;
 }
 
-/* Its name, unless that is another file by now. */
+/* Whether the path still names the open file. */
 static bool has_name(const struct intake *intake)
 {
     struct stat now, ours;

@@ -1,11 +1,10 @@
 /*
- * Intake: where the viewer's trace comes from, so that waiting for it can be ended, and so that all of
- * it is in a file at the end.
+ * Intake: the source of the viewer's trace. Waiting for input can be interrupted, and the complete
+ * trace is available as a file at the end.
  *
- *   - A file is read as a stream, never mapped: it may be cut off while it is read.
- *   - A file that is being written (follow) is read on when it grows, until `intake_complete`.
- *   - What comes from a pipe is kept in a file, as it comes: a temporary one without a name, or that
- *     which the user wants to have.
+ *   - A file is read as a stream, never mapped: it may be truncated while it is read.
+ *   - A file that is still being written (follow) is read as it grows, until it is complete.
+ *   - Data from a pipe is copied into a file: an unnamed temporary one, or the one that the user chose.
  */
 #ifndef TRAIL_SERVE_INTAKE_H
 #define TRAIL_SERVE_INTAKE_H
@@ -16,31 +15,31 @@ struct intake;
 
 struct intake_options {
     const char *path; /* "-": stdin */
-    const char *save; /* keep what comes from stdin here; NULL: for as long as we run */
-    bool follow;      /* the file is being written; stdin ends when it is complete */
+    const char *save; /* copy stdin to this file; NULL: to a temporary one */
+    bool follow;      /* the file is still being written; stdin ends when it is complete */
 };
 
-/* NULL: *err says why. */
+/* Returns NULL with *err set on error. */
 struct intake *intake_open(const struct intake_options *options, trail_error *err);
 
-/* Whoever waits for more gets the end. From any thread. */
+/* Makes a waiting read return the end of input. May be called from any thread. */
 void intake_stop(struct intake *intake);
 
-/* When nobody reads the source any more. Accepts NULL. */
+/* Call it when the source is no longer read. Accepts NULL. */
 void intake_close(struct intake *intake);
 
-/* Waits for the first bytes. The source stays the intake's. NULL: *err says why. */
+/* Waits for the first bytes. The intake owns the source. Returns NULL with *err set on error. */
 trail_source *intake_begin(struct intake *intake, trail_error *err);
 
-/* Whether the end is not known before it comes. */
+/* Whether the trace is still being produced, so that its size is unknown until its end. */
 bool intake_is_live(const struct intake *intake);
 
-/* Bytes of the file as it is now; -1 where nobody knows. */
+/* Bytes of the complete file; -1 if not known. */
 int64_t intake_size(const struct intake *intake);
 
 /*
- * The name of a file with all of the trace, for other programs, as long as this one runs. False while
- * not everything is there.
+ * Gets the name of a file with the complete trace, for other programs; valid while this process runs.
+ * Returns false if the trace is not complete yet.
  */
 enum { INTAKE_PATH = 4096 };
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH]);

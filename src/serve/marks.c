@@ -1,5 +1,5 @@
 /*
- * Answers of the API about what stands beside the states: bars, moments, metrics and counters.
+ * Answers of the API about data beside the states: bars, marks, metrics and counters.
  */
 #include <stdlib.h>
 
@@ -8,14 +8,14 @@
 #include "base/search.h"
 #include "serve/draw.h"
 
-/* A pixel of the window, rounded up. */
+/* Length of a pixel of the window in ns, rounded up. */
 static int64_t pixel_ns(const struct window *window)
 {
     int64_t width = (int64_t)window->width;
     return (window->to_ns - window->from_ns + width - 1) / width;
 }
 
-/* The column that `ns`, which is in the window, is in. */
+/* The column that contains `ns`, which must be in the window. */
 static size_t column_at(const struct window *window, int64_t ns)
 {
     uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
@@ -32,7 +32,7 @@ static int64_t column_edge(const struct window *window, size_t column)
 
 /* MARK: Bars */
 
-/* One bar, or several that are too short to be seen one by one. */
+/* One bar, or several that are too short to be visible separately. */
 struct bar_row {
     const trail_bar *bar; /* the first */
     size_t number;
@@ -52,7 +52,7 @@ static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
 
 #define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
 
-/* By place, and there by begin. */
+/* Orders by place, then by begin. */
 static int compare_rows(const void *left, const void *right)
 {
     const trail_bar *a = ((const struct bar_row *)left)->bar;
@@ -72,7 +72,7 @@ static bool is_same_place(const trail_bar *a, const trail_bar *b)
     return a->kind == b->kind && a->lane == b->lane && a->proc == b->proc && a->depth == b->depth;
 }
 
-/* Those short ones that touch become one. Returns whether any did. */
+/* Merges adjacent short bars. Returns whether any were merged. */
 static bool merge_rows(struct bar_rows *rows, int64_t pixel)
 {
     size_t kept = 0;
@@ -179,12 +179,12 @@ void draw_bars(struct question *question, struct model *model, const trail_lanes
     free(rows.items);
 }
 
-/* MARK: Moments */
+/* MARK: Marks */
 
 static const char *const mark_kinds[] = {"log", "sample", NULL};
 
 struct mark_row {
-    const trail_mark *mark; /* the first of its pixel */
+    const trail_mark *mark; /* the first in its pixel */
     size_t column;
     uint64_t count;
 };
@@ -192,10 +192,10 @@ struct mark_row {
 struct mark_rows {
     struct mark_row *items;
     size_t count, capacity;
-    uint32_t *last; /* of a lane + 1: its last row + 1 */
+    uint32_t *last; /* by lane + 1: its last row + 1 */
 };
 
-/* The first that is not before `ns`. */
+/* The first mark at `ns` or later. */
 static size_t first_mark(const trail_mark *marks, size_t count, int64_t ns)
 {
     return SEARCH(i, 0, count, marks[i].time_ns < ns);
@@ -261,7 +261,7 @@ void draw_marks(struct question *question, struct model *model, const trail_lane
     free(rows.items);
 }
 
-/* The next one before (step -1) or behind (1) `number` that is on a lane; -1: there is none. */
+/* The nearest mark of a lane before (step -1) or after (step 1) `number`; -1: there is none. */
 static int64_t neighbour_mark(const trail_mark *marks, size_t count, int64_t number, int step,
                               int64_t lane)
 {
@@ -276,11 +276,11 @@ static void put_place(struct out *out, const trail_lanes *lanes, const char *key
 {
     if (lane == UINT32_MAX)
         return;
-    put_who(out, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
+    put_lane_ref(out, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
     out_char(out, '}');
 }
 
-/* One of them, with its stack. */
+/* Writes one mark, with its stack. */
 static void put_mark(struct out *out, const trail_lanes *lanes, const trail_mark *marks,
                      size_t count, int64_t number)
 {
@@ -329,7 +329,7 @@ static const char *const metric_names[TRAIL_METRICS] = {
     [TRAIL_METRIC_HEAP_GOAL] = "goal",
 };
 
-/* Least and greatest value in each column: a value holds until the next. */
+/* Minimum and maximum in each column. A value holds until the next one. */
 struct range {
     uint64_t least, most;
     bool known;
@@ -408,7 +408,10 @@ static bool put_metrics(struct out *out, const trail_lanes *lanes, const struct 
 
 /* MARK: Counters */
 
-/* Sums over time in each column: of what begins or ends in it, and how many more there are from it on. */
+/*
+ * Integrals over time for each column: part_ns of the stretches that begin or end in it, and the change
+ * of the count that holds from this column on.
+ */
 struct column {
     double part_ns[TRAIL_LANE_COUNTERS];
     int64_t more[TRAIL_LANE_COUNTERS];
@@ -424,7 +427,7 @@ static void add_stretch(struct column *columns, const struct window *window,
     if (from_ns >= to_ns)
         return;
     size_t first = column_at(window, from_ns), last = column_at(window, to_ns - 1);
-    /* Columns are cut at whole nanoseconds: the next may begin at this one already. */
+    /* Column edges are rounded down to ns, so the next column may already begin at this one. */
     while (first + 1 < window->width && column_edge(window, first + 1) <= from_ns)
         first++;
     while (last + 1 < window->width && column_edge(window, last + 1) < to_ns)
@@ -439,7 +442,7 @@ static void add_stretch(struct column *columns, const struct window *window,
     columns[last].more[counter]--;
 }
 
-/* Whether all spans in the window are few enough to be looked at one by one. */
+/* Whether the window has few enough spans to examine each. */
 #define MOST_SPANS (UINT64_C(2) << 20)
 enum { MOST_COUNTED_LANES = 200000 };
 
@@ -477,7 +480,7 @@ static void count_lanes(struct column *columns, const trail_lanes *lanes, trail_
     }
 }
 
-/* From bins: what is in a bin is taken to be spread evenly over it. */
+/* Computes from bins, taking the values within a bin as evenly distributed. */
 static void count_bins(struct column *columns, const trail_lanes *lanes,
                        const struct window *window)
 {

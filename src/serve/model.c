@@ -8,7 +8,7 @@
 struct model {
     struct intake *intake;
     trail_source *source;
-    struct turns turns; /* at all below */
+    struct turns turns; /* protects everything below */
     bool opened, stop;
     trail_reader *reader;
     trail_lanes *lanes;
@@ -17,7 +17,7 @@ struct model {
 
 /* MARK: Reading */
 
-/* False when it is over. Answers come from the lanes alone, so the reader works without the lock. */
+/* Returns false at the end. Only the lanes are shared, so the reader runs without the lock. */
 static bool read_batch(struct model *model)
 {
     const trail_event *events;
@@ -39,7 +39,7 @@ static bool read_batch(struct model *model)
     return more;
 }
 
-/* Waits for the header without the lock: it may be long in coming. */
+/* Waits for the header without the lock: it may take long to arrive. */
 static bool open_reader(struct model *model)
 {
     trail_reader_options options = {.partial = true, .ahead = true};
@@ -107,7 +107,7 @@ void model_close(struct model *model)
     free(model);
 }
 
-/* MARK: Asking */
+/* MARK: State */
 
 static void count_bars(const trail_lanes *lanes, struct model_status *status)
 {
@@ -149,7 +149,7 @@ void model_unlock(struct model *model)
     turns_give(&model->turns);
 }
 
-void model_breathe(struct model *model)
+void model_yield(struct model *model)
 {
     turns_give(&model->turns);
     turns_take(&model->turns);

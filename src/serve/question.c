@@ -22,14 +22,14 @@ void question_refuse(struct question *question, unsigned status, const char *for
     va_end(arguments);
 }
 
-/* MARK: What is asked */
+/* MARK: Parameters */
 
 const char *ask_text(const struct question *question, const char *name)
 {
     return http_query(question->request, name);
 }
 
-/* Digits only: no sign but -, no space, nothing behind. */
+/* Accepts digits with an optional -, and nothing else. */
 static bool parse_number(const char *text, int64_t *value)
 {
     char *end;
@@ -123,7 +123,7 @@ bool lane_set_has(const struct lane_set *set, int64_t lane)
     return !set->given;
 }
 
-/* MARK: What is answered */
+/* MARK: JSON */
 
 void put_number(struct out *out, const char *name, int64_t value)
 {

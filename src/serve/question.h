@@ -1,9 +1,9 @@
 /*
- * A question to the API and its answer in the making: parameters, each checked before it is used, and
- * JSON.
+ * A request to the API and its answer under construction: parameters, each checked before it is used,
+ * and JSON.
  *
- * What is wrong with a question is said once, by the first who finds it (question_refuse); who answers
- * asks for all parameters first and gives up if `status` is set.
+ * The first error found is reported (question_refuse). A function that answers reads all its
+ * parameters first, and returns if `status` is set.
  */
 #ifndef TRAIL_SERVE_QUESTION_H
 #define TRAIL_SERVE_QUESTION_H
@@ -17,28 +17,30 @@ struct question {
     const struct http_request *request;
     struct out *out;
     const char *type; /* of the answer; NULL: JSON */
-    unsigned status;  /* of the refusal; 0: it is none */
+    unsigned status;  /* HTTP status of the refusal; 0: not refused */
     char wrong[256];
 };
 
+/* Refuses the request with an HTTP status and a message, unless it has been refused already. */
 void question_refuse(struct question *question, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* MARK: What is asked */
+/* MARK: Parameters */
 
-/* The text, or NULL. */
+/* The value of a parameter, or NULL. */
 const char *ask_text(const struct question *question, const char *name);
 
-/* A number from `least` to `most`; `other` where it is not there. */
+/* A number from `least` to `most`; `other` if the parameter is missing. */
 int64_t ask_number(struct question *question, const char *name, int64_t least, int64_t most,
                    int64_t other);
 
-/* Which of the words, ended by NULL, it is; `other` where it is not there. */
+/* The index of the value in `words`, NULL-terminated; `other` if the parameter is missing. */
 int ask_word(struct question *question, const char *name, const char *const *words, int other);
 
+/* The parameter kind: goroutine (the default), proc or thread. */
 trail_lane_kind ask_kind(struct question *question);
 
-/* Times are less than 2^47: some 39 hours. */
+/* Times are less than 2^47 ns: about 39 hours. */
 #define MOST_TIME_NS ((INT64_C(1) << 47) - 1)
 
 struct window {
@@ -46,10 +48,10 @@ struct window {
     size_t width;           /* pixels */
 };
 
-/* from, to, width. What is not asked for is all of the trace, which ends at `end_ns`. */
+/* The parameters from, to and width. The default is the whole trace, which ends at `end_ns`. */
 struct window ask_window(struct question *question, int64_t end_ns);
 
-/* Numbers "3,7,12" with commas between; `given` says whether there is such a list. */
+/* Lane numbers as in "3,7,12"; `given` is false if the parameter is missing. */
 enum { MOST_LANES = 2048 };
 struct lane_set {
     bool given;
@@ -58,11 +60,12 @@ struct lane_set {
 };
 void ask_lanes(struct question *question, struct lane_set *set);
 
-/* Whether it has the lane; that which is not given has all. */
+/* Whether the set contains the lane. A set that was not given contains all. */
 bool lane_set_has(const struct lane_set *set, int64_t lane);
 
-/* MARK: What is answered */
+/* MARK: JSON */
 
+/* Write "NAME":VALUE. */
 void put_number(struct out *out, const char *name, int64_t value);
 void put_text(struct out *out, const char *name, trail_string value);
 
@@ -76,18 +79,18 @@ static inline trail_string c_string(const char *text)
     return (trail_string){text, strlen(text)};
 }
 
-/* Names that rows tell by their number in a list of their own. Zero-initialised is empty. */
+/* A list of names that rows refer to by index. Zero-initialised it is empty. */
 struct name_list {
-    uint32_t *number; /* of a name, + 1 */
+    uint32_t *number; /* index + 1, by name; 0: not in the list */
     size_t number_capacity;
     trail_name *names;
     size_t count, capacity;
 };
 
-/* Its number in the list; -1 when memory is out. */
+/* Returns the index of the name in the list; -1 on out of memory. */
 int64_t name_list_add(struct name_list *list, trail_name name);
 
-/* "KEY":["text",...], and frees it. */
+/* Writes "KEY":["text",...] and frees the list. */
 void name_list_put(struct out *out, const char *key, struct name_list *list,
                    const trail_lanes *lanes);
 

@@ -21,14 +21,14 @@ enum {
     AT_A_TIME = 2,
     RUN_SECONDS = 120,
     SQL_SECONDS = 60,
-    LOOK_MS = 100, /* so often it is looked whether somebody still waits */
+    POLL_MS = 100, /* interval for checking whether the client is still connected */
     MOST_QUERY = 16 << 10,
-    KEPT = 16,        /* answers */
-    DIFF_DAMAGED = 4, /* trail diff's: it is told of what is good */
+    KEPT = 16,        /* number of cached answers */
+    DIFF_DAMAGED = 4, /* exit status of trail diff for a damaged trace; its output is usable */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
-#define MOST_KEPT   ((size_t)4 << 20) /* bytes of an answer that is kept */
+#define MOST_KEPT   ((size_t)4 << 20) /* bytes of a cached answer */
 
 /* MARK: Runs */
 
@@ -36,14 +36,14 @@ struct kept {
     char *key;
     char *data;
     size_t size;
-    uint64_t used; /* when last */
+    uint64_t used; /* runs.clock at the last use */
 };
 
 struct runs {
     const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: there is none */
-    pthread_mutex_t lock;       /* for all below */
+    pthread_mutex_t lock;       /* protects everything below */
     pthread_cond_t freed;
     unsigned running;
     bool stop;
@@ -54,11 +54,11 @@ struct runs {
     bool probing;
 };
 
-/* What a child has said. */
+/* Output of a child process. */
 struct output {
     char *data;
     size_t size, capacity;
-    char error[512]; /* of stderr, the first line */
+    char error[512]; /* first line of stderr */
     int status;
     const char *ended; /* why it was killed; NULL: it was not */
 };
@@ -78,7 +78,7 @@ static bool is_stopped(struct runs *runs)
     return stop;
 }
 
-/* Why the child may not go on; NULL: it may. `request` NULL: nobody in particular waits. */
+/* Returns why the child must be killed, or NULL. `request` NULL: no client waits for it. */
 static const char *why_end(struct runs *runs, const struct http_request *request, int64_t until_ms)
 {
     if (is_stopped(runs))
@@ -88,7 +88,7 @@ static const char *why_end(struct runs *runs, const struct http_request *request
     return now_ms() > until_ms ? "it takes too long" : NULL;
 }
 
-/* False at the end of what it says. */
+/* Reads output of the child. Returns false at its end. */
 static bool take_output(struct output *output, int fd)
 {
     if (!GROW(output->data, output->capacity, output->size + 65536)) {
@@ -104,7 +104,7 @@ static bool take_output(struct output *output, int fd)
     return n > 0 && !output->ended;
 }
 
-/* The first line, without the command's name in front. */
+/* Gets the first line of stderr, without the command's name. */
 static void take_error(struct output *output, int fd)
 {
     char text[sizeof output->error];
@@ -146,7 +146,7 @@ static void follow(struct runs *runs, const struct http_request *request, struct
     bool more = true;
     while (more && !output->ended) {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        if (poll(&poll_fd, 1, LOOK_MS) > 0)
+        if (poll(&poll_fd, 1, POLL_MS) > 0)
             more = take_output(output, fd);
         if (!output->ended)
             output->ended = why_end(runs, request, until_ms);
@@ -157,7 +157,7 @@ static void follow(struct runs *runs, const struct http_request *request, struct
         ;
 }
 
-/* False: it could not be started. */
+/* Returns false if the child could not be started. */
 static bool run_child(struct runs *runs, const struct http_request *request, struct words *words,
                       struct output *output, int seconds)
 {
@@ -180,7 +180,7 @@ static bool run_child(struct runs *runs, const struct http_request *request, str
     return started;
 }
 
-/* Waits for its turn. False: it is not to come. */
+/* Waits for a free slot. Returns false if the server stops or the client has gone. */
 static bool begin(struct runs *runs, const struct http_request *request)
 {
     bool gone = false;
@@ -188,7 +188,7 @@ static bool begin(struct runs *runs, const struct http_request *request)
     while (runs->running >= AT_A_TIME && !runs->stop && !gone) {
         struct timespec until;
         (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_MS * 1000000L;
+        until.tv_nsec += POLL_MS * 1000000L;
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
@@ -210,9 +210,9 @@ static void end(struct runs *runs)
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
-/* MARK: Answers that are kept */
+/* MARK: Cache */
 
-/* To be freed, as `key` now is; NULL without memory. */
+/* Appends a line to `key`, which it frees. The caller frees the result; NULL on out of memory. */
 static char *lengthen(char *key, const char *word)
 {
     char *longer = NULL;
@@ -222,7 +222,7 @@ static char *lengthen(char *key, const char *word)
     return longer;
 }
 
-/* Which state of a file an answer is about. */
+/* Appends the size and modification time of a file. */
 static char *lengthen_by_file(char *key, const char *path)
 {
     struct stat status = {0};
@@ -233,7 +233,10 @@ static char *lengthen_by_file(char *key, const char *path)
     return lengthen(key, text);
 }
 
-/* The command line, and which state of the files it is about. To be freed; NULL without memory. */
+/*
+ * The cache key: the command line and the state of its files. The caller frees it; NULL on out of
+ * memory.
+ */
 static char *make_key(const struct words *words, const char *path, const char *other)
 {
     char *key = lengthen_by_file(strdup(""), path);
@@ -260,7 +263,7 @@ static bool put_kept(struct runs *runs, const char *key, struct out *out)
     return found;
 }
 
-/* In the place of what was asked for longest ago. Takes key and data over. */
+/* Replaces the least recently used entry. Takes ownership of key and data. */
 static void keep(struct runs *runs, char *key, char *data, size_t size)
 {
     (void)pthread_mutex_lock(&runs->lock);
@@ -274,10 +277,10 @@ static void keep(struct runs *runs, char *key, char *data, size_t size)
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
-/* MARK: Answering */
+/* MARK: Answers */
 
-/* What came of it becomes the answer, or a refusal. Returns whether it is an answer. */
-static bool judge(struct question *question, const struct output *output)
+/* Refuses the request if the child failed. Returns whether its output is an answer. */
+static bool check_output(struct question *question, const struct output *output)
 {
     int code = WIFEXITED(output->status) ? WEXITSTATUS(output->status) : -1;
     if (output->ended)
@@ -290,7 +293,7 @@ static bool judge(struct question *question, const struct output *output)
     return question->status == 0;
 }
 
-/* `other`: a second file that it is about, or NULL. */
+/* Runs a command, or answers from the cache. `other`: a second file that it reads, or NULL. */
 static void run(struct runs *runs, struct question *question, struct words *words, const char *path,
                 const char *other, int seconds)
 {
@@ -312,7 +315,7 @@ static void run(struct runs *runs, struct question *question, struct words *word
     if (!run_child(runs, question->request, words, &output, seconds))
         question_refuse(question, 500, "%s cannot be started", runs->program);
     end(runs);
-    if (question->status == 0 && judge(question, &output)) {
+    if (question->status == 0 && check_output(question, &output)) {
         out_bytes(question->out, output.data, output.size);
         if (output.size <= MOST_KEPT) {
             keep(runs, key, output.data, output.size);
@@ -323,7 +326,7 @@ static void run(struct runs *runs, struct question *question, struct words *word
     free(output.data);
 }
 
-/* The file to look at. False: there is none, which the question has been told. */
+/* Gets the trace's file. If it is not complete, refuses the request and returns false. */
 static bool find_file(const struct intake *intake, struct question *question,
                       char path[INTAKE_PATH])
 {
@@ -347,7 +350,7 @@ void runs_answer_command(struct runs *runs, struct question *question)
     words_free(&words);
 }
 
-/* DuckDB without access to files, and with its configuration locked: trail sql sees to that. */
+/* `trail sql` gives DuckDB no access to files, and locks its configuration. */
 void runs_answer_sql(struct runs *runs, struct question *question)
 {
     struct words words = {0};
@@ -365,7 +368,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
     words_add(&words, "--memory-limit=1G");
     words_add(&words, "--");
     words_add(&words, "%s", path);
-    /* A word with a space in front is a query and no file; one with @ is the name of a query. */
+    /* A leading space makes trail sql take it as a query, not a file; @ begins the name of a query. */
     words_add(&words, *query == '@' ? "%s" : " %s", query);
     run(runs, question, &words, path, NULL, SQL_SECONDS);
     words_free(&words);
@@ -384,7 +387,7 @@ bool runs_can_sql(const struct runs *runs)
     return __atomic_load_n(&runs->has_sql, __ATOMIC_RELAXED);
 }
 
-/* Asks the easiest question there is. */
+/* Finds out whether DuckDB is available with the simplest query. */
 static void *probe_sql(void *context)
 {
     struct runs *runs = context;
@@ -392,7 +395,7 @@ static void *probe_sql(void *context)
     struct output output = {0};
     char path[INTAKE_PATH];
     while (!intake_path(runs->intake, path)) {
-        struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+        struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
         if (is_stopped(runs))
             return NULL;
         (void)nanosleep(&pause, NULL);

@@ -1,6 +1,6 @@
 /*
- * Answers of the API that add up spans: what was done in a stretch of time, and spans like one. Many
- * spans are looked at, so others may ask in between.
+ * Answers of the API that add up spans: totals of a time range, and spans similar to one. They examine
+ * many spans, so they let other requests run in between.
  */
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 
 enum { MOST_NAMES = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
 
-/* So many spans are looked at before others may ask. */
-#define BREATH (UINT64_C(1) << 19)
+/* Spans examined before other requests may run. */
+#define YIELD_SPANS (UINT64_C(1) << 19)
 
 struct pace {
     struct model *model;
@@ -21,13 +21,13 @@ struct pace {
 static void walk_on(struct pace *pace, uint64_t spans)
 {
     pace->seen += spans;
-    if (pace->seen >= BREATH) {
+    if (pace->seen >= YIELD_SPANS) {
         pace->seen = 0;
-        model_breathe(pace->model);
+        model_yield(pace->model);
     }
 }
 
-/* MARK: A stretch of time */
+/* MARK: Time range */
 
 struct share {
     trail_name name;
@@ -36,13 +36,13 @@ struct share {
     int64_t ns[TRAIL_SPAN_STATES];
 };
 
-/* By name. */
+/* Indexed by name. */
 struct shares {
     struct share *items;
     size_t capacity;
 };
 
-/* NULL when memory is out. */
+/* NULL on out of memory. */
 static struct share *share_of(struct shares *shares, trail_name name)
 {
     size_t old = shares->capacity;
@@ -61,7 +61,7 @@ static int compare_shares(const void *left, const void *right)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* The longest first. Returns how many there are. */
+/* Sorts by total time, longest first. Returns the number of shares. */
 static size_t sort_shares(struct shares *shares)
 {
     size_t count = 0;
@@ -92,7 +92,7 @@ struct selection {
     uint64_t spans;
 };
 
-/* Its waits that are in the window, by reason. */
+/* Adds the lane's waits in the window, by reason. */
 static bool add_reasons(struct selection *s, const trail_lanes *lanes, size_t lane,
                         struct pace *pace)
 {
@@ -195,7 +195,7 @@ void draw_select(struct question *question, struct model *model, const trail_lan
     free(s.reasons.items);
 }
 
-/* MARK: Spans like one */
+/* MARK: Similar spans */
 
 struct like_span {
     size_t lane;

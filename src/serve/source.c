@@ -12,17 +12,17 @@
 enum {
     MOST_FILE = 4 << 20, /* bytes */
     MOST_AROUND = 50,
-    MOST_LINE = 500, /* bytes of a line that are told */
+    MOST_LINE = 500, /* bytes of a line in the answer */
 };
 
-/* MARK: What may be read */
+/* MARK: Access control */
 
 static bool is_text(trail_string text, const char *wanted, size_t size)
 {
     return text.size == size && memcmp(text.data, wanted, size) == 0;
 }
 
-/* Frames one after the other have the same file mostly: its text is looked at once. */
+/* Consecutive frames mostly have the same file, so its text is compared only once. */
 static bool is_named(const trail_lanes *lanes, const char *file)
 {
     size_t size = strlen(file), stacks = trail_lanes_stack_count(lanes);
@@ -41,7 +41,7 @@ static bool is_named(const trail_lanes *lanes, const char *file)
     return false;
 }
 
-/* The part of a path that can be below a folder: behind the last ".." in it. */
+/* The part of a path that may be looked up below a folder: after its last "..". */
 static const char *inner_part(const char *file)
 {
     const char *inner = file;
@@ -53,7 +53,10 @@ static const char *inner_part(const char *file)
     return inner;
 }
 
-/* Its name without links, if that is a regular file below `root`. To be freed. */
+/*
+ * The path with symbolic links resolved, if that is a regular file below `root`; otherwise NULL. The
+ * caller frees it.
+ */
 static char *regular_file(const char *root, const char *name)
 {
     char path[PATH_MAX];
@@ -69,8 +72,8 @@ static char *regular_file(const char *root, const char *name)
 }
 
 /*
- * The file where the folder has it: by the whole path, or by less and less of its front, because it was
- * built elsewhere. To be freed; NULL: it is not there.
+ * Finds the file below the folder: by its whole path, or with leading components removed, because the
+ * program may have been built elsewhere. The caller frees the result; NULL if there is none.
  */
 static char *find_file(const char *folder, const char *file)
 {
@@ -85,7 +88,7 @@ static char *find_file(const char *folder, const char *file)
     return found;
 }
 
-/* *size bytes, to be freed. NULL: it cannot be read, or is too large. */
+/* Reads *size bytes; the caller frees them. NULL if it cannot be read or is too large. */
 static char *read_file(const char *path, size_t *size)
 {
     struct stat status;
@@ -127,7 +130,7 @@ static bool next_line(struct lines *lines, trail_string *line)
     return true;
 }
 
-/* {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or that the file has no such line. */
+/* Writes {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or refuses if the line is missing. */
 static void put_lines(struct question *question, const char *file, const char *path,
                       struct lines lines, int64_t line, int64_t around)
 {

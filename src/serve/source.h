@@ -1,9 +1,9 @@
 /*
- * The source around a frame: some lines of a file that a frame of the trace names, looked up below a
- * folder that the user has named.
+ * The source around a frame: lines of a file that a frame of the trace names, looked up below a folder
+ * that the user has chosen.
  *
- * A trace is hostile, and so may be who asks. Read is only what some frame names, what is below the folder
- * also when all links have been followed, and is a regular file of a few megabytes at most.
+ * Neither the trace nor the client is trusted. A file is read only if a frame names it, if it is below
+ * the folder after all links are resolved, and if it is a regular file of at most 4 MiB.
  */
 #ifndef TRAIL_SERVE_SOURCE_H
 #define TRAIL_SERVE_SOURCE_H
@@ -11,7 +11,7 @@
 #include "serve/model.h"
 #include "serve/question.h"
 
-/* /api/source. `folder` NULL: nothing is to be read. */
+/* Answers /api/source. `folder` NULL: no source is shown. */
 void source_answer(struct question *question, struct model *model, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Turns at what several threads share: who asks comes before who has just had it, as a mutex alone
- * would not see to. At most one waits for `lock`, the others for `next`.
+ * A fair lock: a waiting thread gets it before the thread that has just released it, which a mutex
+ * does not guarantee. At most one thread waits for `lock`; the others wait for `next`.
  */
 #ifndef TRAIL_SERVE_TURNS_H
 #define TRAIL_SERVE_TURNS_H
