@@ -6,7 +6,7 @@ import { answerTo } from "./wasm/source";
 
 export type Kind = "goroutine" | "proc" | "thread";
 
-/* States of a span by number; 0 is: not there. */
+/* States of a span, by number. 0: the lane does not exist at that time. */
 export const states = ["none", "runnable", "running", "waiting", "syscall", "blocked"] as const;
 export const stateNames = [
     "not there",
@@ -57,7 +57,7 @@ export interface Frame {
     line: number;
 }
 
-/* Lines of a file around one of them. */
+/* Lines of a source file around one line. */
 export interface SourceLines {
     path: string;
     line: number;
@@ -90,7 +90,7 @@ export interface Span {
     wakes?: (LaneRef & { at: number })[];
     creator?: LaneRef;
     goroutine?: LaneRef;
-    /* Of a wait: who ended it. Not the server's: the waker of the span after it. */
+    /* Of a wait: the waker, which the API returns with the following span. */
     ender?: LaneRef;
 }
 
@@ -116,7 +116,7 @@ export interface Marks {
 
 export type MarkKind = "log" | "sample";
 
-/* One log or CPU sample. */
+/* A log or CPU sample. */
 export interface MarkFacts {
     mark: number;
     at: number;
@@ -156,7 +156,7 @@ export interface Like {
 
 export type Query = Record<string, string | number | undefined>;
 
-/* A refusal by the server, in words of its own. */
+/* An error response of the server, with its message. */
 export class ApiError extends Error {
     constructor(
         readonly status: number,

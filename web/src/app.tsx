@@ -1,4 +1,4 @@
-/* The page: its head, the timeline, and below it the panels. */
+/* The page: header, timeline, and panels below it. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { type MarkFacts, type MarkKind, stateNames } from "./api";
@@ -170,7 +170,7 @@ function Lanes() {
     );
 }
 
-/* What the waiting that lanes are sorted by was for. Options have their values quoted: the empty one is anything. */
+/* Restricts sorting by waiting time to one reason. Values of options are quoted: the empty one means any reason. */
 function SortReason() {
     const now = sortReason.value;
     const all =
@@ -347,7 +347,7 @@ function Panels() {
     );
 }
 
-/* MARK: Help, and for screen readers */
+/* MARK: Help, and text for screen readers */
 
 function Help() {
     const groups = [...new Set(keys.map((key) => key.group))];
@@ -418,7 +418,7 @@ function Help() {
     );
 }
 
-/* Frames that are read out: who wants more has the panel. */
+/* Number of frames in the text for screen readers; the panel shows all. */
 const SPOKEN = 12;
 
 function spokenMark(of: MarkKind, facts: MarkFacts): string {
@@ -432,7 +432,7 @@ function spokenMark(of: MarkKind, facts: MarkFacts): string {
     );
 }
 
-/* What is selected in words; canvases say nothing. */
+/* The selection as text for screen readers, which cannot read the canvases. */
 function Mirror() {
     const now = span.value;
     const place = selected.value;

@@ -1,6 +1,6 @@
 /*
- * What the page has under way: questions without an answer, and the frame that is to be drawn. While there is any,
- * the root has data-busy, so that a test can wait for its end instead of for a time.
+ * Counts the page's pending work: requests without an answer, and a scheduled frame. While there is any, the root
+ * element has data-busy, so that a test can wait for the end of the work instead of for a fixed time.
  */
 let underWay = 0;
 
@@ -12,7 +12,10 @@ export function finish(): void {
     if (--underWay === 0) delete document.documentElement.dataset.busy;
 }
 
-/* Its result, or its error; what follows upon it at once is done before anything else sees the page. */
+/*
+ * Counts `work` as pending until it is done. What its awaiter does with the result runs in a microtask, before another
+ * task can see the end.
+ */
 export async function whileBusy<T>(work: Promise<T>): Promise<T> {
     begin();
     try {

@@ -1,8 +1,8 @@
-/* A choice of one of several, with its label. */
+/* A drop-down list with a label. */
 export function Choice(props: {
     label: string;
     value: string;
-    /* What is chosen, and how it is called. */
+    /* Value and text of each option. */
     options: readonly (readonly [string, string])[];
     onChoose: (value: string) => void;
 }) {

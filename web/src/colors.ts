@@ -1,13 +1,13 @@
 /*
- * Colours: those of the states can be told apart by the colour-blind (Okabe and Ito's order of lightness), and
- * the same in light and dark.
+ * Colours. Those of the states are distinguishable with colour blindness (Okabe and Ito's order of lightness), and
+ * the same in light and dark mode.
  */
 import { effect, signal } from "@preact/signals";
 import { theme } from "./state";
 
 export type Rgb = [number, number, number];
 
-/* By state: nothing, runnable, running, waiting, system call, system call without P. */
+/* By state: none, runnable, running, waiting, system call, system call without P. */
 export const stateColors: Rgb[] = [
     [0, 0, 0],
     [240, 168, 48],
@@ -65,7 +65,7 @@ system.addEventListener("change", () => {
 export function keepColors(): void {
     const kept = localStorage.getItem("trail.theme");
     if (kept === "light" || kept === "dark") theme.value = kept;
-    /* Other pages of this server, such as those of two traces in one. */
+    /* Follows other pages of this server, such as the two frames of a comparison. */
     addEventListener("storage", ({ key, newValue }) => {
         if (
             key === "trail.theme" &&
@@ -82,8 +82,8 @@ export function keepColors(): void {
 }
 
 /*
- * Shares, from nothing to all: by lightness, which the colour-blind see alike, from near the background on. Light:
- * ColorBrewer's blues; dark: cividis (Nunez, Anderton and Renslow 2018).
+ * Scales for shares from 0 to 1, ordered by lightness, so that they work with colour blindness; 0 is close to the
+ * background. Light: ColorBrewer's Blues; dark: cividis (Nunez, Anderton and Renslow 2018).
  */
 const blues: Rgb[] = [
     [247, 251, 255],
@@ -118,7 +118,7 @@ export function heatColor(share: number, isDark: boolean): string {
     return css([mix(0), mix(1), mix(2)]);
 }
 
-/* A colour for a name, the same each time. */
+/* The hue of a name, from a hash (FNV-1a), so that it is the same everywhere. */
 export function nameHue(name: string): number {
     let hash = 2166136261;
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);

@@ -1,7 +1,7 @@
 /*
- * Two traces, one above the other: each in its own page with its own lanes, filter and panels, in a frame. Their
- * windows move together: what is at `t` in the first is over what is at `t - offset` in the second, each from its own
- * start. Below, on demand, what `trail diff` says of both.
+ * Compares two traces: each in its own page with its own lanes, filter and panels, in a frame, one above the other.
+ * Their windows move together: `t` in the first trace is aligned with `t - offset` in the second, each counted from
+ * the start of its trace. Below, on demand, the output of `trail diff`.
  */
 import { computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -15,10 +15,10 @@ import { type Column, Table } from "./table";
 
 const names = ["a", "b"] as const;
 
-/* How much later than the first the second is shown. */
+/* How much later the second trace is shown, in ns. */
 const offset = signal(0);
 const isDiffOpen = signal(false);
-/* The fragments of the two pages. */
+/* The fragments of the two pages' addresses. */
 const fragments = [signal(""), signal("")];
 const facts = [
     signal<{ end: number; done: boolean; wall?: number } | null>(null),
@@ -26,16 +26,16 @@ const facts = [
 ];
 const titles = [signal(""), signal("")];
 const frames: (Framed | null)[] = [null, null];
-/* The window of the first. */
+/* The window of the first trace. */
 const view = signal<Range>({ from: 0, to: 1 });
 
 function shifted({ from, to }: Range, by: number): Range {
     return { from: from + by, to: to + by };
 }
 
-/* MARK: The common time */
+/* MARK: Common time */
 
-/* What has both traces in it, in the first one's time. */
+/* The range that covers both traces, in the first one's time. */
 const both = computed<Range | null>(() => {
     const [a, b] = [facts[0].value, facts[1].value];
     if (!a || !b) return null;
@@ -45,7 +45,7 @@ const both = computed<Range | null>(() => {
     };
 });
 
-/* A frame that is moved tells so at once: what it says then is its echo. */
+/* setView calls the frame's onView listener synchronously: such calls are ignored. */
 let moving = false;
 
 function move(which: number, window: Range): void {
@@ -82,7 +82,7 @@ function take(which: number, window: Window): void {
 
 /* MARK: The fragment */
 
-/* False if it names no place. */
+/* Restores the state from the address. Returns false if it has no fragment for the first trace. */
 function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
     const [a, b] = names.map((name) => parts.get(name) ?? "");
@@ -103,11 +103,11 @@ function toFragment(): string {
     return parts.toString();
 }
 
-/* Where the frames begin; from then on they tell where they are. */
+/* The initial fragments of the frames; later changes are reported by the frames. */
 let first = ["", ""];
 
 export function keepComparison(): void {
-    /* Until both are read, the window is all that there is; but for who comes by an address with a place. */
+    /* Until both traces are read, the window is the whole range, unless the address gives a window. */
     let untouched = !fromFragment();
     first = fragments.map((of) => of.value);
     effect(() => {
@@ -143,7 +143,7 @@ export function keepComparison(): void {
                 titles[i].value = title;
             })
             .catch(() => {
-                /* The frames say that the server does not answer. */
+                /* The frames show that the server does not answer. */
             });
     });
 }
@@ -265,7 +265,7 @@ function Differences() {
 
 /* MARK: The page */
 
-/* A strip that is dragged to the sides, or moved with the arrow keys. */
+/* A strip that shifts the second trace by dragging, or with the arrow keys. */
 function Shift() {
     const from = useSignal<{ x: number; offset: number } | null>(null);
     const perPixel = () => (view.value.to - view.value.from) / Math.max(innerWidth - LABELS, 50);

@@ -1,4 +1,4 @@
-/* Starts the page that compares two traces. */
+/* Entry point of the page that compares two traces. */
 import { render } from "preact";
 import "./app.css";
 import "./compare.css";

@@ -1,4 +1,4 @@
-/* The selected span: what it is, where, who made it ready and whom it made ready; its neighbours as buttons. */
+/* Details of the selected span or mark: state, place, stack, waker and woken goroutines, with links to them. */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import {
     api,
@@ -43,7 +43,7 @@ function LaneLink(props: { to: LaneRef; of?: Kind }) {
     );
 }
 
-/* A row of a list of facts; none where there is no such lane. */
+/* A row of the list of facts; nothing if there is no such lane. */
 function LaneFact(props: { title: string; to?: LaneRef; of?: Kind }) {
     const { title, to, of } = props;
     if (!to) return null;
@@ -57,7 +57,7 @@ function LaneFact(props: { title: string; to?: LaneRef; of?: Kind }) {
     );
 }
 
-/* The lines around a frame, once they are asked for. */
+/* The source lines around a frame, requested when shown. */
 function Source(props: { frame: Frame }) {
     const { file, line } = props.frame;
     const found = useSignal<SourceLines | null>(null);
@@ -88,7 +88,7 @@ function Source(props: { frame: Frame }) {
     );
 }
 
-/* Where in a file a frame is; where sources are shown, a button for that. */
+/* File and line of a frame; a button if the server shows sources. */
 function Where(props: { frame: Frame; isOpen: boolean; onToggle: () => void }) {
     const { frame } = props;
     const text = `${frame.file.split("/").slice(-2).join("/")}:${frame.line}`;
@@ -116,7 +116,7 @@ function Where(props: { frame: Frame; isOpen: boolean; onToggle: () => void }) {
 }
 
 export function Stack(props: { frames: Frame[] }) {
-    /* Numbers of the frames whose source is shown: of this stack. */
+    /* Indices of the frames whose source is shown; valid for this stack only. */
     const open = useSignal<{ frames: Frame[]; at: ReadonlySet<number> } | null>(null);
     const opened = open.value?.frames === props.frames ? open.value.at : new Set<number>();
 
@@ -244,7 +244,7 @@ function Facts(props: { of: Span; kind: Kind }) {
     );
 }
 
-/* A log or CPU sample: when, where, and with which stack. */
+/* Details of a log or CPU sample. */
 function MarkDetails() {
     const now = mark.value;
     const of = markFacts.value;

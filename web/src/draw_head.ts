@@ -1,6 +1,6 @@
 /*
- * What is above the lanes: the small map of the whole trace, and in the window's scale the ruler, how many
- * goroutines are in which state, the heap, and the collector's phases.
+ * Draws the part above the lanes: the overview of the whole trace, and, in the window's scale, the ruler, the number
+ * of goroutines by state, the heap, and the phases of the garbage collector.
  */
 import type { Metrics } from "./api";
 import { css, type Palette, stateColors } from "./colors";
@@ -35,7 +35,7 @@ function hasPhases(): boolean {
     return (ranges.value.value?.length ?? 0) > 0;
 }
 
-/* MARK: Areas */
+/* MARK: Area charts */
 
 const order: [string, number][] = [
     ["running", 2],
@@ -43,7 +43,7 @@ const order: [string, number][] = [
     ["runnable", 1],
 ];
 
-/* Running at the bottom, runnable on it: their sum is what wants a CPU. */
+/* Running below, runnable above it: their sum is the demand for CPUs. */
 function drawCounters(to: Context, of: Metrics, box: Box, at: (ns: number) => number): number {
     const columns = of.columns;
     const sums = new Float64Array(columns);
@@ -114,7 +114,7 @@ function drawHeap(
     return most;
 }
 
-/* One goroutine works, and other Ps have nothing to do. */
+/* Marks columns in which only one goroutine runs although there are several Ps, and none is runnable. */
 function drawAlone(to: Context, of: Metrics, y: number, x: (ns: number) => number): void {
     const step = (of.to - of.from) / of.columns;
     to.fillStyle = "#d05a30";
@@ -136,7 +136,7 @@ export function isStw(bar: Bar): boolean {
     return bar.name.startsWith("stop-the-world");
 }
 
-/* What a bar of the strip is drawn in; empty: it is no phase of the collector. */
+/* The colour of a bar in the strip of GC phases; empty: it is no GC phase. */
 function phaseColor(bar: Bar, colors: Palette): string {
     if (isStw(bar)) return "#c2342c";
     return bar.name.startsWith("GC concurrent") ? (colors.dark ? "#7a6a2f" : "#dcc65f") : "";
@@ -225,7 +225,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
     if (hasPhases()) label(to, "collector, world stopped", y + PHASES / 2 - 1, colors);
 }
 
-/* The selected stretch. */
+/* Draws the selected range. */
 export function drawRange(
     to: Context,
     x: (ns: number) => number,
@@ -243,7 +243,7 @@ export function drawRange(
     to.fillRect(right, 0, 1, height);
 }
 
-/* MARK: The map */
+/* MARK: Overview */
 
 export function drawMap(to: Context, width: number, colors: Palette): void {
     const whole = end.value;

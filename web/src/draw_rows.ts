@@ -1,6 +1,6 @@
 /*
- * Draws the lanes: states from their pictures, regions and tasks below, marks of logs and samples, the selected
- * span with the arrows of its wake-ups, and stops of the world over all.
+ * Draws the lanes: states from their pictures, regions and tasks below them, marks of logs and samples, the selected
+ * span with arrows for its wake-ups, and stop-the-world pauses across all lanes.
  */
 import type { Span } from "./api";
 import { css, nameColor, type Palette, stateColors } from "./colors";
@@ -37,7 +37,7 @@ import {
 type Context = CanvasRenderingContext2D;
 
 const STRIP = 5;
-/* Pixels of a span whose stack is worth a question. */
+/* Minimum width in pixels of a span whose stack is requested. */
 const WIDE = 24;
 
 interface Scene {
@@ -109,7 +109,7 @@ function drawBar(scene: Scene, bar: Bar, y: number, height: number, withText: bo
     drawText(scene, withText ? bar.name : "", left, right, y, height, color);
 }
 
-/* The frames of a wide span below it, the root at the top. */
+/* Draws the frames of a wide span below it, the outermost on top. */
 function drawFrames(
     scene: Scene,
     lane: number,
@@ -156,7 +156,7 @@ function drawText(
     to.restore();
 }
 
-/* Unfolded: each region at its depth, then the stacks of spans that are wide enough. */
+/* An unfolded lane: regions by depth, then the stacks of spans that are wide enough. */
 function drawDepths(
     scene: Scene,
     row: Row & { type: "lane" },
@@ -202,7 +202,7 @@ function drawLog(to: Context, x: number, y: number, size: number): void {
     to.fill();
 }
 
-/* A line with a head, which is where it can be clicked. */
+/* A line with a head; the head is the part that reacts to clicks. */
 function drawSample(to: Context, x: number, y: number, height: number, size: number): void {
     to.fillRect(x, y + 3, 1, height);
     to.fillRect(x - size, y + 1, 2 * size + 1, 2 * size + 1);
@@ -244,7 +244,7 @@ function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures
     drawMarks(scene, row, y);
 }
 
-/* MARK: What is over them */
+/* MARK: Overlays */
 
 function rowTop(lane: number): number | null {
     const row = layout.value.byLane.get(lane);

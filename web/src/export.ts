@@ -1,4 +1,4 @@
-/* The timeline as SVG and PNG, and how to cut the trace to a part of it. */
+/* Exports the timeline as SVG and PNG, and the command line that extracts a part of the trace. */
 import { css, stateColors } from "./colors";
 import { LABELS, scale } from "./geometry";
 import { laneTitle, layout } from "./lanes";
@@ -14,7 +14,7 @@ function escapeXml(text: string): string {
 
 const HEIGHT = 20;
 
-/* The lanes that are on the screen, and as many below: at most 60. */
+/* Exports the lanes from the top of the screen on, at most 60. */
 export async function svgOfView(): Promise<void> {
     const window = view.value;
     const width = Math.max(800, size.value.width);
@@ -62,7 +62,7 @@ export function pngOfView(): void {
     });
 }
 
-/* The command that cuts the trace to the selected range, or to what is on the screen. */
+/* Copies the command line that extracts the selected range, or else the visible window. */
 export function cutCommand(): void {
     const { from, to } = range.value ?? view.value;
     const name = status.value?.title ?? "app.trace";

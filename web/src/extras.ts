@@ -1,6 +1,6 @@
 /*
- * What is drawn over and between the lanes: regions, tasks, ranges of the runtime, logs and CPU samples, and
- * the counters above. Asked for a window at a time; the last answer stands until the next is there.
+ * Data drawn over and above the lanes: regions, tasks, ranges of the runtime, logs, CPU samples and counters.
+ * Requested for one window at a time; the last answer is shown until the next one arrives.
  */
 import { signal } from "@preact/signals";
 import { api, type Kind, type Metrics } from "./api";
@@ -27,8 +27,8 @@ export interface Mark {
 }
 
 /*
- * A question that is asked again when the window has moved: one at a time, then the newest. One that failed is not
- * asked again until there is another.
+ * A request that is repeated when the window moves. Only one is sent at a time; when its answer arrives, the newest
+ * window is requested. A failed request is not repeated until the window changes again.
  */
 class Kept<T> {
     readonly value = signal<T | null>(null);
@@ -53,7 +53,7 @@ class Kept<T> {
             try {
                 this.value.value = await this.ask(args as never);
             } catch {
-                /* The last answer stands. */
+                /* The last answer stays. */
             }
         }
         this.busy = false;
@@ -112,12 +112,12 @@ export const metrics = new Kept<Metrics>(({ window, width }: Wanted) => {
     const from = Math.max(0, Math.floor(window.from));
     return api.metrics(from, Math.max(from + 1, Math.ceil(window.to)), width);
 });
-/* The same of the whole trace, for the small map. */
+/* Metrics of the whole trace, for the overview. */
 export const wholeMetrics = new Kept<Metrics>(({ window, width }: Wanted) =>
     api.metrics(0, Math.max(1, window.to), width),
 );
 
-/* Steps of the window that are worth a question. */
+/* Identifies a window coarsely, so that small moves cause no request. */
 function coarse(window: Range): string {
     const step = 2 ** Math.floor(Math.log2(Math.max((window.to - window.from) / 8, 1)));
     return `${Math.round(window.from / step)} ${Math.round((window.to - window.from) / step)} ${step}`;

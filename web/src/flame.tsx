@@ -1,6 +1,6 @@
 /*
- * Flame graphs of stacks: by what was waited for, or where it ran; of the selected range. Drawn as boxes that the
- * keyboard can reach; a click makes a box the whole width.
+ * Flame graphs of the selected range: time waiting or running, by stack. The boxes are buttons, so that the keyboard
+ * reaches them; a click zooms a box to the whole width.
  */
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
@@ -24,7 +24,7 @@ export interface Node {
     children: Map<string, Node>;
 }
 
-/* Root first: stacks come leaf first. */
+/* Builds the tree of calls, outermost first; stacks of samples begin with the innermost frame. */
 export function tree(profile: Profile, useCount: boolean): Node {
     const root: Node = { name: "all", value: 0, count: 0, children: new Map() };
     for (const sample of profile.samples) {

@@ -1,4 +1,4 @@
-/* Times, sizes and numbers as text. */
+/* Formats times, sizes and numbers. */
 
 const units: [number, string][] = [
     [3600e9, "h"],
@@ -8,7 +8,7 @@ const units: [number, string][] = [
     [1e3, "µs"],
 ];
 
-/* 1234567 -> "1.235 ms": four digits that count. */
+/* 1234567 -> "1.235 ms": four significant digits. */
 export function duration(ns: number): string {
     const size = Math.abs(ns);
     for (const [unit, name] of units) {
@@ -18,7 +18,7 @@ export function duration(ns: number): string {
     return `${Math.round(ns)} ns`;
 }
 
-/* "1.5s", "-20 ms"; null: it is no time. */
+/* Parses "1.5s", "-20 ms"; null if it is not a time. */
 export function parseDuration(text: string): number | null {
     const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|h)$/.exec(text.trim());
     if (!match) return /^0$/.test(text.trim()) ? 0 : null;
@@ -26,7 +26,7 @@ export function parseDuration(text: string): number | null {
     return Number(match[1]) * (units.find((unit) => unit[1] === name)?.[0] ?? 1);
 }
 
-/* A moment, as exact as a step of `step` ns needs. */
+/* A point in time, with the digits needed for steps of `step` ns. */
 export function moment(ns: number, step: number): string {
     const [unit, name] = units.find(([size]) => Math.abs(ns) >= size && size <= 1e9) ?? [1, "ns"];
     const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9)));
@@ -64,7 +64,7 @@ export function shortName(name: string): string {
     return name.slice(path.lastIndexOf("/") + 1);
 }
 
-/* 1, 2 or 5 times a power of ten, not less than `ns`. */
+/* The smallest of 1, 2 or 5 times a power of ten that is not less than `ns`. */
 export function niceStep(ns: number): number {
     const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));
     return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= ns) ?? power * 10;

@@ -1,18 +1,18 @@
 /*
- * The page of one trace within the page that compares two (compare.tsx): what that may ask of it, and be told by it.
- * The other page is of the same server; nobody else can frame this one.
+ * The interface of a trace's page inside the page that compares two traces (compare.tsx). Both are served by the
+ * same server; pages of other origins cannot frame this one.
  */
 import { effect } from "@preact/signals";
 import { fragmentKept, outer, type Range, status, view } from "./state";
 
 export interface Framed {
     setView: (wanted: Range) => void;
-    /* The time that "the whole trace" is about, which has both traces in it. */
+    /* Sets the range of "the whole trace", which covers both traces. */
     setOuter: (wanted: Range) => void;
-    onView: (told: (now: Range) => void) => void;
-    onStatus: (told: (now: { end: number; done: boolean; wall?: number }) => void) => void;
-    /* The fragment of its address, when that has come to rest. */
-    onFragment: (told: (now: string) => void) => void;
+    onView: (listener: (now: Range) => void) => void;
+    onStatus: (listener: (now: { end: number; done: boolean; wall?: number }) => void) => void;
+    /* Called with the fragment of the page's address, after it has been stable for a moment. */
+    onFragment: (listener: (now: string) => void) => void;
 }
 
 export const isFramed = parent !== window;
@@ -27,13 +27,13 @@ export function offerFrame(): void {
         setOuter: (wanted) => {
             outer.value = wanted;
         },
-        onView: (told) => effect(() => told(view.value)),
-        onStatus: (told) =>
+        onView: (listener) => effect(() => listener(view.value)),
+        onStatus: (listener) =>
             effect(() => {
                 const now = status.value;
-                if (now) told({ end: now.end, done: now.done, wall: now.wall_ns });
+                if (now) listener({ end: now.end, done: now.done, wall: now.wall_ns });
             }),
-        onFragment: (told) => effect(() => told(fragmentKept.value)),
+        onFragment: (listener) => effect(() => listener(fragmentKept.value)),
     };
     Object.assign(globalThis, { trailFramed: framed });
 }

@@ -1,6 +1,5 @@
 /*
- * Stacks of spans, for lanes that are unfolded: asked for one by one where a span is wide enough for its frames
- * to be read, and kept.
+ * Stacks of spans in unfolded lanes: requested one by one for spans wide enough to show their frames, and cached.
  */
 import { signal } from "@preact/signals";
 import { api, type Kind } from "./api";
@@ -11,10 +10,10 @@ const MOST_ASKED = 12;
 const kept = new Map<string, string[]>();
 const asked = new Set<string>();
 
-/* Counts up when a stack has come. */
+/* Incremented when a stack arrives. */
 export const framesArrived = signal(0);
 
-/* Root first; undefined until it is known. */
+/* The functions of a span's stack, outermost first; undefined until known. */
 export function framesOf(kind: Kind, lane: number, span: number): string[] | undefined {
     const key = `${kind} ${lane} ${span}`;
     const known = kept.get(key);

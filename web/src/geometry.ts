@@ -1,6 +1,6 @@
-/* Where things are on the timeline, in CSS pixels. */
+/* Horizontal positions on the timeline, in CSS pixels. */
 
-/* The column of the lanes' names. */
+/* Width of the column with the lanes' names. */
 export const LABELS = 230;
 
 export interface Box {
@@ -10,7 +10,7 @@ export interface Box {
     height: number;
 }
 
-/* Where a moment is, on a timeline `width` wide with the column of names. */
+/* Returns the x position of a time, on a timeline `width` pixels wide including the column of names. */
 export function scale(from: number, to: number, width: number): (ns: number) => number {
     const perNs = (width - LABELS) / (to - from);
     return (ns) => LABELS + (ns - from) * perNs;

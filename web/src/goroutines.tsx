@@ -1,4 +1,4 @@
-/* The panels of the summary, of goroutines, and of the functions that they began in: as on the command line. */
+/* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";

@@ -1,6 +1,6 @@
 /*
- * A heat map of Ps: a row for each, a column for each stretch of the selected range; the colour is the share of the
- * stretch in which the P ran a goroutine. The shares are those of the lanes' pictures.
+ * A heat map of Ps: one row per P, one column per time slice of the selected range. The colour is the share of the
+ * slice in which the P ran a goroutine, computed from the lanes' pictures.
  */
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -13,29 +13,29 @@ import { ticks, timeText } from "./ruler";
 import { selectAt } from "./select";
 import { end, kind, type Range, range, scroll, showRange, size, status } from "./state";
 
-/* Where the cells are, in CSS pixels: beside the Ps' names, below the times. */
+/* Position of the cells, in CSS pixels: right of the Ps' names, below the times. */
 const LEFT = 48;
 const TOP = 18;
 const CELL_WIDTH = 4;
-/* What one question may ask for. */
+/* The API's limit of lanes per request. */
 const MOST_PROCS = 2048;
 
 interface HeatRow {
     lane: number;
     id: number;
-    /* Of each column, 0 to 1. */
+    /* By column, 0 to 1. */
     shares: Float32Array;
 }
 
 interface Heat extends Range {
     columns: number;
-    /* By the Ps' numbers. */
+    /* Sorted by the Ps' numbers. */
     rows: HeatRow[];
 }
 
 const CELL_BYTES = 16;
 
-/* The picture of one lane, of `count` cells from `at` on; see docs/http-api.md. */
+/* The share of running time per column, from the `count` cells of a picture at offset `at` (docs/http-api.md). */
 function sharesOf(data: DataView, at: number, count: number, columns: number): Float32Array {
     const shares = new Float32Array(columns);
     for (let i = 0; i < count; i++, at += CELL_BYTES) {
@@ -70,7 +70,7 @@ function column(of: Heat, x: number): Range {
     return { from: edge(x), to: Math.max(edge(x + 1), edge(x) + 1) };
 }
 
-/* Numbers of the row and the column. */
+/* Indices of a row and a column. */
 interface Cell {
     row: number;
     x: number;
@@ -178,7 +178,7 @@ function HeatLegend() {
     );
 }
 
-/* As many columns as there is room for; none is shorter than a nanosecond. */
+/* As many columns as fit, but none shorter than a nanosecond. */
 function columnsOf(of: Range): number {
     const room = Math.floor((size.value.width - LEFT - 40) / CELL_WIDTH);
     return Math.max(1, Math.min(room, of.to - of.from));
@@ -205,7 +205,7 @@ export function HeatPanel() {
                 heat.value = found;
             })
             .catch(() => {
-                /* What is there stays; the next change asks again. */
+                /* The last answer stays; the next change requests again. */
             });
         return () => {
             isOld = true;

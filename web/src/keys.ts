@@ -1,4 +1,4 @@
-/* The keys, in one table: what they do, and what the help says of them. */
+/* The table of keyboard shortcuts: their actions, and their texts in the help. */
 import { svgOfView } from "./export";
 import { scrollTo } from "./lanes";
 import { addNote } from "./notes";
@@ -72,7 +72,7 @@ function first(): void {
     if (lane !== undefined) void selectAt(kind.peek(), lane, Math.max(0, view.peek().from), false);
 }
 
-/* From a log or sample the first step is to the span that it is in. */
+/* From a log or sample, the first step goes to the span that contains it. */
 function step(by: () => void): () => void {
     return () => {
         const at = markFacts.peek()?.goroutine;

@@ -1,6 +1,6 @@
 /*
- * The rows of the timeline: lanes, filtered, sorted and grouped. Their order stays as it is while more of a
- * trace arrives: new lanes come last, until an order is asked for.
+ * The rows of the timeline: lanes, filtered, sorted and grouped. While a trace is being read, new lanes are added at
+ * the end of the order of appearance.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
@@ -29,10 +29,10 @@ export interface Lane {
     end: number;
     open: boolean;
     spans: number;
-    /* ns by state: [0] is unused. */
+    /* Time in ns by state; [0] is unused. */
     ns: number[];
     parent: number;
-    /* Infinity: it never waited. */
+    /* Infinity: it never waits. */
     firstWait: number;
 }
 
@@ -42,11 +42,11 @@ export type Row =
 
 export const LANE_HEIGHT = 22;
 const GROUP_HEIGHT = 24;
-/* Below an unfolded lane: a row for each frame of its stack, and of its regions. */
+/* Height of a row below an unfolded lane: one for each depth of its regions and stacks. */
 export const DEPTH_HEIGHT = 13;
 export const DEPTHS = 10;
 
-/* By their numbers: the server lists them in that order, from 0. */
+/* Indexed by lane number: the server lists them in that order, from 0. */
 export const lanes = signal<Lane[]>([]);
 export const allLanes = signal(0);
 
@@ -75,7 +75,7 @@ async function load(of: Kind): Promise<void> {
     }));
 }
 
-/* What the lanes depend on; empty: nothing has been read yet. */
+/* Identifies the state that the list of lanes depends on; empty: nothing has been read yet. */
 const wanted = computed(() => {
     const now = status.value;
     if (!now) return "";
@@ -83,7 +83,7 @@ const wanted = computed(() => {
     return `${kind.value} ${count} ${now.done}`;
 });
 
-/* Asks again when there are more lanes, or their figures are final; one question at a time. */
+/* Requests the lanes again when there are more, or when their figures are final; one request at a time. */
 export function keepLanes(): void {
     let loaded = "";
     let busy = false;
@@ -92,7 +92,7 @@ export function keepLanes(): void {
         while (wanted.peek() !== loaded) {
             loaded = wanted.peek();
             await load(kind.peek()).catch(() => {
-                /* What is there stays; the next change of the status asks again. */
+                /* The old lanes stay; the next change of the status requests again. */
             });
         }
         busy = false;
@@ -107,14 +107,14 @@ export function keepLanes(): void {
 
 /* MARK: Tasks */
 
-/* By goroutine: the first task that it worked for. */
+/* By goroutine: the first task that it took part in. */
 const taskOf = signal<ReadonlyMap<number, string>>(new Map());
 
 interface Tasks {
     tasks: { id: number; name: string; goroutines: number[] }[];
 }
 
-/* Asked for when lanes are first grouped by task. */
+/* Requests the tasks when lanes are first grouped by task. */
 export function keepTasks(): void {
     let asked = false;
     effect(() => {
@@ -134,7 +134,7 @@ export function keepTasks(): void {
 
 type Compare = (a: Lane, b: Lane) => number;
 
-/* Least first. */
+/* Ascending. */
 function up(of: (lane: Lane) => number): Compare {
     return (a, b) => {
         const [x, y] = [of(a), of(b)];
@@ -157,7 +157,7 @@ function waited(lane: Lane): number {
         : (waitsOf(lane)?.waits[reason] ?? 0);
 }
 
-/* Who never waited comes last. */
+/* Sorts after all names: for lanes that never wait. */
 const NEVER = "\uffff";
 
 const orders: Record<Sort, Compare> = {
@@ -174,7 +174,7 @@ const orders: Record<Sort, Compare> = {
     syscall: down((lane) => lane.ns[4] + lane.ns[5]),
 };
 
-/* "text": in the name or the id; all words must be there, "-word" must not. */
+/* Whether the lane's name or id contains all words, and none of those given as "-word". */
 export function matches(lane: Lane, words: string[]): boolean {
     const text = `${lane.name} ${lane.id}`.toLowerCase();
     return words.every((word) =>
@@ -211,7 +211,7 @@ const groupNames: Record<string, (lane: Lane) => string> = {
 export interface Layout {
     rows: Row[];
     height: number;
-    /* Of each lane that is shown, its row. */
+    /* The row of each visible lane. */
     byLane: Map<number, Row & { type: "lane" }>;
 }
 
@@ -242,13 +242,13 @@ class LayoutMaker {
     }
 }
 
-/* Few Ps or threads have the room for themselves. */
+/* A small number of Ps or threads share the available height. */
 function laneHeight(count: number): number {
     if (kind.value === "goroutine" || count === 0) return LANE_HEIGHT;
     return Math.max(LANE_HEIGHT, Math.min(Math.floor((0.9 * size.value.height) / count), 56));
 }
 
-/* Of a lane's row the part that shows its states; below it are regions. */
+/* Height of the part of a row that shows the states; regions are below it. */
 export function stateHeight(row: Row & { type: "lane" }): number {
     return (row.open ? LANE_HEIGHT : row.height) - 9;
 }
@@ -281,7 +281,7 @@ export const layout = computed<Layout>(() => {
     return maker.finish();
 });
 
-/* The rows that a part of the column shows. */
+/* The rows in a vertical section of the list. */
 export function rowsBetween(of: Layout, top: number, bottom: number): Row[] {
     let low = 0;
     let high = of.rows.length;
@@ -299,7 +299,7 @@ export function scrollTo(top: number): void {
     scroll.value = Math.max(0, Math.min(top, layout.peek().height - size.peek().height + 20));
 }
 
-/* Scrolls until the lane is on the screen; unfolds its group. */
+/* Scrolls the lane into view, and unfolds its group. */
 export function reveal(lane: number): void {
     let row = layout.peek().byLane.get(lane);
     if (!row) {

@@ -1,4 +1,4 @@
-/* The panel of latencies: histograms (`trail latency`), and the spans behind each bar (`trail find`). */
+/* The panel of latencies: histograms (`trail latency`), and the spans of each bar (`trail find`). */
 import { useSignal } from "@preact/signals";
 import { count, duration, shortName } from "./format";
 import { About, Waiting } from "./panel";
@@ -19,14 +19,14 @@ interface Distribution {
     };
 }
 
-/* A bar of a histogram is of whole buckets: from the first's begin up to where the last ends. */
+/* A bar covers whole buckets: from the begin of its first to the end of its last. */
 interface Bar {
     from: number;
     to: number;
     many: number;
 }
 
-/* Bars of about equal width on a logarithmic axis. */
+/* Merges buckets into bars of about equal width on a logarithmic axis. */
 function Histogram(props: {
     of: Distribution["times"];
     title: string;
@@ -72,7 +72,7 @@ interface Hit {
     end_ns: number;
 }
 
-/* What `trail find` calls the states that the latencies are of. */
+/* Patterns of `trail find` for the kinds of latency. */
 const patterns: Record<string, string> = {
     scheduling: "ready",
     locks: "block[sync*|chan*|select*]",
@@ -125,7 +125,7 @@ export function LatencyPanel() {
     );
 }
 
-/* The spans behind a bar of a histogram. */
+/* The spans of one bar. */
 function Behind(props: { what: string; from: number; to: number }) {
     const pattern = `${patterns[props.what]} >=${props.from}ns <${props.to}ns`;
     const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({ pattern })).value;

@@ -1,4 +1,4 @@
-/* The panel of locks and channels: who waited for them, for how long (`trail locks`). */
+/* The panel of locks and channels: number and duration of waits for each (`trail locks`). */
 import { shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";

@@ -1,4 +1,4 @@
-/* Starts the page: asks the server how far it has read, and keeps asking. */
+/* Entry point of the page. Polls the server for the state of reading. */
 import { batch } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
@@ -16,7 +16,7 @@ import { frameTimes } from "./timeline";
 import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
 
-/* Until somebody moves, the window is all that there is. */
+/* Until the window is moved, it shows the whole trace as it grows. */
 let untouched = !fromFragment();
 
 function take(now: NonNullable<typeof status.value>): void {
@@ -44,8 +44,8 @@ function failed(error: unknown): void {
 }
 
 /*
- * Often while the trace is being read; then so that the server knows that somebody is there. Whether it has SQL it may
- * know a moment later.
+ * Polls often while the trace is being read. Afterwards polls some more times, because the server may find out late
+ * whether it has SQL, and then rarely, so that the server knows that the page is still open.
  */
 async function poll(afterwards = 0): Promise<void> {
     let wait = 200;

@@ -1,4 +1,4 @@
-/* What the collector left to the program at worst, for windows of each length (`trail mmu --json`). */
+/* The panel of minimum mutator utilization, by length of the window (`trail mmu --json`). */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { palette } from "./colors";

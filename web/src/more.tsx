@@ -1,4 +1,4 @@
-/* The other analyses as tables: tasks, regions, collections, threads, Ps, the critical path. */
+/* The other analyses as tables: tasks, regions, garbage collections, threads, Ps, the critical path. */
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
 import { shortName } from "./format";
@@ -12,11 +12,11 @@ type Row = Record<string, unknown>;
 interface Analysis {
     command: string;
     title: string;
-    /* Where the rows are in the answer. */
+    /* The member of the answer with the rows. */
     rows: string;
     columns: Column<Row>[];
     sort: string;
-    /* Where a row leads: a goroutine's number (null: nobody's), begin and end in the trace's own time. */
+    /* The target of a row: a goroutine's number (null: none), begin and end in the trace's own time. */
     place?: (row: Row) => [number | null, number, number];
     empty: string;
 }

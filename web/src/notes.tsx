@@ -1,4 +1,4 @@
-/* Bookmarks and notes: places with a word about them, kept in the browser for each trace, saved to and loaded from a file. */
+/* Bookmarks with notes, stored in the browser for each trace; can be saved to and loaded from a file. */
 import { effect, signal } from "@preact/signals";
 import { duration } from "./format";
 import { timeText } from "./ruler";
@@ -9,7 +9,7 @@ interface Note {
     text: string;
     from: number;
     to: number;
-    /* The fragment of the URL when it was made. */
+    /* The fragment of the URL at the time of the bookmark. */
     place: string;
 }
 
@@ -31,7 +31,7 @@ function parse(text: string): Note[] {
     return list.filter(isNote).slice(0, 1000);
 }
 
-/* Of this trace: its name, format and length tell it from others. */
+/* The key of this trace's notes: title, format version and length identify it. */
 function storageKey(): string | null {
     const now = status.value;
     return now?.done ? `trail.notes ${now.title} ${now.version} ${now.end}` : null;
@@ -48,7 +48,7 @@ export function keepNotes(): void {
                 const kept = parse(localStorage.getItem(key) ?? "[]");
                 if (kept.length) notes.value = [...kept, ...notes.peek()];
             } catch {
-                /* what is not ours is left alone */
+                /* Not written by this page: ignored. */
             }
         }
         localStorage.setItem(key, JSON.stringify(notes.value));

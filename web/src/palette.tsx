@@ -1,4 +1,4 @@
-/* Search over the trace, and all commands: one box, opened with "/". */
+/* The search box, opened with "/": searches the trace and all commands. */
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, type Found } from "./api";

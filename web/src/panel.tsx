@@ -1,4 +1,4 @@
-/* What panels have in common: that they wait, and which part of the trace they are about. */
+/* Shared parts of the panels: the progress text, and the range that the figures cover. */
 import { duration } from "./format";
 import { range, status } from "./state";
 

@@ -1,13 +1,13 @@
 /*
- * Pictures of lanes: what the server has drawn for a stretch around the window, a strip of pixels a lane.
- * A window that moves or changes its scale is drawn from the last picture until the next one is there.
+ * Pictures of lanes: the server's drawing of a range around the window, one strip of pixels per lane. A window that
+ * moves or changes its scale is drawn from the last picture until the next one arrives.
  */
 import { signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { type Rgb, stateColors } from "./colors";
 import type { Range } from "./state";
 
-/* From a lane's first pixel `x` on; its parts as bytes, see docs/http-api.md. */
+/* Pixels of a lane from `x` on; the layout of its bytes is in docs/http-api.md. */
 export interface Cell {
     x: number;
     pixels: number;
@@ -23,9 +23,9 @@ export interface Picture {
     data: DataView;
     offset: number;
     count: number;
-    /* How far the trace had been read. */
+    /* The end of the trace, as far as it had been read. */
     fresh: number;
-    /* Once it has been drawn, and with which state alone in full colours (0: all). */
+    /* The painted picture, and the only state that it shows in full colours (0: all). */
     canvas?: OffscreenCanvas;
     only?: number;
 }
@@ -35,7 +35,7 @@ const MOST_WIDTH = 8192;
 const MOST_KEPT = 400;
 const MOST_ASKED = 200;
 
-/* Counts up when a picture has come. */
+/* Incremented when a picture arrives. */
 export const arrived = signal(0);
 
 export function cellAt(picture: Picture, index: number): Cell {
@@ -50,7 +50,7 @@ export function cellAt(picture: Picture, index: number): Cell {
     };
 }
 
-/* The first cell that ends after a moment. */
+/* The first cell that ends after a time. */
 export function firstCell(picture: Picture, ns: number): number {
     const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;
     let low = 0;
@@ -65,7 +65,7 @@ export function firstCell(picture: Picture, ns: number): number {
     return low;
 }
 
-/* The cell at a moment; -1: nothing is there. */
+/* The cell at a time; -1: there is none. */
 export function cellIndex(picture: Picture, ns: number): number {
     const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;
     const index = firstCell(picture, ns);
@@ -74,11 +74,11 @@ export function cellIndex(picture: Picture, ns: number): number {
 
 /* MARK: Painting a lane */
 
-/* A lane's picture is so many pixels high: room for a mixture's states, one above the other by their shares. */
+/* Height of a lane's picture in pixels: states of a mixture are stacked by their shares. */
 const LANE_PIXELS = 8;
-/* From the bottom up: what works, then what wants to, then what waits. */
+/* From the bottom up: running states, then runnable, then waiting. */
 const stacking = [2, 4, 5, 1, 3];
-/* Waiting is most of what there is, and the least interesting. */
+/* By state. Waiting is pale: it takes most of the time, and is of the least interest. */
 const alphas = [0, 1, 1, 0.55, 1, 1];
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
@@ -92,14 +92,14 @@ function pixelOf([r, g, b]: Rgb, alpha: number): number {
     );
 }
 
-/* The colour of each state as a pixel; all but `only` are pale, unless that is 0. */
+/* The pixel value of each state; all states but `only` are pale, unless that is 0. */
 function statePixels(only: number): number[] {
     return stateColors.map((color, state) =>
         pixelOf(color, alphas[state] * (only !== 0 && state !== only ? 0.2 : 1)),
     );
 }
 
-/* What is there at all gets a pixel at least. */
+/* Stacks the states of a mixture; every state that occurs gets at least one pixel. */
 function paintMixture(
     data: DataView,
     at: number,
@@ -142,8 +142,8 @@ function paintLane(picture: Picture, only: number): ImageData {
 }
 
 /*
- * The picture as a canvas of its own: a canvas that is both written and drawn from is copied whole each time by
- * browsers without a GPU.
+ * Paints the picture on a canvas of its own: browsers without a GPU copy a whole canvas each time if it is both
+ * written and drawn from.
  */
 function painted(picture: Picture, only: number): OffscreenCanvas {
     if (picture.canvas && picture.only === only) return picture.canvas;
@@ -156,10 +156,10 @@ function painted(picture: Picture, only: number): OffscreenCanvas {
 
 /* MARK: Pictures */
 
-/* All pictures of one kind of lanes; the least lately drawn makes room for a new one. */
+/* The pictures of one kind of lanes. The least recently drawn one is replaced first. */
 export class Pictures {
     private readonly pictures = new Map<number, Picture>();
-    /* One question at a time: what is wanted by then is asked for when its answer has come. */
+    /* One request at a time; the next call of want() requests what is missing then. */
     private busy = false;
 
     constructor(readonly kind: Kind) {}
@@ -168,7 +168,7 @@ export class Pictures {
         return this.pictures.get(lane);
     }
 
-    /* Draws the lane's part of the window into a rectangle of `to`. False: there is no picture yet. */
+    /* Draws the window's part of a lane into a rectangle of `to`. Returns false if there is no picture yet. */
     draw(
         to: CanvasRenderingContext2D,
         lane: number,
@@ -194,7 +194,7 @@ export class Pictures {
         return true;
     }
 
-    /* Asks for what is missing of these lanes around the window; `fresh` is what has changed since. */
+    /* Requests the missing pictures of these lanes around the window; `fresh` is the current end of the trace. */
     async want(lanes: number[], window: Range, pixels: number, endNs: number, fresh: number) {
         const length = window.to - window.from;
         const scale = pixels / length;
@@ -221,7 +221,7 @@ export class Pictures {
         if (!picture) return false;
         if (picture.fresh < fresh && window.to >= picture.to) return false;
         const its = picture.width / (picture.to - picture.from);
-        /* A width is a whole number of pixels: of a narrow window, no other picture would be closer. */
+        /* Widths are whole pixels: in a narrow window no other picture would have a closer scale. */
         const near = 0.001 + 0.5 / picture.width;
         if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
             return false;

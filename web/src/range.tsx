@@ -1,4 +1,4 @@
-/* The panel of the selected range: sums by state, by function, and by what was waited for. */
+/* The panel of the selected range: totals by state, by start function, and by reason of waiting. */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { api, type Selection, states } from "./api";
 import { count, duration, percent, shortName } from "./format";

@@ -1,4 +1,4 @@
-/* Where the ruler's lines are, and what they say. */
+/* Positions and texts of the ruler's ticks. */
 import { moment, niceStep, wallClock } from "./format";
 import { axis, origin, type Range, status } from "./state";
 
@@ -19,7 +19,7 @@ export function ticks(window: Range, pixels: number): Tick[] {
     return made;
 }
 
-/* A moment as the ruler tells it. */
+/* A point in time in the ruler's format. */
 export function timeText(ns: number, step: number): string {
     const wall = status.value?.wall_ns;
     if (axis.value === "wall" && wall) return wallClock(wall + ns, step);

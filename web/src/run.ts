@@ -1,4 +1,4 @@
-/* Answers of the analyses (what `trail NAME --json` prints), kept until the question changes. */
+/* Answers of the analyses (the output of `trail NAME --json`), cached by command and parameters. */
 import { type Signal, signal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
@@ -14,13 +14,13 @@ export interface Answer<T> {
 
 const kept = new Map<string, Answer<unknown>>();
 
-/* The part of the trace that tables are about: the selected range, or all. */
+/* The range that tables cover: the selected range, or the whole trace. */
 export function window(): Query {
     const now = range.value;
     return now ? { from: Math.round(now.from), to: Math.round(now.to) } : {};
 }
 
-/* Asks when the trace has been read; again when the selected range has changed. */
+/* Requests an analysis once the trace has been read, and again when the selected range changes. */
 export function useRun<T>(command: string, extra: () => Query): Signal<Answer<T>> {
     const answer = useMemo(() => signal<Answer<T>>({ state: "asking" }), []);
     useSignalEffect(() => {
@@ -54,7 +54,7 @@ export function useRun<T>(command: string, extra: () => Query): Signal<Answer<T>
     return answer;
 }
 
-/* MARK: From tables to the timeline */
+/* MARK: Links from tables to the timeline */
 
 export function laneOf(id: number, at?: number): number | null {
     const all = lanes.value.filter((lane) => lane.id === id);
@@ -65,7 +65,7 @@ export function laneOf(id: number, at?: number): number | null {
     return found ? found.lane : null;
 }
 
-/* Shows a goroutine at a moment (ns since the first event). */
+/* Shows a goroutine at a time in ns since the first event. */
 export function jump(id: number | null, from: number, to: number): void {
     if (id === null) {
         showRange({ from, to });

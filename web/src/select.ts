@@ -1,5 +1,5 @@
 /*
- * What is selected: a span and what belongs to it, its neighbours, the way of its wake-up, a range.
+ * The selection: a span or mark, its neighbours, and the chain of its wake-ups.
  */
 import { batch, effect } from "@preact/signals";
 import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span } from "./api";
@@ -21,7 +21,7 @@ import {
 
 let asking: AbortController | null = null;
 
-/* Keeps `span` what `selected` says. */
+/* Requests the span of `selected` whenever that changes. */
 export function keepSpan(): void {
     effect(() => {
         const place = selected.value;
@@ -53,7 +53,7 @@ export function select(place: Place | null): void {
     tab.value = "span";
 }
 
-/* Selects what is at a moment of a lane, and shows it. */
+/* Selects the span of a lane at a time; `move` also moves the window to it. */
 export async function selectAt(of: Kind, lane: number, at: number, move: boolean): Promise<void> {
     try {
         const found = await api.span(of, lane, { at: Math.max(0, Math.round(at)) });
@@ -69,7 +69,7 @@ export async function selectAt(of: Kind, lane: number, at: number, move: boolean
     }
 }
 
-/* Moves the window only if the span is not in it. */
+/* Moves the window only if the span is outside it, or too short to be seen. */
 export function show(of: Span): void {
     const { from, to } = view.peek();
     const length = of.end - of.begin;
@@ -121,7 +121,7 @@ export function nextLane(rows: number[], step: number): void {
 
 let askingMark: AbortController | null = null;
 
-/* Keeps `markFacts` what `mark` says. */
+/* Requests the facts of `mark` whenever that changes. */
 export function keepMark(): void {
     effect(() => {
         const now = mark.value;
@@ -155,7 +155,7 @@ function takeMark(of: MarkKind, found: MarkFacts): void {
     reveal(lane);
 }
 
-/* Selects the first mark of a lane from a moment on. */
+/* Selects the first mark of a lane at or after a time. */
 export async function selectMarkAt(of: MarkKind, lane: number, at: number): Promise<void> {
     try {
         takeMark(of, await api.mark(of, { lane, at }));
@@ -172,7 +172,7 @@ export async function selectMark(of: MarkKind, number: number): Promise<void> {
     }
 }
 
-/* The next log or sample of the selected lane, whichever comes first; from a mark on, the next of its kind. */
+/* Goes to the next log or sample of the selected lane, whichever is first; from a mark to the next of its kind. */
 export async function nextMark(step: 1 | -1): Promise<void> {
     const now = mark.value;
     const facts = markFacts.value;
@@ -204,13 +204,13 @@ export function markWord(of: MarkKind): string {
     return of === "log" ? "log" : "CPU sample";
 }
 
-/* MARK: The way of a wake-up */
+/* MARK: Wake-up chain */
 
 const MOST_STEPS = 40;
 
 /*
- * From a span back through who made it ready: what the woken one waited for was done by its waker, who was made
- * ready by another before. The answer is the chain of them, latest first.
+ * Follows wake-ups back from the selected span: to its waker's span, or, where no waker is known, to the preceding
+ * span. Stores the spans in `chain`, latest first.
  */
 export async function followWakeUps(): Promise<void> {
     let now = span.value;

@@ -1,4 +1,4 @@
-/* The panel for questions in SQL (`trail sql`); rows with a goroutine and a time lead to their place. */
+/* The SQL panel (`trail sql`). Rows with a goroutine and a time link to the timeline. */
 import { useSignal } from "@preact/signals";
 import { api } from "./api";
 import { jump } from "./run";

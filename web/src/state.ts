@@ -1,5 +1,5 @@
 /*
- * What the page shows, as signals; the URL's fragment holds what a colleague needs to see the same.
+ * The state of the page, as signals. The URL's fragment contains all that is needed to show the same view elsewhere.
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import {
@@ -18,14 +18,14 @@ export interface Range {
     to: number;
 }
 
-/* A span, or a whole lane where `span` is missing. */
+/* A span; without `span` a whole lane. */
 export interface Place {
     kind: Kind;
     lane: number;
     span?: number;
 }
 
-/* What lanes are sorted by, and how that is called; "mostly" is the reason of most of the waiting. */
+/* The sort orders of lanes and their labels; "mostly" is the reason with the most waiting time. */
 export const sorts = [
     ["appearance", "appearance"],
     ["id", "number"],
@@ -41,7 +41,7 @@ export const sorts = [
 ] as const;
 export type Sort = (typeof sorts)[number][0];
 export type Group = "none" | "name" | "creator" | "task";
-/* The panels, in the order of their tabs: name, title, and what the palette calls it ("" leaves it out). */
+/* The panels, in the order of their tabs: name, title, and label in the palette ("": not in it). */
 export const panels = [
     ["span", "Span", ""],
     ["range", "Range", ""],
@@ -60,13 +60,13 @@ export const panels = [
 export type Tab = (typeof panels)[number][0];
 
 export const status = signal<Status | null>(null);
-/* Why the server does not answer; empty: it does. */
+/* The error if the server does not answer; empty: it answers. */
 export const offline = signal("");
 
 export const kind = signal<Kind>("goroutine");
 export const view = signal<Range>({ from: 0, to: 0 });
 export const sort = signal<Sort>("appearance");
-/* Sorted by the time waiting for this alone; null: for anything. */
+/* Sort by the time waiting for this reason only; null: for any. */
 export const sortReason = signal<string | null>(null);
 export const group = signal<Group>("name");
 export const filter = signal("");
@@ -77,41 +77,41 @@ export const scroll = signal(0);
 
 export const selected = signal<Place | null>(null);
 export const span = signal<Span | null>(null);
-/* A log or CPU sample on the selected lane, in the place of a span. */
+/* A log or CPU sample on the selected lane, selected in place of a span. */
 export const mark = signal<{ kind: MarkKind; number: number } | null>(null);
 export const markFacts = signal<MarkFacts | null>(null);
 export const range = signal<Range | null>(null);
-/* The spans that a wake-up was followed through, latest first. */
+/* The spans of the wake-up chain, latest first. */
 export const chain = signal<readonly Span[]>([]);
-/* Whose spans are drawn strongly, the rest pale. */
+/* Spans with this state and reason are highlighted, all others pale. */
 export const like = signal<{ state: string; reason: string } | null>(null);
 
 export const tab = signal<Tab | null>(null);
 export const palette = signal(false);
 export const help = signal(false);
 export const follow = signal(false);
-/* Where the ruler's zero is; "wall" shows the clock on the wall. */
+/* The zero of the ruler, in ns; with the axis "wall" it shows wall clock times. */
 export const origin = signal(0);
 export const axis = signal<"relative" | "wall">("relative");
 export const theme = signal<"auto" | "light" | "dark">("auto");
-/* Told to who uses a screen reader, and for a while to all. */
+/* A message that is shown for some seconds and read by screen readers. */
 export const message = signal("");
 
-/* Of the lanes on the screen, in CSS pixels: with the column of their names, and without what is above them. */
+/* The area of the lanes in CSS pixels: with the column of names, without the part above them. */
 export const size = signal({ width: 800, height: 400 });
 
 export const end = computed(() => Math.max(status.value?.end ?? 0, 1));
 
-/* In a frame: the time of both traces that are compared, in this one's. */
+/* In a comparison: the range that covers both traces, in this trace's time. */
 export const outer = signal<Range | null>(null);
-/* All that there is to be seen. */
+/* The whole range that can be shown. */
 export const whole = computed<Range>(() => outer.value ?? { from: 0, to: end.value });
 
-/* MARK: Windows, and the way back */
+/* MARK: Window and history */
 
 const past: Range[] = [];
 let future: Range[] = [];
-/* When the gesture that is under way moved the window last, in ms of the page's clock. */
+/* When the current gesture last moved the window, in ms of performance.now(). */
 const NEVER = Number.NEGATIVE_INFINITY;
 let touched = NEVER;
 
@@ -122,8 +122,8 @@ export function clamp(wanted: Range): Range {
     return { from, to: from + length };
 }
 
-/* Moves without leaving a step: what belongs to one gesture is one step back. */
-export function look(wanted: Range): void {
+/* Moves the window. Moves in quick succession are one gesture, and one step of the history. */
+export function moveView(wanted: Range): void {
     const now = performance.now();
     if (now - touched > 700) {
         past.push(view.peek());
@@ -134,10 +134,10 @@ export function look(wanted: Range): void {
     view.value = clamp(wanted);
 }
 
-/* A step of its own. */
+/* Moves the window as a separate step of the history. */
 export function go(wanted: Range): void {
     touched = NEVER;
-    look(wanted);
+    moveView(wanted);
     touched = NEVER;
 }
 
@@ -159,20 +159,20 @@ export function forward(): void {
 
 export function zoom(factor: number, at: number): void {
     const { from, to } = view.peek();
-    look({ from: at - (at - from) * factor, to: at + (to - at) * factor });
+    moveView({ from: at - (at - from) * factor, to: at + (to - at) * factor });
 }
 
 export function pan(share: number): void {
     const { from, to } = view.peek();
     const by = (to - from) * share;
-    look({ from: from + by, to: to + by });
+    moveView({ from: from + by, to: to + by });
 }
 
 export function showAll(): void {
     go(whole.peek());
 }
 
-/* Makes [from, to] a good part of the window, with something around it. */
+/* Shows [from, to] with a margin on both sides. */
 export function showRange(wanted: Range): void {
     const margin = Math.max((wanted.to - wanted.from) * 0.4, 50);
     go({ from: wanted.from - margin, to: wanted.to + margin });
@@ -263,7 +263,7 @@ function parseMark(text: string | null): { kind: MarkKind; number: number } | nu
     return match && { kind: match[1] === "l" ? "log" : "sample", number: Number(match[2]) };
 }
 
-/* Takes over what the fragment says; false if it names no window. */
+/* Restores the state from the fragment. Returns false if that has no window. */
 export function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
     const window = parseRange(parts.get("w"));
@@ -290,12 +290,12 @@ export function fromFragment(): boolean {
     return window !== null;
 }
 
-/* The fragment that the address has come to have. */
+/* The fragment last written to the address. */
 export const fragmentKept = signal("");
 
 /*
- * Keeps the fragment up to date, when nothing has moved for a moment: browsers bear no more. Until then the root
- * has data-moving. A change by hand is taken over.
+ * Keeps the fragment up to date. It is written when nothing has changed for a moment, because browsers limit the
+ * rate; until then the root element has data-moving. Changes of the address by the user are applied.
  */
 export function keepFragment(): void {
     let timer = 0;
@@ -312,7 +312,7 @@ export function keepFragment(): void {
     addEventListener("hashchange", fromFragment);
 }
 
-/* MARK: Words */
+/* MARK: States and messages */
 
 export function stateNumber(name: string): number {
     if (name === "runnable") return RUNNABLE;

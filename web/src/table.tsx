@@ -1,13 +1,13 @@
-/* A table that can be sorted by its titles, filtered, saved as CSV, and whose rows lead somewhere. */
+/* A table that can be sorted by column, filtered, and saved as CSV. Rows may have an action. */
 import { useSignal } from "@preact/signals";
 import { count, duration } from "./format";
 
 export interface Column<T> {
     title: string;
     value: (row: T) => string | number;
-    /* Nanoseconds, a plain number, or text. */
+    /* Unit of the value: nanoseconds, a plain number, or text if missing. */
     unit?: "ns" | "number";
-    /* How a row shows it, where the unit does not say it. */
+    /* The displayed text, if the unit does not determine it. */
     text?: (row: T) => string;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The timeline on the screen: three canvases (the map, what is above the lanes, the lanes), drawn when something
- * has changed, at most once a frame; and what the mouse, fingers and keys do to them.
+ * The timeline: three canvases (overview, head, lanes), redrawn after changes, at most once per frame; and their
+ * pointer and wheel input.
  */
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -34,8 +34,8 @@ import {
     follow,
     kind,
     like,
-    look,
     markFacts,
+    moveView,
     origin,
     pan,
     range,
@@ -57,7 +57,7 @@ const all: Record<Kind, Pictures> = {
     thread: new Pictures("thread"),
 };
 
-/* How long frames took to draw, for who measures: ms, the newest last. */
+/* Durations of the last frames in ms, newest last; read by benchmarks. */
 export const frameTimes: number[] = [];
 
 /* MARK: Coordinates */
@@ -75,7 +75,7 @@ function rowAt(y: number): Row | undefined {
     return rowsBetween(layout.peek(), y + scroll.peek(), y + scroll.peek() + 1)[0];
 }
 
-/* MARK: Asking */
+/* MARK: Requests */
 
 function visibleLanes(margin: number): number[] {
     const { height } = size.value;
@@ -83,7 +83,7 @@ function visibleLanes(margin: number): number[] {
     return rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
 }
 
-/* What is drawn over and above the lanes is not asked for before the first picture of any is there. */
+/* Whether the first picture is still to come: until then nothing else is requested, to show it sooner. */
 function firstPictureComes(): boolean {
     const { goroutines = 0, procs = 0, threads = 0 } = status.value ?? {};
     const count = { goroutine: goroutines, proc: procs, thread: threads }[kind.value];
@@ -114,7 +114,7 @@ function ask(): void {
     });
 }
 
-/* A picture of what is drawn now, for export. */
+/* A canvas with what is drawn now, for export. */
 export function timelineImage(): HTMLCanvasElement {
     const parts = [...document.querySelectorAll<HTMLCanvasElement>(".timeline canvas")];
     const whole = document.createElement("canvas");
@@ -164,7 +164,7 @@ function paint(of: Canvases): void {
     if (frameTimes.length > 2000) frameTimes.shift();
 }
 
-/* Everything that a frame shows is looked at here, so that a change of it asks for a frame. */
+/* Reads every signal that a frame depends on, so that a change of any schedules a frame. */
 function touch(): void {
     void [
         arrived.value,
@@ -213,7 +213,7 @@ function keepPainted(of: Canvases): () => void {
     });
 }
 
-/* MARK: The mouse and fingers */
+/* MARK: Pointer input */
 
 type Drag =
     | { type: "pan"; x: number; y: number; from: number; to: number; top: number; moved: boolean }
@@ -223,14 +223,14 @@ type Drag =
 function moveMap(x: number): void {
     const { from, to } = view.peek();
     const at = ((x - LABELS) / inner()) * end.peek();
-    look({ from: at - (to - from) / 2, to: at + (to - from) / 2 });
+    moveView({ from: at - (to - from) / 2, to: at + (to - from) / 2 });
 }
 
-/* Heads of marks are this high, and can be met this far beside them. */
+/* Height of the marks' heads, and horizontal tolerance for clicks, in pixels. */
 const MARK_HEIGHT = 8;
 const MARK_REACH = 4;
 
-/* The log, else the sample, whose head is there. */
+/* The log, or else the sample, whose head is at that position. */
 function markAt(
     row: Row & { type: "lane" },
     x: number,
@@ -338,7 +338,7 @@ class Gestures {
             drag.moved ||= Math.abs(x - drag.x) + Math.abs(y - drag.y) > 4;
             if (!drag.moved) return;
             const by = ((drag.x - x) / inner()) * (drag.to - drag.from);
-            look({ from: drag.from + by, to: drag.to + by });
+            moveView({ from: drag.from + by, to: drag.to + by });
             scrollTo(drag.top + drag.y - y);
         }
     }
@@ -369,7 +369,7 @@ function onWheel(event: WheelEvent): void {
     if (!event.shiftKey && event.deltaY) scrollTo(scroll.peek() + event.deltaY * unit);
 }
 
-/* MARK: What is under the mouse */
+/* MARK: Tooltip */
 
 interface Tip {
     x: number;
@@ -441,7 +441,7 @@ export function Timeline() {
         canvases.rows.addEventListener("dblclick", () => {
             const now = span.value;
             if (now)
-                look({
+                moveView({
                     from: now.begin - (now.end - now.begin) * 0.2,
                     to: now.end + (now.end - now.begin) * 0.2,
                 });
@@ -490,7 +490,7 @@ export function pictureOf(lane: number): Picture | undefined {
     return all[kind.peek()].get(lane);
 }
 
-/* Numbers of the lanes that are shown, from top to bottom. */
+/* Numbers of the visible lanes, from top to bottom. */
 export function shownLanes(): number[] {
     return layout.peek().rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
 }

@@ -1,12 +1,12 @@
 /*
- * What each goroutine waited for, and how long: the analysis of goroutines, asked for when lanes are first sorted
+ * Waiting time of each goroutine by reason, from the analysis of goroutines; requested when lanes are first sorted
  * by it.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
 import { kind, sort, status } from "./state";
 
-/* ns by reason. */
+/* Time in ns, by reason. */
 type Waits = Record<string, number>;
 
 interface Goroutines {
@@ -19,7 +19,7 @@ interface Entry {
     mostly: string;
 }
 
-/* By number and begin, because a number may be used again; null: not known yet. */
+/* By number and begin, because numbers may be reused; null: not known yet. */
 const entries = signal<ReadonlyMap<string, Entry> | null>(null);
 
 function keyOf(id: number, begin: number): string {
@@ -30,13 +30,13 @@ export function waitsOf(lane: { id: number; begin: number }): Entry | undefined 
     return entries.value?.get(keyOf(lane.id, lane.begin));
 }
 
-/* The reason that most of its waiting was for. */
+/* The reason with the most waiting time. */
 export function mostly(of: Waits): string {
     const [most] = Object.entries(of).sort((a, b) => b[1] - a[1]);
     return most && most[1] > 0 ? most[0] || "(no reason given)" : "";
 }
 
-/* All reasons that there are, by name. */
+/* All reasons, sorted by name. */
 export const reasons = computed<string[]>(() => {
     const found = new Set<string>();
     for (const { waits } of entries.value?.values() ?? [])

@@ -1,7 +1,6 @@
 /*
- * A file on its way from the page on which it was dropped to the page that shows it: the same address with
- * ?opened=KEY, loaded anew, so that nothing of the trace before is left. In between it is in the browser's database,
- * from which the new page takes it out.
+ * Passes a dropped file from one page load to the next: the page is loaded again as ?opened=KEY, so that no state of
+ * the previous trace remains. The file is stored in IndexedDB, from which the new page removes it.
  */
 const STORE = "opened";
 

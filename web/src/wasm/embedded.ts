@@ -1,6 +1,6 @@
 /*
- * The file that `trail report --embed` makes: the page with everything in it. Its parts are compressed and in base64, in
- * elements that are no scripts: <script type="application/gzip" data-part="trace">, one after the other.
+ * Reads the parts embedded in a file of `trail report --embed`. They are compressed and in base64, in <script>
+ * elements of a type that browsers do not run: <script type="application/gzip" data-part="trace">, in sequence.
  */
 import { decompressed } from "./file";
 import type { Parts } from "./local";
@@ -16,7 +16,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
     return bytes;
 }
 
-/* Takes the elements out: their text is larger than what is in it. */
+/* Also removes the elements from the document: their text is larger than the decoded data. */
 function take(part: string): Promise<Blob> {
     const pieces: Blob[] = [];
     for (const element of elements(part)) {

@@ -1,9 +1,9 @@
-/* Traces that are compressed, and parts of a file that holds the viewer: decompressed by the browser. */
+/* Decompresses traces, and the embedded parts of the viewer, with the browser's decompressor. */
 
-/* So much is collected before it becomes a part of the result, which the browser may keep on disk. */
+/* Bytes collected before they become a Blob, which the browser may keep on disk. */
 const PART = 16 << 20;
 
-/* More than this is taken for a file that was made to fill memories. */
+/* Limit of the decompressed size, against decompression bombs. */
 const MOST_BYTES = 2 ** 31;
 
 async function formatOf(file: Blob): Promise<string | null> {
@@ -42,7 +42,7 @@ export async function decompressed(file: Blob, format: string): Promise<Blob> {
     }
 }
 
-/* The trace as it is, or decompressed. */
+/* The trace, decompressed if necessary. */
 export async function plain(file: Blob): Promise<Blob> {
     const format = await formatOf(file);
     if (!format) return file;

@@ -1,6 +1,6 @@
 /*
- * An instance of the parser (src/page/page.h): it either holds the trace and answers what the server's API answers,
- * or runs one analysis.
+ * An instance of the parser (src/page/page.h): it either holds the trace and answers requests of the API, or runs
+ * one analysis.
  */
 import { type Bytes, Exit, joined, TooLong, Wasi } from "./wasi";
 
@@ -20,7 +20,7 @@ export interface Answer {
     body: Uint8Array<ArrayBuffer>;
 }
 
-/* The type of an answer that is a command line, for `run`. */
+/* The type of an answer that is a command line for run(). */
 export const COMMAND = "application/x-trail-command";
 
 const MOST_WRITTEN = 64 << 20;
@@ -31,7 +31,7 @@ export class Instance {
     private readonly name: string;
 
     constructor(module: WebAssembly.Module, name: string, file: Bytes) {
-        /* No option, and not stdin. */
+        /* An empty name is not a path, and "-" would be stdin. */
         this.name = name === "" || name === "-" ? "trace" : name;
         this.wasi = new Wasi(file, MOST_WRITTEN);
         const instance = new WebAssembly.Instance(module, this.wasi.imports(module));
@@ -55,7 +55,7 @@ export class Instance {
         return new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at)));
     }
 
-    /* MARK: The trace */
+    /* MARK: Holding the trace */
 
     open(): void {
         this.putText(this.name);
@@ -63,13 +63,13 @@ export class Instance {
         if (wrong) throw new Error(this.text(wrong));
     }
 
-    /* Reads on. False when it is over. */
+    /* Reads the next batch. Returns false at the end. */
     read(): boolean {
         return this.exports.page_read() !== 0;
     }
 
-    ask(question: string): Answer {
-        this.putText(question);
+    ask(request: string): Answer {
+        this.putText(request);
         const at = this.exports.page_ask();
         const view = new DataView(this.exports.memory.buffer);
         const [status, type, data, size] = [0, 4, 8, 12].map((i) => view.getUint32(at + i, true));
@@ -77,9 +77,9 @@ export class Instance {
         return { status, type: this.text(type), body };
     }
 
-    /* MARK: An analysis */
+    /* MARK: Running an analysis */
 
-    /* What the command says, or why it says nothing, as the server's API tells it. */
+    /* Returns the output of the command, or the same error as the server's API. */
     run(words: Uint8Array): Answer {
         let code: number;
         try {
@@ -90,8 +90,8 @@ export class Instance {
             if (!(error instanceof Exit)) throw error;
             code = error.code;
         }
-        const [body, said] = this.wasi.written.map(joined);
-        const line = firstLine(said);
+        const [body, errors] = this.wasi.written.map(joined);
+        const line = firstLine(errors);
         if (code === 2) return refusal(400, line);
         if (code < 0 || code > 1 || body.length === 0)
             return refusal(code === 1 ? 400 : 500, line || "it failed");
@@ -99,9 +99,9 @@ export class Instance {
     }
 }
 
-/* Of what the command says on stderr, without its name in front; as much as the server tells. */
-function firstLine(said: Uint8Array): string {
-    const text = said.subarray(0, 511);
+/* The first line of stderr, without the command's name, cut to the length that the server allows. */
+function firstLine(errors: Uint8Array): string {
+    const text = errors.subarray(0, 511);
     const end = text.indexOf(10);
     const line = text.subarray(0, end < 0 ? text.length : end);
     const name = new TextDecoder().decode(line.subarray(0, 7)) === "trail: " ? 7 : 0;

@@ -1,19 +1,19 @@
 /*
- * A trace that no server has seen: answers the questions of the API by two workers with the parser, one that holds
- * the trace and one that runs analyses. What goes wrong is an answer of status 500; of `status` the `error` in it.
+ * Answers requests of the API without a server, with two workers that run the parser: one holds the trace, the other
+ * runs analyses. Failures become answers with status 500; for `status` the member `error`.
  */
 import type { Status } from "../api";
 import { COMMAND } from "./instance";
 import type { Answered, Asked, Start } from "./worker";
 
-/* What the workers are made of. */
+/* The compiled parser and the script of the workers. */
 export interface Parts {
     module: WebAssembly.Module;
-    /* The address of the workers' script. */
+    /* URL of the workers' script. */
     script: string;
 }
 
-/* An analysis that takes longer is given up, as the server does. */
+/* Time limit of an analysis, the same as the server's. */
 const RUN_MS = 120000;
 
 interface Waiting {
@@ -21,7 +21,7 @@ interface Waiting {
     reject(error: Error): void;
 }
 
-/* A worker, asked in order. */
+/* A worker that answers requests in order. */
 class Asker {
     private readonly worker: Worker;
     private readonly waiting = new Map<number, Waiting>();
@@ -40,8 +40,8 @@ class Asker {
         this.worker.postMessage(start);
     }
 
-    ask(question: string | Uint8Array): Promise<Answered> {
-        const asked: Asked = { id: ++this.count, question };
+    ask(request: string | Uint8Array): Promise<Answered> {
+        const asked: Asked = { id: ++this.count, question: request };
         return new Promise((resolve, reject) => {
             this.waiting.set(asked.id, { resolve, reject });
             this.worker.postMessage(asked);
@@ -59,7 +59,7 @@ function answered(status: number, value: unknown): Response {
     return new Response(JSON.stringify(value), { status });
 }
 
-/* What was known of the trace, or nothing, and why there will be no more. */
+/* The last known status, if any, with the error and marked as done. */
 function failedStatus(title: string, error: string, known?: Status): Response {
     const none = { read_bytes: 0, size_bytes: 0, end: 0, events: 0, spans: 0, memory_bytes: 0 };
     const counts = { goroutines: 0, procs: 0, threads: 0, logs: 0, samples: 0 };
@@ -72,10 +72,10 @@ function failedStatus(title: string, error: string, known?: Status): Response {
     });
 }
 
-/* The answer to a question where something has failed. */
-export function failure(question: string, title: string, error: unknown, known?: Status): Response {
+/* The answer to a request after a failure. */
+export function failure(request: string, title: string, error: unknown, known?: Status): Response {
     const text = error instanceof Error ? error.message : String(error);
-    return question.startsWith("status")
+    return request.startsWith("status")
         ? failedStatus(title, text, known)
         : answered(500, { error: text });
 }
@@ -83,7 +83,7 @@ export function failure(question: string, title: string, error: unknown, known?:
 export class Local {
     private readonly holder: Asker;
     private runner: Asker | null;
-    /* The analyses so far: one begins when the one before has ended. */
+    /* Completes with the last analysis: they run one after the other. */
     private runs: Promise<unknown> = Promise.resolve();
     private known?: Status;
 
@@ -93,7 +93,7 @@ export class Local {
         private readonly parts: Parts,
     ) {
         this.holder = this.make(true);
-        /* Now, because the server that has the script may end. */
+        /* Started in advance, because the server that provides the script may have ended later. */
         this.runner = this.make(false);
     }
 
@@ -102,19 +102,19 @@ export class Local {
         return new Asker(parts, { module: parts.module, name, file, holds });
     }
 
-    async ask(question: string, signal?: AbortSignal): Promise<Response> {
+    async ask(request: string, signal?: AbortSignal): Promise<Response> {
         try {
-            let answer = await this.holder.ask(question);
+            let answer = await this.holder.ask(request);
             if (answer.type === COMMAND) answer = await this.run(answer.body);
             signal?.throwIfAborted();
             const response = new Response(answer.body, {
                 status: answer.status,
                 headers: { "Content-Type": answer.type },
             });
-            return question.startsWith("status") ? await this.statusOf(response) : response;
+            return request.startsWith("status") ? await this.statusOf(response) : response;
         } catch (error) {
             if (signal?.aborted) throw error;
-            return failure(question, this.name, error, this.known);
+            return failure(request, this.name, error, this.known);
         }
     }
 

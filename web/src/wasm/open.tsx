@@ -1,4 +1,4 @@
-/* Opening a trace in the page: a file that is dropped or chosen, and what is told of it. */
+/* Opens a trace in the page: dropping or choosing a file, and the banner that shows where the trace comes from. */
 import { signal } from "@preact/signals";
 import { say, status } from "../state";
 import { leave } from "./dropped";
@@ -8,7 +8,7 @@ import "./open.css";
 const over = signal(false);
 const busy = signal(false);
 
-/* The page is loaded again: nothing must be lost where its server is gone. */
+/* Opening loads the page again, which would lose everything if its server has ended. */
 async function checkServer(): Promise<void> {
     const there = await fetch("worker.js", { method: "HEAD" }).catch(() => null);
     if (!there?.ok) throw new Error("The server of this page has ended: trail view starts one.");
@@ -47,7 +47,7 @@ function hasFiles(event: DragEvent): boolean {
     return event.dataTransfer?.types.includes("Files") ?? false;
 }
 
-/* A file may be dropped anywhere on the page. */
+/* Accepts a file dropped anywhere on the page. */
 export function acceptDrops(): void {
     if (source.value === "file") return;
     addEventListener("dragover", (event) => {
@@ -80,7 +80,7 @@ export function OpenButton() {
     );
 }
 
-/* Where the trace is from, if not from the server. */
+/* Shows where the trace comes from, unless that is the server. */
 export function SourceBanner() {
     if (over.value)
         return (

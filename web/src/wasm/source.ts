@@ -1,6 +1,6 @@
 /*
- * Who answers the page: the server; or the parser in the page, of a trace that was opened here or is in the file
- * itself.
+ * Selects what answers the page's requests: the server, or the parser in the page for a trace that was opened here
+ * or is embedded in the file.
  */
 import { signal } from "@preact/signals";
 import { take } from "./dropped";
@@ -8,12 +8,12 @@ import { embeddedName, embeddedParts, embeddedTrace, isEmbedded } from "./embedd
 import { plain } from "./file";
 import { failure, Local, type Parts } from "./local";
 
-/* Where the trace comes from. */
+/* The source of the trace. */
 export const source = signal<"server" | "page" | "file">("server");
 
 const key = new URLSearchParams(location.search).get("opened");
 
-/* From the server, which has them beside the page. */
+/* The parser as served beside the page. */
 async function served(): Promise<Parts> {
     const response = await fetch("trail.wasm");
     if (!response.ok) throw new Error(`trail.wasm: ${response.statusText}`);
@@ -44,13 +44,13 @@ function open(): Promise<Local> | null {
 
 const local = open();
 
-export async function answerTo(question: string, signal?: AbortSignal): Promise<Response> {
-    if (!local) return fetch(`api/${question}`, { signal });
+export async function answerTo(request: string, signal?: AbortSignal): Promise<Response> {
+    if (!local) return fetch(`api/${request}`, { signal });
     let opened: Local;
     try {
         opened = await local;
     } catch (error) {
-        return failure(question, embeddedName() || "The file", error);
+        return failure(request, embeddedName() || "The file", error);
     }
-    return opened.ask(question, signal);
+    return opened.ask(request, signal);
 }

@@ -1,15 +1,15 @@
 /*
- * As much of WASI (preview 1) as the parser needs: one file that can be read, whatever it is called, and what is
- * written to stdout and stderr, kept. Nothing else is there: no clock but one that stands still, no environment.
+ * The part of WASI (preview 1) that the parser needs: one read-only file, which every path opens, and captured stdout
+ * and stderr. The clock always returns 0 and the environment is empty.
  */
 
-/* Bytes that can be had without waiting. */
+/* Bytes that can be read synchronously. */
 export interface Bytes {
     readonly size: number;
     read(from: number, to: number): Uint8Array;
 }
 
-/* Thrown where the program calls exit. */
+/* Thrown when the program calls exit. */
 export class Exit extends Error {
     constructor(readonly code: number) {
         super(`exit ${code}`);
@@ -28,7 +28,7 @@ const RIGHT_TO_WRITE = 64n;
 const DIRECTORY = 3;
 const REGULAR = 4;
 
-/* The descriptor of the folder "/", and the first of a file. */
+/* The descriptor of the folder "/", and the first descriptor of a file. */
 const FOLDER = 3;
 const FIRST = 4;
 
@@ -36,7 +36,7 @@ export class Wasi {
     /* stdout and stderr */
     readonly written: Uint8Array[][] = [[], []];
     private memory = new WebAssembly.Memory({ initial: 0 });
-    /* Where descriptors of the file stand; undefined: closed. */
+    /* Positions of the open descriptors of the file; undefined: closed. */
     private readonly places: (number | undefined)[] = [];
 
     constructor(
@@ -48,7 +48,7 @@ export class Wasi {
         this.memory = memory;
     }
 
-    /* What a module imports; what is not below is not supported. */
+    /* The imports of a module; functions that are not implemented return NOT_SUPPORTED. */
     imports(module: WebAssembly.Module): WebAssembly.Imports {
         const all: Record<string, (...values: never[]) => number> = {};
         const ours: Record<string, unknown> = this.functions;
@@ -65,7 +65,7 @@ export class Wasi {
         return this.places[fd - FIRST];
     }
 
-    /* The parts of memory that [at, at + 8 count) lists. */
+    /* The buffers listed in `count` entries of 8 bytes at `at`. */
     private *vectors(at: number, count: number): Generator<Uint8Array> {
         for (let i = 0; i < count; i++) {
             const begin = this.view.getUint32(at + 8 * i, true);
@@ -74,7 +74,7 @@ export class Wasi {
         }
     }
 
-    /* Reads from a place of the file; -1 where the browser cannot. */
+    /* Reads at a position of the file. Returns -1 if the browser fails. */
     private readAt(place: number, vectors: number, count: number): number {
         let at = place;
         for (const part of this.vectors(vectors, count)) {
@@ -208,7 +208,7 @@ export class Wasi {
     private count = 0;
 }
 
-/* Thrown where the program writes more than it may. */
+/* Thrown when the program writes more than the limit. */
 export class TooLong extends Error {}
 
 export function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {

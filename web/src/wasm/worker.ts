@@ -1,6 +1,6 @@
 /*
- * The worker in which the parser works: one holds the trace, another runs analyses, so that neither the page nor
- * the lanes wait for them. The first message says which trace; the others are questions, answered in order.
+ * A worker that runs the parser: one worker holds the trace, another runs analyses, so that the page and the lanes
+ * never wait for an analysis. The first message is the trace; the others are requests, answered in order.
  */
 import { type Answer, Instance, refusal } from "./instance";
 import type { Bytes } from "./wasi";
@@ -9,11 +9,11 @@ export interface Start {
     module: WebAssembly.Module;
     name: string;
     file: Blob;
-    /* Read it now, and answer questions; otherwise run analyses. */
+    /* True: read the file now and answer requests. False: run analyses. */
     holds: boolean;
 }
 
-/* A question of the API, or the words of an analysis. */
+/* A request of the API, or the arguments of an analysis. */
 export interface Asked {
     id: number;
     question: string | Uint8Array;
@@ -32,15 +32,15 @@ const scope = globalThis as unknown as {
     postMessage(answer: Answered, transfer: ArrayBuffer[]): void;
 };
 
-/* So long it reads before it looks for questions. */
+/* Reading time between two checks for messages. */
 const TURN_MS = 80;
 
 let start: Start | null = null;
 let holder: Instance | null = null;
-/* Why there are no more answers; empty: there are. */
+/* Why requests fail; empty: they do not. */
 let broken = "";
 
-/* Reads ahead: each call costs a message to another process. */
+/* Bytes to read ahead: each read is a message to another process. */
 const AHEAD = 4 << 20;
 
 function bytesOf(file: Blob): Bytes {
@@ -60,12 +60,12 @@ function bytesOf(file: Blob): Bytes {
     };
 }
 
-/* A trap: what no trace may lead to, and which here is no more than an answer. Its instance is not asked again. */
+/* Whether it is a trap, that is, a bug of the parser. Reported as an error; the instance is not used again. */
 function isTrap(error: unknown): boolean {
     return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
-function words(error: unknown): string {
+function messageOf(error: unknown): string {
     const text = error instanceof Error ? error.message : String(error);
     return isTrap(error)
         ? `the parser failed (${text}); trail check may say more about this trace`
@@ -86,7 +86,7 @@ function readOn(): void {
             return;
         }
     } catch (error) {
-        broken = words(error);
+        broken = messageOf(error);
     }
 }
 
@@ -96,23 +96,23 @@ function begin(): void {
         holder.open();
         readOn();
     } catch (error) {
-        broken = words(error);
+        broken = messageOf(error);
     }
 }
 
-function answer(question: string | Uint8Array): Answer {
-    if (typeof question !== "string") {
+function answer(request: string | Uint8Array): Answer {
+    if (typeof request !== "string") {
         try {
-            return instance().run(question);
+            return instance().run(request);
         } catch (error) {
-            return refusal(500, words(error));
+            return refusal(500, messageOf(error));
         }
     }
     try {
-        if (!broken && holder) return holder.ask(question);
+        if (!broken && holder) return holder.ask(request);
     } catch (error) {
-        if (!isTrap(error)) return refusal(500, words(error));
-        broken = words(error);
+        if (!isTrap(error)) return refusal(500, messageOf(error));
+        broken = messageOf(error);
     }
     return refusal(500, broken || "no trace has been opened");
 }
