@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share. Each target is one property, as a function that libFuzzer calls with
- * an input; a property that does not hold ends the process.
+ * Shared by the fuzz targets. Each target checks one property, in a function that libFuzzer calls with
+ * an input; if the property does not hold, the process aborts.
  */
 #ifndef TRAIL_FUZZ_H
 #define TRAIL_FUZZ_H
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                          \
     } while (0)
 
-/* A text or trace that a target makes of its input. */
+/* A text or trace that a target builds from its input. */
 struct fuzz_bytes {
     uint8_t *data;
     size_t size, capacity;
@@ -41,7 +41,7 @@ static inline bool fuzz_keep(void *context, const void *data, size_t size)
     return true;
 }
 
-/* A source that gives its bytes in pieces of changing size, so that windows end anywhere. */
+/* A source that returns its bytes in pieces of varying size, so that read windows end anywhere. */
 struct fuzz_trickle {
     const uint8_t *data;
     size_t size, given;

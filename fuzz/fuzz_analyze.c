@@ -1,6 +1,6 @@
 /*
- * Any bytes as a trace, into all analyses at once: they end, what they say is sound, and a window
- * changes nothing about that.
+ * Any bytes as a trace, into all analyses at once: the analyses end and their results are consistent,
+ * with and without a time window.
  */
 #include <trail/analyze.h>
 #include <trail/export.h>
@@ -156,7 +156,7 @@ static void check_locks(const trail_analysis *analysis)
         check_chain(&chains[i]);
 }
 
-/* The segments of a critical path lie end to end, and the totals are their sum. */
+/* The segments of a critical path are adjacent, and the totals are their sums. */
 struct cover {
     int64_t begin_ns, at_ns;
     uint64_t segments;

@@ -1,14 +1,14 @@
 /*
- * Any bytes in the memory that a recorded program shares: the collector ends, and what it writes is a good trace.
+ * Any bytes in the memory shared with a recorded program: the collector ends, and writes a valid trace.
  *
- * The input says what is in an area of zeros (tests/recording/areas.py writes it of real programs):
+ * The input fills an area of zeros (tests/recording/areas.py makes such inputs from real programs):
  *
  *     opened   8 bytes, the time at which the area was made
  *     how      1 byte: bits of enum how
  *     then pieces, each
  *       at     4 bytes: an offset in the area, or one of enum mark
  *       size   2 bytes
- *       bytes  so many
+ *       bytes  `size` bytes
  */
 #include <limits.h>
 #include <sys/mman.h>
@@ -18,14 +18,15 @@
 
 enum how { HOW_SWITCHES = 1, HOW_ALL_HOLDS = 2, HOW_HEAP = 4, HOW_NO_STACKS = 8, HOW_VERSION = 48 };
 
-/* In place of an offset. */
+/* Special values in place of an offset. */
 enum mark {
-    MARK_STEP = UINT32_MAX,       /* the collector takes what is there */
-    MARK_SWITCH = UINT32_MAX - 1, /* kind, 3 bytes of nothing, tid, ns since the area was made */
-    MARK_EXEC = UINT32_MAX - 2,   /* another program has this area from now on */
+    MARK_STEP = UINT32_MAX, /* the collector processes the area */
+    MARK_SWITCH =
+        UINT32_MAX - 1,         /* a context switch: kind, 3 unused bytes, tid, ns since `opened` */
+    MARK_EXEC = UINT32_MAX - 2, /* the program executes another, which continues with a new area */
 };
 
-/* The recording's length so far, in ticks of 1 ns. */
+/* The length of the recording, in ticks of 1 ns. */
 #define LENGTH (INT64_C(1) << 36)
 
 static uint64_t now;
@@ -102,7 +103,7 @@ static struct area *make_area(struct shm_area *memory, uint8_t how, const struct
     return area;
 }
 
-/* Goes through the pieces; steps and other events are the collector's. */
+/* Plays the pieces: copies bytes into the area, or makes the collector take a step or an event. */
 static void play(struct input *in, struct shm_area *memory, struct collect *collect, uint8_t how,
                  const struct ticks *ticks, uint64_t opened)
 {

@@ -1,6 +1,6 @@
 /*
- * Any text, of a version that its first byte chooses (or says itself): what is made of it begins
- * with a trace's header, and its records can be read back.
+ * Any text, of a version that its first byte selects (or that the text gives): the output begins with
+ * a trace header, and its records can be read back.
  */
 #include "fuzz.h"
 

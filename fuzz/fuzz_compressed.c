@@ -1,7 +1,7 @@
 /*
- * Any bytes as compressed ones, behind the first bytes of gzip or zstd if they do not begin with them:
- * reading ends, what comes out does not depend on how the bytes arrive, and is never more than the
- * limits allow.
+ * Any bytes as compressed data, with the magic bytes of gzip or zstd put before them if necessary:
+ * reading ends, the output does not depend on how the bytes arrive, and is never larger than the
+ * limits.
  */
 #include "reading.h"
 
@@ -34,7 +34,7 @@ static struct taken take(trail_source *source, size_t at_once)
     return taken;
 }
 
-/* The input, with a first byte of 0 or 1 replaced by what gzip or zstd begin with. */
+/* The input, with a first byte of 0 or 1 replaced by the magic bytes of gzip or zstd. */
 static struct fuzz_bytes with_magic(const uint8_t *data, size_t size)
 {
     static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct taken whole = take(source, 1 << 16);
         struct taken pieces = take(trail_source_open_callback(fuzz_trickle, &trickle, &err), 777);
         FUZZ_HOLDS(whole.code == pieces.code);
-        /* Up to an error, pieces give as much as comes before it, the whole perhaps less. */
+        /* Before an error, reading in pieces yields all output, reading at once perhaps less. */
         FUZZ_HOLDS(whole.code != TRAIL_OK ||
                    (whole.size == pieces.size && whole.hash == pieces.hash));
     } else {

@@ -1,6 +1,6 @@
 /*
- * Any trace, converted: what is written can be read without an error, whatever was converted, to
- * whichever version, whole or in part; and from one v2 version to a later one no event is lost.
+ * Any trace, converted: the output is read without an error, whatever the input and the version, as a
+ * whole or in part; and no event that was written is lost.
  */
 #include "reading.h"
 

@@ -1,7 +1,6 @@
 /*
- * A line as a pattern, and what follows it as a trace. What is wrong with a pattern is told with its
- * place; what is found by a good one lies in the trace, step after step, and no goroutine's hits
- * overlap.
+ * A pattern on the first line, and a trace after it. An error in the pattern has a position; hits of a
+ * valid pattern lie in the trace, their steps in order, and hits of a goroutine do not overlap.
  */
 #include <trail/analyze.h>
 
@@ -9,7 +8,7 @@
 
 enum { GOROUTINES = 256 };
 
-/* The last hit of the goroutines with small numbers. */
+/* The last hit of each goroutine with a small number. */
 struct seen {
     int64_t end_ns[GOROUTINES];
     bool any[GOROUTINES];
@@ -24,7 +23,7 @@ static bool visit(void *context, const trail_hit *hit)
     FUZZ_HOLDS(hit->steps[hit->step_count - 1].end_ns == hit->end_ns);
     for (size_t i = 0; i < hit->step_count; i++) {
         const trail_hit_step *step = &hit->steps[i];
-        /* Times that no 64 bits hold wrap around. */
+        /* Times that do not fit into 64 bits wrap around. */
         FUZZ_HOLDS(step->begin_ns <= step->end_ns || step->begin_ns > INT64_MAX / 2 ||
                    step->begin_ns < INT64_MIN / 2);
         FUZZ_HOLDS(step->lasts || (!step->open && step->begin_ns == step->end_ns));

@@ -1,7 +1,7 @@
 /*
- * Any bytes: their text is the same whether they are in place or trickle in; and a text without an
- * error is assembled into a trace that has the same text, but for sizes of batches that were wrong:
- * a second round changes nothing any more.
+ * Any bytes: their text is the same whether they are in memory or arrive in pieces. A text without an
+ * error assembles into a trace with the same text, except for wrong sizes of batches; a second round
+ * trip changes nothing.
  */
 #include "fuzz.h"
 
@@ -23,8 +23,7 @@ static int assemble(const struct fuzz_bytes *text, int version, struct fuzz_byte
 {
     trail_error err;
     const trail_sink sink = {fuzz_keep, trace};
-    /* Through a callback, so that no text is taken for something compressed: none begins like that.
-     */
+    /* A callback source, because a memory source might take the text for compressed data. */
     struct fuzz_trickle trickle = {text->data, text->size, 0};
     trail_source *source = trail_source_open_callback(fuzz_trickle, &trickle, &err);
     FUZZ_HOLDS(source);
@@ -72,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_bytes text = {0}, text2 = {0};
     int result = print(trail_source_open_memory(data, size, &err), &text, &err);
     int result2 = print(trail_source_open_callback(fuzz_trickle, &trickle, &err2), &text2, &err2);
-    /* How far damaged compressed data can be read depends on how they arrive. */
+    /* How far damaged compressed data can be read depends on how it arrives. */
     if (!is_compressed(data, size)) {
         FUZZ_HOLDS(result == result2);
         FUZZ_HOLDS(result == 0 || strcmp(err.message, err2.message) == 0);
@@ -80,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_HOLDS(text.size == 0 || memcmp(text.data, text2.data, text.size) == 0);
     }
     int version = version_of(data, size);
-    if (version > 0) /* also of what came before an error */
+    if (version > 0) /* also with the text before an error */
         round_trip(&text, version);
     free(text.data);
     free(text2.data);

@@ -1,12 +1,12 @@
 /*
- * Any trace, symbolized without any file: what is made up here stands for it. The answer is the same
- * however the bytes arrive; doing it again changes nothing; a trace whose events can be read can be
- * read afterwards, with as many events; and nothing is lost of a damaged one.
+ * Any trace, symbolized by a fake resolver instead of files. The output is the same however the bytes
+ * arrive; doing it again changes nothing; a trace that can be read can be read afterwards, with as many
+ * events; and nothing of a damaged one is lost.
  */
 #include "fuzz.h"
 #include "reading.h"
 
-/* Up to four frames, with texts that the module and the address choose. */
+/* Returns up to four frames, depending on the address. */
 static size_t resolve(void *context, const trail_module *module, uint64_t address,
                       const trail_symbol **symbols)
 {

@@ -1,7 +1,7 @@
 /*
- * Any bytes as a module's unwinding tables: finding a rule ends, reads nothing else, says the same
- * each time, and what it says is one of the things that a walk knows. The input is where the header
- * is, and the PC, both from the start of the bytes that follow.
+ * Any bytes as a module's CFI: finding a rule ends, reads nothing outside, is deterministic, and returns
+ * a rule that the unwinder knows. The input begins with the offsets of the header and of the PC in the
+ * bytes that follow.
  */
 #include "fuzz.h"
 #include "shm/unwind_cfi.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&header, data, sizeof header);
     memcpy(&pc, data + sizeof header, sizeof pc);
     size -= PREFIX;
-    /* Of exactly this size, so that a sanitizer sees what is read beyond. */
+    /* Exactly this size, so that a sanitizer detects reads past the end. */
     tables = malloc(size ? size : 1);
     FUZZ_HOLDS(tables);
     memcpy(tables, data + PREFIX, size);

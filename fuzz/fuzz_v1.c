@@ -1,7 +1,7 @@
 /*
- * Any bytes as a trace of Go 1.5 to 1.21, read strictly, in part, repaired and in Go 1.21's view:
- * reading ends and what it delivers is sound. What is good needs no repair, and repairing does not
- * change it; in part it is whole.
+ * Any bytes as a trace of Go 1.5 to 1.21, read strictly, partially, with repair, and in Go 1.21's view:
+ * reading ends and events are sound. A valid trace needs no repair, and reads the same partially and
+ * with repair.
  */
 #include "reading.h"
 

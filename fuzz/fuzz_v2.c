@@ -1,6 +1,6 @@
 /*
- * Any bytes as a trace of Go 1.22 and later: reading ends, what it delivers is sound, and it does
- * not depend on how the bytes arrive.
+ * Any bytes as a trace of Go 1.22 and later: reading ends, events are sound, and do not depend on how
+ * the bytes arrive.
  */
 #include "reading.h"
 

@@ -1,6 +1,6 @@
 /*
- * Any bytes: the batches of a walk lie one after the other in the trace, from its header to its end
- * or to the error; and a walk in place finds the same as one through a window.
+ * Any bytes: the batches of a walk are adjacent, from the header of the trace to its end or to the
+ * error; and a walk in memory finds the same batches as one through a window.
  */
 #include "fuzz.h"
 
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     trail_source *stream = trail_source_open_callback(fuzz_trickle, &trickle, &err);
     FUZZ_HOLDS(memory && stream);
     struct walked in_place = walk_source(memory), window = walk_source(stream);
-    /* How far damaged compressed data can be read depends on how they arrive. */
+    /* How far damaged compressed data can be read depends on how it arrives. */
     if (strcmp(trail_source_compression(memory), "none") == 0)
         expect_same(&in_place, &window, size);
     trail_source_close(memory);

@@ -1,18 +1,18 @@
 /*
- * What must hold whenever a trace is read as events, for the targets of the two decoders.
+ * Properties that hold whenever a trace is read as events; used by several targets.
  */
 #ifndef TRAIL_FUZZ_READING_H
 #define TRAIL_FUZZ_READING_H
 
 #include "fuzz.h"
 
-/* The minor numbers of headers, so that a target can be given bodies without one. */
+/* Minor versions for headers, so that an input may be a body without a header. */
 static const int fuzz_v1_versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
 static const int fuzz_v2_versions[] = {22, 23, 25, 26};
 
 /*
- * A copy of the input as a trace. One that begins with "go 1." is taken as it is; of any other the
- * first byte chooses the version and the rest is the body.
+ * The input as a trace. If it begins with "go 1." it is copied; otherwise its first byte selects the
+ * version, and the rest is the body.
  */
 static inline struct fuzz_bytes fuzz_trace(const uint8_t *data, size_t size, const int *versions,
                                            size_t count)
@@ -56,7 +56,7 @@ struct fuzz_read {
     uint64_t repairs;
 };
 
-/* Reads all; times increase strictly and every handle leads somewhere. */
+/* Reads all events: times increase strictly, and every handle is valid. */
 static inline struct fuzz_read fuzz_read_events(trail_source *source,
                                                 const trail_reader_options *options)
 {
@@ -70,7 +70,7 @@ static inline struct fuzz_read fuzz_read_events(trail_source *source,
     int64_t last_ns = INT64_MIN;
     while ((count = trail_reader_next_batch(reader, &events)) > 0) {
         for (long i = 0; i < count; i++) {
-            /* Times that no 64 bits hold wrap around; nothing else may run backwards. */
+            /* Times that do not fit into 64 bits wrap around; otherwise times increase. */
             FUZZ_HOLDS(events[i].time_ns > last_ns || last_ns > INT64_MAX / 2 ||
                        last_ns < INT64_MIN / 2);
             last_ns = events[i].time_ns;
@@ -79,7 +79,7 @@ static inline struct fuzz_read fuzz_read_events(trail_source *source,
         result.events += (uint64_t)count;
     }
     result.failed = count < 0;
-    /* What the error says is only defined once reading failed. */
+    /* trail_reader_error is defined only after an error. */
     result.code = result.failed ? trail_reader_error(reader)->code : TRAIL_OK;
     FUZZ_HOLDS(!result.failed || result.code != TRAIL_OK);
     trail_reader_stats stats;

@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target over files given as arguments, for compilers without libFuzzer. With -m N
- * before them it also runs N mutations of each: bytes changed, cut out, doubled, or the end cut
- * off, always the same ones.
+ * Runs a fuzz target on files given as arguments, for compilers without libFuzzer. With -m N before them
+ * it also runs N mutations of each file, always the same: bytes changed, removed or doubled, or the end
+ * cut off.
  */
 #include "fuzz.h"
 
@@ -13,7 +13,7 @@ static size_t random_below(size_t limit)
     return limit ? (size_t)(random_state >> 33) % limit : 0;
 }
 
-/* Changes a copy of at most `size` bytes; returns its size, which is not larger. */
+/* Mutates data of `size` bytes in place. Returns the new size, which is not larger. */
 static size_t mutate(uint8_t *data, size_t size)
 {
     static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, 0xc3, 0xf0, 0x25};
@@ -42,7 +42,7 @@ static size_t mutate(uint8_t *data, size_t size)
     return size;
 }
 
-/* The input gets its own block of exactly its size, so that reads past its end are seen. */
+/* The input gets a block of exactly its size, so that reads past its end are detected. */
 static void run(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
