@@ -1,15 +1,14 @@
-"""What can be changed in a C file, one thing at a time (tools/mutate).
+"""Finds the single changes (mutants) of a C file for tools/mutate.
 
-The file is taken apart into tokens, no further: what is binary and what is unary, and where a statement
-begins, is known by the layout that clang-format gives. A change that the compiler refuses is counted by
-the caller. Never changed are comments, texts, assertions, and lines of the preprocessor but for the
-numbers of constants.
+The file is only split into tokens: binary and unary operators, and the begins of statements, are recognised by the layout
+that clang-format produces. The caller counts changes that do not compile. Comments, texts and assertions are never changed,
+and preprocessor lines only in the numbers of constants.
 """
 
 import collections
 import re
 
-# start, end: of the text that is replaced. was, now: how it is told. line: the first line's number.
+# start, end: of the replaced text. was, now: its description. line: number of the first line.
 Mutant = collections.namedtuple("Mutant", "file start end text line was now nth code")
 
 TOKEN = re.compile(
@@ -56,7 +55,7 @@ def tokens_of(text):
 
 
 def closing(tokens, at):
-    """The index of the bracket that closes the one at `at`."""
+    """Returns the index of the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(tokens)):
         depth += tokens[i].text in ("(", "{", "[")
@@ -67,7 +66,7 @@ def closing(tokens, at):
 
 
 def statement_end(tokens, at):
-    """The index of the semicolon that ends what begins at `at`; None: it has a body."""
+    """Returns the index of the semicolon that ends the statement at `at`; None if it has a body."""
     depth = 0
     for i in range(at, len(tokens)):
         if tokens[i].text == ";" and depth == 0:
@@ -80,7 +79,7 @@ def statement_end(tokens, at):
 
 
 def is_expression(tokens, at):
-    """Whether the statement that begins at `at` is one, and no declaration."""
+    """Returns whether the statement at `at` is an expression, not a declaration."""
     first, second = tokens[at], tokens[at + 1]
     if first.text in ("(", "*", "++", "--"):
         return True
@@ -90,7 +89,7 @@ def is_expression(tokens, at):
 
 
 def number_after(text):
-    """The number that stands in for another: 0 for 1, and the next for all others."""
+    """Returns the replacement of a number: 0 for 1, otherwise the next number."""
     digits = re.match(r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?", text)
     if not digits or not re.fullmatch(r"[uUlL]*", text[digits.end():]):
         return None
@@ -112,7 +111,7 @@ class File:
         self.found.append((start, end, text, was, now))
 
     def spaced(self, token):
-        """Binary operators have a space on both sides."""
+        """Returns whether an operator has spaces on both sides, which means that it is binary."""
         return self.text[token.start - 1].isspace() and self.text[token.end].isspace()
 
     def directives(self):
@@ -138,7 +137,7 @@ class File:
             self.add(token.start, token.end, now, token.text, now)
 
     def condition(self, at):
-        """if (x) and while (x): the opposite."""
+        """Negates the condition of if (x) and while (x)."""
         if self.code[at].text in ("if", "while") and self.code[at + 1].text == "(":
             end = closing(self.code, at + 1)
             start, stop = self.code[at + 1].end, self.code[end].start
@@ -164,7 +163,7 @@ class File:
         if before.text != ")":
             return False
         depth = 0
-        for i in range(at - 1, 0, -1):  # what is behind if (...), for (...), while (...)
+        for i in range(at - 1, 0, -1):  # the body of if (...), for (...), while (...)
             depth += self.code[i].text == ")"
             depth -= self.code[i].text == "("
             if depth == 0:
@@ -179,7 +178,7 @@ class File:
             if token.text in ASSERTIONS and self.code[at + 1].text == "(":
                 at = closing(self.code, at + 1) + 1
                 continue
-            if token.text == "{":  # of code, or of a type or an initializer
+            if token.text == "{":  # true: a block of code; false: a type or an initializer
                 blocks.append(self.code[at - 1].text in (")", "{", "}", ";", ":", "else", "do"))
             elif token.text == "}" and blocks:
                 blocks.pop()
@@ -188,10 +187,10 @@ class File:
             if blocks and blocks[-1] and self.begins_statement(at):
                 self.statement(at)
             at += 1
-        return self.told()
+        return self.in_order()
 
-    def told(self):
-        """The mutants in the order of the file, with their lines."""
+    def in_order(self):
+        """Returns the mutants in the order of the file, with their lines."""
         seen, mutants = collections.Counter(), []
         for start, end, text, was, now in sorted(self.found):
             begin = self.text.rfind("\n", 0, start) + 1

@@ -1,14 +1,13 @@
-# Which packages of Debian 12 and 13 are needed for what, and the one function that installs them. Sourced by
-# ./try, ./test and .ci/run.
+# The packages of Debian 12 and 13 by purpose, and functions that install them. Sourced by ./try, ./test and .ci/run.
 
 packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev libdw-dev libelf-dev libiberty-dev libmicrohttpd-dev xz-utils"
 packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev"
-packages_sql="clickhouse-server clickhouse-client nodejs" # two shards, for the tables
-packages_web="chromium nodejs" # a browser, for the page of the viewer
+packages_sql="clickhouse-server clickhouse-client nodejs" # tests of the tables with two shards
+packages_web="chromium nodejs" # a browser for the tests of the viewer
 packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm
 packages_lint="clang clang-tidy clang-format cppcheck"
 packages_models="spin gcc libc6-dev"
-packages_fresh="debootstrap" # Debian in a folder
+packages_fresh="debootstrap" # installs Debian into a folder
 packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only
 packages_s390x="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user"
 packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user qemu-user-static"
@@ -17,7 +16,7 @@ say() {
     printf '\n== %s\n' "$*"
 }
 
-# Prints those of the packages that are not installed.
+# Prints the packages that are not installed.
 packages_missing() {
     for package in "$@"; do
         status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
@@ -36,7 +35,7 @@ as_root() {
     fi
 }
 
-# Installs what is missing; does nothing, and asks for nothing, when all is there.
+# Installs missing packages. If there are none, it does nothing, and needs no rights.
 packages_install() {
     missing=$(packages_missing "$@")
     [ -n "$missing" ] || return 0
@@ -51,7 +50,8 @@ packages_install() {
         apt-get install -q -y --no-install-recommends $missing </dev/null
 }
 
-# Gets what npm has for the tests of Parquet into a folder, and tells the tests where; they are skipped without.
+# Installs the npm packages for the tests of Parquet into a folder, and sets TRAIL_DUCKDB to it; without them these
+# tests are skipped.
 packages_npm() {
     if ! command -v npm >/dev/null; then
         say "No npm: trail sql is not tried"
@@ -79,7 +79,7 @@ find_go() {
     return 1
 }
 
-# Gets what the viewer's page is built and tested with; its tests are skipped without.
+# Installs the npm packages that build and test the viewer's page; without them its tests are skipped.
 packages_page() {
     if ! command -v npm >/dev/null; then
         say "No npm: the page of trail view is not tried"
