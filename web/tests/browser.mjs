@@ -1,16 +1,16 @@
-// What the tests of the page share: a server for a trace, a browser, and the list of tests, told as TAP.
+// Shared by the tests of the page: a server for a trace, a browser, and a list of tests with TAP output.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 
 export const [trail, scheduler, given] = process.argv.slice(2, 5);
 
-/* Not there before `npm ci` in web. */
+/* Undefined before `npm ci` in web. */
 const { chromium } = await import("playwright-core").catch(() => ({}));
 const paths = [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
 export const chromiumPath = chromium && paths.find((path) => path && existsSync(path));
 
-/* What `trail NAME --json` prints. */
-export function told(...words) {
+/* Returns the parsed output of `trail NAME --json ...`. */
+export function runJson(...words) {
     return JSON.parse(
         execFileSync(trail, [words[0], "--json", ...words.slice(1)], { maxBuffer: 1 << 28 }),
     );
@@ -31,7 +31,7 @@ export function serve(words, input) {
 }
 
 let browser;
-/* `sign`: what is there when the page has begun; `first`: a function that runs in the page before its own code. */
+/* `sign`: a selector that appears when the page has started; `first`: a function that runs before the page's code. */
 export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
     browser ??= await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
     const context = await browser.newContext({
@@ -68,10 +68,10 @@ export function ok(value, what) {
     if (!value) throw new Error(what);
 }
 
-/* ms, for what never comes: a machine may be slow. */
+/* Time limit in ms for conditions that never become true; generous, because the machine may be slow. */
 const PATIENCE = 120000;
 
-/* Until it is so. */
+/* Waits until `ask` returns a truthy value, and returns it. */
 export async function until(what, ask) {
     const end = Date.now() + PATIENCE;
     let last;
@@ -84,8 +84,8 @@ export async function until(what, ask) {
 }
 
 /*
- * Until nothing is under way in the page and the pages within it: no question, no frame, no change of the address.
- * What has just been done to the page may begin something in the frames after it.
+ * Waits until the page and its frames have no pending requests, scheduled frames or changes of the address. What has
+ * just been done to the page may start such work one animation frame later.
  */
 export async function idle(page) {
     await until("nothing is under way", () =>
@@ -95,7 +95,7 @@ export async function idle(page) {
                 (of) => of?.documentElement,
             );
             for (let i = 0; i < 3; i++) {
-                /* What is put off until a frame has been drawn comes right after it. */
+                /* Work deferred until after an animation frame begins right after it. */
                 await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
                 if (!roots.every((of) => of?.matches(":not([data-moving], [data-busy])")))
                     return false;
@@ -123,7 +123,7 @@ export async function main() {
                 console.log(`# ${line}`);
         }
     }
-    /* A browser with pages whose server is gone may take its time. */
+    /* Closing may take long if the server of a page has ended. */
     await Promise.race([browser?.close(), new Promise((resolve) => setTimeout(resolve, 3000))]);
     process.exit(failed ? 1 : 0);
 }

@@ -1,6 +1,5 @@
-// Traces that no server sees, in a browser: dropped on the page, and in the file that `trail report --embed` makes.
-// What they show is what the command says. Arguments: the trail command, the tree's folder. Skipped where there is
-// no Chromium.
+// Traces that stay in the browser: dropped on the page, or in a file of `trail report --embed`. The figures shown are
+// compared with the command's. Arguments: the trail command, the tree's folder. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,9 +15,9 @@ import {
     ok,
     openPage,
     scheduler as root,
+    runJson,
     serve,
     test,
-    told,
     trail,
     until,
 } from "./browser.mjs";
@@ -59,7 +58,7 @@ async function openServed() {
     page = await openPage(url);
 }
 
-/* Chooses a file, and waits until another page is there. */
+/* Chooses a file, and waits for the page to load again. */
 async function choose(path) {
     await page.locator("label", { hasText: "Open a file" }).locator("input").setInputFiles(path);
     await page.waitForURL(/\?opened=/);
@@ -67,7 +66,7 @@ async function choose(path) {
 }
 
 async function showsFactsOf(path) {
-    const { events } = told("summary", path);
+    const { events } = runJson("summary", path);
     const wanted = `${events.toLocaleString("en-US")} events`;
     await until(wanted, async () => (await page.textContent(".facts")).includes(wanted));
 }
@@ -77,10 +76,10 @@ async function openTab(name) {
     if ((await tab.getAttribute("aria-selected")) !== "true") await tab.click();
 }
 
-/* The numbers in the rows of the table, as the titles of its cells hold them. */
+/* Compares the table's figures, which are in the titles of its cells. */
 async function showsGoroutinesOf(path) {
     await openTab("Goroutines");
-    const { goroutines } = told("goroutines", "--members", path);
+    const { goroutines } = runJson("goroutines", "--members", path);
     await until("rows", () => page.locator(".table tbody tr").count());
     const rows = await page.evaluate(() =>
         [...document.querySelectorAll(".table tbody tr")].map((row) =>
@@ -97,7 +96,7 @@ async function showsGoroutinesOf(path) {
     }
 }
 
-/* How many pixels of the lanes have the colour of what runs. */
+/* The number of pixels in the colour of the running state. */
 function running() {
     return page.evaluate(() => {
         const canvas = document.querySelector("canvas.rows");
@@ -109,7 +108,7 @@ function running() {
     });
 }
 
-/* MARK: Dropped */
+/* MARK: Dropped files */
 
 test("a file that is dropped is shown, with the figures of the command", async () => {
     await openServed();
@@ -134,7 +133,7 @@ test("a file that is dropped is shown, with the figures of the command", async (
 
 test("the server is asked for nothing but the page", async () => {
     await openServed();
-    /* What this page still asks for is not the next one's. */
+    /* Otherwise pending requests of this page would be counted for the next one. */
     await page.waitForLoadState("networkidle");
     const asked = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -203,7 +202,7 @@ test("where the server has ended, the trace in the page stays, and the way back 
     await showsFactsOf(other);
 });
 
-/* MARK: In a file */
+/* MARK: Embedded traces */
 
 test("a file with the trace in it shows it from disk, and asks for nothing", async () => {
     await close();
@@ -238,7 +237,7 @@ test("axe finds nothing to complain about, in light and dark", async () => {
 });
 
 test("its policy forbids scripts that are not its own, and every connection", async () => {
-    const told = await page.evaluate(async () => {
+    const results = await page.evaluate(async () => {
         const script = document.createElement("script");
         script.textContent = "globalThis.ran = true";
         document.head.append(script);
@@ -246,7 +245,7 @@ test("its policy forbids scripts that are not its own, and every connection", as
             () => "fetched",
             () => "refused",
         );
-        /* Not from here: what a debugger calls may evaluate. */
+        /* From a timer, because code that a debugger calls directly may use eval. */
         const evaluated = await new Promise((resolve) => {
             setTimeout(() => {
                 try {
@@ -258,7 +257,7 @@ test("its policy forbids scripts that are not its own, and every connection", as
         });
         return [globalThis.ran ?? "refused", fetched, evaluated];
     });
-    equal(told, ["refused", "refused", "refused"], "script, fetch and eval");
+    equal(results, ["refused", "refused", "refused"], "script, fetch and eval");
 });
 
 test("a compressed trace, and a damaged one, in a file", async () => {

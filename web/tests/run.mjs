@@ -1,6 +1,6 @@
-// Drives a browser through the page: what it shows is what the command says, whatever leads there.
-// Arguments: the trail command, the example scheduler, a trace (without: of the scheduler). Skipped where there is
-// no Chromium.
+// Drives a browser through the page and compares what it shows with the output of the command.
+// Arguments: the trail command, the example scheduler, a trace (default: one of the scheduler). Skipped without
+// Chromium.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,10 +14,10 @@ import {
     main,
     ok,
     openPage,
+    runJson,
     scheduler,
     serve,
     test,
-    told,
     trail,
     until,
 } from "./browser.mjs";
@@ -49,7 +49,7 @@ await until("it has been read", async () => (await ask("status")).done);
 const status = await ask("status");
 let page;
 
-/* What is about the page rather than the trace, and tried with one. */
+/* A test of the page that does not depend on the trace, and so runs with one trace only. */
 function testOnce(name, run) {
     if (given) test(name, run);
 }
@@ -65,7 +65,7 @@ function windowNow() {
     return windowOf(page);
 }
 
-/* How many pixels of the lanes have a colour near this one. */
+/* The number of pixels in the lanes whose colour is close to this one. */
 function pixels(rgb) {
     return page.evaluate((wanted) => {
         const canvas = document.querySelector("canvas.rows");
@@ -77,7 +77,7 @@ function pixels(rgb) {
     }, rgb);
 }
 
-/* Rows of the table that is on the screen, as the numbers and texts that the cells' titles hold. */
+/* The rows of the visible table, as the titles of its cells, which have the exact values. */
 function cells() {
     return page.evaluate(() =>
         [...document.querySelectorAll(".table tbody tr")].map((row) =>
@@ -86,7 +86,7 @@ function cells() {
     );
 }
 
-/* What is typed before the box has the focus is taken for keys. */
+/* Waits for the focus: keys typed earlier would act as shortcuts. */
 async function openPalette() {
     await page.keyboard.press("/");
     await page.locator(".palette input:focus").waitFor();
@@ -105,11 +105,11 @@ async function reopen(url, options, sign) {
 async function fresh(more = "") {
     await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
-    /* The head above the lanes grows when there is something in it. */
+    /* The part above the lanes grows when its data arrives. */
     await idle(page);
 }
 
-/* Clicks into the lanes, until something is selected there. */
+/* Clicks into the lanes until something is selected. */
 async function clickLanes(dx, dy) {
     return until("selected", async () => {
         const rows = await page.locator("canvas.rows").boundingBox();
@@ -123,7 +123,7 @@ test("the first picture has running and waiting goroutines, and the facts of the
     ok((await pixels([240, 168, 48])) > 0, "runnable is drawn");
     const facts = await page.textContent(".facts");
     ok(facts.includes(`${status.events.toLocaleString("en-US")} events`), facts);
-    const info = told("summary", trace);
+    const info = runJson("summary", trace);
     equal(status.events, info.events, "events");
     equal(status.end, info.end_ns - info.origin_ns, "length");
 });
@@ -157,7 +157,7 @@ testOnce("keys zoom and pan; undo and redo go back and forward", async () => {
     await page.keyboard.press("w");
     const [from1, to1] = await windowNow();
     ok(to1 - from1 < (to - from) * 0.8, "zoomed in");
-    /* What follows within 700 ms of the page's clock is the same step back. */
+    /* Moves within 700 ms of performance.now() are one step of the history. */
     const pressed = await page.evaluate(() => performance.now());
     await until("a gesture of its own", () =>
         page.evaluate((since) => performance.now() - since > 700, pressed),
@@ -215,7 +215,7 @@ testOnce("lanes by P and by thread, filtered, sorted and grouped", async () => {
     equal([await fragment("s"), await fragment("g")], ["running", "none"], "sort and group");
 });
 
-/* The lanes of the first rows of the timeline, by their numbers. */
+/* The numbers of the lanes in the first rows of the timeline. */
 async function firstLanes(many) {
     const found = [];
     for (let i = 0; i < many; i++) {
@@ -228,7 +228,7 @@ async function firstLanes(many) {
 
 test("lanes are sorted by their first wait, and by what the table of goroutines counts", async () => {
     const { rows: lanes } = await ask("lanes?kind=goroutine&count=50000");
-    const { goroutines, origin_ns } = told("goroutines", trace);
+    const { goroutines, origin_ns } = runJson("goroutines", trace);
     const of = (row) =>
         goroutines.find((one) => one.id === row[1] && one.creation_ns - origin_ns === row[3]);
     const sums = {};
@@ -243,7 +243,7 @@ test("lanes are sorted by their first wait, and by what the table of goroutines 
         runnable: (row) => -of(row).sched_wait_ns,
         waiting: (row) => -Object.values(of(row).block_ns).reduce((a, b) => a + b, 0),
         [`waiting/${reason}`]: (row) => -(of(row).block_ns[reason] ?? 0),
-        /* Last, when the answer is there that tells of the reasons. */
+        /* Last, when the answer with the reasons has arrived. */
         mostly: (row) => {
             const [most] = Object.entries(of(row).block_ns).sort((a, b) => b[1] - a[1]);
             return most?.[1] > 0 ? most[0] || "(no reason given)" : "\uffff";
@@ -266,7 +266,7 @@ test("lanes are sorted by their first wait, and by what the table of goroutines 
         equal(shown, wanted.slice(0, 5), name);
     }
     await page.getByLabel("sort by").selectOption("waiting");
-    /* As somebody else sees it who is sent the address. */
+    /* As the address opens in another browser. */
     const first = await firstLanes(1);
     await fresh(`#w=0-${status.end}&g=none&tab=span&s=${encodeURIComponent(`waiting/${reason}`)}`);
     await page.getByLabel(/^for /).locator("option").nth(2).waitFor({ state: "attached" });
@@ -324,7 +324,7 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     ok((await page.textContent("[aria-live]")).length > 0, "a screen reader is told");
 });
 
-/* Serves a trace that is written by hand, in tests/data. */
+/* Serves a hand-written trace from tests/data. */
 async function byHand(name) {
     const file = join(folder, `${name}.trace`);
     const text = new URL(`../../tests/data/${name}.txt`, import.meta.url).pathname;
@@ -337,10 +337,10 @@ testOnce(
     async () => {
         const other = await byHand("everything-1.26");
         try {
-            /* A tick is 64 ns: the log is at 49, the sample at 55. G 1 is the first lane. */
+            /* A tick is 64 ns: the log is at tick 49, the sample at 55. G 1 is the first lane. */
             await reopen(`${other.url}#w=2624-4032&g=none&tab=span`);
             const labels = 230;
-            /* Looked up each time: the page may still find its place. */
+            /* Measured each time: the layout of the page may still change. */
             const clickAt = async (ns) => {
                 const rows = await page.locator("canvas.rows").boundingBox();
                 const share = (ns - 2624) / (4032 - 2624);
@@ -364,7 +364,7 @@ testOnce(
             }
             await page.keyboard.press("Escape");
             equal(await fragment("mark"), null, "closed");
-            /* The keyboard alone: the lane, its first log, and the span that it is in. */
+            /* With the keyboard only: the lane, its first log, and the span that contains it. */
             await page.keyboard.press("ArrowDown");
             await until("a span", async () => /\.\d/.test(await fragment("sel")));
             await page.keyboard.press("n");
@@ -428,8 +428,8 @@ test("a range by a drag over the ruler: its sums are those of the command", asyn
     await page.waitForSelector(".stackbar");
     const [from, to] = (await fragment("r")).split("-").map(Number);
     const sums = { running: 0, runnable: 0, syscall: 0 };
-    for (const one of told("goroutines", `--from=${from}ns`, `--to=${to}ns`, trace).goroutines) {
-        /* Go counts a system call without a P that has not ended twice; lanes do not. */
+    for (const one of runJson("goroutines", `--from=${from}ns`, `--to=${to}ns`, trace).goroutines) {
+        /* Go counts a syscall without P that has not ended twice; the lanes do not. */
         const right = { ...one, ...one.corrected };
         sums.running += right.exec_ns;
         sums.runnable += right.sched_wait_ns;
@@ -456,7 +456,7 @@ test("the table of goroutines has the command's figures, and leads to the timeli
     await openTab("Goroutines");
     await until("rows", async () => (await cells()).length > 0);
     const rows = await cells();
-    const wanted = told("goroutines", trace).goroutines;
+    const wanted = runJson("goroutines", trace).goroutines;
     equal(rows.length, Math.min(wanted.length, 200), "rows");
     for (const [id, , total, running, runnable] of rows) {
         const one = wanted.find((of) => String(of.id) === id);
@@ -481,14 +481,14 @@ test("the table of goroutines has the command's figures, and leads to the timeli
 
 test("summary, functions, locks, tasks, regions and the others show what the command says", async () => {
     await openTab("Summary");
-    const summary = told("summary", trace);
+    const summary = runJson("summary", trace);
     await until("findings", async () => (await page.textContent(".panel")).includes("events"));
     equal(await page.locator(".findings li").count(), summary.findings.length, "findings");
     await openTab("Functions");
-    const groups = told("goroutines", "--groups", trace).groups;
+    const groups = runJson("goroutines", "--groups", trace).groups;
     await until("groups", async () => (await cells()).length === groups.length);
     await openTab("Locks");
-    const { locks } = told("locks", trace);
+    const { locks } = runJson("locks", trace);
     await until("locks", async () => (await cells()).length === Math.min(200, locks.length));
     equal(
         (await cells()).reduce((sum, row) => sum + Number(row[3]), 0),
@@ -504,7 +504,7 @@ test("summary, functions, locks, tasks, regions and the others show what the com
         ["Ps", "procs", "procs"],
     ]) {
         await page.getByLabel("Table of").selectOption(title);
-        const { length } = told(command, trace)[key];
+        const { length } = runJson(command, trace)[key];
         ok(length > 0, `the trace has ${title}`);
         await until(title, async () => (await cells()).length === Math.min(200, length));
     }
@@ -515,7 +515,7 @@ test("latency: a bar of the histogram leads to its spans", async () => {
     await page.locator(".histogram button:not(:disabled)").last().waitFor();
     const first = page.locator(".panel section", { hasText: "scheduling" });
     const bars = first.locator(".histogram button:not(:disabled)");
-    /* All bars of a few spans: none may lose one at its edge. */
+    /* Several bars with few spans: no bar may miss a span at its edges. */
     for (let i = (await bars.count()) - 1, seen = 0; i >= 0 && seen < 4; i--) {
         const many = Number(
             /: ([\d,]+)$/.exec(await bars.nth(i).getAttribute("title"))[1].replaceAll(",", ""),
@@ -527,7 +527,7 @@ test("latency: a bar of the histogram leads to its spans", async () => {
     }
     await bars.last().click();
     await until("spans", async () => (await cells()).length > 0);
-    const { scheduling } = told("latency", trace);
+    const { scheduling } = runJson("latency", trace);
     ok(page.errors.length === 0, page.errors.join());
     const longest = Math.max(...(await cells()).map((row) => Number(row[3])));
     equal(longest, scheduling.times.max_ns, "the longest");
@@ -535,7 +535,7 @@ test("latency: a bar of the histogram leads to its spans", async () => {
 
 test("the flame graph adds up to the profile, follows the selected range, and zooms by click", async () => {
     await openTab("Flame graph");
-    const profile = told("profile", "--type=sync", trace);
+    const profile = runJson("profile", "--type=sync", trace);
     const title = await until("a graph", () =>
         page.locator(".boxes button").first().getAttribute("title"),
     );
@@ -550,7 +550,7 @@ test("the flame graph adds up to the profile, follows the selected range, and zo
 
 test("MMU has the command's figures", async () => {
     await openTab("MMU");
-    const mmu = told("mmu", trace);
+    const mmu = runJson("mmu", trace);
     await until("rows", async () => (await cells()).length === mmu.windows_ns.length);
     const rows = await cells();
     rows.forEach((row, i) => {
@@ -562,14 +562,14 @@ test("MMU has the command's figures", async () => {
 test("the heat map of Ps has the shares that the command adds up, and leads to the timeline", async () => {
     const to = status.end;
     await fresh(`#w=0-${to}&tab=heat`);
-    /* Few columns, so that there is something in each. */
+    /* Few columns, so that each has some running time. */
     await page.setViewportSize({ width: 400, height: 800 });
     const canvas = page.locator(".heat canvas");
     const columns = await until("few columns", async () => {
         const many = Number(await canvas.getAttribute("data-columns"));
         return many < 100 && many;
     });
-    const { procs } = told("procs", trace);
+    const { procs } = runJson("procs", trace);
     const high = Math.max(6, Math.min(22, Math.floor(160 / procs.length)));
     const edge = (i) => Math.floor((to * i) / columns);
     const swatches = await page.evaluate(() =>
@@ -588,12 +588,12 @@ test("the heat map of Ps has the shares that the command adds up, and leads to t
         );
     let some = 0;
     let judged = 0;
-    /* Here and there, until enough has been seen. */
+    /* Scattered columns, until enough have been compared. */
     for (let i = 0; i < columns && (judged < 6 || some === 0); i++) {
         const column = (i * 37) % columns;
         const window = [edge(column), edge(column + 1)];
-        const rows = told("procs", `--from=${window[0]}ns`, `--to=${window[1]}ns`, trace).procs;
-        /* Of a part without an event the command says nothing. */
+        const rows = runJson("procs", `--from=${window[0]}ns`, `--to=${window[1]}ns`, trace).procs;
+        /* The command lists no Ps for a window without events. */
         if (rows.length === 0) continue;
         judged++;
         for (const lane of [0, 1, 2].filter((of) => of < procs.length)) {
@@ -605,7 +605,7 @@ test("the heat map of Ps has the shares that the command adds up, and leads to t
             const share = (row?.running_ns ?? 0) / (window[1] - window[0]);
             ok(Math.abs(Number(percent) / 100 - share) < 0.015, `${text}, not ${share}`);
             if (share > 0.05 && share < 0.95) some++;
-            /* Beside the frame of the cell that the mouse is over. */
+            /* Not on the frame drawn around the cell under the pointer. */
             if (share === 0 || share === 1)
                 equal(await colorAt(x, y), swatches[share * 4], `the colour of ${text}`);
         }
@@ -621,7 +621,7 @@ test("the heat map of Ps has the shares that the command adds up, and leads to t
     await until("the P is selected", () => isSelected(0));
     const [from1, to1] = await windowNow();
     ok(from1 <= edge(columns / 2) && to1 >= edge(columns / 2) && to1 - from1 < to / 10, "there");
-    /* By the keyboard alone, from the list of commands. */
+    /* With the keyboard only, from the list of commands. */
     await openPalette();
     await page.keyboard.type("heat map");
     await page.keyboard.press("Enter");
@@ -673,7 +673,7 @@ testOnce("the fragment shows somebody else the same", async () => {
 });
 
 testOnce("a narrow window comes to rest: its pictures are asked for once", async () => {
-    /* 170 pixels for the lanes; of the window and a half on each side, cut at 0, that makes 311.67. */
+    /* 170 pixels for the lanes; for the window plus half of it on each side, cut at 0, 311.67 pixels. */
     await fresh("#w=832039-3328161");
     await page.setViewportSize({ width: 400, height: 800 });
     await idle(page);
@@ -737,7 +737,7 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
     await page.getByRole("textbox", { name: "SQL" }).waitFor();
     await page.getByRole("textbox", { name: "SQL" }).fill("select count(*) as n from goroutines");
     await page.getByRole("button", { name: /Ask/ }).click();
-    const n = told("goroutines", trace).goroutines.length;
+    const n = runJson("goroutines", trace).goroutines.length;
     await until("the answer", async () => (await cells())[0]?.[0] === String(n));
     await page.getByRole("textbox", { name: "SQL" }).fill("select nonsense");
     await page.getByRole("button", { name: /Ask/ }).click();
@@ -746,7 +746,7 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
     );
 });
 
-/* What axe says of the page. */
+/* The violations that axe reports. */
 async function complaints() {
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     await page.evaluate(axe);
@@ -781,7 +781,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
 
 testOnce("two traces: what is typed as the offset stays while their names arrive", async () => {
     const other = await serve([given, given]);
-    /* The page around the two asks for their names only: it gets them when the test says so. */
+    /* The comparing page requests only the names of the traces; these requests are held back here. */
     const holdNames = () => {
         if (window !== top) return;
         const { fetch } = window;
@@ -814,10 +814,10 @@ testOnce(
         const [a, b] = ["22", "23"].map((name) => given.replace("1.23", `1.${name}`));
         const other = await serve([a, b]);
         const ends = [a, b].map((file) => {
-            const { origin_ns, end_ns } = told("summary", file);
+            const { origin_ns, end_ns } = runJson("summary", file);
             return end_ns - origin_ns;
         });
-        /* The window that the address of each says, when it has come to rest. */
+        /* The windows in the address, when it has stopped changing. */
         const windows = async () => {
             await idle(page);
             const parts = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));
@@ -832,17 +832,17 @@ testOnce(
             const [first, second] = ["The first trace", "The second trace"].map((title) =>
                 page.frameLocator(`iframe[title="${title}"]`),
             );
-            /* All of both: as long as the longer. */
+            /* The range of both traces, which has the length of the longer one. */
             const longer = Math.max(...ends);
             await until("both are seen", areThere([`0-${longer}`, `0-${longer}`]));
-            /* Until both are read, the windows go back to all of both. */
+            /* Until both are read, the windows return to the whole range. */
             for (const of of [first, second])
                 await of.locator(".progress").waitFor({ state: "detached" });
             const offset = page.getByLabel("later than A by");
             await offset.fill("5ms");
             await offset.press("Enter");
             await until("the offset", areThere([`0-${longer}`, `-5000000-${longer - 5e6}`]));
-            /* What moves one moves the other, each way. */
+            /* Moving one window moves the other, in both directions. */
             await first.locator("canvas.rows").hover();
             await page.keyboard.down("Control");
             await page.mouse.wheel(0, -400);
@@ -868,7 +868,7 @@ testOnce(
             await page.mouse.wheel(0, 200);
             await page.keyboard.up("Control");
             await until("and back a little", async () => (await apart()) > zoomed * 1.5);
-            /* Each has its own lanes and filter. */
+            /* Lanes and filter are separate. */
             await second.getByRole("button", { name: "Ps", exact: true }).click();
             await first.getByLabel("Filter lanes").fill("main");
             await until("each its own", async () => {
@@ -881,7 +881,7 @@ testOnce(
                     of.get("f") === "main" && !of.get("v") && to.get("v") === "p" && !to.get("f")
                 );
             });
-            /* The strip is dragged by a tenth of the window. */
+            /* Drags the strip by a tenth of the window. */
             const [from, to] = (await windows())[0].map(Number);
             const strip = await page.getByRole("slider").boundingBox();
             const by = (1280 - 230) / 10;
@@ -894,9 +894,9 @@ testOnce(
                 const off = Number(await fragment("off"));
                 return Math.abs(off - 5e6 - (to - from) / 10) < (to - from) / 200;
             });
-            /* The differences. */
+            /* The table of differences. */
             await page.getByRole("button", { name: "Differences" }).click();
-            const { metrics } = told("diff", "--limit=0", a, b);
+            const { metrics } = runJson("diff", "--limit=0", a, b);
             await until(
                 "rows",
                 async () => (await cells()).length === Math.min(metrics.length, 200),
@@ -912,7 +912,7 @@ testOnce(
                     `${of} ${metric} ${name}`,
                 );
             }
-            /* Somebody else. */
+            /* As the address opens in another browser. */
             const wanted = (await windows()).map((w) => w.join("-"));
             const off = await fragment("off");
             const place = await page.evaluate(() => location.hash);
@@ -953,7 +953,7 @@ test("a damaged trace shows its good part, and says so", async () => {
 testOnce("what arrives on a pipe is drawn as it arrives; the server's end is told", async () => {
     const long = join(folder, "long.trace");
     execFileSync(scheduler, ["--work=pipeline", "--seconds=3", "-o", long]);
-    const { events } = told("summary", long);
+    const { events } = runJson("summary", long);
     const bytes = readFileSync(long);
     const other = await serve(["-"], true);
     await reopen(other.url);

@@ -1,5 +1,5 @@
-// The parser as WebAssembly answers what the server answers, byte for byte: of good traces, and of damaged ones.
-// As it is shipped: dist/worker.js and dist/trail.wasm, the worker in a context of its own.
+// The parser as WebAssembly gives the same answers as the server, byte for byte, for valid and damaged traces.
+// Tests the shipped files: dist/worker.js and dist/trail.wasm, with the worker in a separate context.
 // Arguments: the trail command, the tree's folder.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const module = new WebAssembly.Module(wasm);
 
 /* MARK: A worker */
 
-/* As much of a Blob as the worker asks for. */
+/* The part of Blob that the worker uses. */
 function blob(bytes) {
     return { size: bytes.length, slice: (from, to) => bytes.subarray(from, to) };
 }
@@ -30,7 +30,7 @@ class FileReaderSync {
     }
 }
 
-/* Each call asks a question, and gives what the worker posts. */
+/* Returns a function that posts a request and returns the worker's answer. */
 function worker(name, bytes, holds, ofModule = module) {
     let answer;
     const context = vm.createContext({
@@ -53,7 +53,7 @@ function worker(name, bytes, holds, ofModule = module) {
     };
 }
 
-/* A trace in the page: one worker holds it, another runs analyses. */
+/* A trace in the page: one worker holds it, the other runs analyses. */
 async function page(name, bytes) {
     const holder = worker(name, bytes, true);
     const runner = worker(name, bytes, false);
@@ -84,7 +84,7 @@ async function served(path) {
     return { ask, server };
 }
 
-/* MARK: What is asked */
+/* MARK: Requests */
 
 const commands = [
     "summary",
@@ -107,7 +107,7 @@ const commands = [
     "find&pattern=block%20%3E1us&limit=5",
     "find&pattern=block+%3E1us+then+ready&stacks=1",
 ];
-/* Refused, by the API or by the command. */
+/* Requests that the API or the command refuses. */
 const wrong = [
     "nothing",
     "run?command=record",
@@ -143,13 +143,13 @@ function questions(end) {
     return all;
 }
 
-/* Alike but for what is another machine's: how much memory it takes, and whether there is DuckDB. */
+/* The status without the members that differ between machines: memory, and whether there is DuckDB. */
 function comparable(answer) {
     const { memory_bytes, can_sql, ...rest } = JSON.parse(Buffer.from(answer.body));
     return rest;
 }
 
-/* Returns how many answers were good. */
+/* Returns the number of successful answers. */
 async function compare(path) {
     const { ask: theirs, server } = await served(path);
     const ours = await page(path, readFileSync(path));
@@ -158,13 +158,13 @@ async function compare(path) {
     let good = 0;
     for (const question of questions(status.end)) {
         const [a, b] = [ours(question), await theirs(question)];
-        const told = [a, b].map((answer) => Buffer.from(answer.body));
-        equal(a.status, b.status, `status of ${question} (${told[0].subarray(0, 200)})`);
+        const bodies = [a, b].map((answer) => Buffer.from(answer.body));
+        equal(a.status, b.status, `status of ${question} (${bodies[0].subarray(0, 200)})`);
         equal(a.type, b.type, `type of ${question}`);
-        if (!told[0].equals(told[1])) {
-            const at = told[0].findIndex((byte, i) => byte !== told[1][i]);
+        if (!bodies[0].equals(bodies[1])) {
+            const at = bodies[0].findIndex((byte, i) => byte !== bodies[1][i]);
             const part = (bytes) => bytes.subarray(Math.max(0, at - 60), at + 60).toString();
-            throw new Error(`${question}: at ${at} '${part(told[0])}', not '${part(told[1])}'`);
+            throw new Error(`${question}: at ${at} '${part(bodies[0])}', not '${part(bodies[1])}'`);
         }
         good += a.status === 200;
     }
@@ -179,7 +179,7 @@ const given = [19, 21, 22, 23].map((n) => [
     readFileSync(join(root, `examples/traces/load-go1.${n}.trace`)),
 ]);
 
-/* Server and page call it by the same name. */
+/* Both the server and the page use this name. */
 function made(name, bytes) {
     const path = join(folder, name);
     writeFileSync(path, bytes);
@@ -217,13 +217,13 @@ test("what is no trace is told so", async () => {
     equal(ask("lanes").status, 503, "lanes");
 });
 
-/* MARK: What must not take the page down */
+/* MARK: Failures that the page must survive */
 
 function leb(value) {
     return value < 128 ? [value] : [(value & 127) | 128, ...leb(value >> 7)];
 }
 
-/* A section with its size in front. */
+/* A section of a WebAssembly module, with its size. */
 function section(id, ...bytes) {
     return [id, ...leb(bytes.length), ...bytes];
 }
@@ -232,7 +232,7 @@ function named(name, kind, index) {
     return [name.length, ...Buffer.from(name), kind, index];
 }
 
-/* A parser that opens every trace, and traps at the first question; one that calls itself in analyses. */
+/* A module that opens every trace, traps at the first request, and recurses without end in analyses. */
 function trapping() {
     const names = ["_initialize", "page_room", "page_open", "page_read", "page_ask", "page_run"];
     const none = [0x60, 0, 0];
@@ -261,7 +261,7 @@ function readLeb(bytes, at) {
     }
 }
 
-/* The parser, but its memory may not grow by more than so many pages of 64 KiB. */
+/* The parser, with its memory limited to `pages` of 64 KiB more than initially. */
 function small(pages) {
     let at = 8;
     while (at < wasm.length) {
