@@ -1,9 +1,9 @@
 /*
- * Errors as values: a code, one message, and where in the trace it happened.
+ * Errors as values: a code, one message, and the position in the trace.
  *
- * Every function of libtrail that can fail takes a `trail_error *` (which may be NULL when the
- * caller does not care) or hands one out. Nothing is printed, nothing aborts. A trail_error owns no
- * memory and may be copied, kept and dropped freely.
+ * Every function of libtrail that can fail takes a `trail_error *` (NULL if the caller does not
+ * need it) or returns one. Nothing is printed, nothing aborts. A trail_error owns no memory and may
+ * be copied freely.
  */
 #ifndef TRAIL_ERROR_H
 #define TRAIL_ERROR_H
@@ -24,7 +24,7 @@ extern "C" {
 typedef enum trail_code {
     TRAIL_OK = 0,
     TRAIL_NOT_A_TRACE,  /* the 16-byte header is not that of a Go execution trace */
-    TRAIL_UNSUPPORTED,  /* a trace, but of a version that nobody wrote (yet) */
+    TRAIL_UNSUPPORTED,  /* a trace of a version that no known Go release writes */
     TRAIL_TRUNCATED,    /* the input ends inside a record, batch or generation */
     TRAIL_CORRUPT,      /* a byte, length, type or ID that the format does not allow */
     TRAIL_INCONSISTENT, /* well-formed, but the events contradict each other */
@@ -32,10 +32,10 @@ typedef enum trail_code {
     TRAIL_IO,           /* reading or writing failed; the message has the system's reason */
     TRAIL_NO_MEMORY,
     TRAIL_USAGE, /* an argument of the call is wrong */
-    TRAIL_LIMIT, /* the input would take more than it is allowed to: see trail_source_limit_inflated */
+    TRAIL_LIMIT, /* the input exceeds a limit: see trail_source_limit_inflated */
 } trail_code;
 
-/* A position that is not known, or does not apply, is TRAIL_NOWHERE. */
+/* A position that is unknown or does not apply is TRAIL_NOWHERE. */
 #define TRAIL_NOWHERE (-1)
 
 #define TRAIL_MESSAGE_MAX 512
@@ -50,12 +50,12 @@ typedef struct trail_error {
     int64_t time_ns; /* trace time of the event at fault */
 } trail_error;
 
-/* A fixed name of the code: "truncated", "not a trace", ... Never NULL. */
+/* Returns the fixed name of a code: "truncated", "not a trace", ... Never NULL. */
 TRAIL_API const char *trail_code_name(trail_code code);
 
 /*
- * Writes where the error is, for a person: "offset 0x1f40, generation 3, M 12, G 7, time 1.25s".
- * Writes at most `size` bytes including the NUL; an error without any position gives "".
+ * Formats the position of an error for people: "offset 0x1f40, generation 3, M 12, G 7, time
+ * 1.25s". Writes at most `size` bytes including the NUL; "" for an error without a position.
  * Returns `buf`.
  */
 TRAIL_API const char *trail_error_where(const trail_error *err, char *buf, size_t size);

@@ -1,6 +1,7 @@
 /*
- * trail/record.h for C++: scopes instead of pairs of calls. Header-only, C++11 and newer; the contracts are
- * those of the functions that it calls. Off, each costs a load and a branch.
+ * trail/record.h for C++: scopes instead of pairs of calls. Header-only, C++11 or newer; the
+ * contracts are those of the functions called. While nothing is recorded, each costs a load and a
+ * branch.
  *
  *     trail::task request("GET /");
  *     {
@@ -15,13 +16,16 @@
 #include <string>
 #include <trail/record.h>
 
-/* As trail/record.h has it: never frames of a stack. */
+/* As in trail/record.h: these functions are never frames of a stack. */
 #define TRAIL_ALWAYS_INLINE_ __attribute__((always_inline)) inline
 
 namespace trail
 {
 
-/* A task that ends with its scope. Moved, not copied. Converts to its ID, for parents and regions. */
+/*
+ * A task that ends with its scope. Movable, not copyable. Converts to its ID, for parents and
+ * regions.
+ */
 class task
 {
   public:
@@ -54,7 +58,7 @@ class task
     std::uint64_t id_;
 };
 
-/* A region that ends with its scope, in the same goroutine. `name` must live as long as it. */
+/* A region that ends with its scope, in the same goroutine. `name` must outlive it. */
 class region
 {
   public:
@@ -87,7 +91,7 @@ TRAIL_ALWAYS_INLINE_ void log(std::uint64_t task, const char *category, const st
     trail_log(task, category, message.c_str());
 }
 
-/* As printf; formatted only while something is recorded. */
+/* Like printf; formats only while something is recorded. */
 template <typename First, typename... Rest>
 TRAIL_ALWAYS_INLINE_ void log(std::uint64_t task, const char *category, const char *format,
                               First first, Rest... rest)
