@@ -1,9 +1,9 @@
 /*
- * The line by which a trace names what made it: a string that no event refers to, so that every reader ignores it.
- * A trace without such a line is of a Go program.
+ * The line by which a trace names what made it: a string that no event refers to, so that other
+ * readers ignore it. A trace without such a line is of a Go program.
  *
- *     trail.made by=record                  trail record
- *     trail.made by=host word=fiber         a program with libtrail-record; the word for what it runs
+ *     trail.made by=record            trail record
+ *     trail.made by=host word=fiber   a program with libtrail-record, and its word for a goroutine
  *
  * The word is the rest of the line: 1 to MAKER_WORD_MAX bytes of UTF-8 without control characters.
  */
@@ -15,7 +15,7 @@
 #define MAKER_HOST     MAKER_PREFIX "host word="
 #define MAKER_WORD_MAX 32
 
-/* Room for a line and its NUL. */
+/* Size of a line with its NUL. */
 #define MAKER_LINE (sizeof MAKER_HOST + MAKER_WORD_MAX)
 
 #endif

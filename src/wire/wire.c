@@ -27,7 +27,7 @@ const uint8_t *wire_header(int minor)
     return NULL;
 }
 
-/* N of a header "go 1.N trace", N at most 999, that is padded with NUL; 0: it is none. */
+/* Returns N of a NUL-padded header "go 1.N trace", N at most 999; 0 if it is not one. */
 static int header_minor(const uint8_t header[WIRE_HEADER_SIZE])
 {
     char text[2 * WIRE_HEADER_SIZE] = {0};

@@ -1,8 +1,7 @@
 /*
- * The facts of the formats, once, as tables: headers and versions (§0.1), event types of both
- * generations of the format (v1.def, v2.def) and the limits that writers keep and readers enforce.
- * Decoders, printers, the assembler and the encoders are driven by these and state none of it
- * again.
+ * The facts of the formats, once, as tables: headers and versions (§0.1), event types of v1 and v2
+ * (v1.def, v2.def), and the limits that writers observe and readers enforce. Decoders, printers,
+ * the assembler and the encoders use these tables and repeat none of them.
  */
 #ifndef TRAIL_WIRE_WIRE_H
 #define TRAIL_WIRE_WIRE_H
@@ -18,19 +17,22 @@
 struct wire_version {
     int minor; /* N of the header */
     uint8_t header[WIRE_HEADER_SIZE];
-    const char *writers; /* the releases that write it */
+    const char *writers; /* the Go releases that write it */
 };
 
-/* The known versions, oldest first, ended by minor 0. */
+/* The known versions, oldest first; the last has minor 0. */
 extern const struct wire_version wire_versions[];
 
 /*
- * The minor number of a header; 0 if it is not the header of a trace; -minor if it is one of a
- * version that is not known. The padding must be NUL.
+ * Returns the minor number of a header; 0 if it is not the header of a trace, -minor for an unknown
+ * version. The padding must be NUL.
  */
 int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE]);
 
-/* The header of a known version, WIRE_HEADER_SIZE bytes that last; NULL for another one. */
+/*
+ * Returns the header of a known version, WIRE_HEADER_SIZE bytes of static lifetime; NULL for an
+ * unknown one.
+ */
 const uint8_t *wire_header(int minor);
 
 /* MARK: v1 (§1) */
@@ -44,20 +46,20 @@ enum v1_type {
 
 #define V1_TYPE_MASK    0x3f
 #define V1_COUNT_SHIFT  6
-#define V1_COUNT_LENGTH 3 /* argument-count code: a length follows */
+#define V1_COUNT_LENGTH 3 /* value of the argument count: a length follows */
 
 #define V1_MAX_STRING 1000000
 #define V1_MAX_FRAMES 1000
 #define V1_NO_PROC    UINT64_MAX
 #define V1_MAX_PROC   INT32_MAX
-#define V1_MAX_LENGTH 2048 /* of a length-prefixed record, as Go >= 1.23 has it */
-/* Of one that can be right at all: a Stack of V1_MAX_FRAMES, its numbers as long as they can be. */
+#define V1_MAX_LENGTH 2048 /* of a length-prefixed record, in Go >= 1.23 */
+/* The largest possible length: a Stack of V1_MAX_FRAMES with numbers of maximum size. */
 #define V1_MAX_OLD_LENGTH (10 * (2 + 4 * V1_MAX_FRAMES))
 
 struct v1_type_info {
     const char *name;
-    const char *arg[5];  /* names, NULL-ended; the stack ID is not among them */
-    const char *text[3]; /* names of the texts that belong to it, NULL-ended */
+    const char *arg[5];  /* names, NULL-terminated, without the stack ID */
+    const char *text[3]; /* names of its texts, NULL-terminated */
     uint8_t since;
     uint8_t args;
     uint8_t stack;
@@ -67,24 +69,25 @@ struct v1_type_info {
 extern const struct v1_type_info v1_types[V1_TYPES];
 
 /*
- * Arguments of `type` in a file of version `minor`, with the stack ID, without leading time fields
- * (§1.3). Not for Stack and String.
+ * Returns the number of arguments of `type` in a file of version `minor`, with the stack ID,
+ * without leading time fields (§1.3). Not for Stack and String.
  */
 unsigned v1_arg_count(unsigned type, int minor);
 
-/* Leading time fields of a record: [dseq, dticks] in 1.5, [dticks] after; none in untimed records.
+/*
+ * Returns the number of leading time fields: 2 in 1.5 (dseq, dticks), else 1 (dticks); 0 for
+ * untimed records.
  */
 unsigned v1_time_fields(unsigned type, int minor);
 
 /*
- * The name of number `i` of a record, counted from the leading time fields on: "dseq" and "dt", the
- * arguments, and "stk" for the stack ID. NULL past the last. Frames of a Stack are not counted.
+ * Returns the name of number `i` of a record, from the leading time fields on: "dseq" and "dt", the
+ * arguments, and "stk" for the stack ID. NULL past the last one. Frames of a Stack are not counted.
  */
 #define V1_NAMED_NUMBERS 7
 const char *v1_number_name(unsigned type, int minor, unsigned i);
 
-/* Text of a stop-the-world kind in a file of version `minor`; NULL if the version has no such kind.
- */
+/* Returns the text of a stop-the-world kind in a file of version `minor`; NULL if unknown. */
 const char *v1_stw_kind(uint64_t kind, int minor);
 
 /* MARK: v2 (§5) */
@@ -123,7 +126,7 @@ enum {
     V2_PROC_STATUSES
 };
 
-/* What an event needs of the context that it happens in (§6.5): its thread, the P and the goroutine there. */
+/* What an event requires of its context (§6.5): a thread, a P and a goroutine, or their absence. */
 enum {
     V2_NEED_M = 1,
     V2_NEED_P = 2,
@@ -143,7 +146,7 @@ struct v2_type_info {
 
 extern const struct v2_type_info v2_types[V2_TYPES];
 
-/* True for a type that exists in files of version `minor` (AllocFree's from 1.23 on). */
+/* Whether the type exists in files of version `minor` (AllocFree's from 1.23 on). */
 static inline bool v2_type_known(unsigned type, int minor)
 {
     return type < V2_TYPES && v2_types[type].name && v2_types[type].since <= minor;
