@@ -1,6 +1,7 @@
 /*
- * How a program's annotations get into the trace that `trail record` makes of it: the library that it loads into
- * programs exports one object of this type, and this one calls it where the program has started no tracer itself.
+ * How a program's annotations enter the trace that `trail record` makes of it: the library that
+ * `trail record` loads into the program exports one object of this type, and libtrail-record calls
+ * it while the program has no trace of its own on.
  */
 #ifndef TRAIL_HOST_ANNOTATIONS_H
 #define TRAIL_HOST_ANNOTATIONS_H
@@ -20,7 +21,7 @@ struct annotations {
     void (*log)(uint64_t task, const char *category, const char *message);
 };
 
-/* Of the recorder that is in this process; NULL: none is. Set before main. */
+/* Set before main, if `trail record` records this process; otherwise NULL. */
 extern const struct annotations *annotations __attribute__((visibility("hidden")));
 
 #endif

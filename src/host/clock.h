@@ -1,10 +1,11 @@
 /*
- * The tracer's clock: the CPU's counter where it is one for all CPUs and does not change its rate, else
- * CLOCK_MONOTONIC.
+ * The tracer's clock: the CPU's counter if it is synchronized across CPUs and has a constant rate,
+ * else CLOCK_MONOTONIC.
  *
- * v1 writes the counter, divided, and its frequency at the end, measured over the whole trace (§1.2,
- * §2.9). v2 writes units of 64 ns of CLOCK_MONOTONIC: its frequency comes before the end, so that the
- * counter is scaled by one constant that is calibrated when the trace starts (Appendix B 3).
+ * v1 writes the counter, divided, and at the end its frequency, measured over the whole trace
+ * (§1.2, §2.9). v2 writes units of 64 ns of CLOCK_MONOTONIC: its frequency is written at the
+ * beginning, so the counter is scaled by a constant that is calibrated when the trace starts
+ * (Appendix B 3).
  */
 #ifndef TRAIL_HOST_CLOCK_H
 #define TRAIL_HOST_CLOCK_H
@@ -27,11 +28,11 @@
 #endif
 
 struct clock {
-    bool counter;               /* the CPU's counter is used; else CLOCK_MONOTONIC */
-    uint64_t (*injected)(void); /* tests: instead of both; ns. `counter` is false then */
+    bool counter;               /* the CPU's counter is used, otherwise CLOCK_MONOTONIC */
+    uint64_t (*injected)(void); /* tests: used instead, in ns; `counter` is false then */
     uint64_t zero;              /* v2: counter at `base` */
     uint64_t base;              /* v2: in units */
-    uint64_t scale;             /* v2: units a tick, << 32 */
+    uint64_t scale;             /* v2: units per tick, << 32 */
 };
 
 static inline uint64_t clock_ns(clockid_t id)
@@ -42,8 +43,9 @@ static inline uint64_t clock_ns(clockid_t id)
 }
 
 /*
- * The CPU's counter. It may be read a little before what precedes it has happened: within a thread that does
- * not matter, and v2 orders events of different threads by sequence numbers. 16 ns; ordered, 33 ns.
+ * Reads the CPU's counter. It may be read slightly before earlier instructions complete: this is
+ * harmless within a thread, and v2 orders events of different threads by sequence numbers. 16 ns;
+ * 33 ns if ordered.
  */
 static inline uint64_t clock_counter(void)
 {
@@ -58,7 +60,7 @@ static inline uint64_t clock_counter(void)
 #endif
 }
 
-/* Keeps the next reading behind what this thread has read from others. */
+/* Orders the next reading after all earlier loads of this thread. */
 static inline void clock_order(void)
 {
 #if defined(__x86_64__)
@@ -75,7 +77,10 @@ static inline uint64_t clock_ticks(const struct clock *clock)
     return clock->injected ? clock->injected() : clock_ns(CLOCK_MONOTONIC);
 }
 
-/* v2: the time in units of 64 ns. What lies before the calibration (a CPU behind) is its moment. */
+/*
+ * v2: returns the time in units of 64 ns. Times before the calibration (a CPU that lags) become its
+ * time.
+ */
 static inline uint64_t clock_units(const struct clock *clock)
 {
     int64_t ticks = (int64_t)(clock_ticks(clock) - clock->zero);
@@ -84,22 +89,22 @@ static inline uint64_t clock_units(const struct clock *clock)
     return clock->base + (uint64_t)(((unsigned __int128)(uint64_t)ticks * clock->scale) >> 32);
 }
 
-/* v1: the counter, divided. */
+/* v1: returns the counter, divided. */
 static inline uint64_t clock_v1_ticks(const struct clock *clock)
 {
     return clock_ticks(clock) / CLOCK_V1_DIVISOR;
 }
 
-/* Whether the CPU's counter is one for all CPUs, of constant rate, also in deep sleep. */
+/* Whether the CPU's counter is the same on all CPUs and has a constant rate, also in deep sleep. */
 bool clock_counter_is_invariant(void);
 
-/* Chooses the counter and takes the first pair of readings; once a process. */
+/* Selects the counter and takes the first pair of readings; once per process. */
 void clock_init(struct clock *clock);
 
-/* Calibrates against CLOCK_MONOTONIC; needs at most 5 ms, once, if the process is younger than that. */
+/* Calibrates against CLOCK_MONOTONIC. Waits up to 5 ms if the process is younger than that. */
 void clock_calibrate(struct clock *clock);
 
-/* Reads counter and CLOCK_MONOTONIC as nearly at once as can be. */
+/* Reads the counter and CLOCK_MONOTONIC, as close together as possible. */
 void clock_pair(const struct clock *clock, uint64_t *ticks, uint64_t *ns);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * The module map and the clocks, as lines that go into the trace as strings which no event refers to; every
- * reader ignores them. `trail symbolize` finds names by them.
+ * The module map and the clocks, as lines that the trace has as strings that no event refers to;
+ * every reader ignores them. `trail symbolize` resolves names with them.
  *
  *   trail.module start=0x7f.. end=0x7f.. bias=0x7f.. build-id=HEX path=/usr/lib/x.so
  *   trail.clock mono=NS wall=SEC.NSEC
  *
- * start and end: an executable segment in memory; bias: what to take off an address to have the file's own.
- * A path that is too long keeps its end. Without a build ID: `build-id=-`.
+ * start and end: an executable segment in memory; bias: the difference between an address in memory
+ * and in the file. A path that is too long keeps its end. Without a build ID: `build-id=-`.
  */
 #include <link.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct visit {
     bool first;
 };
 
-/* Finds the GNU build ID among the notes of a segment; writes it in hex. */
+/* Finds the GNU build ID in the notes of a segment and writes it in hex. */
 static bool build_id_in(const char *at, size_t size, char *hex)
 {
     const ElfW(Nhdr) * note;
@@ -61,8 +61,7 @@ static const char *build_id(const struct dl_phdr_info *info, char *hex)
 }
 
 /*
- * Looked up once: where the root is another one, there is no /proc any more. The loader's lock is held by who visits
- * modules.
+ * Read once: /proc is gone after chroot(2). The caller holds the loader's lock (dl_iterate_phdr).
  */
 static const char *own_path(void)
 {
