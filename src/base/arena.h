@@ -1,7 +1,7 @@
 /*
- * Arena: memory that lives exactly as long as its owner (a reader, a generation) and is dropped
- * whole. Blocks double in size, so that a big owner needs few of them; reset keeps the newest,
- * largest block, so that generation after generation runs in the same memory.
+ * Arena: memory that lives exactly as long as its owner (a reader, a generation) and is freed as a
+ * whole. Blocks double in size, so that a large owner needs few of them. A reset keeps the newest,
+ * largest block for the next generation.
  */
 #ifndef TRAIL_BASE_ARENA_H
 #define TRAIL_BASE_ARENA_H
@@ -11,22 +11,22 @@
 
 struct arena_block;
 
-/* Zero-initialised is empty and ready. Not thread-safe. */
+/* Zero-initialized is empty and ready to use. Not thread-safe. */
 struct arena {
     struct arena_block *newest;
-    size_t used; /* bytes of the newest block that are handed out */
+    size_t used; /* bytes allocated from the newest block */
 };
 
-/* Returns `size` bytes aligned for any object, not zeroed; NULL when memory is out. */
+/* Returns `size` bytes aligned for any object, not zeroed; NULL if out of memory. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* A copy of `size` bytes followed by a NUL; NULL when memory is out. */
+/* Returns a copy of `size` bytes followed by a NUL; NULL if out of memory. */
 char *arena_copy(struct arena *arena, const void *data, size_t size);
 
-/* Takes back all that was handed out. */
+/* Frees all allocations, and keeps the newest block. */
 void arena_reset(struct arena *arena);
 
-/* Gives all memory back to the system; the arena is empty and ready again. */
+/* Frees all memory; the arena is empty and ready to use again. */
 void arena_free(struct arena *arena);
 
 #endif

@@ -9,7 +9,7 @@ static size_t skip_digits(const char *data, size_t size, size_t at)
     return at;
 }
 
-/* "-12", "+0.5", "1e-9": what is a number to everything that reads CSV. */
+/* Whether it is a number to every CSV reader: "-12", "+0.5", "1e-9". */
 static bool is_number(const char *data, size_t size)
 {
     size_t at = size > 0 && (data[0] == '-' || data[0] == '+'), digits = at;
@@ -30,7 +30,7 @@ static bool is_number(const char *data, size_t size)
     return any && at == size;
 }
 
-/* Whether a spreadsheet would take it for a formula. */
+/* Whether a spreadsheet would evaluate it as a formula. */
 static bool is_computed(const char *data, size_t size)
 {
     static const char begins[] = "=+-@\t\r\n";

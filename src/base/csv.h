@@ -1,6 +1,4 @@
-/*
- * CSV: one text as a field of comma-separated values (RFC 4180, but for bare line ends).
- */
+/* CSV: one text as a field of comma-separated values (RFC 4180, but with bare line ends). */
 #ifndef TRAIL_BASE_CSV_H
 #define TRAIL_BASE_CSV_H
 
@@ -8,12 +6,14 @@
 
 enum csv_style {
     CSV_EXACT,
-    /* An apostrophe in front of what a spreadsheet would compute: text that begins, after spaces,
-     * with = + - @, a tab or a line end, but is no number. */
+    /*
+     * Puts an apostrophe before text that a spreadsheet would evaluate: text that begins, after
+     * spaces, with = + - @, a tab or a line end, but is not a number.
+     */
     CSV_SAFE
 };
 
-/* An empty text is "", so that it is no NULL. */
+/* Writes a field. An empty text is "", to differ from NULL. */
 void out_csv(struct out *out, const char *data, size_t size, enum csv_style style);
 
 #endif

@@ -1,38 +1,47 @@
-/*
- * Durations as text, in the units s, ms, us and ns, and back.
- */
+/* Durations as text in the units s, ms, us and ns, and back. */
 #ifndef TRAIL_BASE_DURATION_H
 #define TRAIL_BASE_DURATION_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define DURATION_SIZE 64 /* enough for each of these */
+#define DURATION_SIZE 64 /* enough for each function below */
 
-/* What is printed, and why not in another form. */
+/* The forms of a duration, each with its reason. */
 enum duration_form {
-    DURATION_COLUMN, /* "1.020 s", "340 ns": three decimals, so that points stand below each other */
-    DURATION_WORDS,  /* "1.02 s", "17.6 ms", "340 ns": three digits, for sentences */
-    DURATION_SUMMARY, /* the same, and two decimals of 0 to 9 ns: the lines at the end of a recording */
-    DURATION_EVENT, /* "1.02s", "17.6ms": cut off and without zeros at the end, where there is a line an event */
-    DURATION_LOG, /* "1.02s", "9.3us": rounded to three digits, below 10 us two, so that a trace has few
-                         different ones; duration_parse reads it */
+    /* "1.020 s", "340 ns": three decimals, so that decimal points align in columns */
+    DURATION_COLUMN,
+    DURATION_WORDS, /* "1.02 s", "17.6 ms", "340 ns": three digits, for sentences */
+    /*
+     * "1.02 s", "5.00 ns": as DURATION_WORDS, but ns with decimals too: the summary of a recording
+     */
+    DURATION_SUMMARY,
+    /* "1.02s", "17.6ms": truncated, without trailing zeros, for output with a line per event */
+    DURATION_EVENT,
+    /*
+     * "1.02s", "9.3us": rounded to three digits, below 10 us to two, so that a trace has few
+     * different ones; duration_parse reads it
+     */
+    DURATION_LOG,
     DURATION_FORMS
 };
 
-/* Writes it at `to` (DURATION_SIZE); returns its end, where no NUL is. */
+/* Writes the duration at `to` (DURATION_SIZE bytes), without a NUL. Returns its end. */
 char *duration_put(char *to, int64_t ns, enum duration_form form);
 
-/* Into `buf` of DURATION_SIZE, which is returned. */
+/* Writes the duration to `buf` (DURATION_SIZE bytes), NUL-terminated. Returns `buf`. */
 const char *duration_text(char *buf, int64_t ns, enum duration_form form);
 
-/* "512 us", "20 ms": a place on an axis, which need not be whole; three digits at most but of seconds. */
+/*
+ * Writes "512 us" or "20 ms" for a position on an axis, which need not be an integer; at most three
+ * digits, except of seconds. Returns `buf`.
+ */
 const char *duration_on_axis(char *buf, double ns);
 
-/* Nanoseconds of a unit: ns, us, ms, s, m or h; 0: it is none of them. */
+/* Returns the nanoseconds of a unit: ns, us, ms, s, m or h; 0 for any other name. */
 int64_t duration_unit(const char *name, size_t size);
 
-/* Nanoseconds of "110ms", "1.5s", all of [at, end); -1 if it is no such text. */
+/* Returns the nanoseconds of "110ms" or "1.5s", which must fill [at, end); -1 otherwise. */
 int64_t duration_parse(const char *at, const char *end);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * A binary heap in an array: entry i has the children 2i + 1 and 2i + 2, none of which is before it.
+ * A binary heap in an array: entry i has the children 2i + 1 and 2i + 2, neither of
+ * which is before it.
  *
  *     static inline bool earlier(const struct item *a, const struct item *b) { return a->ns < b->ns; }
  *     HEAP(items, struct item, earlier)
  *
- *     items_up(list, count++, item);                put in
+ *     items_up(list, count++, item);                insert
  *     first = list[0];
  *     last = list[--count];
  *     if (count > 0)
- *         items_down(list, count, 0, last);         take out
+ *         items_down(list, count, 0, last);         remove
  *
- * A child takes its parent's place only if it is before it, the right one only if it is before the left one:
- * of entries of which neither is before the other the shape decides, as in Go's container/heap.
+ * A child replaces its parent only if it is before it, and the right child only if it is before the
+ * left one: the shape decides between equal entries, as in Go's container/heap.
  */
 #ifndef TRAIL_BASE_HEAP_H
 #define TRAIL_BASE_HEAP_H
@@ -19,10 +20,10 @@
 #include <stddef.h>
 
 /*
- * Defines for entries of `type`, with `bool before(const type *, const type *)`:
+ * Defines, for entries of `type` and `bool before(const type *, const type *)`:
  *
- * name_up: puts the entry in place i, which is free, or up from there. Returns where it came to.
- * name_down: puts it in place i, which is free, or down from there.
+ * name_up    stores the entry at free place i or above it. Returns its place.
+ * name_down  stores the entry at free place i or below it.
  */
 #define HEAP(name, type, before)                                                                   \
     __attribute__((unused)) static inline size_t name##_up(type *entries, size_t i, type entry)    \

@@ -61,7 +61,7 @@ void *idmap_remove(struct idmap *map, uint64_t id)
     void *value = map->slots[hole].value;
     if (!value)
         return NULL;
-    /* Close the hole: pull back every later entry of the run that may not lie after it. */
+    /* Closes the hole: moves back every later entry of the run whose home is not after it. */
     for (size_t i = (hole + 1) & map->mask; map->slots[i].value; i = (i + 1) & map->mask) {
         size_t home = idmap_home(map, map->slots[i].id);
         if (((i - home) & map->mask) >= ((i - hole) & map->mask)) {

@@ -1,8 +1,8 @@
 /*
  * ID map: from any 64-bit ID to a pointer. Open addressing with linear probing, at most half full,
- * and deletion by shifting back, so that a table through which millions of goroutines pass stays as
- * small as the number alive. IDs come from files: the hash is a multiplication, so that runs of IDs
- * spread well, and an adversary can only make it slower, never larger.
+ * and deletion by shifting back, so that the table stays as small as the number of live goroutines
+ * while millions pass through. IDs come from files: the hash is a multiplication, which spreads
+ * runs of IDs well; an adversary can only make it slower, never larger.
  */
 #ifndef TRAIL_BASE_IDMAP_H
 #define TRAIL_BASE_IDMAP_H
@@ -16,10 +16,10 @@ struct idmap_slot {
     void *value; /* NULL: the slot is free */
 };
 
-/* Zero-initialised is empty and ready. Not thread-safe. */
+/* Zero-initialized is empty and ready to use. Not thread-safe. */
 struct idmap {
     struct idmap_slot *slots;
-    size_t mask;    /* number of slots - 1, a power of two less one */
+    size_t mask;    /* number of slots - 1; the number is a power of two */
     unsigned shift; /* 64 - log2(number of slots) */
     size_t count;
 };
@@ -29,7 +29,7 @@ static inline size_t idmap_home(const struct idmap *map, uint64_t id)
     return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> map->shift);
 }
 
-/* The value of `id`, or NULL. */
+/* Returns the value of `id`, or NULL. */
 static inline void *idmap_find(const struct idmap *map, uint64_t id)
 {
     if (map->count == 0)
@@ -43,16 +43,16 @@ static inline void *idmap_find(const struct idmap *map, uint64_t id)
     return NULL;
 }
 
-/* Sets the value of `id` (not NULL). False when memory is out. */
+/* Sets the value of `id` (not NULL). Returns false if out of memory. */
 bool idmap_put(struct idmap *map, uint64_t id, void *value);
 
-/* Removes `id` and returns its value, NULL if it was not there. */
+/* Removes `id` and returns its value; NULL if it is not in the map. */
 void *idmap_remove(struct idmap *map, uint64_t id);
 
-/* Removes all. Keeps the memory. */
+/* Removes all entries and keeps the memory. */
 void idmap_clear(struct idmap *map);
 
-/* Gives the memory back; the values are the caller's. */
+/* Frees the map's memory; the values belong to the caller. */
 void idmap_free(struct idmap *map);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* The slot of `id`, or the free one where it belongs. */
+/* Returns the slot of `id`, or the free slot for it. */
 static size_t idset_slot(const struct idset *set, uint64_t id)
 {
     size_t mask = set->size - 1;

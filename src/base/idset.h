@@ -1,6 +1,4 @@
-/*
- * A set of 64-bit IDs that only grows: how many different goroutines, threads and Ps a trace has.
- */
+/* A set of 64-bit IDs that only grows, to count distinct goroutines, threads and Ps. */
 #ifndef TRAIL_BASE_IDSET_H
 #define TRAIL_BASE_IDSET_H
 
@@ -8,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialised is empty and ready. Open addressing, at most half full; 0 is kept apart. */
+/*
+ * Zero-initialized is empty and ready to use. Open addressing, at most half full; 0 is stored
+ * apart.
+ */
 struct idset {
     uint64_t *slots; /* 0: free */
     size_t size;     /* a power of two */
@@ -16,7 +17,7 @@ struct idset {
     bool has_zero;
 };
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 bool idset_add(struct idset *set, uint64_t id);
 void idset_free(struct idset *set);
 

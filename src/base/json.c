@@ -6,7 +6,7 @@
 
 /* MARK: Text */
 
-/* How a line end, a carriage return and a tab are escaped. */
+/* The escapes of a line end, a carriage return and a tab: \n or \u000a. */
 enum controls { AS_LETTERS, AS_NUMBERS };
 
 static void put_unit(struct out *out, uint32_t unit)
@@ -125,7 +125,7 @@ void json_text(struct json *json, const char *key, trail_string value)
 
 void json_real(struct json *json, const char *key, double value)
 {
-    if (!isfinite(value)) { /* JSON has no such number */
+    if (!isfinite(value)) { /* JSON has no infinities or NaN */
         json_null(json, key);
         return;
     }

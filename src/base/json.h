@@ -1,8 +1,9 @@
 /*
- * JSON: values as all of trail writes them, and a writer that sets the commas.
+ * JSON: values in the form that all of trail writes, and a writer that sets the commas.
  *
- * Text may be any bytes: those that are not UTF-8 become U+FFFD each, and characters that would steer a
- * terminal are escaped. Whole numbers over 2^53 either way are decimal strings, so that no reader rounds them.
+ * Text may be any bytes: each byte that is not UTF-8 becomes U+FFFD, and characters that control a
+ * terminal are escaped. Integers beyond 2^53 in either direction are decimal strings, so that no
+ * reader rounds them.
  */
 #ifndef TRAIL_BASE_JSON_H
 #define TRAIL_BASE_JSON_H
@@ -13,12 +14,12 @@
 
 /* MARK: Values */
 
-/* The text in quotes. Returns whether all of it was UTF-8. */
+/* Writes the text in quotes. Returns whether all of it was UTF-8. */
 bool json_put_text(struct out *out, trail_string text);
 
 #define JSON_EXACT (INT64_C(1) << 53)
 
-/* "key": and nothing in front; the key needs no escapes. */
+/* Writes "key": without a comma in front. The key must need no escapes. */
 static inline void json_put_key(struct out *out, const char *key)
 {
     out_char(out, '"');
@@ -57,29 +58,29 @@ static inline void json_put_bool(struct out *out, bool value)
 /* MARK: Writer */
 
 /*
- * One value after the other, each handed to the sink of `out` at once: what another writer puts into that sink
- * in between stays in order. A key of NULL is none: the element of an array, or what json_key has begun. Line ends
- * and tabs in text are \u...., as all other control characters.
+ * Writes one value after another and flushes each to the sink of `out`, so that output of another
+ * writer to that sink keeps its order. A key of NULL means none: for an array element, or after
+ * json_key. All control characters in text, line ends and tabs included, become \u....
  */
 struct json {
     struct out *out;
     bool comma;
-    bool keyed; /* json_key has written the key of what comes next */
+    bool keyed; /* json_key has written the next key */
 };
 
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
-void json_key(struct json *json, trail_string key); /* any bytes, for the next, whose key is NULL */
+void json_key(struct json *json, trail_string key); /* any bytes; the next value's key is NULL */
 void json_string(struct json *json, const char *key, const char *value);
 void json_text(struct json *json, const char *key, trail_string value); /* any bytes */
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_real(struct json *json, const char *key, double value); /* 15 digits; null: not finite */
 void json_signed(struct json *json, const char *key, int64_t value);
-void json_bare(struct json *json, const char *key, trail_string value); /* is JSON already */
+void json_bare(struct json *json, const char *key, trail_string value); /* value is JSON already */
 void json_null(struct json *json, const char *key);
 void json_bool(struct json *json, const char *key, bool value);
 
-/* The members "code", "message" and the positions that are known. */
+/* Writes an object with the members "code", "message" and the known positions. */
 void json_error(struct json *json, const char *key, const trail_error *err);
 
 #endif

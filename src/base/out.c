@@ -68,7 +68,7 @@ static const char pairs[] = "0001020304050607080910111213141516171819"
                             "6061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-/* Writes the digits of `value` so that they end at `end`; returns where they begin. */
+/* Writes the digits of `value` so that they end at `end`; returns their beginning. */
 static char *digits_before(char *end, uint64_t value)
 {
     while (value >= 100) {
@@ -93,7 +93,7 @@ char *u64_put_slow(char *to, uint64_t value)
     }
     char text[2 * U64_DIGITS];
     char *begin = digits_before(text + U64_DIGITS, value);
-    memcpy(to, begin, U64_DIGITS); /* more than there is: a fixed size is a few instructions */
+    memcpy(to, begin, U64_DIGITS); /* more than needed: a fixed size takes few instructions */
     return to + (text + U64_DIGITS - begin);
 }
 

@@ -1,9 +1,9 @@
 /*
- * Out: a buffered writer for printers. Text is put straight into one large buffer; a full buffer
- * goes to the sink. The inline functions cost a bounds check and the copy.
+ * Out: a buffered writer for printers. Text is written directly to one large buffer, which is
+ * passed to the sink when it is full. The inline functions cost a bounds check and the copy.
  *
- * Failure is sticky: after the sink failed everything is dropped, so a printer needs not check each
- * put. It looks at `failed` once in a while to stop early, and learns the verdict from out_finish.
+ * Failure is sticky: after the sink has failed, all output is dropped, so that a printer need not
+ * check each call. It can check `failed` occasionally to stop early; out_finish reports the error.
  *
  *     struct out out;
  *     if (!out_init(&out, sink->write, sink->context))
@@ -11,7 +11,8 @@
  *     ... out_str(&out, "G="); out_u64(&out, g); out_char(&out, '\n'); ...
  *     return out_finish(&out, err);
  *
- * One with a buffer of the caller's is set up by hand, and only flushed: at, end, buffer, write, context.
+ * An out with a buffer of the caller's is set up by hand (at, end, buffer, write, context) and only
+ * flushed.
  */
 #ifndef TRAIL_BASE_OUT_H
 #define TRAIL_BASE_OUT_H
@@ -37,24 +38,26 @@ struct out {
     int reason; /* errno of the failure */
 };
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 bool out_init(struct out *out, out_write_fn write, void *context);
 
-/* Hands what is in the buffer to the sink. */
+/* Passes the buffer's contents to the sink. */
 void out_flush(struct out *out);
 
-/* Flushes and frees. Returns 0, or -1 with TRAIL_IO in *err if the sink ever failed. */
+/* Flushes and frees. Returns 0, or -1 with TRAIL_IO in *err if the sink failed. */
 int out_finish(struct out *out, trail_error *err);
 
-/* Frees without flushing; for after another error. */
+/* Frees without flushing, after another error. */
 void out_drop(struct out *out);
 
-/* The general cases of the functions below. */
+/* The general cases of the inline functions below. */
 void out_bytes_slow(struct out *out, const void *data, size_t size);
 void out_u64_slow(struct out *out, uint64_t value);
 char *u64_put_slow(char *to, uint64_t value);
 
-/* Makes room for `size` bytes, at most those of the buffer; they may then be put at out->at directly.
+/*
+ * Ensures room for `size` bytes, at most OUT_BUFFER_SIZE, which may then be written at out->at
+ * directly.
  */
 static inline void out_room(struct out *out, size_t size)
 {
@@ -83,8 +86,10 @@ static inline void out_char(struct out *out, char c)
     *out->at++ = c;
 }
 
-/* Writes `value` in decimal at `to` (room for U64_DIGITS bytes, all of which may be touched);
- * returns its end. For who made room for more than one thing. */
+/*
+ * Writes `value` in decimal at `to` and returns its end. May touch U64_DIGITS bytes. For callers
+ * that make room for several values at once.
+ */
 static inline char *u64_put(char *to, uint64_t value)
 {
     if (value < 10) {
@@ -94,11 +99,13 @@ static inline char *u64_put(char *to, uint64_t value)
     return u64_put_slow(to, value);
 }
 
-/* Writes value / unit at `to` as at least three digits, cut off and without zeros at the end: 1.25, 17.6, 340.
- * Room and end as of u64_put, and 3 bytes more. */
+/*
+ * Writes value / unit at `to`, truncated to at least three digits without trailing zeros: 1.25,
+ * 17.6, 340. Returns its end. Needs 3 bytes more than u64_put.
+ */
 char *scaled_put(char *to, uint64_t value, uint64_t unit);
 
-/* Decimal. */
+/* Writes in decimal. */
 static inline void out_u64(struct out *out, uint64_t value)
 {
     if (value < 10)
@@ -117,13 +124,13 @@ static inline void out_i64(struct out *out, int64_t value)
     }
 }
 
-/* Hexadecimal in lower case, at least `digits` of them (at most 16), without a prefix. */
+/* Writes in lower case hexadecimal, at least `digits` digits (at most 16), without a prefix. */
 void out_hex(struct out *out, uint64_t value, unsigned digits);
 
-/* Decimal with leading zeros, at least `digits` of them (at most 20). */
+/* Writes in decimal with leading zeros, at least `digits` digits (at most 20). */
 void out_u64_padded(struct out *out, uint64_t value, unsigned digits);
 
-/* For the rare; the result is at most 1 KiB. */
+/* For rare output; the result is truncated to 1 KiB. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -19,7 +19,7 @@ bool output_error(trail_error *err, const char *title, int reason)
     if (strlen(title) > room) {
         cut = "...";
         title += strlen(title) - (room - strlen(cut));
-        while (((uint8_t)*title & 0xc0) == 0x80) /* the rest of a character */
+        while (((uint8_t)*title & 0xc0) == 0x80) /* the rest of a split character */
             title++;
     }
     (void)error_set(err, TRAIL_IO, "cannot write %s%s: %s%s", cut, title, why, more);
@@ -77,7 +77,10 @@ bool output_open(struct output *output, const char *path, trail_error *err)
     return true;
 }
 
-/* A file without a name in the folder of `path`; -1: there are none, or none that could be given one. */
+/*
+ * Opens a file without a name in the folder of `path`. Returns -1 if that is not supported, or if
+ * it could not be named later.
+ */
 static int open_nameless(const char *path)
 {
     char *copy = access("/proc/self/fd", X_OK) == 0 ? strdup(path) : NULL;
@@ -125,7 +128,10 @@ static bool link_as(const struct output *output, const char *path)
     return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Gives a nameless file its name. A link takes nobody's place: for that it has another name for a moment. */
+/*
+ * Gives a nameless file its name. link(2) does not replace a file: to replace one, a temporary name
+ * is renamed.
+ */
 static bool give_name(const struct output *output, const char *path)
 {
     char *beside;
@@ -144,7 +150,7 @@ static bool give_name(const struct output *output, const char *path)
     return named;
 }
 
-/* What is written from now on fails. */
+/* Closes the descriptor, which may report a delayed write error. */
 static void close_file(struct output *output)
 {
     if (close(output->fd) < 0 && !output->reason)
@@ -152,7 +158,7 @@ static void close_file(struct output *output)
     output->fd = -1;
 }
 
-/* Closes a file that was written beside; it gets its name if it is whole. */
+/* Closes a file opened beside its name, and names it if it is complete. */
 static bool close_beside(struct output *output, const char *path, bool made, trail_error *err)
 {
     bool whole = made && !output->reason;
@@ -171,7 +177,7 @@ static bool close_beside(struct output *output, const char *path, bool made, tra
     return output->reason ? output_error(err, path, output->reason) : true;
 }
 
-/* Gives a nameless file the name of one that is written beside. */
+/* Gives a nameless file a temporary name beside `path`. */
 static bool name_beside(struct output *output, const char *path)
 {
     struct stat file;

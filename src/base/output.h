@@ -1,12 +1,13 @@
 /*
- * Output: where a command's output goes that does not pass through stdio, a file, a pipe or a terminal. A failure
- * to write is remembered, and returned when it is closed.
+ * Output of commands that does not pass through stdio: to a file, a pipe or a terminal. A write
+ * error is stored, and returned by the close.
  *
- * A file that is opened beside its name appears whole or not at all. It has no name until it is complete, where the file
- * system knows such files (O_TMPFILE, open(2)), so that nothing is left of it whatever ends the process; elsewhere one
- * of its own.
+ * A file opened "beside" its name appears complete or not at all. Until it is complete it has no
+ * name, if the file system supports that (O_TMPFILE, open(2)), so that nothing remains if the
+ * process is killed; otherwise a temporary name.
  *
- * Nothing is printed here. Errors have the code TRAIL_IO and a whole sentence, "cannot write FILE: reason".
+ * Nothing is printed here. Errors have the code TRAIL_IO and the message "cannot write FILE:
+ * reason".
  */
 #ifndef TRAIL_BASE_OUTPUT_H
 #define TRAIL_BASE_OUTPUT_H
@@ -17,49 +18,56 @@
 
 #include "base/terminal.h"
 
-/* Filled by output_open or output_open_beside; what these have opened ends with output_close or output_drop. */
+/* Filled by output_open or output_open_beside, and released by output_close or output_drop. */
 struct output {
     int fd;           /* -1: not open */
-    bool to_terminal; /* then through the guard */
+    bool to_terminal; /* output passes through `terminal` */
     struct terminal terminal;
-    int reason;    /* errno of what failed, 0: nothing did */
-    bool nameless; /* it gets its name when it is complete, */
-    char *beside;  /* ... or has this one until then; NULL: its own */
+    int reason;    /* errno of the first error; 0: none */
+    bool nameless; /* it has no name until it is complete */
+    char *beside;  /* its temporary name until it is complete; NULL: none */
 };
 
-/* Opens `path` for writing, or stdout for "-". False with *err. */
+/* Opens `path` for writing, or stdout for "-". Returns false with *err. */
 bool output_open(struct output *output, const char *path, trail_error *err);
 
-/* The same; a regular file gets its name, or takes the old one's place, when it is closed. */
+/*
+ * Like output_open, but a regular file gets its name, or replaces the old file, when it is closed.
+ */
 bool output_open_beside(struct output *output, const char *path, trail_error *err);
 
-/* A sink that writes to `output`, which must live as long. */
+/* Returns a sink that writes to `output`, which must outlive it. */
 trail_sink output_sink(struct output *output);
 
 /*
- * Closes it. A file that was not `made` is not left behind, where it would be taken for a trace. False with *err if
- * anything was lost.
+ * Closes the output. A regular file that is not `made` (complete) is removed, so that it is not
+ * taken for a trace. Returns false with *err if anything was lost.
  */
 bool output_close(struct output *output, const char *path, bool made, trail_error *err);
 
 /*
- * For several files that were opened beside and appear together or not at all: each is settled, which takes the room
- * that its name needs, then each is named. What is settled and not named is dropped. False with *err.
+ * For several files, opened beside, that appear together or not at all: settle each, which needs
+ * disk space for its name, then name each. output_drop removes a file that was settled but not
+ * named. Return false with *err.
  */
 bool output_settle(struct output *output, const char *path, trail_error *err);
 bool output_name(struct output *output, const char *path, trail_error *err);
 void output_drop(struct output *output);
 
-/* Whether writing `path` would destroy what the word, a path or "-" for stdin, names before it is read. */
+/*
+ * Whether writing `path` would destroy the input `word` (a path, or "-" for stdin) before it is
+ * read.
+ */
 bool overwrites(const char *path, const char *word);
 
 /*
- * That writing `title` has failed with the errno `reason`. Of a title that is too long for a message the end is shown.
- * Returns false, so that a function can end with `return output_error(...)`.
+ * Sets the error for a failed write of `title` with errno `reason`. A title that is too long for
+ * the message keeps its end. Returns false, so that a function can end with `return
+ * output_error(...)`.
  */
 bool output_error(trail_error *err, const char *title, int reason);
 
-/* All of it with write(2). False with errno set. */
+/* Writes all bytes with write(2). Returns false with errno set. */
 bool write_all(int fd, const void *data, size_t size);
 
 #endif

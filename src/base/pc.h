@@ -1,17 +1,15 @@
-/*
- * Return addresses as they lie on a stack.
- */
+/* Return addresses as found on a stack. */
 #ifndef TRAIL_BASE_PC_H
 #define TRAIL_BASE_PC_H
 
 #include <stdint.h>
 
-/* A return address without the signature that arm64 may put into its upper bits. */
+/* Returns a return address without the signature that arm64 may put into its upper bits. */
 static inline uintptr_t pc_plain(uintptr_t pc)
 {
 #if defined(__aarch64__)
     register uintptr_t link __asm__("x30") = pc;
-    __asm__("hint 7" : "+r"(link)); /* xpaclri; nothing where there are no signatures */
+    __asm__("hint 7" : "+r"(link)); /* xpaclri; a no-op on CPUs without signatures */
     pc = link;
 #endif
     return pc;

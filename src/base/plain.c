@@ -5,14 +5,14 @@
 
 #include "base/utf8.h"
 
-/* The letter after the backslash of those that Go writes so; 0: none. */
+/* Returns the letter of Go's escape for a character; 0 if it has none. */
 static char letter_of(uint8_t c)
 {
     static const char letters[] = "abtnvfr"; /* of 7 to 13 */
     return c >= '\a' && c <= '\r' ? letters[c - '\a'] : '\0';
 }
 
-/* A backslash, a letter and `digits` digits. */
+/* Writes a backslash, a letter and `digits` hexadecimal digits. */
 static unsigned put_escape(char to[PLAIN_MOST], char letter, uint32_t value, unsigned digits)
 {
     to[0] = '\\';

@@ -4,7 +4,7 @@
 
 /* MARK: Quoting */
 
-/* The letter after the backslash for those that have one, 0 for the others. */
+/* Returns the letter after the backslash for characters that have one, 0 for others. */
 static char short_escape(uint8_t c)
 {
     switch (c) {
@@ -111,7 +111,10 @@ static bool read_digits(const char **at, const char *end, int base, int count, u
     return true;
 }
 
-/* Decodes what follows a backslash. Returns the bytes written, 0 if it is no escape. */
+/*
+ * Decodes the part after a backslash. Returns the number of bytes written, 0 if it is not an
+ * escape.
+ */
 static unsigned unescape(const char **at, const char *end, uint8_t to[4])
 {
     static const char letters[] = "abfnrtv\\\"", values[] = "\a\b\f\n\r\t\v\\\"";

@@ -1,19 +1,17 @@
-/*
- * Binary search in what is sorted.
- */
+/* Binary search in sorted data. */
 #ifndef TRAIL_BASE_SEARCH_H
 #define TRAIL_BASE_SEARCH_H
 
 #include <stddef.h>
 
 /*
- * The first i from `low` to before `high` for which `is_before`, an expression of i, is false; `high` if there is none.
- * It must be true of a beginning and of nothing behind that:
+ * Returns the first i in [low, high) for which `is_before`, an expression of i, is false; `high` if
+ * there is none. It must be true for all entries before that and false for all after:
  *
  *     size_t at = SEARCH(i, 0, count, rows[i].id < id);
  *     bool found = at < count && rows[at].id == id;
  *
- *     size_t behind = SEARCH(i, 0, count, rows[i].start <= address);      behind the last that does not start later
+ *     size_t behind = SEARCH(i, 0, count, rows[i].start <= address);   one past the last start <= address
  */
 #define SEARCH(i, low, high, is_before)                                                            \
     ({                                                                                             \

@@ -1,6 +1,4 @@
-/*
- * Shares of a whole, as parts of 1 and in percent. Of nothing they are 0.
- */
+/* Shares of a whole, as fractions of 1 and in percent; 0 if the whole is 0. */
 #ifndef TRAIL_BASE_SHARE_H
 #define TRAIL_BASE_SHARE_H
 
@@ -11,7 +9,7 @@ static inline double share_of(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* Not 100 times the above: that is rounded twice, and prints another digit now and then. */
+/* Not 100 * share_of: that would round twice, and sometimes print another digit. */
 static inline double percent_of(int64_t part, int64_t whole)
 {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;

@@ -1,6 +1,6 @@
 /*
  * Slab: objects of one size at addresses that never change, with a free list. For the states of
- * goroutines, Ps and Ms, which come and go while others point at them.
+ * goroutines, Ps and Ms, which come and go while other objects point to them.
  */
 #ifndef TRAIL_BASE_SLAB_H
 #define TRAIL_BASE_SLAB_H
@@ -14,13 +14,13 @@ struct slab {
     struct arena arena;
 };
 
-/* A zeroed object; NULL when memory is out. */
+/* Returns a zeroed object; NULL if out of memory. */
 void *slab_get(struct slab *slab);
 
-/* Gives `object` back for the next slab_get. */
+/* Returns `object` to the free list. */
 void slab_put(struct slab *slab, void *object);
 
-/* Drops all objects. */
+/* Frees all objects. */
 void slab_free(struct slab *slab);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/plain.h"
 #include "base/utf8.h"
 
-/* What is written at once. */
+/* A buffer that is written when it is full. */
 struct pieces {
     int fd;
     bool failed;
@@ -25,7 +25,7 @@ static void put_piece(struct pieces *pieces, const void *data, size_t size)
     pieces->used += size;
 }
 
-/* Bytes of the colour "\033[1m" at `at`; 0: it is none. */
+/* Returns the size of a colour sequence "\033[1m" at `at`; 0 if it is not one. */
 static size_t colour_size(const uint8_t *at, const uint8_t *end)
 {
     size_t size = 2, left = (size_t)(end - at);
@@ -36,7 +36,7 @@ static size_t colour_size(const uint8_t *at, const uint8_t *end)
     return size > 2 && size < left && at[size] == 'm' ? size + 1 : 0;
 }
 
-/* Whether [at, end) is the beginning of a character: more bytes could make one of it. */
+/* Whether [at, end) is an incomplete character that more bytes could complete. */
 static bool is_cut(const uint8_t *at, const uint8_t *end)
 {
     uint8_t whole[4];
@@ -44,7 +44,10 @@ static bool is_cut(const uint8_t *at, const uint8_t *end)
     uint32_t rune;
     if (*at < 0xc2 || *at > 0xf4 || left >= wanted)
         return false;
-    /* The least and the greatest that can follow: one of them makes a character if any does. */
+    /*
+     * The smallest and greatest continuation bytes: one of them completes the character if any
+     * does.
+     */
     for (unsigned last = 0x80; last <= 0xbf; last += 0x3f) {
         memset(whole, (int)last, sizeof whole);
         memcpy(whole, at, left);
@@ -74,7 +77,7 @@ static bool flush_pieces(struct pieces *pieces)
     return !pieces->failed && write_all(pieces->fd, pieces->text, pieces->used);
 }
 
-/* What was held and the first bytes of `data` that belong to it. Returns how many those are. */
+/* Completes a held character with the first bytes of `data`. Returns their number. */
 static size_t pass_held(struct terminal *terminal, struct pieces *pieces, const uint8_t *data,
                         size_t size)
 {

@@ -1,10 +1,9 @@
 /*
- * Terminal: what reaches a terminal. Text for people is shown as base/plain.h says wherever it goes;
- * formats that others define (JSON, CSV, Go's own) are exact in files and pipes. A terminal gets
- * neither as it is: all that goes to one passes here, where controls, marks of direction and bytes
- * that are not UTF-8 become escapes once more, whatever command printed them. Line ends and tabs
- * pass, and what trail itself sends to steer the terminal: all of a guard that is open, and the
- * colours of one that knows of them.
+ * Terminal: filters everything written to a terminal. Text for people is escaped by base/plain.h
+ * wherever it goes; formats defined by others (JSON, CSV, Go's own) are exact in files and pipes.
+ * All output to a terminal passes through this filter, which escapes control characters, direction
+ * marks and bytes that are not UTF-8, whatever command printed them. Line ends and tabs pass, and
+ * trail's own control sequences: all of them if `open` is set, colours if `colours` is.
  */
 #ifndef TRAIL_BASE_TERMINAL_H
 #define TRAIL_BASE_TERMINAL_H
@@ -16,15 +15,15 @@
 struct terminal {
     int fd;
     bool colours;    /* "\033[..m" passes */
-    bool open;       /* all passes: it is trail's own */
-    uint8_t held[4]; /* the beginning of a character, */
-    unsigned count;  /* ... whose rest the next write brings */
+    bool open;       /* everything passes: it is trail's own */
+    uint8_t held[4]; /* the beginning of a split character */
+    unsigned count;  /* ... and its bytes; the next write continues it */
 };
 
-/* Writes to the terminal. False with errno set. */
+/* Writes to the terminal. Returns false with errno set. */
 bool terminal_write(struct terminal *terminal, const void *data, size_t size);
 
-/* Writes the beginning of a character that got no rest. */
+/* Writes the beginning of a character that was not continued. Returns false with errno set. */
 bool terminal_finish(struct terminal *terminal);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Unsigned LEB128 ("uvarint"): seven bits a byte, least significant first, the top bit says that
- * more follow; at most 10 bytes for 64 bits. Zero-padded encodings are legal and really written
- * (§0).
+ * Unsigned LEB128 ("uvarint"): seven bits per byte, least significant first, the top bit set if
+ * more bytes follow; at most 10 bytes for 64 bits. Zero-padded encodings are legal and occur (§0).
  */
 #ifndef TRAIL_BASE_VARINT_H
 #define TRAIL_BASE_VARINT_H
@@ -12,7 +11,10 @@
 
 #define UVARINT_MAX_SIZE 10
 
-/* Eight bytes at once, the first in the lowest bits: bit 8i + 7 is set where byte i is not a number's last. */
+/*
+ * Loads eight bytes, the first in the lowest bits: bit 8i + 7 is set if byte i is not the last of
+ * its number.
+ */
 static inline uint64_t uvarint_load8(const uint8_t *at)
 {
     uint64_t word;
@@ -27,8 +29,8 @@ static inline uint64_t uvarint_load8(const uint8_t *at)
 const uint8_t *uvarint_get_slow(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
 /*
- * Decodes one number from [at, end). Returns where it ends, or NULL if the bytes run out first or
- * it does not fit 64 bits. One or two bytes, the usual case, take about a nanosecond.
+ * Decodes one number from [at, end). Returns its end, or NULL if the bytes run out first or it
+ * exceeds 64 bits. One or two bytes, the usual case, take about 1 ns.
  */
 static inline const uint8_t *uvarint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
@@ -45,7 +47,7 @@ static inline const uint8_t *uvarint_get(const uint8_t *at, const uint8_t *end, 
     return uvarint_get_slow(at, end, value);
 }
 
-/* Writes `value` at `to` (at least UVARINT_MAX_SIZE bytes) and returns the number of bytes. */
+/* Writes `value` to `to` (at least UVARINT_MAX_SIZE bytes) and returns the number of bytes. */
 static inline size_t uvarint_put(uint8_t *to, uint64_t value)
 {
     size_t n = 0;
@@ -57,7 +59,7 @@ static inline size_t uvarint_put(uint8_t *to, uint64_t value)
     return n;
 }
 
-/* Bytes that uvarint_put needs for `value`. */
+/* Returns the number of bytes that uvarint_put writes for `value`. */
 static inline size_t uvarint_size(uint64_t value)
 {
     return (size_t)(70 - __builtin_clzll(value | 1)) / 7;

@@ -1,14 +1,13 @@
 /*
- * Whole numbers of real ones. C leaves open what a conversion gives that does not fit (C11 6.3.1.4),
- * and a damaged trace makes shares that are no numbers and lengths beyond all: they come through
- * here.
+ * Integers from floating-point numbers. C leaves the conversion of values out of range undefined
+ * (C11 6.3.1.4), and damaged traces yield NaN and out-of-range values: they are converted here.
  */
 #ifndef TRAIL_BASE_WHOLE_H
 #define TRAIL_BASE_WHOLE_H
 
 #include <stdint.h>
 
-/* Towards zero; the nearest that there is of what is beyond; 0 of what is no number. */
+/* Rounds towards zero; values out of range give the nearest integer, NaN gives 0. */
 static inline int64_t whole_of(double value)
 {
     if (value >= 0x1p63)
@@ -18,7 +17,7 @@ static inline int64_t whole_of(double value)
     return value == value ? (int64_t)value : 0;
 }
 
-/* The same between `least` and `most`. */
+/* The same, limited to [least, most]. */
 static inline int64_t whole_within(double value, int64_t least, int64_t most)
 {
     int64_t whole = whole_of(value);
