@@ -7,12 +7,12 @@
 
 #include "read/reader.h"
 
-/* A block is worth waking somebody up for; all of them fit into a processor's own cache. */
+/* A block is worth a wake-up, and all blocks fit into the CPU's own cache. */
 enum { BLOCKS = 4, BLOCK_EVENTS = 2048 };
 
 struct block {
     long count;
-    trail_reader_stats stats; /* after its events */
+    trail_reader_stats stats; /* as of its last event */
     trail_event events[BLOCK_EVENTS];
 };
 
@@ -21,15 +21,18 @@ struct ahead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t given_one, done_one;
-    /* Under the lock. */
-    uint64_t given, done; /* blocks, counted from the start; given - done <= BLOCKS */
-    bool stop;            /* nobody wants more */
-    bool over;            /* nothing follows what was given but `result` */
+    /* Guarded by the lock. */
+    uint64_t given, done; /* blocks, from the start; given - done <= BLOCKS */
+    bool stop;            /* the reader is being closed */
+    bool over;            /* only `result` follows the blocks given */
     long result;
-    /* The caller's. */
-    bool holds; /* block `done` is being looked at */
+    /* Used by the caller's thread. */
+    bool holds; /* the caller is processing block `done` */
     trail_reader_stats stats;
-    /* The thread's: of block `given`, until it is given; the block itself, of either side, is not locked. */
+    /*
+     * Used by the reading thread: events in block `given`, until it is given. Blocks themselves
+     * need no lock.
+     */
     long filled;
     struct block blocks[BLOCKS];
 };
@@ -55,7 +58,9 @@ static void give(struct ahead *a)
     (void)pthread_mutex_unlock(&a->lock);
 }
 
-/* Waits until no more than `most` blocks are to be done with. False: nobody wants more. */
+/*
+ * Waits until at most `most` blocks are unprocessed. Returns false if the reader is being closed.
+ */
 static bool wait_done(struct ahead *a, uint64_t most)
 {
     (void)pthread_mutex_lock(&a->lock);
@@ -72,7 +77,7 @@ bool ahead_settle(struct ahead *a)
     return wait_done(a, 0);
 }
 
-/* False: nobody wants more. */
+/* Returns false if the reader is being closed. */
 static bool put(struct ahead *a, const trail_event *events, long count)
 {
     while (count > 0) {
@@ -158,7 +163,7 @@ void ahead_start(trail_reader *reader)
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->given_one, NULL);
     (void)pthread_cond_init(&a->done_one, NULL);
-    reader->ahead = a; /* the thread looks at it */
+    reader->ahead = a; /* the thread uses it */
     if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
         return;
     reader->ahead = NULL;

@@ -1,10 +1,11 @@
 /*
- * Reading ahead: a thread of the reader's own decodes the next events while its caller looks at the last ones.
+ * Reading ahead: a thread of the reader decodes the next events while the caller processes the
+ * previous ones.
  *
- * Events are copied into a ring of blocks. What they refer to, tables and texts, stays the reader's: before
- * any of it changes place (another generation, a table that grows) the thread waits until all events that it
- * gave are done with, which they are when the caller asks for the next ones. So callers see what they see
- * without the thread, and need no lock.
+ * Events are copied to a ring of blocks. The tables and texts they refer to stay in the reader:
+ * before any of these change (a new generation, a table that grows), the thread waits until the
+ * caller is done with all events delivered so far, that is, until it asks for the next ones.
+ * Handles therefore mean the same as without the thread, and callers need no lock.
  */
 #ifndef TRAIL_READ_AHEAD_H
 #define TRAIL_READ_AHEAD_H
@@ -13,19 +14,24 @@
 
 struct ahead;
 
-/* Starts the thread and sets reader->ahead; does neither without a second processor, or memory. */
+/*
+ * Starts the thread and sets reader->ahead. Does nothing on a single processor or if out of memory.
+ */
 void ahead_start(trail_reader *reader);
 
-/* Stops it, at the latest after the generation that it is in. */
+/* Stops and joins the thread, at the latest at the end of its current generation. Frees `ahead`. */
 void ahead_stop(struct ahead *ahead);
 
-/* As trail_reader_next_batch, by the caller. */
+/* Like trail_reader_next_batch; called by the caller's thread. */
 long ahead_next(struct ahead *ahead, const trail_event **events);
 
-/* Of the reader when it had delivered what ahead_next gave last. */
+/* Returns the reader's stats as of the events that ahead_next returned last. */
 const trail_reader_stats *ahead_stats(const struct ahead *ahead);
 
-/* By the thread: waits until everything that it gave is done with. False: nobody wants more. */
+/*
+ * Called by the thread: waits until the caller is done with all delivered events. Returns false if
+ * the reader is being closed.
+ */
 bool ahead_settle(struct ahead *ahead);
 
 #endif

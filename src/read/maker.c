@@ -8,7 +8,7 @@
 
 _Static_assert(MAKER_WORD_MAX == TRAIL_TASK_WORD_MAX, "the public limit is that of the line");
 
-/* Whether people may read the word as it is. */
+/* Whether the word can be shown to people unescaped. */
 static bool is_word(trail_string word)
 {
     const uint8_t *at = (const uint8_t *)word.data, *end = at + word.size;
@@ -53,7 +53,10 @@ trail_string maker_line(const trail_maker *maker, char *room)
 
 /* MARK: In a batch */
 
-/* Takes the ID and the text of a string record off [*at, end). False if they are not there. */
+/*
+ * Consumes the ID and the text of a string record in [*at, end). Returns false if they are
+ * incomplete.
+ */
 static bool take_string(const uint8_t **at, const uint8_t *end, trail_string *text)
 {
     uint64_t id, size;
@@ -98,7 +101,9 @@ bool maker_in_batch(int version, const trail_batch *batch, const uint8_t *data, 
     if (trail_version_is_v2(version))
         return batch->kind == TRAIL_BATCH_STRINGS && batch->size > 0 &&
                in_v2_strings(data + 1, end, maker);
-    /* Few batches have the line, and looking at each record takes longer than looking for the bytes. */
+    /*
+     * Few batches have the line, and decoding each record takes longer than a search for the bytes.
+     */
     return memmem(data, batch->size, MAKER_PREFIX, sizeof MAKER_PREFIX - 1) &&
            in_v1_records(version, data, end, maker);
 }

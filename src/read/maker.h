@@ -1,4 +1,4 @@
-/* What made a trace, from its line (wire/maker.h) and back. */
+/* What made a trace: reading and writing its line (wire/maker.h). */
 #ifndef TRAIL_READ_MAKER_H
 #define TRAIL_READ_MAKER_H
 
@@ -13,15 +13,18 @@ static inline bool maker_is_line(trail_string text)
            memcmp(text.data, MAKER_PREFIX, sizeof MAKER_PREFIX - 1) == 0;
 }
 
-/* Takes a line into *maker. False, and *maker as it was, for any text that is not exactly such a line. */
+/*
+ * Parses a line into *maker. Returns false, with *maker unchanged, unless the text is exactly such
+ * a line.
+ */
 bool maker_parse(trail_string line, trail_maker *maker);
 
-/* The line for a maker, in `room` of MAKER_LINE; empty for Go. */
+/* Writes the line for a maker to `room` of MAKER_LINE bytes; empty for Go. */
 trail_string maker_line(const trail_maker *maker, char *room);
 
 /*
- * Looks for the line among the strings of a batch, as trail_walk delivered it, of a trace of that version. Everything
- * in it is hostile.
+ * Finds the line among the strings of a batch that trail_walk delivered, of a trace of that
+ * version. The batch is hostile input.
  */
 bool maker_in_batch(int version, const trail_batch *batch, const uint8_t *data, trail_maker *maker);
 

@@ -1,6 +1,4 @@
-/*
- * Names of what events are made of, as Go's tools print them (§6.6), and of formats.
- */
+/* Names of event kinds, states, metrics and formats, as Go's tools print them (§6.6). */
 #include <trail/read.h>
 
 #include "wire/wire.h"
@@ -63,7 +61,7 @@ const char *trail_experimental_name(const trail_event *event)
 
 const char *trail_experimental_arg(const trail_event *event, unsigned i)
 {
-    /* The wire's first argument is the time, which is the event's. */
+    /* The first argument on the wire is the time, which is event->time_ns. */
     if (event->wire >= V2_TYPES || i + 1 >= v2_types[event->wire].args)
         return "?";
     return v2_types[event->wire].arg[i + 1];

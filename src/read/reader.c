@@ -1,6 +1,4 @@
-/*
- * The public reader: recognises the format and hands on to the decoder of v1 or v2.
- */
+/* The public reader: recognises the format and dispatches to the decoder of v1 or v2. */
 #include "read/reader.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /*
- * What the decoders of v1 and v2 have in common: each embeds a trail_reader as its first member and
+ * The common part of the decoders of v1 and v2: each embeds a trail_reader as its first member and
  * fills in reader_ops. Used by one thread at a time.
  */
 #ifndef TRAIL_READ_READER_H
@@ -21,29 +21,35 @@ struct reader_ops {
 
 struct trail_reader {
     const struct reader_ops *ops;
-    trail_source *source; /* the caller's */
+    trail_source *source; /* owned by the caller */
     trail_reader_options options;
     int version;
-    struct tables tables; /* what handles of the events delivered last refer to */
+    struct tables tables; /* the tables of the handles delivered last */
     trail_reader_stats stats;
     trail_error error;
-    bool began;          /* the first batch was asked for */
+    bool began;          /* reading has begun */
     struct ahead *ahead; /* NULL: the caller's thread reads */
-    /* For trail_reader_next: what is left of the batch delivered last. */
+    /* For trail_reader_next: the rest of the batch delivered last. */
     const trail_event *pending;
     long pending_count;
 };
 
-/* Before tables or texts that delivered events refer to change. False: nobody wants more events. */
+/*
+ * Call before tables or texts of delivered events change. Returns false if the reader is being
+ * closed.
+ */
 static inline bool reader_settle(trail_reader *reader)
 {
     return !reader->ahead || ahead_settle(reader->ahead);
 }
 
-/* The version of the trace that the source begins with, -1 if it is none: *err says why. */
+/*
+ * Returns the version in the trace's header without consuming it; -1 with *err if it is not a
+ * trace.
+ */
 int reader_peek_version(trail_source *source, trail_error *err);
 
-/* Open a decoder on a source whose 16-byte header of a known `version` was only peeked at. */
+/* Open a decoder on a source with a header of a known `version`, which has not been consumed. */
 trail_reader *v1_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err);
 trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,

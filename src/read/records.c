@@ -1,12 +1,12 @@
 /*
- * Records: every record of a trace as it stands in the file, by the tables of src/wire alone.
- * Nothing is ordered or judged; a batch of v2 is but a record followed by others (§5.6), whatever
- * its size says.
+ * Records: every record of a trace as it is in the file, decoded by the tables of src/wire alone.
+ * Nothing is ordered or validated; a batch of v2 is just a record followed by others (§5.6), and
+ * its size is ignored.
  *
- * A record is decoded from [at, end), which is the whole trace in place or a window on it. A record
- * that is not whole there asks for more bytes and is decoded again from its start; as the window
- * doubles when it is full, memory is bounded by twice the input read. Its numbers lie in `numbers`,
- * which grows with the bytes that encode them, so that counts in the file allocate nothing.
+ * A record is decoded from [at, end), the whole trace in place or a window of it. A record that is
+ * incomplete there is decoded again from its start after more input was read; the window doubles
+ * when it is full, so memory is bounded by twice the input read. Its numbers are in `numbers`,
+ * which grows with the bytes that encode them: counts in the file allocate nothing.
  */
 #include "read/records.h"
 
@@ -30,9 +30,9 @@ struct trail_records {
     trail_source *source;
     int version;
     const uint8_t *at, *end;
-    uint8_t *window; /* what [at, end) lies in; NULL: in place */
+    uint8_t *window; /* holds [at, end); NULL: in place */
     size_t window_size;
-    bool ended;     /* nothing comes after `end` */
+    bool ended;     /* no input follows `end` */
     int64_t offset; /* of `at` in the trace */
     uint64_t *numbers;
     size_t capacity;
@@ -71,7 +71,7 @@ static bool reserve_numbers(trail_records *r, size_t count)
 
 /* MARK: v2 */
 
-/* Decodes `count` numbers, for which there is room, and moves *at past them. */
+/* Decodes `count` numbers, for which there is room, and advances *at. */
 static enum decoded v2_numbers(trail_records *r, const uint8_t **at, uint64_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ static enum decoded v2_frames(trail_records *r, const uint8_t **at)
     uint64_t frames = r->numbers[1];
     size_t args = r->record.args;
     if (frames > (uint64_t)(r->end - *at) / 4 ||
-        frames > UINT_MAX) /* a number is a byte at least */
+        frames > UINT_MAX) /* a number has at least one byte */
         return NEEDS_MORE;
     if (!reserve_numbers(r, args + 4 * frames))
         return records_fail(r);
@@ -156,7 +156,7 @@ static enum decoded v1_bad_value(trail_records *r, const uint8_t *at)
     return records_fail(r);
 }
 
-/* Decodes the numbers of [at, end), as many as there are. */
+/* Decodes all numbers in [at, end) and counts them. */
 static enum decoded v1_numbers(trail_records *r, const uint8_t *at, const uint8_t *end,
                                size_t *count)
 {
@@ -173,8 +173,10 @@ static enum decoded v1_numbers(trail_records *r, const uint8_t *at, const uint8_
     return DECODED;
 }
 
-/* A number of a record that the lexer found whole; 0 if it does not fit 64 bits, which no length
- * is. */
+/*
+ * Decodes a number of a record that the lexer found complete; 0 if it exceeds 64 bits, which no
+ * length does.
+ */
 static uint64_t v1_number(const uint8_t **at, const uint8_t *end)
 {
     uint64_t value = 0;
@@ -215,7 +217,7 @@ static enum decoded v1_string(trail_records *r, const uint8_t *at, const uint8_t
     return DECODED;
 }
 
-/* Decodes the record from its first byte to where the lexer says that it ends. */
+/* Decodes the record from its first byte to the end found by the lexer. */
 static enum decoded v1_record(trail_records *r, const uint8_t *next)
 {
     unsigned class = r->lex.class[*r->at], type = r->record.type;
@@ -265,8 +267,7 @@ static enum decoded v1_decode(trail_records *r)
 
 /* MARK: The window */
 
-/* Gets more bytes behind [at, end), at least one. Returns 1, 0 if there are none, -1 on an error.
- */
+/* Appends at least one byte to [at, end). Returns 1, 0 at the end of the input, -1 on an error. */
 static int records_fill(trail_records *r)
 {
     size_t have = (size_t)(r->end - r->at);
@@ -297,7 +298,7 @@ static int records_fill(trail_records *r)
     return n > 0;
 }
 
-/* Finds the bytes, and passes over the header, which was judged already. */
+/* Opens the window and skips the header, which was checked before. */
 static int records_begin(trail_records *r, trail_error *err)
 {
     size_t size = 0;

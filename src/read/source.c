@@ -1,16 +1,16 @@
 /*
- * Source: three ways to get raw bytes (descriptor, memory, callback) below three ways to read them
- * (as they are, gzip, zstd).
+ * Source: three kinds of raw bytes (descriptor, memory, callback) below three decodings (plain,
+ * gzip, zstd).
  *
  * Raw bytes that were fetched but not used yet are [at, end): in a buffer of the source, or in the
- * caller's memory itself. A plain source hands them out, a compressed one gives them to its codec.
- * Bytes that were peeked at wait in `peeked` and are handed out first.
+ * caller's memory. A plain source returns them, a compressed one passes them to its codec. Peeked
+ * bytes are stored in `peeked` and returned first.
  *
- * Invariant: `delivered` counts exactly the uncompressed bytes that the user of the source has. For
- * a plain file or memory it is therefore the place to look from, whatever was fetched or peeked at.
+ * Invariant: `delivered` is the number of uncompressed bytes that the user has received. For a
+ * plain file or memory it is therefore the current position, whatever was fetched or peeked.
  *
- * No file is mapped: another process may cut it short at any time, and a mapping then ends this one
- * by SIGBUS. What is read is a copy that nobody changes.
+ * No file is mapped: another process may truncate it at any time, and an access to the mapping
+ * would then raise SIGBUS. Bytes are copied before they are used, so that they cannot change.
  */
 #include "read/source.h"
 
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifndef TRAIL_PLAIN_ONLY /* in a browser, which decompresses by itself */
+#ifndef TRAIL_PLAIN_ONLY /* set in a browser, which decompresses itself */
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -35,34 +35,34 @@
 #define PEEK_MAX       64
 #define MAGIC_SIZE     4
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
-#define INFLATED_FREE  ((uint64_t)64 << 20) /* so much is given whatever the ratio */
+#define INFLATED_FREE  ((uint64_t)64 << 20) /* allowed whatever the ratio */
 
 struct codec {
     const char *name;
     bool (*matches)(const uint8_t *raw, size_t size);
     bool (*init)(trail_source *source);
-    /* Takes some of [at, end), writes up to `size` bytes; -1 and source->error if it cannot. */
+    /* Consumes some of [at, end), writes up to `size` bytes; -1 with source->error on an error. */
     ssize_t (*decode)(trail_source *source, uint8_t *buf, size_t size);
     void (*fini)(trail_source *source);
 };
 
 struct trail_source {
-    /* Underneath: a descriptor, a callback, or (neither) memory. */
+    /* Underlying: a descriptor, a callback, or (neither) memory. */
     int fd; /* -1 if none */
     bool owns_fd;
-    bool regular; /* a file that can be read anywhere */
+    bool regular; /* a file that can be read at any offset */
     trail_read_fn read;
     void *context;
     const uint8_t *memory;
     int64_t start; /* regular: offset in the file where the source begins */
-    int64_t size;  /* from `start` on; -1 unknown */
+    int64_t size;  /* from `start` on; -1: unknown */
     char *name;    /* for messages */
 
     const uint8_t *at, *end;
-    uint8_t *input; /* buffer behind them, unless memory */
-    int64_t taken;  /* raw bytes fetched: those up to `end` */
-    int64_t shown;  /* for trail_source_position, which another thread may ask */
-    bool ended;     /* there are no raw bytes after `end` */
+    uint8_t *input; /* buffer of [at, end), unless memory */
+    int64_t taken;  /* raw bytes fetched, up to `end` */
+    int64_t shown;  /* for trail_source_position, which another thread may call */
+    bool ended;     /* no raw bytes follow `end` */
 
     const struct codec *codec; /* NULL: plain */
 #ifndef TRAIL_PLAIN_ONLY
@@ -73,15 +73,15 @@ struct trail_source {
 #endif
     bool between;                          /* the compressed data may end here */
     bool pending;                          /* the codec may have more output without more input */
-    uint64_t inflated;                     /* bytes that came out of the codec */
-    uint64_t inflated_max, inflated_ratio; /* how many may, see trail_source_limit_inflated */
+    uint64_t inflated;                     /* bytes produced by the codec */
+    uint64_t inflated_max, inflated_ratio; /* their limits, see trail_source_limit_inflated */
 
     uint8_t peeked[PEEK_MAX];
     size_t peeked_at, peeked_end;
     int64_t delivered;
 
     uint8_t *whole;
-    trail_error error; /* of the first failure, which stays */
+    trail_error error; /* the first error, returned again by later calls */
 };
 
 static ssize_t fail_io(trail_source *s, int reason)
@@ -103,7 +103,7 @@ static ssize_t fd_read(int fd, void *buf, size_t size)
     }
 }
 
-/* A regular file that ends before what it was when it was opened. */
+/* Whether a regular file is shorter than when it was opened. */
 static bool is_cut(const trail_source *s)
 {
     struct stat st;
@@ -119,7 +119,7 @@ static ssize_t fail_cut(trail_error *err, const trail_source *s, int64_t at)
     return -1;
 }
 
-/* Reads from underneath, past [at, end), which must be empty. */
+/* Reads from below, when [at, end) is empty. */
 static ssize_t raw_read(trail_source *s, void *buf, size_t size)
 {
     if (s->ended)
@@ -138,7 +138,7 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
     return n;
 }
 
-/* Fetches raw bytes into the buffer when [at, end) is empty. Returns how many, 0 at the end. */
+/* Fetches raw bytes into the buffer when [at, end) is empty. Returns their number, 0 at the end. */
 static ssize_t raw_fetch(trail_source *s)
 {
     ssize_t n = raw_read(s, s->input, INPUT_SIZE);
@@ -160,7 +160,7 @@ static size_t raw_take(trail_source *s, uint8_t *buf, size_t size)
     return n;
 }
 
-/* Offset of `at` in what is underneath. */
+/* Returns the offset of `at` in the underlying data. */
 static int64_t raw_position(const trail_source *s)
 {
     return s->taken - (s->end - s->at);
@@ -246,7 +246,7 @@ static bool zstd_init(trail_source *s)
     return s->state.zstd != NULL;
 }
 
-/* Frames that follow each other, and skippable ones, are the library's business. */
+/* The library handles concatenated and skippable frames. */
 static ssize_t zstd_decode(trail_source *s, uint8_t *buf, size_t size)
 {
     ZSTD_inBuffer in = {.src = s->at, .size = (size_t)(s->end - s->at)};
@@ -287,7 +287,7 @@ static int fail_limit(trail_source *s, const char *limit, uint64_t value)
     return -1;
 }
 
-/* Counts what came out of the codec. -1 when it is more than is allowed. */
+/* Counts bytes produced by the codec. Returns -1 if they exceed a limit. */
 static int count_inflated(trail_source *s, uint64_t size)
 {
     uint64_t most, raw = (uint64_t)raw_position(s);
@@ -306,7 +306,7 @@ void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t m
     s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
 }
 
-/* Returns as soon as the codec gave anything. */
+/* Returns as soon as the codec has produced anything. */
 static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
 {
     for (;;) {
@@ -337,7 +337,7 @@ static ssize_t plain_read(trail_source *s, uint8_t *buf, size_t size)
     return fetched <= 0 ? fetched : (ssize_t)raw_take(s, buf, size);
 }
 
-/* Reads without regard to what was peeked at. A failure is remembered: it will not get better. */
+/* Reads bypassing `peeked`. An error is permanent. */
 static ssize_t read_some(trail_source *s, void *buf, size_t size)
 {
     if (s->error.code != TRAIL_OK)
@@ -391,7 +391,7 @@ ssize_t source_peek(trail_source *s, void *buf, size_t size, trail_error *err)
 
 /* MARK: Skipping */
 
-/* Bytes from `delivered` on to the end of a regular file as it is now. */
+/* Returns the bytes from `delivered` to the present end of a regular file. */
 static int64_t regular_left(const trail_source *s)
 {
     struct stat st;
@@ -399,8 +399,7 @@ static int64_t regular_left(const trail_source *s)
     return fstat(s->fd, &st) == 0 && st.st_size > place ? st.st_size - place : 0;
 }
 
-/* Puts a plain source that is a regular file or memory `size` bytes further, and forgets its
- * buffers. */
+/* Advances a plain source, a regular file or memory, by `size` bytes and drops its buffers. */
 static bool seek_ahead(trail_source *s, int64_t size)
 {
     int64_t place = s->delivered + size;
@@ -438,11 +437,12 @@ int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
         if (seek_ahead(s, step))
             return step;
     }
-    uint8_t dust[16384];
+    uint8_t discarded[16384];
     uint64_t skipped = 0;
     while (skipped < size) {
         uint64_t left = size - skipped;
-        ssize_t n = source_read(s, dust, left < sizeof dust ? (size_t)left : sizeof dust, err);
+        ssize_t n = source_read(s, discarded,
+                                left < sizeof discarded ? (size_t)left : sizeof discarded, err);
         if (n < 0)
             return -1;
         if (n == 0)
@@ -452,9 +452,9 @@ int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
     return (int64_t)skipped;
 }
 
-/* MARK: Anywhere */
+/* MARK: At any offset */
 
-ssize_t source_look(const trail_source *s, uint64_t from, void *buf, size_t size)
+ssize_t source_peek_at(const trail_source *s, uint64_t from, void *buf, size_t size)
 {
     if (!can_seek(s) || s->error.code != TRAIL_OK || from > (uint64_t)(s->size - s->delivered))
         return -1;
@@ -499,7 +499,7 @@ bool source_in_place(trail_source *s, const uint8_t **data, size_t *size)
     return true;
 }
 
-/* What to begin with: all of a file, and a byte, so that its end is seen. */
+/* The first allocation: the whole file and one byte, so that its end is detected. */
 static size_t whole_at_first(const trail_source *s)
 {
     int64_t left = s->size - s->delivered;
@@ -556,7 +556,7 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Fetches at least as many raw bytes as it takes to tell what they are, if there are so many. */
+/* Fetches enough raw bytes to recognise the compression, if there are so many. */
 static bool fetch_magic(trail_source *s)
 {
     size_t have = 0;
@@ -574,7 +574,7 @@ static bool fetch_magic(trail_source *s)
     return true;
 }
 
-/* Sets up the codec that the first bytes ask for. */
+/* Sets up the codec for the first bytes. */
 static bool recognise(trail_source *s)
 {
     if (!s->memory && !fetch_magic(s))
@@ -600,7 +600,7 @@ static trail_source *source_ready(trail_source *s, trail_error *err)
     return NULL;
 }
 
-/* Takes the descriptor: from here on trail_source_close closes it if `owns`. */
+/* Opens a source on a descriptor; trail_source_close closes it if `owns`. */
 static trail_source *open_descriptor(int fd, bool owns, const char *name, trail_error *err)
 {
     trail_source *s = source_new(name, err);
@@ -621,7 +621,7 @@ static trail_source *open_descriptor(int fd, bool owns, const char *name, trail_
     }
     off_t start = S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
     if (start >= 0) {
-        s->regular = st.st_size > start; /* files of /proc say 0 and hold more */
+        s->regular = st.st_size > start; /* files in /proc report size 0 */
         s->start = start;
         s->size = st.st_size > start ? st.st_size - start : 0;
     }

@@ -9,8 +9,10 @@
 
 /* MARK: ID tables */
 
-/* IDs up to this are kept in the array: a small multiple of what was defined, so bounded by the
- * input. */
+/*
+ * IDs below this are kept in the array: a small multiple of the number defined, so bounded by the
+ * input.
+ */
 static size_t dense_limit(const struct idtable *table)
 {
     return 1024 + table->count * 4;
@@ -48,7 +50,7 @@ static bool idtable_put(struct idtable *table, uint64_t id, uint32_t handle)
     return idmap_put(&table->sparse, id, (void *)((uintptr_t)handle + 1));
 }
 
-/* Empty but for ID 0, which has handle 0. */
+/* Empties the table except for ID 0, which has handle 0. */
 static bool idtable_clear(struct idtable *table)
 {
     if (table->dense)
@@ -76,7 +78,7 @@ static void settle_full(const struct tables *t, size_t count, size_t capacity)
         t->settle(t->settle_context);
 }
 
-/* Counts are looked at by who uses older handles meanwhile. */
+/* With reading ahead, the caller's thread reads the counts meanwhile. */
 static void count_to(size_t *count, size_t value)
 {
     __atomic_store_n(count, value, __ATOMIC_RELAXED);
@@ -144,7 +146,7 @@ enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string 
     return TABLE_OK;
 }
 
-/* Until tables_resolve_frames, `function` and `file` hold IDs of the file instead of handles. */
+/* Until tables_resolve_frames, `function` and `file` are IDs of the file, not handles. */
 static bool push_frame(struct tables *t, const uint64_t raw[4])
 {
     size_t first = (size_t)(uintptr_t)idmap_find(&t->pc_frames, raw[0]);
@@ -155,7 +157,7 @@ static bool push_frame(struct tables *t, const uint64_t raw[4])
     }
     t->frames[t->frame_count++] = (trail_frame){
         .pc = raw[0],
-        /* IDs over 32 bits cannot be defined in a valid file: they become one that is not. */
+        /* IDs above 32 bits cannot be defined in a valid file: they become an undefined one. */
         .function = raw[1] > UINT32_MAX ? UINT32_MAX : (uint32_t)raw[1],
         .file = raw[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)raw[2],
         .line = raw[3],

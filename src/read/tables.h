@@ -1,12 +1,13 @@
 /*
- * Tables: the strings and stacks that events refer to, of one generation (v2) or of a whole file
+ * Tables: the strings and stacks that events refer to, of one generation (v2) or of the whole file
  * (v1).
  *
- * A file names them by ID; events that are delivered name them by handle, a dense index given out
- * in the order of definition. Handle 0 is the empty string and the empty stack, and so is ID 0.
+ * A file refers to them by ID; delivered events refer to them by handle, a dense index in the order
+ * of definition. Handle 0, like ID 0, is the empty string and the empty stack.
  *
- * Text is not copied: it stays in the buffer it was found in, which must outlive the tables. Frames
- * are canonical: of all frames with one PC, the first that was defined stands for all (§6.2, §4.1).
+ * Text is not copied: it stays in the buffer where it was found, which must outlive the tables.
+ * Frames are canonical: of all frames with the same PC, the first defined is used for all (§6.2,
+ * §4.1).
  */
 #ifndef TRAIL_READ_TABLES_H
 #define TRAIL_READ_TABLES_H
@@ -16,10 +17,9 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 
-/* From IDs of the file to handles: a plain array while IDs are dense, a map for those that are not.
- */
+/* Maps IDs of the file to handles: an array for dense IDs, a map for the others. */
 struct idtable {
-    uint32_t *dense; /* handle + 1; 0: not defined. Entry 0 is always defined */
+    uint32_t *dense; /* handle + 1; 0: undefined. Entry 0 is always defined */
     size_t dense_size;
     struct idmap sparse; /* values are handle + 1 as pointers */
     size_t count;
@@ -30,7 +30,7 @@ struct table_stack {
     uint32_t count;
 };
 
-/* Zero-initialised is not ready: call tables_reset first. */
+/* Call tables_reset before use; zero-initialized is not ready. */
 struct tables {
     struct idtable string_ids, stack_ids;
     trail_string *strings; /* by handle */
@@ -41,45 +41,48 @@ struct tables {
     size_t frame_count, frame_capacity;
     struct idmap pc_frames;   /* PC -> index + 1 of its first frame, as a pointer */
     uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
-    struct arena extra;       /* text of strings that are not in the file */
-    trail_maker maker;        /* of the file; stays over generations */
+    struct arena extra;       /* copied texts */
+    trail_maker maker;        /* what made the file; kept across generations */
     uint64_t epoch;
-    /* NULL, or called before anything that a handle stands for changes its place. */
+    /* If not NULL, called before anything that a handle refers to moves. */
     void (*settle)(void *context);
     void *settle_context;
 };
 
 enum table_result {
     TABLE_OK,
-    TABLE_DUPLICATE, /* the ID is taken (0 always is) */
+    TABLE_DUPLICATE, /* the ID is defined already (0 always is) */
     TABLE_NO_MEMORY,
     TABLE_FULL /* more than 2^32 entries */
 };
 
-/* Makes the tables empty but for handle 0, for a new generation. False when memory is out. */
+/* Empties the tables except for handle 0, for a new generation. Returns false if out of memory. */
 bool tables_reset(struct tables *tables);
 void tables_free(struct tables *tables);
 
-/* Defines a string or stack of the file. `raw` has `count` frames of 4 numbers: pc, func, file,
- * line. */
+/*
+ * Define a string or stack of the file. `raw` has `count` frames of 4 numbers: pc, func, file,
+ * line.
+ */
 enum table_result tables_add_string(struct tables *tables, uint64_t id, trail_string text);
 enum table_result tables_add_stack(struct tables *tables, uint64_t id, const uint64_t *raw,
                                    size_t count);
 
 /*
- * Resolves the strings that frames name by ID to handles; called once, when all is defined. An ID
- * that is not defined becomes handle 0; the first such is told: *bad_string, in the stack
- * *bad_stack (IDs of the file), true in *bad_is_file when it is the file name. Returns false if
- * there was one.
+ * Resolves the string IDs in frames to handles; call it once, when everything is defined. An
+ * undefined ID becomes handle 0. Returns false if there was one, and reports the first:
+ * *bad_string, in stack *bad_stack (IDs of the file), with *bad_is_file set if it is the file name.
  */
 bool tables_resolve_frames(struct tables *tables, uint64_t *bad_stack, uint64_t *bad_string,
                            bool *bad_is_file);
 
-/* Adds text of the file that has no ID there; it is not copied. Returns its handle, 0 for "". */
+/* Adds text of the file that has no ID there, without copying it. Returns its handle, 0 for "". */
 trail_string_handle tables_text(struct tables *tables, trail_string text);
 
-/* Adds text that has no ID in the file; it is copied. Returns its handle, 0 for "" or without
- * memory. */
+/*
+ * Adds text that has no ID in the file, as a copy. Returns its handle, 0 for "" or if out of
+ * memory.
+ */
 trail_string_handle tables_extra_string(struct tables *tables, const char *data, size_t size);
 
 static inline bool idtable_find(const struct idtable *table, uint64_t id, uint32_t *handle)
@@ -93,7 +96,7 @@ static inline bool idtable_find(const struct idtable *table, uint64_t id, uint32
     return entry != 0;
 }
 
-/* The handle of an ID of the file; false (and handle 0) if it is not defined. */
+/* Look up the handle of an ID of the file; false and handle 0 if it is undefined. */
 static inline bool tables_string(const struct tables *tables, uint64_t id, uint32_t *handle)
 {
     return idtable_find(&tables->string_ids, id, handle);

@@ -1,7 +1,4 @@
-/*
- * What a source holds: the header of a trace (§0.1), judged the same for readers, walks and
- * records.
- */
+/* Checks the header of a trace (§0.1), in the same way for readers, walks and records. */
 #include "base/error.h"
 #include "read/reader.h"
 #include "read/source.h"

@@ -1,12 +1,12 @@
 /*
- * Walk: the batches of a trace in file order, none of their events decoded.
+ * Walk: the batches of a trace in file order, without decoding their events.
  *
- * Memory is walked in place. Of a v2 file only a batch's header and the first byte of its data are read
- * (§5.1, §6.1), and its data when they are asked for. All else comes through a window that holds at
- * least the batch delivered last: v1 has no sizes, every record is lexed (§1.1).
+ * Memory is walked in place. Of a v2 file only the header of each batch and the first byte of its
+ * data are read (§5.1, §6.1), and the data on request. Everything else passes through a window that
+ * holds at least the batch delivered last: v1 has no sizes, so every record is lexed (§1.1).
  *
- * Invariant: `at` stands at the data of the batch delivered last, all `size` bytes of which are
- * there, but for those of a v2 file; `offset` is the offset of `at` in the trace.
+ * Invariant: `at` is at the data of the batch delivered last, all `size` bytes of which are
+ * present, except in a v2 file; `offset` is the offset of `at` in the trace.
  */
 #include <trail/read.h>
 
@@ -20,21 +20,21 @@
 #include "read/source.h"
 #include "read/v1/lex.h"
 
-#define WINDOW_SIZE ((size_t)256 << 10) /* at first; more than any batch of v2 */
-#define LOOK_SIZE   64                  /* a header of v2 and the byte behind it fit */
+#define WINDOW_SIZE      ((size_t)256 << 10) /* initially; more than any batch of v2 */
+#define HEADER_READ_SIZE 64                  /* holds a header of v2 and the byte after it */
 
 struct trail_walk {
     trail_source *source;
     int version;
     const uint8_t *at, *end;
-    uint8_t *window; /* what [at, end) lies in; NULL: in place */
+    uint8_t *window; /* holds [at, end); NULL: in place */
     size_t window_size;
-    bool looks; /* a v2 file: [at, end) is only what was looked at */
+    bool headers_only; /* a v2 file: [at, end) has only headers */
     int64_t offset, taken;
     uint64_t size;
     bool failed;
     struct v1_lex lex;
-    /* v1: copies of `lex` that stop where a piece ends: [0] outside a batch, [1] inside one. */
+    /* v1: lexers that stop before the end of a run, [0] outside batches, [1] inside */
     struct v1_lex runs[2];
     trail_error error;
 };
@@ -51,7 +51,7 @@ static int walk_fail(trail_walk *walk, const trail_batch *batch)
 static void walk_advance(trail_walk *walk, uint64_t size)
 {
     walk->offset += (int64_t)size;
-    if (walk->looks && size > (uint64_t)(walk->end - walk->at))
+    if (walk->headers_only && size > (uint64_t)(walk->end - walk->at))
         walk->at = walk->end = walk->window;
     else
         walk->at += size;
@@ -59,8 +59,10 @@ static void walk_advance(trail_walk *walk, uint64_t size)
 
 /* MARK: The window */
 
-/* Reads up to `size` bytes at `offset` of a file, fewer only at its end. False on an error. */
-static bool window_look(trail_walk *walk, size_t size)
+/*
+ * Reads up to `size` bytes at `offset` of a file, fewer only at its end. Returns false on an error.
+ */
+static bool window_read_at(trail_walk *walk, size_t size)
 {
     uint64_t left = (uint64_t)(trail_source_size(walk->source) - walk->offset);
     if (size > left)
@@ -74,7 +76,7 @@ static bool window_look(trail_walk *walk, size_t size)
     return true;
 }
 
-/* Gives the window room behind what is left in it. */
+/* Makes room after the bytes left in the window. */
 static bool window_room(trail_walk *walk, size_t size)
 {
     size_t have = (size_t)(walk->end - walk->at);
@@ -98,7 +100,7 @@ static bool window_room(trail_walk *walk, size_t size)
     return true;
 }
 
-/* Gets more bytes behind [at, end). Returns 1, 0 if there are none, -1 on an error. */
+/* Appends bytes to [at, end). Returns 1, 0 at the end of the trace, -1 on an error. */
 static int window_more(trail_walk *walk)
 {
     size_t have = (size_t)(walk->end - walk->at);
@@ -114,14 +116,14 @@ static int window_more(trail_walk *walk)
 }
 
 /*
- * Makes at least `size` bytes of [at, end) readable, fewer only at the end of the trace. False on
- * an error.
+ * Makes at least `size` bytes of [at, end) available, fewer only at the end of the trace. Returns
+ * false on an error.
  */
 static bool window_fill(trail_walk *walk, size_t size)
 {
     int more = 1;
-    if (walk->looks)
-        return (size_t)(walk->end - walk->at) >= size || window_look(walk, LOOK_SIZE);
+    if (walk->headers_only)
+        return (size_t)(walk->end - walk->at) >= size || window_read_at(walk, HEADER_READ_SIZE);
     while (more > 0 && (size_t)(walk->end - walk->at) < size)
         more = window_more(walk);
     return more >= 0;
@@ -129,7 +131,9 @@ static bool window_fill(trail_walk *walk, size_t size)
 
 /* MARK: v2 */
 
-/* A number of a batch header. False if there is none; `what` names it in the error. */
+/*
+ * Decodes a number of a batch header. Returns false on an error, in whose message `what` names it.
+ */
 static bool v2_number(trail_walk *walk, const uint8_t **at, const char *what, uint64_t *value)
 {
     const uint8_t *next = uvarint_get(*at, walk->end, value);
@@ -143,7 +147,7 @@ static bool v2_number(trail_walk *walk, const uint8_t **at, const char *what, ui
     return false;
 }
 
-/* Decodes the header at `at` of a batch of that type. */
+/* Decodes the batch header at `at`. */
 static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
 {
     const uint8_t *at = walk->at + 1;
@@ -171,15 +175,15 @@ static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
     return true;
 }
 
-/* Goes to the data of the batch, which must be there in full. */
+/* Advances to the data of the batch, which must be complete. */
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
     walk_advance(walk, batch->header_size);
-    /* Of a v2 file the first byte, which is the kind; it may lie behind what was looked at for the header. */
-    if (!window_fill(walk, walk->looks ? batch->size > 0 : batch->size))
+    /* In a v2 file its first byte, the kind, which may be after the bytes read for the header. */
+    if (!window_fill(walk, walk->headers_only ? batch->size > 0 : batch->size))
         return false;
-    uint64_t have = walk->looks ? (uint64_t)(trail_source_size(walk->source) - walk->offset)
-                                : (uint64_t)(walk->end - walk->at);
+    uint64_t have = walk->headers_only ? (uint64_t)(trail_source_size(walk->source) - walk->offset)
+                                       : (uint64_t)(walk->end - walk->at);
     if (have >= batch->size)
         return true;
     error_set(&walk->error, TRAIL_TRUNCATED,
@@ -214,7 +218,7 @@ static bool v2_is_batch(uint8_t type, int version)
                                      v2_type_known(type, version));
 }
 
-/* Decodes what begins a batch, from the bytes that are there. False on an error: walk->error. */
+/* Decodes the beginning of a batch from the available bytes. Returns false with walk->error. */
 static bool v2_begin(trail_walk *walk, trail_batch *batch)
 {
     uint8_t type = *walk->at;
@@ -228,7 +232,7 @@ static bool v2_begin(trail_walk *walk, trail_batch *batch)
 
 static int v2_next(trail_walk *walk, trail_batch *batch)
 {
-    /* Waits for no more bytes than the header turns out to need: they may be long in coming. */
+    /* Reads no more bytes than the header needs: later ones may be slow to arrive. */
     for (size_t want = 1;;) {
         if (!window_fill(walk, want))
             return -1;
@@ -282,8 +286,8 @@ static int v1_header(trail_walk *walk, const uint8_t *next, trail_batch *batch)
 }
 
 /*
- * True for types that no batch of the version holds (§1.5): the footer of a trace. They belong to
- * no batch though no Batch record comes before them.
+ * Whether a type is never inside a batch of the version (§1.5): the footer of a trace, which
+ * belongs to no batch though no Batch record precedes it.
  */
 static bool v1_is_footer(unsigned type, int version)
 {
@@ -307,8 +311,8 @@ static void v1_init(trail_walk *walk)
 }
 
 /*
- * Gets more bytes for the record at `done` behind `at`, which is damaged or ends behind what is there.
- * False on an error, which it is if there are no more.
+ * Reads more bytes for the incomplete record at `done` after `at`. Returns false with the error if
+ * the record is damaged, or if there are no more bytes.
  */
 static bool v1_more(trail_walk *walk, size_t done)
 {
@@ -322,7 +326,7 @@ static bool v1_more(trail_walk *walk, size_t done)
     return more > 0;
 }
 
-/* The size of the Batch record at `at`; 0 if it is none: walk->error. */
+/* Returns the size of the Batch record at `at`; 0 with walk->error if it is damaged. */
 static size_t v1_batch_record(trail_walk *walk)
 {
     const uint8_t *next;
@@ -332,7 +336,10 @@ static size_t v1_batch_record(trail_walk *walk)
     return (size_t)(next - walk->at);
 }
 
-/* Counts the records from `at` on, and their bytes. False if one is bad: walk->error. */
+/*
+ * Counts the records from `at` on, and their bytes. Returns false with walk->error if one is
+ * damaged.
+ */
 static bool v1_records(trail_walk *walk, bool inside, size_t *size, uint64_t *count)
 {
     const struct v1_lex *run = &walk->runs[inside];
@@ -375,7 +382,7 @@ static int v1_next(trail_walk *walk, trail_batch *batch)
 
 /* MARK: The public side */
 
-/* Finds the bytes: in place if possible, else through a window. */
+/* Begins the walk: in place if possible, otherwise with a window. */
 static int walk_begin(trail_walk *walk, trail_error *err)
 {
     size_t size = 0;
@@ -386,7 +393,7 @@ static int walk_begin(trail_walk *walk, trail_error *err)
     if (!v2)
         v1_init(walk);
     if (!source_in_place(walk->source, &walk->at, &size)) {
-        walk->looks = v2 && source_is_file(walk->source);
+        walk->headers_only = v2 && source_is_file(walk->source);
         walk->window_size = WINDOW_SIZE;
         walk->at = walk->window = malloc(walk->window_size);
         if (!walk->window)
@@ -422,7 +429,7 @@ int trail_walk_version(const trail_walk *walk)
     return walk->version;
 }
 
-/* Takes what was walked over from the source, for trail_source_position. */
+/* Consumes from the source what was walked, for trail_source_position. */
 static void walk_show(trail_walk *walk)
 {
     (void)source_skip(walk->source, (uint64_t)(walk->offset - walk->taken), NULL);
@@ -436,7 +443,7 @@ int trail_walk_next(trail_walk *walk, trail_batch *batch)
     walk_advance(walk, walk->size);
     walk->size = 0;
     *batch = (trail_batch){.thread = -1, .proc = -1, .offset = walk->offset};
-    if (walk->looks)
+    if (walk->headers_only)
         walk_show(walk);
     int result = trail_version_is_v2(walk->version) ? v2_next(walk, batch) : v1_next(walk, batch);
     if (result > 0)
@@ -446,8 +453,8 @@ int trail_walk_next(trail_walk *walk, trail_batch *batch)
 
 const uint8_t *trail_walk_data(trail_walk *walk)
 {
-    if (walk->failed || (walk->looks && (uint64_t)(walk->end - walk->at) < walk->size &&
-                         !window_look(walk, walk->size)))
+    if (walk->failed || (walk->headers_only && (uint64_t)(walk->end - walk->at) < walk->size &&
+                         !window_read_at(walk, walk->size)))
         return NULL;
     return walk->at;
 }

@@ -12,7 +12,9 @@ struct task {
 
 /* MARK: Contradictions */
 
-/* Returns true if the event cannot stand: the error is set. With repairs it is noted, and stands.
+/*
+ * Reports a contradiction. Returns true with the error set; with repairs, counts it and returns
+ * false: the event is kept.
  */
 __attribute__((format(printf, 3, 4), cold, noinline)) static bool
 wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...)
@@ -36,7 +38,7 @@ static int no_memory(struct v1_check *check)
     return error_set(&check->error, TRAIL_NO_MEMORY, "out of memory while checking the trace");
 }
 
-/* For messages. */
+/* Casts for the formats of messages. */
 static unsigned long long u(uint64_t number)
 {
     return number;
@@ -52,10 +54,10 @@ static const char *name_of(const struct v1_event *ev)
     return v1_types[ev->type].name;
 }
 
-enum who { NOT_G0, ANY_G };
+enum g0_rule { NOT_G0, ANY_G };
 
 static inline bool wrong_if_not_running(struct v1_check *check, const struct v1_event *ev,
-                                        enum who who)
+                                        enum g0_rule g0_rule)
 {
     if (ev->gs->state != V1_RUNNING &&
         wrong(check, ev, "g %llu is not running while %s", u(ev->g), name_of(ev)))
@@ -63,10 +65,10 @@ static inline bool wrong_if_not_running(struct v1_check *check, const struct v1_
     if (ev->lane->running_g != ev->g &&
         wrong(check, ev, "p %lld is not running g %llu while %s", p(ev), u(ev->g), name_of(ev)))
         return true;
-    return who == NOT_G0 && ev->g == 0 && wrong(check, ev, "g 0 did %s", name_of(ev));
+    return g0_rule == NOT_G0 && ev->g == 0 && wrong(check, ev, "g 0 did %s", name_of(ev));
 }
 
-/* The event's goroutine leaves its P. The scheduler's goroutine 0 runs for ever. */
+/* The event's goroutine leaves its P. The scheduler's goroutine 0 always runs. */
 static inline void leave(struct v1_event *ev, enum v1_status state)
 {
     ev->lane->running_g = 0;
@@ -76,7 +78,7 @@ static inline void leave(struct v1_event *ev, enum v1_status state)
     ev->gs->event = ev->type;
 }
 
-/* MARK: One event each */
+/* MARK: Handlers */
 
 static bool on_proc_start(struct v1_check *check, struct v1_event *ev)
 {
@@ -111,7 +113,7 @@ static bool on_gc(struct v1_check *check, struct v1_event *ev)
     return false;
 }
 
-/* Until 1.9 each P stopped and started on its own. */
+/* Until 1.9 each P stopped and started separately. */
 static bool on_stw(struct v1_check *check, struct v1_event *ev)
 {
     bool *stopped = check->version < 10 ? &ev->lane->stopped_world : &check->stopped_world;
@@ -137,7 +139,7 @@ static bool on_sweep(struct v1_check *check, struct v1_event *ev)
     return false;
 }
 
-/* A mark assist may have begun before the trace: an end alone is right. */
+/* A mark assist may have begun before the trace: an end without a begin is accepted. */
 static bool on_mark_assist(struct v1_check *check, struct v1_event *ev)
 {
     bool start = ev->type == V1_GCMarkAssistStart;
@@ -251,7 +253,7 @@ static bool same_name(const struct v1_check *check, uint64_t a, uint64_t b)
     return a == b || (x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
 }
 
-/* A precision for %.*s. */
+/* The precision for %.*s, limited to 80 bytes. */
 static int shown(trail_string text)
 {
     return text.size < 80 ? (int)text.size : 80;
@@ -341,8 +343,7 @@ void v1_check_fini(struct v1_check *check)
     slab_free(&check->task_slab);
 }
 
-/* What most events are: few kinds, so that the branch to them is foreseen more often than one by
- * type. */
+/* The kinds of most events: few, so that branches on them are predicted better than on the type. */
 enum kind { KIND_OTHER, KIND_NONE, KIND_STOP, KIND_START, KIND_UNBLOCK, KIND_CALL };
 
 static const uint8_t kinds[V1_TYPE_MASK + 1] = {

@@ -1,9 +1,9 @@
 /*
- * v1, check: do the events, in their final order, make sense together (§3.6)? And what an event can
- * only be told by those before it: the stack of a goroutine's first start, the lanes of the GC and
- * of the network poller, name and parent of a task that ends.
+ * v1, check: whether the events, in their final order, are consistent (§3.6). Also completes events
+ * with data of earlier ones: the stack of a goroutine's first start, the lanes of the GC and the
+ * network poller, name and parent of a task that ends.
  *
- * Repair: what an event contradicts is corrected to what the event says, and the event is kept.
+ * Repair: a state that contradicts an event is corrected, and the event is kept.
  */
 #ifndef TRAIL_READ_V1_CHECK_H
 #define TRAIL_READ_V1_CHECK_H
@@ -18,7 +18,7 @@ struct v1_check {
     int version;
     bool newer_rules;
     bool gc_running, stopped_world;
-    struct idmap tasks; /* those that did not end yet */
+    struct idmap tasks; /* tasks that have not ended */
     struct slab task_slab;
     trail_error error;
 };
@@ -28,8 +28,8 @@ void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
 void v1_check_fini(struct v1_check *check);
 
 /*
- * Checks an event and completes it. A UserTaskEnd gets in arg[1..3]: parent and name ID of its
- * task, and whether it is known. Returns -1 when it contradicts what was before: check->error.
+ * Checks an event and completes it: arg[1..3] of a UserTaskEnd become parent and name ID of its
+ * task, and whether it is known. Returns -1 with check->error if it contradicts earlier events.
  */
 int v1_check_event(struct v1_check *check, struct v1_event *event);
 

@@ -15,7 +15,7 @@ int64_t v1_clock_ns(const struct v1_clock *clock, int64_t ticks)
     return ns <= -9.2e18 ? INT64_MIN / 2 : (int64_t)ns;
 }
 
-/* MARK: Strings of the new model */
+/* MARK: Strings of the v2 model */
 
 static const char *const reasons[V1_TYPE_MASK + 1] = {
     [V1_GoStop] = "forever",
@@ -31,7 +31,7 @@ static const char *const reasons[V1_TYPE_MASK + 1] = {
     [V1_GoBlockGC] = "GC mark assist wait for work",
 };
 
-/* Texts of STW kinds as Go's conversion has them: two are not those of Go 1.21 (§4.1). */
+/* Texts of STW kinds in Go's conversion, two of which differ from Go 1.21's (§4.1). */
 static const char *stw_text(unsigned kind)
 {
     enum { UNKNOWN = 0, ALL_STACKS = 6 };
@@ -63,7 +63,9 @@ static bool add_texts(struct v1_convert *convert)
     return good;
 }
 
-/* 1.10 to 1.20 know two kinds, numbered otherwise; files before have no number, which reads as 0.
+/*
+ * 1.10 to 1.20 have two kinds, numbered differently; earlier files have no number, which reads as
+ * 0.
  */
 static unsigned stw_reason(const struct v1_convert *convert, uint64_t kind)
 {
@@ -95,12 +97,12 @@ static trail_string_handle string_handle(const struct v1_convert *convert, uint6
 trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *event)
 {
     uint64_t size = 0;
-    /* The decoder made sure that these bytes are there. */
+    /* The decoder has checked that these bytes are present. */
     const uint8_t *at = uvarint_get(event->text, event->text + UVARINT_MAX_SIZE, &size);
     if (!at)
         return 0;
     const char *data = (const char *)at;
-    /* What the lane holds of a file goes with its batch. */
+    /* The lane's copy of file data is freed with its batch. */
     return event->lane->piece.data ? tables_extra_string(tables, data, (size_t)size)
                                    : tables_text(tables, (trail_string){data, (size_t)size});
 }
@@ -118,7 +120,7 @@ static int reserve(struct v1_convert *convert, size_t more)
     return room ? 0 : no_memory(convert);
 }
 
-/* Room was reserved. Times become strictly increasing here. */
+/* Room was reserved before. Makes times strictly increasing. */
 static inline trail_event *push(struct v1_convert *convert, int64_t time_ns)
 {
     if (time_ns <= convert->last_ns)
@@ -149,7 +151,7 @@ static void push_sync(struct v1_convert *convert, int64_t time_ns, bool final)
     out->sync.final = final;
 }
 
-/* The thread of a P, where the event's P is a real one. */
+/* Returns the thread of the event's P if that is a real P, else `unknown`. */
 static int64_t thread_of(const struct v1_event *ev, int64_t unknown)
 {
     if (!ev->lane || ev->proc != ev->lane->proc || ev->type == V1_CPUSample)
@@ -187,7 +189,7 @@ static trail_event *go_transition(struct v1_convert *convert, const struct v1_ev
     return out;
 }
 
-/* A goroutine stops running, for a reason; the stack is both the context's and its own. */
+/* A goroutine stops running; the stack is both the context's and its own. */
 static void go_stops(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
                      trail_go_state to)
 {
@@ -215,7 +217,7 @@ static void proc_transition(struct v1_convert *convert, const struct v1_event *e
         lane->thread = TRAIL_NONE;
 }
 
-/* MARK: Start of the trace: what was there before it (§4.3) */
+/* MARK: Start of the trace: the state before it (§4.3) */
 
 static int created_before(struct v1_convert *convert, uint64_t g)
 {
@@ -225,7 +227,7 @@ static int created_before(struct v1_convert *convert, uint64_t g)
     return idmap_put(&convert->created, g, convert) ? 0 : no_memory(convert);
 }
 
-/* Goroutines of which nothing was said since are runnable. */
+/* Goroutines without events since their creation are runnable. */
 static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
 {
     convert->starting = false;
@@ -253,7 +255,7 @@ static void go_status(struct v1_convert *convert, const struct v1_event *ev, tra
     go_transition(convert, ev, V2_GoStatus, ev->arg[0], TRAIL_GO_UNDETERMINED, state);
 }
 
-/* MARK: The other events */
+/* MARK: Other events */
 
 static void metric(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
                    trail_metric which)
@@ -293,8 +295,7 @@ static void sweep_end(struct v1_convert *convert, const struct v1_event *ev)
     out->range.reclaimed_bytes = ev->arg[1];
 }
 
-/* Where a converter of Go's asks a map for the thread without looking whether it is there, it gets
- * 0. */
+/* Where Go's converter looks up the thread without checking that it is known, it gets 0. */
 static void thread_or_0(trail_event *out, const struct v1_event *ev)
 {
     out->thread = thread_of(ev, 0);
@@ -312,7 +313,7 @@ static void go_start_label(struct v1_convert *convert, const struct v1_event *ev
     out->label.text = string_handle(convert, ev->arg[2]);
 }
 
-/* A call that does not block takes a nanosecond: its end was not written. */
+/* A call that does not block takes 1 ns: its end was not recorded. */
 static void sys_call(struct v1_convert *convert, const struct v1_event *ev)
 {
     bool blocks = v1_notes_blocks(convert->notes, ev->offset);
@@ -336,7 +337,7 @@ static void go_create(struct v1_convert *convert, const struct v1_event *ev)
         v1_start_stack(convert->tables, convert->pc_stacks, convert->version, ev->arg[1]);
 }
 
-/* v1_check left in arg[1..3] what is known of the task (§4.3: the parent as it was in the file). */
+/* v1_check has set arg[1..3] to what is known of the task (§4.3: the parent as in the file). */
 static void user_task(struct v1_convert *convert, const struct v1_event *ev, bool begin)
 {
     trail_event *out = push_event(convert, ev, begin ? V2_UserTaskBegin : V2_UserTaskEnd,
@@ -499,7 +500,7 @@ static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
 
 int v1_convert_event(struct v1_convert *convert, const struct v1_event *ev)
 {
-    /* No event becomes more than two, but for the end of the start, which makes its own room. */
+    /* No event becomes more than two, except the end of the start, which reserves its own room. */
     if (reserve(convert, 3) < 0)
         return -1;
     if (!convert->synced) {

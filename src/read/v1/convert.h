@@ -1,24 +1,25 @@
 /*
- * v1, convert: the checked v1 events, one after another, as the events of v2 (§4). Strings that
- * only the new model has (reasons, names of ranges) are made once; of the state of the trace only
- * the threads of the Ps and the goroutines created before the start-up snapshot ended are kept.
+ * v1, convert: turns the checked v1 events, one after another, into events of v2 (§4). Strings that
+ * only the new model has (reasons, names of ranges) are created once. The only state kept is the
+ * threads of the Ps, and the goroutines created before the end of the start-up snapshot.
  *
- * For files before 1.11, which no Go converts, the rules are the same; what had to be decided:
- * - events of stopped worlds and the GC keep the goroutine that ran on their P, as from 1.11 on;
- * - a stopped world without a kind (until 1.9) is of kind 0, "GC mark termination";
- * - a FutileWakeup that removed nothing (§3.5) has no counterpart and is left out, where the rules
- * of Go >= 1.23 make it an error;
- * - in 1.5 files the stack where a goroutine starts is the one PC that its creation names.
+ * Files before 1.11, which no Go converts, follow the same rules, with these decisions:
+ * - events of stop-the-world pauses and the GC keep the goroutine that ran on their P, as from 1.11
+ *   on;
+ * - a pause without a kind (until 1.9) has kind 0, "GC mark termination";
+ * - a FutileWakeup that removed nothing (§3.5) has no counterpart and is omitted, although it is an
+ *   error by the rules of Go >= 1.23;
+ * - in 1.5 files the start stack of a goroutine is the one PC of its creation.
  */
 #ifndef TRAIL_READ_V1_CONVERT_H
 #define TRAIL_READ_V1_CONVERT_H
 
 #include "read/v1/order.h"
 
-/* §4.1: kinds of stopped worlds, from 1.21 on as in the file. */
+/* §4.1: kinds of stop-the-world pauses, from 1.21 on as in the file. */
 #define V1_STW_REASONS 17
 
-/* Ticks to nanoseconds since the first event, as Go computes them (§1.2). */
+/* Converts ticks to nanoseconds since the first event, computed as Go does (§1.2). */
 struct v1_clock {
     int64_t first_ticks;
     double ns_per_tick;
@@ -32,42 +33,42 @@ struct v1_convert {
     const struct v1_clock *clock;
     int version;
     bool drop_futile;
-    const struct idmap *pc_stacks;                 /* 1.5: start PC -> handle of a stack of it */
-    trail_string_handle reasons[V1_TYPE_MASK + 1]; /* by type of the event that has it */
+    const struct idmap *pc_stacks;                 /* 1.5: start PC -> handle of its stack */
+    trail_string_handle reasons[V1_TYPE_MASK + 1]; /* by type of the event */
     trail_string_handle ranges[TRAIL_RANGES];
     trail_string_handle stw[V1_STW_REASONS];
 
-    trail_event *out; /* what was converted and not yet delivered */
+    trail_event *out; /* converted events that are not delivered yet */
     size_t out_count, out_capacity;
-    bool synced; /* the first Sync is out */
+    bool synced; /* the first Sync was written */
     int64_t last_ns;
     uint64_t syncs;
     unsigned stw_reason;
     bool starting;        /* before the first Gomaxprocs */
-    struct idmap created; /* before the start ended, and not spoken of since: id -> anything */
+    struct idmap created; /* created before the start ended, without events since: id -> any */
     uint64_t *created_order;
     size_t created_count, created_capacity;
     trail_error error;
 };
 
-/* Returns false when memory is out. v1_convert_fini always. */
+/* Returns false if out of memory. Call v1_convert_fini in any case. */
 bool v1_convert_init(struct v1_convert *convert, struct tables *tables,
                      const struct v1_notes *notes, const struct v1_clock *clock, int version,
                      bool drop_futile, const struct idmap *pc_stacks);
 void v1_convert_fini(struct v1_convert *convert);
 
-/* Appends what becomes of `event` to convert->out. Returns -1: convert->error. */
+/* Appends the converted `event` to convert->out. Returns -1 with convert->error on an error. */
 int v1_convert_event(struct v1_convert *convert, const struct v1_event *event);
 
-/* Appends the Sync at the end. */
+/* Appends the final Sync. */
 int v1_convert_end(struct v1_convert *convert);
 
-/* The handle of an event's stack ID, or of the PC where a goroutine of a 1.5 file starts. */
+/* Return the handle of an event's stack ID, or of the start PC of a goroutine in a 1.5 file. */
 trail_stack_handle v1_stack_handle(const struct tables *tables, uint64_t id);
 trail_stack_handle v1_start_stack(const struct tables *tables, const struct idmap *pc_stacks,
                                   int version, uint64_t id);
 
-/* The text behind a UserLog as a string of the tables. */
+/* Returns the message of a UserLog as a string of the tables. */
 trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *event);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * v1, frontier: the part of the merge that runs once an event. The file is compiled twice, the
- * second time for CPUs that have BMI2, where one instruction gathers a number (v1_word_number).
+ * v1, frontier: the part of the merge that runs once per event. The file is compiled twice, the
+ * second time for CPUs with BMI2, where one instruction gathers a number (v1_word_number).
  */
 #include "base/heap.h"
 #include "read/v1/waiters.h"
@@ -10,20 +10,20 @@
 #include "base/error.h"
 #include "read/v1/order.h"
 
-/* MARK: Rules: what an event is to its P (§3.2) and to its goroutine (§3.3) */
+/* MARK: Rules: how an event affects its P (§3.2) and its goroutine (§3.3) */
 
 enum sequence { SEQ_ANY, SEQ_ZERO, SEQ_ONE, SEQ_ARG0, SEQ_ARG1 };
 
-/* Whose event it is, and which goroutine is its key: the one whose state it changes. */
+/* The event's own goroutine, and its key: the goroutine whose state it changes. */
 enum role {
-    ROLE_PLAIN,  /* of the goroutine on the P; no key */
-    ROLE_START,  /* its argument runs on the P from now on, and is the key */
-    ROLE_STOP,   /* of the goroutine on the P, which is the key; the P runs nothing from now on */
-    ROLE_WAKE,   /* of the goroutine on the P; the key is its argument */
-    ROLE_ARG_G,  /* of its argument, which is the key too */
-    ROLE_GLOBAL, /* belongs to no goroutine in Go <= 1.21; no key */
-    ROLE_GC,     /* the same; the key is what counts GCs */
-    ROLE_END     /* of the goroutine on the P, which ends; no key */
+    ROLE_PLAIN,  /* own: the one on the P; no key */
+    ROLE_START,  /* own and key: its argument, which runs on the P from now on */
+    ROLE_STOP,   /* own and key: the one on the P, which is empty from now on */
+    ROLE_WAKE,   /* own: the one on the P; key: its argument */
+    ROLE_ARG_G,  /* own and key: its argument */
+    ROLE_GLOBAL, /* own: none in Go <= 1.21; no key */
+    ROLE_GC,     /* own: none in Go <= 1.21; key: a counter of GCs */
+    ROLE_END     /* own: the one on the P, which ends; no key */
 };
 
 struct v1_rule {
@@ -32,7 +32,7 @@ struct v1_rule {
     uint8_t need; /* enum v1_status */
     uint8_t next;
     uint8_t bump;  /* added to the sequence number */
-    uint8_t plain; /* the type that it becomes; 0: itself */
+    uint8_t plain; /* the type it becomes; 0: the same */
 };
 
 #define BLOCKS                                                                                     \
@@ -109,12 +109,12 @@ static void heap_pop(struct v1_heap *heap)
 
 static struct v1_ranked rank(const struct v1_lane *lane)
 {
-    return (struct v1_ranked){lane->head.ticks, lane->order, lane->turn};
+    return (struct v1_ranked){lane->head.ticks, lane->order, lane->head_number};
 }
 
-/* MARK: Frontier: heap, or for few lanes an array sorted by time; it has room for every lane */
+/* MARK: Frontier: a heap, or for few lanes an array sorted by time; has room for every lane */
 
-/* A new entry comes after those of its time. */
+/* A new entry is placed after those of equal time. */
 static void flat_insert(struct v1_heap *flat, struct v1_ranked entry)
 {
     size_t i = flat->count++;
@@ -124,8 +124,8 @@ static void flat_insert(struct v1_heap *flat, struct v1_ranked entry)
 }
 
 /*
- * Go <= 1.21 fills the gap of the entry that it took from the front with the last one, appends new
- * entries and sorts anew, stably. So the last one comes before all others of its time: every time.
+ * Go <= 1.21 replaces the entry that it took from the front with the last one, appends new entries
+ * and sorts stably. The last one therefore comes before all others of equal time, each time.
  */
 static inline void flat_rotate(struct v1_heap *flat)
 {
@@ -186,7 +186,7 @@ static int no_memory(struct v1_merge *merge)
 
 /* MARK: Decoding */
 
-/* Puts the cursor to the bytes of [offset, end), which are there from now on. -1 on an error. */
+/* Sets the cursor to [offset, end) and loads these bytes. Returns -1 on an error. */
 static int lane_load(struct v1_merge *merge, struct v1_lane *lane, uint64_t offset, uint64_t end)
 {
     const struct v1_input *input = &merge->index->input;
@@ -203,13 +203,13 @@ static int lane_load(struct v1_merge *merge, struct v1_lane *lane, uint64_t offs
     return 0;
 }
 
-/* The offset in the trace of a byte of the lane's batch. */
+/* Returns the offset in the trace of a byte of the lane's batch. */
 static inline uint64_t lane_offset(const struct v1_lane *lane, const uint8_t *at)
 {
     return (uintptr_t)at - lane->origin;
 }
 
-/* Goes to the lane's next batch. Returns 1, 0 if there is none, -1 on an error. */
+/* Advances to the lane's next batch. Returns 1, 0 if there is none, -1 on an error. */
 static int next_batch(struct v1_merge *merge, struct v1_lane *lane)
 {
     const struct v1_index *index = merge->index;
@@ -221,7 +221,7 @@ static int next_batch(struct v1_merge *merge, struct v1_lane *lane)
         return -1;
     lane->next_batch = batch->next;
     struct v1_record record;
-    /* A batch that only stands for events before any Batch begins with one of these, at time 0. */
+    /* The implied batch of events before any Batch has no Batch record, and begins at time 0. */
     if (lane->at < lane->end && (*lane->at & V1_TYPE_MASK) == V1_Batch &&
         v1_record_read(merge->format, &lane->bytes, lane->at, &record, NULL) == 0) {
         lane->at = record.end;
@@ -238,7 +238,7 @@ static int changed_under_us(struct v1_merge *merge, const struct v1_lane *lane)
     return -1;
 }
 
-/* Steps over a record that is no event of a P: tables, frequency, CPU samples. */
+/* Skips a record that is not an event of a P: tables, frequency, CPU samples. */
 static int skip_untimed(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_record record;
@@ -259,8 +259,8 @@ static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * Reads the numbers of the event at lane->at into the head, whatever it looks like. Returns where
- * it ends, NULL if the bytes are not right.
+ * Decodes the numbers of the event at lane->at into the head, in any form. Returns its end, NULL if
+ * it is malformed.
  */
 static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane *lane)
 {
@@ -296,14 +296,14 @@ static const uint8_t *decode_any(const struct v1_format *format, struct v1_lane 
     return at;
 }
 
-static inline uint64_t when(bool condition)
+static inline uint64_t mask_if(bool condition)
 {
     return -(uint64_t)condition;
 }
 
 /*
- * The same for nearly every event of files from 1.7 on, without a branch on the length of a number:
- * one 64-bit word holds the first three. NULL: it is for decode_any.
+ * The same for nearly all events from 1.7 on, without a branch on the length of a number: one
+ * 64-bit word holds the first three. Returns NULL if decode_any is needed.
  */
 static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct v1_lane *lane)
 {
@@ -315,7 +315,7 @@ static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct 
     const struct v1_shape *shape = &merge->format->shapes[*at & V1_TYPE_MASK];
     unsigned prefixed = first >> 7, numbers = first & ~(unsigned)V1_FIRST_PREFIXED;
     struct v1_word word;
-    /* There may be a length where the first byte could tell the count. */
+    /* A length may be present although the first byte could hold the count. */
     const uint8_t *next = v1_word_load(&word, at + 1 + prefixed, numbers < 3 ? numbers : 3);
     if (__builtin_expect(!next || shape->numbers > 4, 0))
         return NULL;
@@ -327,19 +327,19 @@ static inline const uint8_t *decode_packed(const struct v1_merge *merge, struct 
     lane->ticks = (int64_t)((uint64_t)lane->ticks + v1_word_number(&word, 0));
     head->type = *at & V1_TYPE_MASK;
     head->ticks = lane->ticks;
-    /* Masks instead of conditions: which of them a type has cannot be predicted. */
-    uint64_t last = (three & when(shape->numbers == 4)) | (two & when(shape->numbers == 3)) |
-                    (one & when(shape->numbers == 2));
-    head->arg[0] = one & when(shape->args > 0);
-    head->arg[1] = two & when(shape->args > 1);
-    head->arg[2] = three & when(shape->args > 2);
+    /* Masks instead of branches: which numbers a type has cannot be predicted. */
+    uint64_t last = (three & mask_if(shape->numbers == 4)) | (two & mask_if(shape->numbers == 3)) |
+                    (one & mask_if(shape->numbers == 2));
+    head->arg[0] = one & mask_if(shape->args > 0);
+    head->arg[1] = two & mask_if(shape->args > 1);
+    head->arg[2] = three & mask_if(shape->args > 2);
     head->arg[3] = 0;
-    head->stack = last & when(shape->stack);
+    head->stack = last & mask_if(shape->stack);
     head->text = NULL;
     return next;
 }
 
-/* The goroutine on the lane's P, which the lane mostly has at hand. */
+/* Returns the goroutine on the lane's P, mostly cached in the lane. */
 static inline struct v1_g *lane_g(struct v1_merge *merge, struct v1_lane *lane)
 {
     if (__builtin_expect(!v1_g_is(lane->last_gs, lane->last_g), 0))
@@ -353,7 +353,7 @@ static inline void lane_runs(struct v1_merge *merge, struct v1_lane *lane, uint6
     lane->last_gs = g == 0 ? merge->g0 : v1_gs_get(merge->gs, g);
 }
 
-/* Finds out whose event the head is, and whose state it changes. */
+/* Determines the head's own goroutine and its key. */
 static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_event *head = &lane->head;
@@ -414,7 +414,7 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
         return 0;
     const struct v1_sample *sample = &merge->index->samples[merge->next_sample++];
     lane->rule = &rules[V1_CPUSample];
-    lane->turn++;
+    lane->head_number++;
     lane->key_id = 0;
     lane->head = (struct v1_event){
         .key = &merge->always,
@@ -429,7 +429,7 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
     return 1;
 }
 
-/* Goes to the lane's next event, over batches and records that are none. Returns 1, 0 or -1. */
+/* Advances to the lane's next event, across batches and other records. Returns 1, 0 or -1. */
 static int find_event(struct v1_merge *merge, struct v1_lane *lane)
 {
     for (;;) {
@@ -448,7 +448,7 @@ static int find_event(struct v1_merge *merge, struct v1_lane *lane)
     }
 }
 
-/* Finds and decodes the event that is not where or how decode_packed could take it. */
+/* Finds and decodes an event that decode_packed could not. */
 static __attribute__((noinline)) int decode_slow(struct v1_merge *merge, struct v1_lane *lane,
                                                  const uint8_t **next)
 {
@@ -478,7 +478,7 @@ static inline int decode(struct v1_merge *merge, struct v1_lane *lane)
     lane->at = next;
     lane->head.lane = lane;
     lane->head.proc = lane->proc;
-    lane->turn++;
+    lane->head_number++;
     return resolve(merge, lane) < 0 ? -1 : 1;
 }
 
@@ -488,7 +488,7 @@ static inline bool is_ready(const struct v1_lane *lane)
 {
     const struct v1_rule *rule = lane->rule;
     const struct v1_g *key = lane->head.key;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): only what can come is asked for */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): lanes in the frontier have a key */
     return (key->status == rule->need) & ((rule->sequence == SEQ_ANY) | (key->seq == lane->want));
 }
 
@@ -501,14 +501,14 @@ static inline void apply(struct v1_lane *lane)
     key->seq += lane->rule->bump;
 }
 
-/* Forgets outdated entries, so that the heap stays a small multiple of the lanes. */
+/* Drops outdated entries, so that the heap stays a small multiple of the lanes. */
 static void waiting_compact(struct v1_merge *merge)
 {
     struct v1_heap *heap = &merge->waiting;
     size_t kept = 0;
     for (size_t i = 0; i < heap->count; i++) {
         const struct v1_lane *lane = &merge->lanes[heap->entry[i].order];
-        if (lane->place == V1_LANE_WAITING && lane->turn == heap->entry[i].turn)
+        if (lane->place == V1_LANE_WAITING && lane->head_number == heap->entry[i].head_number)
             heap->entry[kept++] = heap->entry[i];
     }
     heap->count = kept;
@@ -516,7 +516,7 @@ static void waiting_compact(struct v1_merge *merge)
         ranked_down(heap->entry, kept, i, heap->entry[i]);
 }
 
-static int hang(struct v1_merge *merge, struct v1_lane *lane)
+static int add_waiter(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_g *key = lane->head.key;
     lane->place = V1_LANE_WAITING;
@@ -535,10 +535,10 @@ static int hang(struct v1_merge *merge, struct v1_lane *lane)
     return 0;
 }
 
-static void unhang(struct v1_merge *merge, struct v1_lane *lane)
+static void remove_waiter(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_g *key = lane->head.key;
-    /* The lane hangs on this key, so there is one: NOLINTBEGIN(clang-analyzer-core.*) */
+    /* The lane waits for this key, so it has one: NOLINTBEGIN(clang-analyzer-core.*) */
     if (lane->rule->sequence == SEQ_ANY)
         v1_waiters_remove_any(key->waiters, lane, lane->rule->need);
     else
@@ -550,28 +550,28 @@ static void unhang(struct v1_merge *merge, struct v1_lane *lane)
     /* NOLINTEND(clang-analyzer-core.*) */
 }
 
-/* It waits for what cannot come any more: only a repair finds it again. */
-static void give_up(struct v1_merge *merge, struct v1_lane *lane)
+/* The lane waits for a state that cannot occur any more: only a repair can continue it. */
+static void drop_waiter(struct v1_merge *merge, struct v1_lane *lane)
 {
-    unhang(merge, lane);
+    remove_waiter(merge, lane);
     lane->head.key = NULL;
 }
 
 static void make_ready(struct v1_merge *merge, struct v1_lane *lane)
 {
-    unhang(merge, lane);
+    remove_waiter(merge, lane);
     merge->waiting_count--;
     frontier_push(merge, lane);
 }
 
-/* A goroutine changed: those that waited for what it now is can go on. */
+/* A goroutine changed: lanes that waited for its new state become ready. */
 static void release(struct v1_merge *merge, struct v1_g *key)
 {
     while (key->waiters && key->waiters->any[key->status])
         make_ready(merge, key->waiters->any[key->status]);
     while (key->waiters && key->waiters->exact && key->waiters->exact->want < key->seq)
-        give_up(merge, key->waiters->exact);
-    struct v1_lane *others = NULL; /* the number is right, the status not yet */
+        drop_waiter(merge, key->waiters->exact);
+    struct v1_lane *others = NULL; /* the number matches, the status does not yet */
     while (key->waiters && key->waiters->exact && key->waiters->exact->want == key->seq) {
         struct v1_lane *lane = key->waiters->exact;
         if (is_ready(lane)) {
@@ -579,7 +579,7 @@ static void release(struct v1_merge *merge, struct v1_g *key)
             continue;
         }
         v1_waiters_remove_exact(key->waiters, lane);
-        key->waiters->count++; /* still one of them */
+        key->waiters->count++; /* still one of the waiters */
         lane->wait_next = others;
         others = lane;
     }
@@ -595,13 +595,13 @@ static int end_goroutine(struct v1_merge *merge, struct v1_g *g)
 {
     for (unsigned status = 0; status < 4; status++)
         while (g->waiters && g->waiters->any[status])
-            give_up(merge, g->waiters->any[status]);
+            drop_waiter(merge, g->waiters->any[status]);
     while (g->waiters && g->waiters->exact)
-        give_up(merge, g->waiters->exact);
+        drop_waiter(merge, g->waiters->exact);
     return v1_gs_end(merge->gs, g) ? 0 : no_memory(merge);
 }
 
-/* After an event was given out and used: its lane goes on, and so do those that waited for it. */
+/* After an emitted event was used: advances its lane, and those that waited for its effect. */
 static int finish_emitted(struct v1_merge *merge)
 {
     struct v1_lane *lane = merge->emitted;
@@ -618,7 +618,7 @@ static int finish_emitted(struct v1_merge *merge)
     } else {
         frontier_pop(merge);
         lane->place = V1_LANE_DONE;
-        if (result > 0 && hang(merge, lane) < 0)
+        if (result > 0 && add_waiter(merge, lane) < 0)
             return -1;
     }
     if (changed && changed->waiters)
@@ -628,7 +628,7 @@ static int finish_emitted(struct v1_merge *merge)
     return 0;
 }
 
-/* The waiting head that is earliest. */
+/* Returns the lane with the earliest waiting head. */
 static struct v1_lane *earliest_waiting(const struct v1_merge *merge)
 {
     struct v1_lane *best = NULL;
@@ -670,8 +670,8 @@ static int fail_stuck(struct v1_merge *merge)
     return -1;
 }
 
-/* Puts the head's key into the state that the head needs. */
-static int force(struct v1_merge *merge, struct v1_lane *lane)
+/* Forces the head's key into the state that the head needs. */
+static int force_state(struct v1_merge *merge, struct v1_lane *lane)
 {
     struct v1_event *head = &lane->head;
     if (lane->rule->role == ROLE_GC) {
@@ -695,27 +695,27 @@ static int repair_stuck(struct v1_merge *merge)
     struct v1_lane *lane;
     do {
         lane = &merge->lanes[merge->waiting.entry[0].order];
-        uint32_t turn = merge->waiting.entry[0].turn;
+        uint32_t head_number = merge->waiting.entry[0].head_number;
         heap_pop(&merge->waiting);
-        if (lane->place == V1_LANE_WAITING && lane->turn == turn)
+        if (lane->place == V1_LANE_WAITING && lane->head_number == head_number)
             break;
     } while (merge->waiting.count > 0);
     if (lane->head.key)
-        unhang(merge, lane);
+        remove_waiter(merge, lane);
     merge->waiting_count--;
-    if (force(merge, lane) < 0)
+    if (force_state(merge, lane) < 0)
         return -1;
     frontier_push(merge, lane);
     return 0;
 }
 
-/* Whether the earliest waiting head is too far behind the earliest that is ready. */
+/* Whether the earliest waiting head is too far behind the earliest ready one. */
 static bool overdue(struct v1_merge *merge)
 {
     struct v1_heap *waiting = &merge->waiting;
     for (; waiting->count > 0; heap_pop(waiting)) {
         const struct v1_lane *lane = &merge->lanes[waiting->entry[0].order];
-        if (lane->place != V1_LANE_WAITING || lane->turn != waiting->entry[0].turn)
+        if (lane->place != V1_LANE_WAITING || lane->head_number != waiting->entry[0].head_number)
             continue;
         int64_t ready = merge->frontier.entry[0].ticks, behind = lane->head.ticks;
         return ready > behind &&
@@ -745,7 +745,7 @@ static int compare_sequenced(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* A late system call exit stands where and when the call returned (§3.4). */
+/* A late system call exit is placed at the time when the call returned (§3.4). */
 static struct v1_sequenced sequenced_head(const struct v1_lane *lane, size_t index)
 {
     const struct v1_event *head = &lane->head;
@@ -780,7 +780,7 @@ static int sequence_all(struct v1_merge *merge)
     return 0;
 }
 
-/* Decodes the event again: what it is was only noted by its offset. */
+/* Decodes the event again: only its offset was stored. */
 static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
 {
     struct v1_event *ev = &merge->sequenced_event;
@@ -811,7 +811,10 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     return 1;
 }
 
-/* Makes sure of the event's own goroutine, of which a sample only has the ID. False: no memory. */
+/*
+ * Ensures that the event has its own goroutine: a sample has only its ID. Returns false if out of
+ * memory.
+ */
 static inline bool own_g(struct v1_merge *merge, struct v1_event *event)
 {
     if (__builtin_expect(!v1_g_is(event->gs, event->g), 0))
@@ -821,14 +824,14 @@ static inline bool own_g(struct v1_merge *merge, struct v1_event *event)
 
 /* MARK: Interface */
 
-#include "read/v1/sprint.h"
+#include "read/v1/fast_pass.h"
 
 static int first_head(struct v1_merge *merge, struct v1_lane *lane)
 {
     int result = decode(merge, lane);
     if (result > 0 && is_ready(lane))
         frontier_push(merge, lane);
-    else if (result > 0 && hang(merge, lane) < 0)
+    else if (result > 0 && add_waiter(merge, lane) < 0)
         return -1;
     return result;
 }
@@ -837,8 +840,8 @@ int V1_FRONTIER(begin)(struct v1_merge *merge)
 {
     if (merge->format->version < 7)
         return sequence_all(merge);
-    if (merge->sprints)
-        return sprint_begin(merge);
+    if (merge->fast)
+        return fast_begin(merge);
     for (size_t i = 0; i < merge->lane_count; i++)
         if (first_head(merge, &merge->lanes[i]) < 0)
             return -1;
@@ -849,8 +852,8 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
 {
     if (merge->sequenced)
         return next_sequenced(merge, event);
-    if (merge->sprints)
-        return sprint_next(merge, event);
+    if (merge->fast)
+        return fast_next(merge, event);
     if (merge->emitted && finish_emitted(merge) < 0)
         return -1;
     if (__builtin_expect(merge->frontier.count == 0, 0)) {
@@ -872,7 +875,7 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
     if (__builtin_expect(!v1_g_is(head->key, lane->key_id) || !is_ready(lane), 0)) {
         if (!merge->repairs->enabled)
             return fail_impossible(merge, lane);
-        if (force(merge, lane) < 0)
+        if (force_state(merge, lane) < 0)
             return -1;
     }
     apply(lane);

@@ -61,7 +61,7 @@ struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id)
         g->status = V1_RUNNING;
         g->known = true;
     }
-    /* Goroutine 0, the scheduler's, has been running ever since. */
+    /* Goroutine 0, the scheduler's, is always running. */
     if (id == 0) {
         g->state = V1_RUNNING;
         g->known = true;

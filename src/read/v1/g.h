@@ -1,15 +1,14 @@
 /*
- * v1, goroutines: all that any stage knows of one, in one struct, so that an event costs one
+ * v1, goroutines: the state of a goroutine for all stages in one struct, so that an event costs one
  * look-up.
  *
- * Millions pass through a long trace. When one ends its struct is given back and only one bit
- * remains of it. That is enough: for the order an ended goroutine stays "running" for ever, in
- * which state nothing but its own events could be ready, and a P that runs it no longer exists
- * (§3.3); for the checks it is dead but known (§3.6). v1_gs_get makes a struct of just that should
- * the ID come up again.
+ * Millions of goroutines occur in a long trace. When one ends, its struct is freed and only one bit
+ * remains. That suffices: for the order, an ended goroutine stays "running", a state in which only
+ * its own events could be ready, and no P runs it any more (§3.3); for the checks it is dead but
+ * known (§3.6). v1_gs_get recreates a struct in that state if the ID occurs again.
  *
- * Whoever keeps a pointer over several events keeps the ID beside it and asks v1_g_is: memory of
- * the structs is never given back before v1_gs_fini, so looking at a stale one is harmless.
+ * Code that keeps a pointer over several events keeps the ID too and checks v1_g_is: memory of the
+ * structs is not returned to the system before v1_gs_fini, so reading a stale one is harmless.
  */
 #ifndef TRAIL_READ_V1_G_H
 #define TRAIL_READ_V1_G_H
@@ -28,18 +27,18 @@ struct v1_region {
     struct v1_region *outer;
 };
 
-/* What FutileWakeup may yet remove (§3.5): positions in the merge since the last unblock. */
+/* Events that a FutileWakeup may remove (§3.5): positions in the merge since the last unblock. */
 struct v1_futile_list {
     uint64_t *position;
     size_t count, capacity;
     bool futile;
 };
 
-/* What nearly every event touches comes first, so that it lies in one or two cache lines. */
+/* Fields that nearly every event uses come first, within one or two cache lines. */
 struct v1_g {
     /*
-     * Ps whose next event needs another state of this goroutine; NULL: none. Of a struct that was
-     * given back this word is the slab's: nobody looks at it without having asked v1_g_is.
+     * Ps whose next event needs another state of this goroutine; NULL: none. In a freed struct this
+     * word belongs to the slab: check v1_g_is before reading it.
      */
     struct v1_waiters *waiters;
     uint64_t id;
@@ -47,24 +46,24 @@ struct v1_g {
     uint8_t status;   /* v1_frontier: enum v1_status */
     uint8_t last;     /* v1_frontier: type of the event that last changed the status */
     uint8_t state;    /* v1_check: enum v1_status */
-    uint8_t event;    /* v1_check: type of the event that waits for its counterpart, 0 if none */
-    bool alive;       /* in the table */
-    bool known;       /* v1_check: some event was its own, or created it */
+    uint8_t event;    /* v1_check: type of the event whose counterpart is pending, 0 if none */
+    bool alive;       /* in the map */
+    bool known;       /* v1_check: an event was its own, or created it */
     bool call_open;   /* v1_order: no event of it since its GoSysCall at offset `call` */
-    bool fresh;       /* v1_check: created, not started yet */
+    bool fresh;       /* v1_check: created and not started yet */
     bool mark_assist; /* v1_check: between GCMarkAssistStart and Done */
-    bool snapshot;    /* v1_reader: created before the start ended, and not spoken of since */
+    bool snapshot;    /* v1_reader: created before the start ended, and no event since */
     uint64_t call;
-    /* v1_order: the time, in ticks, of its last GoSysBlock or GoInSyscall; 0 if there was none. */
+    /* v1_order: time of its last GoSysBlock or GoInSyscall; 0 if none */
     int64_t blocked_ticks;
-    uint64_t create_stack;        /* v1_check: of the first start, while fresh */
+    uint64_t create_stack;        /* v1_check: stack of the first start, while fresh */
     struct v1_region *regions;    /* v1_check: innermost first */
     struct v1_futile_list wakeup; /* v1_order */
 };
 
 struct v1_gs {
     struct idmap map;
-    struct idmap ended; /* id / bits of a word -> a word with a bit for each that ended */
+    struct idmap ended; /* id / bits of a word -> a word with a bit for each ended goroutine */
     struct slab slab;
     struct slab region_slab;
     struct slab waiters_slab;
@@ -73,10 +72,10 @@ struct v1_gs {
 void v1_gs_init(struct v1_gs *gs);
 void v1_gs_fini(struct v1_gs *gs);
 
-/* As it was after v1_gs_init. */
+/* Restores the state after v1_gs_init. */
 void v1_gs_reset(struct v1_gs *gs);
 
-/* The goroutine `id`, made if it is not there. NULL when memory is out. */
+/* Returns goroutine `id`, created if needed. NULL if out of memory. */
 struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id);
 
 static inline struct v1_g *v1_gs_get(struct v1_gs *gs, uint64_t id)
@@ -90,10 +89,10 @@ static inline bool v1_g_is(const struct v1_g *g, uint64_t id)
     return g && g->id == id && g->alive;
 }
 
-/* Gives an ended goroutine's struct back and remembers the end. False when memory is out. */
+/* Frees an ended goroutine's struct and records the end. Returns false if out of memory. */
 bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
 
-/* Drops the innermost region. */
+/* Removes the innermost region. */
 void v1_g_pop_region(struct v1_gs *gs, struct v1_g *g);
 
 #endif

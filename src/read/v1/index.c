@@ -6,12 +6,12 @@
 #include "base/grow.h"
 #include "base/search.h"
 
-/* The sweep: the index being built, and what only it needs. */
+/* State of the sweep. */
 struct sweep {
     struct v1_index *index;
     struct tables *tables;
     trail_error *err;
-    uint64_t *frames; /* of the stack being defined: 4 numbers each */
+    uint64_t *frames; /* of the stack being read: 4 numbers each */
     size_t frames_capacity;
 };
 
@@ -100,7 +100,7 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-/* A stack of ID 0 or without frames is ignored; of two with one ID the first counts. */
+/* A stack with ID 0 or without frames is ignored; of several with one ID the first is used. */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];
@@ -145,7 +145,7 @@ static int on_sample(struct sweep *sweep, const struct v1_record *record, uint64
     return 0;
 }
 
-/* A timed record before any Batch: Go <= 1.21 takes it as one of P 0 from tick 0 on. */
+/* A timed record before any Batch: Go <= 1.21 assigns it to P 0, from tick 0 on. */
 static int before_any_batch(struct sweep *sweep, unsigned type, uint64_t offset)
 {
     if (sweep->index->format->newer_rules)
@@ -184,7 +184,10 @@ static int take_record(struct sweep *sweep, const struct v1_record *record, uint
     }
 }
 
-/* Takes the record at *at, and ordinary ones behind it. Returns 1, 0 if there is none, -1. */
+/*
+ * Takes the record at *at, and skips ordinary ones after it. Returns 1, 0 at the end, -1 on an
+ * error.
+ */
 static int sweep_some(struct sweep *sweep, const uint8_t **at)
 {
     struct v1_index *index = sweep->index;
@@ -194,7 +197,7 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
     error_clear(&err);
     while (*at == bytes->data + bytes->size ||
            v1_record_read(index->format, bytes, *at, &record, &err) < 0) {
-        /* It may only end behind what is there. */
+        /* The record may only be incomplete in the window. */
         bool cut = err.code == TRAIL_OK || err.code == TRAIL_TRUNCATED;
         trail_error reason = err;
         int more = cut ? v1_input_more(&index->input, at, &err) : 0;
@@ -219,7 +222,7 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
     return 1;
 }
 
-/* Goes past the header, which was judged. */
+/* Skips the header, which was checked before. */
 static int sweep_header(struct sweep *sweep, const uint8_t **at)
 {
     struct v1_index *index = sweep->index;
@@ -264,7 +267,7 @@ int v1_index_build(struct v1_index *index, const struct v1_format *format, trail
     if (result < 0)
         err->batch = index->batch_count > 0 ? (int64_t)index->batch_count - 1 : TRAIL_NOWHERE;
     free(sweep.frames);
-    /* By offset where times are equal: the order in the file, as a stable sort by time gives it. */
+    /* At equal times by offset, as in a stable sort of the file by time. */
     if (index->sample_count > 0)
         qsort(index->samples, index->sample_count, sizeof *index->samples, compare_samples);
     return result;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "read/source.h"
 
-#define STEP ((size_t)256 << 10) /* is read at a time */
+#define STEP ((size_t)256 << 10) /* read at a time */
 
 static int no_memory(size_t size, trail_error *err)
 {
@@ -31,7 +31,7 @@ void v1_input_close(struct v1_input *input)
     *input = (struct v1_input){0};
 }
 
-/* Drops what is in front of `at`, of a file. */
+/* Drops the bytes before `at`, of a file. */
 static void drop_before(struct v1_input *input, const uint8_t *at)
 {
     size_t gone = (size_t)(at - input->bytes.data);
@@ -42,7 +42,7 @@ static void drop_before(struct v1_input *input, const uint8_t *at)
     input->bytes.offset += gone;
 }
 
-/* Makes room for another step. False when memory is out. */
+/* Makes room for another step. Returns false if out of memory. */
 static bool make_room(struct v1_input *input)
 {
     if (input->capacity - input->bytes.size >= STEP)

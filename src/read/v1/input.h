@@ -1,55 +1,55 @@
 /*
- * v1, input: the bytes of a trace, which are gone through several times. What is decoded never changes
- * meanwhile, whoever writes to the file: it is memory of the caller's, or a copy.
+ * v1, input: the bytes of a trace, which is read several times. Decoded bytes never change
+ * meanwhile, whatever is written to the file: they are the caller's memory, or a copy.
  *
  *   memory        in place
- *   plain file    a window for the sweep of the index, then a batch a time for each P, read again
- *   all else      kept whole: what comes through a pipe, or compressed, comes once
+ *   plain file    a window for the sweep of the index, then a batch at a time for each P, read again
+ *   other         kept whole: a pipe or compressed data can be read only once
  *
- * The sweep looks at records as they arrive, so that what is no trace is refused where that shows.
+ * The sweep processes records as they arrive, so that an invalid trace is rejected early.
  */
 #ifndef TRAIL_READ_V1_INPUT_H
 #define TRAIL_READ_V1_INPUT_H
 
 #include "read/v1/record.h"
 
-/* Owned by a reader; zero-initialised before v1_input_open. */
+/* Owned by a reader; zero-initialized before v1_input_open. */
 struct v1_input {
-    trail_source *source; /* the caller's */
+    trail_source *source; /* owned by the caller */
     bool in_place;
-    bool again;            /* a plain file, of which `bytes` is a window */
-    struct v1_bytes bytes; /* what is there */
-    uint8_t *buffer;       /* behind them, unless in place */
+    bool again;            /* a plain file; `bytes` is a window of it */
+    struct v1_bytes bytes; /* the available bytes */
+    uint8_t *buffer;       /* holds them, unless in place */
     size_t capacity;
 };
 
-/* A copy of some of the bytes of a file. Zero-initialised is empty. */
+/* A copy of some bytes of a file. Zero-initialized is empty. */
 struct v1_piece {
     uint8_t *data;
     size_t capacity;
 };
 
-/* Behind a piece come so many bytes that may be read, and mean nothing. */
+/* Number of bytes after a piece that may be read and are 0. */
 #define V1_PIECE_SLACK 32
 
-/* `keep`: all of it will be asked for in any order. -1 when memory is out: *err is set. */
+/* `keep`: any offset may be requested in any order. Returns -1 with *err if out of memory. */
 int v1_input_open(struct v1_input *input, trail_source *source, bool keep, trail_error *err);
 void v1_input_close(struct v1_input *input);
 
 /*
- * Gets more bytes behind those that are there. Those before *at may go; *at is moved with its byte.
- * Returns 1, 0 at the end, -1 on an error.
+ * Appends bytes. Those before *at may be dropped; *at moves with its byte. Returns 1, 0 at the end,
+ * -1 on an error.
  */
 int v1_input_more(struct v1_input *input, const uint8_t **at, trail_error *err);
 
 /*
- * [offset, offset + size) of a trace that was gone through: *bytes has at least these. `piece` holds
- * them if they are a copy. Returns -1 on an error.
+ * Returns [offset, offset + size) of a trace that was swept, or more, in *bytes. `piece` holds them
+ * if they are a copy. Returns -1 on an error.
  */
 int v1_input_get(const struct v1_input *input, uint64_t offset, size_t size, struct v1_piece *piece,
                  struct v1_bytes *bytes, trail_error *err);
 
-/* The size of the trace, as far as it is known. */
+/* Returns the size of the trace, as far as it is known. */
 uint64_t v1_input_size(const struct v1_input *input);
 
 #endif

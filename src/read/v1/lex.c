@@ -25,7 +25,7 @@ void v1_lex_init(struct v1_lex *lex, int minor)
         lex->class[first] = class_of(first, minor);
 }
 
-/* MARK: The careful way */
+/* MARK: The general case */
 
 enum problem {
     FINE,
@@ -73,7 +73,7 @@ static void scan_bytes(struct scan *scan, uint64_t size)
         scan->at += size;
 }
 
-/* A length and so many bytes, which must be whole numbers. */
+/* A length and that many bytes, which must be complete numbers. */
 static void scan_prefixed(struct scan *scan)
 {
     scan_number(scan);
@@ -141,13 +141,13 @@ const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const ui
 #define BLOCK        64
 #define CHECKED_SIZE 9 /* a longer record may have a number of more than 64 bits */
 
-/* The top bits of eight bytes, that of the first in bit 0. */
+/* Returns the top bits of eight bytes, that of the first in bit 0. */
 static inline uint64_t top_bits(uint64_t word)
 {
     return (word & 0x8080808080808080) * 0x0002040810204081 >> 56;
 }
 
-/* The upper two bits of 64 bytes, a mask each: `more` are those of bit 7, `low` those of bit 6. */
+/* The upper two bits of 64 bytes as masks: `more` has bit 7, `low` bit 6. */
 static inline void block_masks(const uint8_t *at, uint64_t *more, uint64_t *low)
 {
     *more = *low = 0;
@@ -159,13 +159,13 @@ static inline void block_masks(const uint8_t *at, uint64_t *more, uint64_t *low)
 }
 
 /*
- * The records that begin and end in the block at `at`. Returns how many bytes they take.
+ * Counts the records that begin and end in the block at `at`. Returns the bytes they take.
  *
- * `ends` has a bit for each byte without continuation bit from the record on. A first byte of code
- * 0 or 1 is such a byte, one of code 2 is not: so the last byte of a record of code 0 is the second
- * bit, and that of code 1 as well as of code 2 the third (in 1.5 files one more). The next record's
- * place thus follows from masks in registers and from no load; this chain is all the time that
- * lexing takes.
+ * `ends` has a bit for each byte from the record on without a continuation bit. A first byte of
+ * code 0 or 1 is such a byte, one of code 2 is not: the last byte of a record of code 0 is
+ * therefore the second bit, that of code 1 and of code 2 the third (in 1.5 files one more). The
+ * position of the next record thus depends on masks in registers and on no load; this dependency
+ * chain determines the speed.
  */
 static inline __attribute__((always_inline)) unsigned
 run_block(const struct v1_lex *lex, unsigned extra, const uint8_t *at, uint64_t *count)

@@ -1,15 +1,15 @@
 /*
- * Lexing v1 records: where each ends, without looking at what it means (§1.1, §1.4). One lexer
- * serves the decoder and everything that only counts or cuts.
+ * Lexing v1 records: finds the end of each without interpreting it (§1.1, §1.4). One lexer serves
+ * the decoder and everything that only counts or cuts.
  *
- *     ordinary         | code:2 type:6 | uvarint x (code + 1), or x (code + 2) in 1.5 files
- *     with length      | 3:2    type:6 | uvarint L | L bytes of uvarints
- *     String           | 0x25          | uvarint id | uvarint n | n bytes
- *     UserLog          | 0xf0          | uvarint L | L bytes of uvarints | uvarint n | n bytes
+ *     ordinary      | code:2 type:6 | uvarint x (code + 1), or x (code + 2) in 1.5 files
+ *     with length   | 3:2 type:6    | uvarint L | L bytes of uvarints
+ *     String        | 0x25          | uvarint id | uvarint n | n bytes
+ *     UserLog       | 0xf0          | uvarint L | L bytes of uvarints | uvarint n | n bytes
  *
  * The hot path loads eight bytes, keeps the top bit of those after the first that end a uvarint,
- * and takes the position of the n-th: no loop, no branch that data decide. Whatever it cannot
- * settle (specials, long records, the last bytes of the input) goes to v1_lex_slow.
+ * and takes the position of the n-th, without a loop or a branch on data. Other cases (specials,
+ * long records, the last bytes of the input) go to v1_lex_slow.
  */
 #ifndef TRAIL_READ_V1_LEX_H
 #define TRAIL_READ_V1_LEX_H
@@ -22,44 +22,46 @@
 
 enum v1_lex_class {
     V1_LEX_ORDINARY,
-    V1_LEX_BATCH, /* ordinary too, told apart because everybody stops there */
+    V1_LEX_BATCH, /* ordinary too; separate because users stop there */
     V1_LEX_LENGTH,
     V1_LEX_STRING,
     V1_LEX_LOG,
     V1_LEX_UNKNOWN, /* no such type in this version */
-    V1_LEX_STOP     /* set by who uses v1_lex_run: it ends before such a record */
+    V1_LEX_STOP     /* set by users of v1_lex_run, which ends before such a record */
 };
 
-/* What first bytes mean in files of one version. */
+/* The classes of first bytes in files of one version. */
 struct v1_lex {
     int minor;
-    unsigned extra; /* uvarints of an ordinary record over those of its code: 1, in 1.5 files 2 */
+    unsigned extra; /* uvarints of an ordinary record in addition to its code: 1, in 1.5 files 2 */
     uint8_t class[256];
 };
 
 void v1_lex_init(struct v1_lex *lex, int minor);
 
 /*
- * The end of the record that begins at `at` (not at the end), or NULL if it is damaged or cut off:
- * v1_lex_error tells which. Arguments inside a length prefix are not looked at but for the last
- * byte.
+ * Returns the end of the record at `at` (which is before `end`), or NULL if it is damaged or
+ * incomplete (see v1_lex_error). Arguments inside a length prefix are not checked except for the
+ * last byte.
  */
 const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const uint8_t *end);
 
 /*
- * Passes over records up to the first that is a V1_LEX_STOP, or damaged or cut off, or to the end.
- * Returns where that is, and adds the number of records to *count. About 3.7 ns a record of 3
+ * Skips records up to the first that is a V1_LEX_STOP, damaged or incomplete, or to the end.
+ * Returns its position and adds the number of records to *count. About 3.7 ns per record of 3
  * bytes.
  */
 const uint8_t *v1_lex_run(const struct v1_lex *lex, const uint8_t *at, const uint8_t *end,
                           uint64_t *count);
 
-/* Describes why v1_lex_skip(lex, at, end) is NULL; `offset` is that of `at` in the file. Returns
- * -1. */
+/*
+ * Sets *err to the reason why v1_lex_skip(lex, at, end) is NULL; `offset` is that of `at` in the
+ * file. Returns -1.
+ */
 int v1_lex_error(const struct v1_lex *lex, const uint8_t *at, const uint8_t *end, int64_t offset,
                  trail_error *err);
 
-/* As v1_lex_slow. */
+/* Same result as v1_lex_slow. */
 static inline const uint8_t *v1_lex_skip(const struct v1_lex *lex, const uint8_t *at,
                                          const uint8_t *end)
 {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
-/* Up to this many lanes the frontier is an array. */
+/* With up to this many lanes the frontier is an array. */
 #define FLAT_MAX 48
 
 void v1_merge_locate(const struct v1_merge *merge, const struct v1_event *event, trail_error *err)
@@ -66,7 +66,7 @@ static bool make_lanes(struct v1_merge *merge)
 }
 
 int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v1_gs *gs,
-                  struct v1_repairs *repairs, bool global_keeps_g, bool sprints)
+                  struct v1_repairs *repairs, bool global_keeps_g, bool fast)
 {
     *merge = (struct v1_merge){
         .index = index,
@@ -74,7 +74,7 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
         .gs = gs,
         .repairs = repairs,
         .global_keeps_g = global_keeps_g,
-        .sprints = sprints,
+        .fast = fast,
         .gc.alive = true,
         .always.alive = true,
     };
@@ -116,7 +116,7 @@ uint64_t v1_merge_done_before(const struct v1_merge *merge)
     }
     for (size_t i = 0; merge->lanes && i + 1 < merge->lane_count; i++) {
         const struct v1_lane *lane = &merge->lanes[i];
-        if (lane->place != V1_LANE_DONE && lane->turn > 0 && lane->head.offset < done)
+        if (lane->place != V1_LANE_DONE && lane->head_number > 0 && lane->head.offset < done)
             done = lane->head.offset;
     }
     return done;

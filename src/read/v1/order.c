@@ -115,7 +115,7 @@ static enum verdict examine_exit(struct v1_order *order, struct v1_event *ev)
     return MOVES_DOWN;
 }
 
-/* Judges the time of an event that the merge gave, and says where it goes. */
+/* Checks the time of an event of the merge, and decides where it goes. */
 static inline enum verdict examine(struct v1_order *order, struct v1_event *ev)
 {
     if (__builtin_expect(!order->any, 0)) {
@@ -153,8 +153,8 @@ static int note_moved(struct v1_order *order, const struct v1_event *ev)
 }
 
 /*
- * Stable merge sort of [first, last) with room for half of it in `spare`. Exits are noted nearly in
- * the order of their times: most merges find nothing to do.
+ * Stable merge sort of `count` exits at `first`; `spare` has room for half of them. Exits are
+ * nearly sorted by time already, so that most merges have nothing to do.
  */
 static void sort_moved(struct v1_moved *first, size_t count, struct v1_moved *spare)
 {
@@ -216,10 +216,10 @@ static struct v1_event unhold(struct v1_order *order)
     return event;
 }
 
-/* An exit fits: its first byte, a length, four numbers. */
+/* The maximum size of an exit: its first byte, a length, four numbers. */
 #define V1_MOVED_SIZE 64
 
-/* Reads an exit again that was noted by its offset. */
+/* Reads again an exit whose offset was noted. */
 static int read_moved(struct v1_order *order, const struct v1_moved *moved, struct v1_event *event)
 {
     const struct v1_index *index = order->index;
@@ -244,8 +244,10 @@ static int read_moved(struct v1_order *order, const struct v1_moved *moved, stru
     return 0;
 }
 
-/* Gives out the earliest exit that stands before all that the merge has yet to give. Returns 1 or
- * 0. */
+/*
+ * Emits the earliest moved exit that precedes all remaining events of the merge. Returns 1 or 0, -1
+ * on an error.
+ */
 static int put_in(struct v1_order *order, struct v1_event **event)
 {
     const struct v1_notes *notes = order->notes;
@@ -277,7 +279,7 @@ static int put_in(struct v1_order *order, struct v1_event **event)
 
 /* MARK: Passes */
 
-/* Is the first event of its goroutine after a GoSysCall a GoSysBlock? */
+/* Notes whether the goroutine's first event after a GoSysCall is a GoSysBlock. */
 static void note_call(struct v1_notes *notes, const struct v1_event *ev)
 {
     struct v1_g *g = ev->gs;
@@ -292,11 +294,11 @@ static void note_call(struct v1_notes *notes, const struct v1_event *ev)
     }
 }
 
-/* The last touch: lanes that are no Ps. */
+/* Final changes: lanes that are not Ps. */
 static inline int give(struct v1_order *order, struct v1_event *ev, struct v1_event **event)
 {
     *event = ev;
-    /* One branch for all that most events are not. */
+    /* One branch for all rare cases. */
     if (__builtin_expect(!(order->special[ev->type] | ev->gs->call_open), 1))
         return 1;
     if (order->note_calls)
@@ -323,7 +325,7 @@ static int collect_next(struct v1_order *order, struct v1_event **event)
     int result = v1_merge_next(&order->merge, &ev);
     if (result != 1)
         return result < 0 ? pass_on_error(order) : result;
-    /* Most events come after the one before, and this stage has nothing to do with them. */
+    /* Most events are in time order and do not concern this stage. */
     bool odd = order->special[ev->type] | ev->gs->call_open | order->removes;
     if (__builtin_expect(!odd && ev->ticks >= order->last_ticks && order->any, 1)) {
         order->last_ticks = ev->ticks;
@@ -340,7 +342,7 @@ static int collect_next(struct v1_order *order, struct v1_event **event)
     return give(order, ev, event);
 }
 
-/* Fetches the merge's next event that stays where it is. */
+/* Fetches the merge's next event that keeps its place. */
 static int replay_peek(struct v1_order *order)
 {
     while (!order->peeked && !order->merge_ended) {
@@ -366,7 +368,7 @@ static int replay_peek(struct v1_order *order)
 static int replay_next(struct v1_order *order, struct v1_event **event)
 {
     struct v1_event *ev = NULL;
-    /* An error of the merge stands at its end: what was held for later comes before it. */
+    /* Held events precede an error of the merge, which comes last. */
     bool failed = replay_peek(order) < 0;
     if (failed)
         order->merge_ended = true;
@@ -387,7 +389,7 @@ int v1_order_next(struct v1_order *order, struct v1_event **event)
     return order->replay ? replay_next(order, event) : collect_next(order, event);
 }
 
-/* Bitmaps for the whole file: calloc gives pages that cost nothing until they are used. */
+/* Bitmaps for the whole file: calloc's pages cost nothing until they are used. */
 static int make_bitmaps(struct v1_order *order)
 {
     struct v1_notes *notes = order->notes;
@@ -396,7 +398,7 @@ static int make_bitmaps(struct v1_order *order)
         return no_memory(order);
     if (!order->note_calls)
         return 0;
-    if (!order->replay) /* a pass that collects begins anew */
+    if (!order->replay) /* a collecting pass begins anew */
         notes->moved_count = 0;
     free(notes->blocking);
     notes->blocking = calloc(1, order->index->end / V1_CALL_BYTES / 8 + 1);
@@ -423,7 +425,7 @@ int v1_order_init(struct v1_order *order, const struct v1_order_setup *setup)
     error_clear(&order->exit_error);
     v1_gs_reset(setup->gs);
     if (v1_merge_init(&order->merge, setup->index, setup->gs, setup->repairs, setup->global_keeps_g,
-                      setup->sprints) < 0)
+                      setup->fast) < 0)
         return pass_on_error(order);
     if (make_bitmaps(order) < 0)
         return -1;

@@ -1,24 +1,24 @@
 /*
- * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so
- * the file is gone through several times, and nothing is kept of an ordinary event:
+ * v1, reader: Go 1.5 to 1.21 behind the public interface. Its verdict covers the whole file, so the
+ * file is read several times, and ordinary events are not stored:
  *
- *   index    sweeps over the bytes as they arrive (v1_index)
+ *   index    a sweep over the bytes as they arrive (v1_index)
  *   collect  merge -> check, no output: the verdict, and notes (v1_merge, v1_order, v1_check)
- *   verify   merge -> final order -> check; only where the collecting pass cannot speak for the
- *            final order: exits that move past something, futile wake-ups
+ *   verify   merge -> final order -> check; only if the final order may be judged differently:
+ *            exits that move past other events, futile wake-ups
  *   emit     merge -> final order -> check -> convert, batch by batch (v1_convert)
  *
- * Partial: the emitting pass meets the same error at the same place and stops there; what ends the
- * file early (a cut, a bad record) is reported when all complete records before it are delivered.
- * Without a Frequency record 2.5 GHz / 64 is assumed.
+ * Partial: the emitting pass meets the same error at the same place and stops there. A truncation
+ * or bad record is reported after all complete records before it are delivered. Without a Frequency
+ * record 2.5 GHz / 64 is assumed.
  *
- * Repairs are made by each pass anew, all alike, and noted once:
+ * Repairs are made by each pass in the same way, and recorded once:
  *
- *   no event is ready     the goroutine of the earliest waiting event (by time, then by first
- *                         appearance of the P) is put into the state that it needs (v1_frontier)
- *   time runs backwards   the event gets the time of the one before it (v1_order)
- *   impossible exit time  the exit of a system call keeps its record's own time (v1_order)
- *   contradiction         the states of G and P are corrected, the event is kept (v1_check)
+ *   no event is ready      the goroutine of the earliest waiting event (by time, then by first
+ *                          appearance of the P) is put into the state that it needs (v1_frontier)
+ *   time runs backwards    the event gets the time of the one before it (v1_order)
+ *   impossible exit time   the exit of a system call keeps its record's time (v1_order)
+ *   contradiction          the states of G and P are corrected, the event is kept (v1_check)
  */
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@
 
 #define BATCH_EVENTS      512
 #define ASSUMED_FREQUENCY 39062500
-#define PATIENCE_NS       1e6 /* how far a P that waits may be behind, see repair_sooner */
+#define PATIENCE_NS       1e6 /* how far a waiting P may be behind, see repair_with_patience */
 
 enum state { STATE_NEW, STATE_EMITTING, STATE_LAST, STATE_ENDED, STATE_FAILED };
 
@@ -46,13 +46,13 @@ struct v1_reader {
     struct v1_check check;
     struct v1_convert convert;
     struct v1_clock clock;
-    uint64_t start_stack_id; /* 1.5: the last ID given to such a stack */
-    struct idmap pc_stacks;  /* 1.5: start PC -> handle of a stack of it */
+    uint64_t start_stack_id; /* 1.5: the last ID assigned to a start stack */
+    struct idmap pc_stacks;  /* 1.5: start PC -> handle of its stack */
     trail_error early_end;   /* partial: why the records end before the file does */
-    trail_error failure;     /* to be reported once all before it is delivered */
-    trail_v1_event *view;    /* BATCH_EVENTS of them, in TRAIL_VIEW_V1 */
+    trail_error failure;     /* reported after everything before it is delivered */
+    trail_v1_event *view;    /* BATCH_EVENTS events, in TRAIL_VIEW_V1 */
     size_t view_count;
-    trail_string_handle stw_texts[V1_STW_REASONS]; /* made when first needed */
+    trail_string_handle stw_texts[V1_STW_REASONS]; /* created on first use */
 };
 
 static int fail(struct v1_reader *r, const trail_error *err)
@@ -113,8 +113,7 @@ static void symbolize_all(struct v1_reader *r)
     }
 }
 
-/* Makes the stack of one frame where a goroutine of a 1.5 file starts: a return address, so PC + 1.
- */
+/* Creates the start stack of a goroutine in a 1.5 file: one return address, PC + 1. */
 static int add_start_stack(struct v1_reader *r, uint64_t pc)
 {
     struct tables *tables = &r->base.tables;
@@ -123,7 +122,7 @@ static int add_start_stack(struct v1_reader *r, uint64_t pc)
         return 0;
     enum table_result result = TABLE_DUPLICATE;
     bool known_pc = idmap_find(&tables->pc_frames, pc + 1) != NULL;
-    /* Any ID will do that the file does not use; it counts down, so that none is tried twice. */
+    /* Any ID that the file does not use; counting down avoids repeated attempts. */
     while (result == TABLE_DUPLICATE)
         result = tables_add_stack(tables, --r->start_stack_id, raw, 1);
     uintptr_t handle = tables->stack_count - 1;
@@ -157,7 +156,7 @@ static int read_index(struct v1_reader *r)
     }
     uint64_t stack, string;
     bool is_file;
-    /* Go takes a frame whose strings are missing for one without name. */
+    /* Go treats a frame whose strings are missing as one without names. */
     (void)tables_resolve_frames(&r->base.tables, &stack, &string, &is_file);
     if (r->base.version < 7)
         symbolize_all(r);
@@ -187,7 +186,7 @@ static int set_clock(struct v1_reader *r)
 
 /* MARK: Passes */
 
-static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool sprints)
+static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool fast)
 {
     v1_check_fini(&r->check);
     v1_order_fini(&r->order);
@@ -206,20 +205,20 @@ static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool sprin
         .replay = replay,
         .note_calls = judging,
         .go_on = !r->base.options.partial,
-        .sprints = sprints,
+        .fast = fast,
     };
     int result = v1_order_init(&r->order, &setup);
     v1_check_init(&r->check, &r->order.merge, &r->base.tables, &r->repairs);
     return result < 0 ? fail(r, &r->order.error) : 0;
 }
 
-/* How many events a pass would deliver, without converting them. */
+/* Counts the events that a pass would deliver, without converting them. */
 struct tally {
     uint64_t type[V1_TYPE_MASK + 1];
     uint64_t events;
     bool started;      /* the first Gomaxprocs was seen */
     uint64_t silent;   /* goroutines created before it */
-    uint64_t snapshot; /* of these: not spoken of before it */
+    uint64_t snapshot; /* of these: without events before it */
 };
 
 static void tally_start(struct tally *tally, const struct v1_event *ev)
@@ -253,7 +252,7 @@ static inline void tally_add(struct tally *tally, const struct v1_event *ev)
         tally_start(tally, ev);
 }
 
-/* §4.3 in numbers. */
+/* Returns the number of converted events by the rules of §4.3. */
 static uint64_t tally_converted(const struct tally *tally, const struct v1_notes *notes)
 {
     if (tally->events == 0)
@@ -266,10 +265,10 @@ static uint64_t tally_converted(const struct tally *tally, const struct v1_notes
 
 enum outcome {
     OUTCOME_GOOD,
-    OUTCOME_DOUBT,         /* of a sprint: the exact merge has to decide */
+    OUTCOME_RETRY,         /* of a fast pass: the exact merge must decide */
     OUTCOME_DISORDER,      /* order or times are wrong */
     OUTCOME_CONTRADICTION, /* a check failed */
-    OUTCOME_BROKEN         /* reading cannot go on: no memory */
+    OUTCOME_BROKEN         /* cannot continue: no memory, or a read error */
 };
 
 static enum outcome outcome_of(struct v1_reader *r, int result, const trail_error **fault)
@@ -287,14 +286,14 @@ static enum outcome outcome_of(struct v1_reader *r, int result, const trail_erro
 }
 
 /*
- * Runs a judging pass to its end. As in Go, what is wrong with the order comes before what is wrong
- * with times, exits of system calls, and then the checks, wherever in the file it is.
+ * Runs a judging pass to its end. As in Go, errors of the order take precedence over errors of
+ * times, exits of system calls, and checks, wherever they are in the file.
  */
-static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct tally *tally)
+static enum outcome judge(struct v1_reader *r, bool replay, bool fast, struct tally *tally)
 {
     *tally = (struct tally){0};
     error_clear(&r->failure);
-    if (begin_pass(r, replay, true, sprints) < 0)
+    if (begin_pass(r, replay, true, fast) < 0)
         return OUTCOME_BROKEN;
     struct v1_order *order = &r->order;
     struct v1_event *ev;
@@ -321,8 +320,8 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct
         tally_add(tally, ev);
         order->merge.short_cut = tally->started && checking && !order->at_fault ? &cut : NULL;
     }
-    if (result == V1_DOUBT)
-        return OUTCOME_DOUBT;
+    if (result == V1_RETRY)
+        return OUTCOME_RETRY;
     r->clock.first_ticks = order->first_ticks;
     const trail_error *fault;
     enum outcome outcome = outcome_of(r, result, &fault);
@@ -335,11 +334,12 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool sprints, struct
 }
 
 /*
- * Where an event is lost that another waits for, that one's P stands still until no other can go
- * on, and then all of its events come late. So once more with impatience, if that is less to
- * repair.
+ * When an event that another waits for is lost, its P waits until no other can continue, and all
+ * its later events are late. Repeats the repair with limited patience, and keeps the result if it
+ * needs fewer repairs.
  */
-static enum outcome repair_sooner(struct v1_reader *r, enum outcome outcome, struct tally *tally)
+static enum outcome repair_with_patience(struct v1_reader *r, enum outcome outcome,
+                                         struct tally *tally)
 {
     uint64_t repairs = r->repairs.count;
     if (outcome == OUTCOME_BROKEN || r->repairs.by_kind[TRAIL_REPAIR_SEQUENCE] == 0)
@@ -355,16 +355,16 @@ static enum outcome repair_sooner(struct v1_reader *r, enum outcome outcome, str
     return judge(r, false, false, tally);
 }
 
-/* Judges the order that counts. Returns 0 if there is something to emit. */
+/* Judges the final order. Returns 0 if there is something to emit. */
 static int judge_all(struct v1_reader *r, struct tally *tally)
 {
     const trail_reader_options *options = &r->base.options;
-    bool may_sprint =
+    bool may_be_fast =
         r->base.version >= 7 && !r->repairs.enabled && (r->newer_rules || r->index.futile == 0);
-    enum outcome outcome = may_sprint ? judge(r, false, true, tally) : OUTCOME_DOUBT;
+    enum outcome outcome = may_be_fast ? judge(r, false, true, tally) : OUTCOME_RETRY;
     if (outcome != OUTCOME_GOOD && outcome != OUTCOME_BROKEN)
         outcome = judge(r, false, false, tally);
-    outcome = repair_sooner(r, outcome, tally);
+    outcome = repair_with_patience(r, outcome, tally);
     if (r->notes.removed_count > 0)
         r->notes.irregular = true;
     if (r->notes.irregular && (outcome == OUTCOME_GOOD || outcome == OUTCOME_CONTRADICTION ||
@@ -374,7 +374,7 @@ static int judge_all(struct v1_reader *r, struct tally *tally)
     return outcome == OUTCOME_GOOD || delivers ? 0 : -1;
 }
 
-/* A difference of ticks in ns; damaged traces have clocks whose differences fit no int64_t. */
+/* Converts a difference of ticks to ns; damaged traces have differences that exceed int64_t. */
 static int64_t shift_ns(const struct v1_clock *clock, int64_t ticks)
 {
     double ns = (double)ticks * clock->ns_per_tick;
@@ -394,14 +394,13 @@ static void convert_repairs(struct v1_reader *r)
     memcpy(r->base.stats.repairs_by_kind, r->repairs.by_kind, sizeof r->repairs.by_kind);
 }
 
-/* A conversion that must fail fails late: only going through it tells where. */
+/* Whether the conversion may fail, late in the trace: the position is known only by converting. */
 static bool must_convert(const struct v1_reader *r)
 {
     return r->newer_rules && r->index.futile > 0;
 }
 
-/* Everything before the first event: index and verdict. Returns 0 when there is something to emit.
- */
+/* Prepares index and verdict before the first event. Returns 0 if there is something to emit. */
 static int prepare(struct v1_reader *r)
 {
     struct tally tally;
@@ -427,7 +426,7 @@ static int prepare(struct v1_reader *r)
     if (!v1_convert_init(&r->convert, &r->base.tables, &r->notes, &r->clock, r->base.version,
                          !r->newer_rules, &r->pc_stacks))
         return no_memory(r);
-    /* With FutileWakeups in it the conversion is gone through, and counts. */
+    /* Otherwise the conversion runs, and counts. */
     if (r->base.options.verdict_only && !must_convert(r))
         r->base.stats.events = view ? tally.events : tally_converted(&tally, &r->notes);
     return 0;
@@ -502,7 +501,7 @@ static int end_of_order(struct v1_reader *r)
     return 0;
 }
 
-/* Takes one event through the stages. Returns 1, 0 when there is none, -1 on an error. */
+/* Passes one event through the stages. Returns 1, 0 at the end, -1 on an error. */
 static int emit_one(struct v1_reader *r)
 {
     struct v1_event *ev;
@@ -520,7 +519,7 @@ static int emit_one(struct v1_reader *r)
     return 1;
 }
 
-/* Fills the batch. Returns how many events it has, 0 at the end, -1: the error is set. */
+/* Fills the batch. Returns its number of events, 0 at the end, -1 with the error set. */
 static long fill(struct v1_reader *r, const size_t *count)
 {
     if (r->state == STATE_NEW)

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-/* Types whose records the index keeps or counts, so that the sweep must not step over them. */
+/* Types whose records the index stores or counts, so that the sweep must not skip them. */
 static bool is_special(unsigned type)
 {
     switch (type) {
@@ -51,7 +51,7 @@ void v1_format_init(struct v1_format *format, int version, bool newer_rules)
     }
 }
 
-/* What v1_record_read works on: where it is, and whom it tells. */
+/* State of v1_record_read: position and error. */
 struct lexer {
     const struct v1_format *format;
     const struct v1_bytes *bytes;
@@ -109,7 +109,7 @@ static int wrong_count(struct lexer *lexer, const uint8_t *start, uint64_t want,
     return fail_at(lexer, start);
 }
 
-/* [id, length, bytes]; the first byte's count says nothing. */
+/* [id, length, bytes]; the first byte's count is ignored. */
 static int lex_string(struct lexer *lexer, const uint8_t *start, struct v1_record *record)
 {
     uint64_t size;
@@ -135,7 +135,7 @@ static int lex_string(struct lexer *lexer, const uint8_t *start, struct v1_recor
     return 0;
 }
 
-/* The text behind a UserLog, outside the length of the record proper. */
+/* The text after a UserLog, outside the length of the record itself. */
 static int lex_log_text(struct lexer *lexer, const uint8_t *start, struct v1_record *record)
 {
     uint64_t size;
@@ -154,7 +154,7 @@ static int lex_log_text(struct lexer *lexer, const uint8_t *start, struct v1_rec
     return 0;
 }
 
-/* [id, n, frames]: the numbers of the frames are checked and counted, not kept. */
+/* [id, n, frames]: the numbers of the frames are checked and counted, not stored. */
 static int lex_stack(struct lexer *lexer, const uint8_t *start, const uint8_t *end,
                      struct v1_record *record)
 {

@@ -1,9 +1,9 @@
 /*
- * v1, waiters: the Ps that wait for a goroutine, kept so that a change of the goroutine touches
- * only those whose time has come: any number of Ps may wait for one goroutine that changes any
- * number of times. Who needs a status whatever the sequence number is in a list by that status; who
- * needs a sequence number is in a pairing heap by it. Numbers grow by one: who needs a smaller one
- * is too late.
+ * v1, waiters: the Ps that wait for a goroutine, stored so that a change of the goroutine touches
+ * only those that become ready: any number of Ps may wait for one goroutine that changes any number
+ * of times. Ps that need a status at any sequence number are in a list per status; Ps that need a
+ * sequence number are in a pairing heap by it. Numbers grow by one: a P that needs a smaller one is
+ * too late.
  */
 #ifndef TRAIL_READ_V1_WAITERS_H
 #define TRAIL_READ_V1_WAITERS_H
@@ -12,7 +12,7 @@
 
 struct v1_waiters {
     size_t count;
-    struct v1_lane *any[4]; /* by status needed: doubly linked */
+    struct v1_lane *any[4]; /* doubly linked lists by required status */
     struct v1_lane *exact;  /* root of the heap by lane->want */
 };
 
@@ -37,7 +37,7 @@ static inline void v1_waiters_remove_any(struct v1_waiters *w, struct v1_lane *l
     w->count--;
 }
 
-/* Two heaps become one. `wait_previous` of a first child is its parent. */
+/* Melds two heaps. `wait_previous` of a first child is its parent. */
 static inline struct v1_lane *v1_waiters_meld(struct v1_lane *a, struct v1_lane *b)
 {
     if (!a || !b)
@@ -56,8 +56,7 @@ static inline struct v1_lane *v1_waiters_meld(struct v1_lane *a, struct v1_lane 
     return a;
 }
 
-/* The children of a node that goes away become one heap: in pairs, then from the last to the first.
- */
+/* Joins the children of a removed node into one heap: in pairs, then from the last to the first. */
 static inline struct v1_lane *v1_waiters_join(struct v1_lane *child)
 {
     struct v1_lane *pairs = NULL;
@@ -91,7 +90,7 @@ static inline void v1_waiters_add_exact(struct v1_waiters *w, struct v1_lane *la
 
 static inline void v1_waiters_remove_exact(struct v1_waiters *w, struct v1_lane *lane)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the lane hangs here, so there is one */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the lane is in it, so there is one */
     w->count--;
     if (lane == w->exact) {
         w->exact = v1_waiters_join(lane->wait_child);

@@ -6,7 +6,9 @@
 #include "base/varint.h"
 #include "wire/wire.h"
 
-/* One number of the header; on failure tells whether the bytes ran out or are wrong. */
+/*
+ * Decodes one number of the header; on failure, returns whether the bytes ran out or are malformed.
+ */
 static enum v2_header_result number(const uint8_t **at, const uint8_t *end, const char *what,
                                     uint64_t *value, trail_error *err)
 {

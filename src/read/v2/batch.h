@@ -13,7 +13,7 @@
 #include <trail/read.h>
 
 struct v2_batch_header {
-    bool end_of_generation; /* nothing else is set then */
+    bool end_of_generation; /* no other field is set then */
     uint8_t experiment;     /* 0: none */
     uint64_t generation;
     uint64_t thread;
@@ -24,15 +24,15 @@ struct v2_batch_header {
 enum v2_header_result { V2_HEADER_OK, V2_HEADER_SHORT, V2_HEADER_BAD };
 
 /*
- * Decodes the batch header at the start of [data, data + size). OK: *header is set and *length says
- * how many bytes it took. SHORT: the bytes end inside it; *err says inside what. BAD: *err says
- * why. Positions in *err are the caller's to set.
+ * Decodes the batch header at the start of [data, data + size). OK: *header is set, and *length to
+ * its size. SHORT: the bytes end inside it; *err has the place. BAD: *err has the reason. The
+ * caller sets positions in *err.
  */
 enum v2_header_result v2_batch_header(const uint8_t *data, size_t size, int version,
                                       struct v2_batch_header *header, size_t *length,
                                       trail_error *err);
 
-/* What a batch is, from its header and first data byte (0 if it has none) (§6.2). */
+/* Returns the kind of a batch from its header and first data byte (0 if it has none) (§6.2). */
 trail_batch_kind v2_batch_kind(const struct v2_batch_header *header, uint8_t first, int version);
 
 #endif

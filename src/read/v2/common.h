@@ -1,13 +1,13 @@
 /*
- * The events that make up nearly all of a trace: the model's part that the merge carries in its
- * loop. The rest, and all failures in words, are in v2/order.c.
+ * The events that make up nearly all of a trace: the part of the model that the merge inlines into
+ * its loop. The rest, and all error messages, are in v2/order.c.
  *
- * A common handler changes nothing before it can fail no more. So a failure, and an event that is
- * not common, is simply offered again to v2_order_advance_any, which handles everything and says
- * why.
+ * A common handler changes nothing before its last check. On a failure, or an event that is not
+ * common, the event is therefore offered again to v2_order_advance_any, which handles everything
+ * and reports the reason.
  *
- * This header is compiled twice (v2/merge.c): where V2_WORD_ARGS is defined, arguments are gathered
- * from the event's bytes when a handler asks for them.
+ * This header is compiled twice (v2/merge.c): with V2_WORD_ARGS, arguments are extracted from the
+ * event's bytes when a handler uses them.
  */
 #ifndef TRAIL_READ_V2_COMMON_H
 #define TRAIL_READ_V2_COMMON_H
@@ -20,22 +20,21 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COMMON      static inline __attribute__((always_inline))
 
-/* Who does it: the context of an event. The step's handler changes `next`, the event keeps `now`.
- */
+/* The context of an event: `now` in a step. Handlers change the M, the event keeps `now`. */
 struct context {
     int64_t m, p, g;
 };
 
-/* One step: an offer on its way through its handler. */
+/* One step: an event on its way through its handler. */
 struct step {
     struct v2_order *order;
     const struct v2_wire_event *wire;
     struct v2_m *m; /* never NULL: see v2_order_advance */
     struct context now;
-    struct v2_output output; /* the order's, taken out and put back by whoever makes the step */
+    struct v2_output output; /* a copy of the order's, written back by the caller of the step */
     int64_t time_ns;
     uint8_t type;
-    bool brief; /* a failure need not say why: it is offered again */
+    bool brief; /* failures need no message: the event is offered again */
 };
 
 /* Sets *order->error, with the context of the step. Returns V2_FAILED. */
@@ -44,11 +43,11 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
 
 #define fail(s, ...) ((s)->brief ? V2_FAILED : v2_fail(s, __VA_ARGS__))
 
-/* A new goroutine, NULL without memory (*order->error is set); the end of one. */
+/* Creates a goroutine, NULL with *order->error if out of memory; destroys one. */
 struct v2_g *v2_create_g(struct v2_order *order, int64_t id, unsigned status);
 void v2_destroy_g(struct v2_order *order, struct v2_g *g);
 
-/* Argument i of the event, the time not counted. */
+/* Returns argument i of the event, not counting the time. */
 COMMON uint64_t arg(const struct step *s, unsigned i)
 {
 #ifdef V2_WORD_ARGS
@@ -73,7 +72,7 @@ COMMON struct v2_p *find_p(const struct v2_order *order, int64_t id)
     return idmap_find(&order->ps, (uint64_t)id);
 }
 
-/* The state of the goroutine of the context; NULL if it is gone. */
+/* Returns the context's goroutine; NULL if it does not exist. */
 COMMON struct v2_g *current_g(const struct step *s)
 {
     struct v2_g *g = s->m->g;
@@ -126,7 +125,9 @@ COMMON enum v2_step unmet(struct step *s, unsigned needs)
     return fail(s, "%s: expected no goroutine but had one", type_name(s));
 }
 
-/* Who has a P or a goroutine has a thread, so that need not be asked. */
+/*
+ * Whether the context meets `needs`. A P or a goroutine implies a thread, which is then not tested.
+ */
 COMMON bool met(const struct step *s, unsigned needs)
 {
     const struct context *now = &s->now;
@@ -283,7 +284,7 @@ COMMON enum v2_step on_go_create(struct step *s)
     return V2_ADVANCED;
 }
 
-/* The goroutine of the context, which must exist with `status`; NULL: failed. */
+/* Returns the context's goroutine, which must exist with `status`; NULL after a failure. */
 COMMON struct v2_g *running_g(struct step *s, unsigned status)
 {
     struct v2_g *g = current_g(s);
@@ -414,7 +415,7 @@ COMMON enum v2_step on_syscall_end_blocked(struct step *s)
             return fail(s, "uninitialized proc %" PRId64 " found during %s", s->now.p,
                         type_name(s));
         if (p->status == V2_PROC_SYSCALL)
-            return V2_WAIT; /* for whoever takes the P away */
+            return V2_WAIT; /* until the P is stolen */
     }
     REQUIRE(s, V2_NEED_M | V2_NEED_G);
     struct v2_g *g = running_g(s, V2_GO_SYSCALL);

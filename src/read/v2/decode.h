@@ -1,10 +1,10 @@
 /*
- * v2 events on the wire (§5.3): a type byte, then as many uvarints as the type has, the first of
- * them the time since the event before. No length anywhere.
+ * v2 events on the wire (§5.3): a type byte, then the type's number of uvarints, the first of which
+ * is the time since the previous event. There is no length.
  *
- * An event is nearly always nine bytes or less: its numbers then lie in one 64-bit word, and the
- * clear top bits in it say where each of them ends. Where the CPU has BMI2, one instruction gathers
- * a number's bits from there, so that no branch depends on the length of a number.
+ * An event nearly always has at most nine bytes: its numbers then fit into one 64-bit word, and the
+ * clear top bits in it mark their ends. On CPUs with BMI2 one instruction gathers a number's bits,
+ * so that no branch depends on the length of a number.
  */
 #ifndef TRAIL_READ_V2_DECODE_H
 #define TRAIL_READ_V2_DECODE_H
@@ -17,22 +17,22 @@
 #include "wire/wire.h"
 
 struct v2_wire_event {
-    uint64_t word, ends; /* packed: the eight bytes behind the type; the top bits of last bytes */
-    uint64_t ticks;      /* since the event before */
+    uint64_t word, ends; /* packed: the eight bytes after the type; the top bits of last bytes */
+    uint64_t ticks;      /* since the previous event */
     uint64_t arg[V2_MAX_ARGS - 1];
     uint8_t type;
 };
 
-/* Numbers of a timed event, its time included; 0: the type is none of a timed event. */
+/* Number of uvarints of a timed event, including its time; 0 for other types. */
 extern const uint8_t v2_numbers_of[256];
 
 /*
- * Decodes the event at `at`, before `end` (at < end), number by number into ticks and arg. Returns
- * where it ends, or NULL if it is malformed: v2_decode_problem says how.
+ * Decodes the event at `at` (at < end), number by number, into ticks and arg. Returns its end, or
+ * NULL if it is malformed (see v2_decode_problem).
  */
 const uint8_t *v2_decode_any(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event);
 
-/* Why the event at `at` is malformed; writes into `message`. */
+/* Writes the reason why the event at `at` is malformed to `message`. */
 void v2_decode_problem(const uint8_t *at, const uint8_t *end, char *message, size_t size);
 
 #ifdef __BMI2__
@@ -40,7 +40,7 @@ void v2_decode_problem(const uint8_t *at, const uint8_t *end, char *message, siz
 
 #define V2_TOP_BITS UINT64_C(0x8080808080808080)
 
-/* Number i of a packed event. */
+/* Returns number i of a packed event. */
 static inline __attribute__((always_inline)) uint64_t v2_word_number(uint64_t word, uint64_t ends,
                                                                      unsigned i)
 {
@@ -53,8 +53,8 @@ static inline __attribute__((always_inline)) uint64_t v2_word_number(uint64_t wo
 }
 
 /*
- * Packs the event at `at` if it is of the short kind and sets all but arg. Returns where it ends,
- * NULL if it is not or is malformed.
+ * Packs a short event at `at`: sets all fields but arg. Returns its end, NULL if it is not short or
+ * malformed.
  */
 static inline __attribute__((always_inline)) const uint8_t *
 v2_decode_packed(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)
@@ -65,7 +65,7 @@ v2_decode_packed(const uint8_t *at, const uint8_t *end, struct v2_wire_event *ev
     memcpy(&event->word, at + 1, sizeof event->word);
     event->type = *at;
     event->ends = ~event->word & V2_TOP_BITS;
-    /* No type has 0 numbers and is timed; the shift by 63 then asks for an end that no word has. */
+    /* Other types have 0 numbers; the shift by 63 then selects a bit that no word has. */
     uint64_t last = _pdep_u64(UINT64_C(1) << ((numbers - 1) & 63), event->ends);
     if (__builtin_expect(last == 0, 0))
         return NULL;

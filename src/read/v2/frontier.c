@@ -1,7 +1,4 @@
-/*
- * The parts of the merge that need no speed: the heap's other operations, and the choice of a
- * merge.
- */
+/* The parts of the merge that are not hot: other heap operations, and the selection of a merge. */
 #include "read/v2/merge.h"
 
 void v2_frontier_push(struct v2_frontier *frontier, struct v2_cursor *cursor)
@@ -18,7 +15,7 @@ void v2_frontier_update(struct v2_frontier *frontier, size_t i)
         v2_heads_down(frontier->heads, frontier->count, i, head);
 }
 
-/* The entry goes to the root as if it were the smallest, and from there out. */
+/* Moves the entry to the root as if it were the smallest, and removes it there. */
 void v2_frontier_remove(struct v2_frontier *frontier, size_t i)
 {
     struct v2_head *heads = frontier->heads;

@@ -16,7 +16,7 @@
 
 /* MARK: The buffer */
 
-/* Reads more of the source behind what is there. Returns 1, 0 at the end, -1 on an error. */
+/* Appends bytes of the source to the buffer. Returns 1, 0 at the end, -1 on an error. */
 static int fill(struct v2_generation *g, trail_error *err)
 {
     if (g->at_end)
@@ -32,7 +32,10 @@ static int fill(struct v2_generation *g, trail_error *err)
     return n > 0;
 }
 
-/* Makes `size` bytes available from `at` on; fewer at the end of the source. -1 on an error. */
+/*
+ * Makes `size` bytes available from `at` on; fewer at the end of the source. Returns -1 on an
+ * error.
+ */
 static int require(struct v2_generation *g, size_t at, size_t size, trail_error *err)
 {
     while (g->filled - at < size) {
@@ -43,7 +46,7 @@ static int require(struct v2_generation *g, size_t at, size_t size, trail_error 
     return 1;
 }
 
-/* Drops the current generation's bytes; what was read beyond them moves to the front. */
+/* Drops the current generation's bytes and moves those after them to the front. */
 static void drop_used(struct v2_generation *g)
 {
     g->filled -= g->used;
@@ -58,9 +61,9 @@ static int out_of_memory(trail_error *err)
     return error_set(err, TRAIL_NO_MEMORY, "out of memory while reading a generation");
 }
 
-/* MARK: Sections: what the structural batches hold (§5.1) */
+/* MARK: Sections: the contents of structural batches (§5.1) */
 
-/* The bytes of a section while it is being decoded. */
+/* A section being decoded. */
 struct section {
     struct v2_generation *g;
     const uint8_t *at, *end;
@@ -145,7 +148,9 @@ static int read_stack(struct section *s)
     return table_error(s, tables_add_stack(s->g->tables, id, raw, (size_t)frames), "stack", id);
 }
 
-/* The stack is an ID until v2_generation_load resolves it; samples' IDs are not checked (§6.4). */
+/*
+ * The stack is an ID until v2_generation_load resolves it; IDs of samples are not checked (§6.4).
+ */
 static int read_sample(struct section *s)
 {
     struct v2_generation *g = s->g;
@@ -159,11 +164,11 @@ static int read_sample(struct section *s)
         return out_of_memory(s->err);
     g->samples[g->sample_count] = (struct v2_sample){
         .index = g->sample_count,
-        .time_ns = (int64_t)v[0], /* ticks yet */
+        .time_ns = (int64_t)v[0], /* still in ticks */
         .thread = (int64_t)v[1],
         .proc = (int64_t)v[2],
         .goroutine = v[3] == 0 ? TRAIL_NONE : (int64_t)v[3],
-        .stack = v[4] > UINT32_MAX ? UINT32_MAX : (uint32_t)v[4], /* an ID yet */
+        .stack = v[4] > UINT32_MAX ? UINT32_MAX : (uint32_t)v[4], /* still an ID */
     };
     g->sample_count++;
     return 0;
@@ -192,7 +197,7 @@ static int read_snapshot(struct section *s)
         return FAIL(s, TRAIL_CORRUPT, "found multiple clock snapshot events");
     g->has_snapshot = true;
     g->snapshot = (trail_clock_snapshot){
-        .trace_ns = (int64_t)(s->batch_time + v[0]), /* ticks yet */
+        .trace_ns = (int64_t)(s->batch_time + v[0]), /* still in ticks */
         .mono_ns = v[1],
         .wall_s = (int64_t)v[2],
         .wall_ns = (uint32_t)v[3],
@@ -200,7 +205,7 @@ static int read_snapshot(struct section *s)
     return 0;
 }
 
-/* Up to 1.23 the section's first byte is that of its only record, from 1.25 on it is Sync. */
+/* Up to 1.23 the first byte of the section is that of its only record, from 1.25 on it is Sync. */
 static int read_sync(struct section *s)
 {
     uint8_t type = *s->at;
@@ -272,9 +277,8 @@ static int add_experiment(struct v2_generation *g, const struct v2_batch_header 
     return 0;
 }
 
-/* Second pass over the buffer, which does not move any more: decodes tables, lists event batches.
- */
-static int sort_out_batches(struct v2_generation *g, trail_error *err)
+/* Second pass over the complete buffer: decodes tables and lists event batches. */
+static int index_batches(struct v2_generation *g, trail_error *err)
 {
     struct v2_batch_header header;
     size_t length;
@@ -301,13 +305,13 @@ static int sort_out_batches(struct v2_generation *g, trail_error *err)
     return 0;
 }
 
-/* What the batches that were read so far make of the bytes at hand. */
+/* The state of the generation after the batches read so far. */
 enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
 
 struct extent_state {
-    size_t at;        /* end of the last whole batch */
-    bool any;         /* a batch belongs to the generation */
-    bool event_batch; /* one of them has events */
+    size_t at;        /* end of the last complete batch */
+    bool any;         /* the generation has a batch */
+    bool event_batch; /* the generation has a batch with events */
 };
 
 /* The source ends between two batches. */
@@ -321,11 +325,13 @@ static enum extent end_of_input(const struct v2_generation *g, const struct exte
                   g->number);
         return EXTENT_ERROR;
     }
-    /* Tables without events, cut before their end mark, count as a normal end (§6.2). */
+    /*
+     * Tables without events, truncated before their end mark, are accepted as a normal end (§6.2).
+     */
     return s->any && g->version < 26 ? EXTENT_END : EXTENT_NO_MORE;
 }
 
-/* Whether a batch belongs to the generation, ends it or breaks the trace. */
+/* Returns whether a batch belongs to the generation, ends it or is an error. */
 static enum extent place_batch(struct v2_generation *g, const struct v2_batch_header *header,
                                struct extent_state *s, trail_error *err)
 {
@@ -354,7 +360,7 @@ static enum extent place_batch(struct v2_generation *g, const struct v2_batch_he
 
 /*
  * Decodes the batch header at `at`. Returns 1, 0 at the end of the source, -1 on an error. Reads no
- * more than the header needs: what comes after it through a pipe may be a while.
+ * more than the header needs: later bytes of a pipe may be slow to arrive.
  */
 static int next_header(struct v2_generation *g, size_t at, struct v2_batch_header *header,
                        size_t *length, trail_error *err)
@@ -378,7 +384,7 @@ static int next_header(struct v2_generation *g, size_t at, struct v2_batch_heade
     }
 }
 
-/* Takes one more batch into the generation. */
+/* Adds the next batch to the generation. */
 static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     struct v2_batch_header header;
@@ -407,7 +413,7 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
     return EXTENT_MORE;
 }
 
-/* Reads until the generation is whole, or as far as it goes: then *behind says why not further. */
+/* Reads until the generation is complete, or as far as possible, with the reason in *behind. */
 static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
 {
     struct extent_state s = {0};
@@ -438,7 +444,7 @@ static int by_time(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Times become nanoseconds and stacks handles once frequency and tables are known. */
+/* Converts times to nanoseconds and stacks to handles, once frequency and tables are known. */
 static void finish_samples(struct v2_generation *g)
 {
     bool sorted = true;
@@ -474,7 +480,7 @@ static int assemble(struct v2_generation *g, trail_error *err)
     g->has_snapshot = false;
     if (!tables_reset(g->tables))
         return out_of_memory(err);
-    if (sort_out_batches(g, err) < 0 || check_mandatory(g, err) < 0) {
+    if (index_batches(g, err) < 0 || check_mandatory(g, err) < 0) {
         if (err->offset == TRAIL_NOWHERE)
             err->offset = g->offset;
         err->generation = (int64_t)g->number;
@@ -489,7 +495,7 @@ enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err, trail
 {
     drop_used(g);
     enum v2_load extent = read_extent(g, behind);
-    /* A trace up to 1.25 has at least one generation; one of 1.26 may be only a header. */
+    /* A trace up to 1.25 has at least one generation; one of 1.26 may have only a header. */
     if (extent == V2_NO_MORE && g->version < 26 && g->offset == WIRE_HEADER_SIZE) {
         error_set(err, TRAIL_TRUNCATED, "no frequency event found: the trace has no generation");
         err->offset = g->offset;

@@ -1,15 +1,14 @@
 /*
- * v2 generation: everything that one generation of a trace holds, assembled from its batches
- * (§6.2).
+ * v2 generation: everything in one generation of a trace, assembled from its batches (§6.2).
  *
- * The bytes of a generation are read into one buffer, straight from the source, and stay there
- * while its events are delivered; batches, strings and samples point into it. What was read beyond
- * the generation's end is moved to the front for the next one. So memory follows the largest
- * generation.
+ * The bytes of a generation are read into one buffer, directly from the source, and stay there
+ * while its events are delivered; batches, strings and samples point into it. Bytes read beyond the
+ * generation's end are moved to the front for the next one. Memory use therefore follows the
+ * largest generation.
  *
- * Up to 1.25 nothing marks the end of a generation: it ends where a batch of the next one begins
- * (that batch was "spilled"), and an error behind it is kept until it has been delivered. From 1.26
- * on it ends with a byte of its own, and a generation that lacks it is lost.
+ * Up to 1.25 the end of a generation is not marked: it ends where a batch of the next one begins
+ * (that batch is "spilled"), and an error after it is kept until the generation has been delivered.
+ * From 1.26 on it ends with a byte of its own, and a generation without it is lost.
  */
 #ifndef TRAIL_READ_V2_GENERATION_H
 #define TRAIL_READ_V2_GENERATION_H
@@ -20,8 +19,10 @@
 
 #define V2_NO_BATCH UINT32_MAX
 
-/* An event batch: `size` bytes at `at` of the buffer. Batches of one thread are linked in file
- * order. */
+/*
+ * An event batch: `size` bytes at `at` of the buffer. Batches of one thread are linked in file
+ * order.
+ */
 struct v2_batch {
     size_t at;
     uint32_t size;
@@ -37,7 +38,7 @@ struct v2_sample {
     size_t index; /* in the file: breaks ties of time */
 };
 
-/* Owned by the reader. Zero-initialised is ready. */
+/* Owned by the reader. Zero-initialized is ready to use. */
 struct v2_generation {
     int version;
     trail_source *source;
@@ -45,9 +46,9 @@ struct v2_generation {
 
     uint8_t *buffer;
     size_t capacity, filled;
-    size_t used;    /* bytes of the buffer that belong to the current generation */
-    int64_t offset; /* in the trace, of the buffer's first byte */
-    bool at_end;    /* the source has no more */
+    size_t used;    /* bytes of the buffer in the current generation */
+    int64_t offset; /* offset in the trace of the buffer's first byte */
+    bool at_end;    /* the source is at its end */
 
     uint64_t number;
     uint64_t min_time; /* ticks */
@@ -56,7 +57,7 @@ struct v2_generation {
     trail_clock_snapshot snapshot;
     struct v2_batch *batches; /* event batches in file order */
     size_t batch_count, batch_capacity;
-    struct v2_sample *samples; /* in order of time */
+    struct v2_sample *samples; /* sorted by time */
     size_t sample_count, sample_capacity;
     trail_experiment_batch *experiments;
     size_t experiment_count, experiment_capacity;
@@ -65,13 +66,13 @@ struct v2_generation {
 enum v2_load {
     V2_LOADED,
     V2_NO_MORE,
-    V2_LOAD_FAILED /* *err says why; there is no generation */
+    V2_LOAD_FAILED /* *err has the reason; there is no generation */
 };
 
 /*
- * Loads the next generation in place of the current one. `behind` must be clear; an error that
- * stands behind the generation, in the bytes that should be its end or the next one, is put there,
- * also when the generation itself is wrong. After that, V2_NO_MORE or a failure: no more calls.
+ * Loads the next generation, replacing the current one. `behind` must be clear; it receives an
+ * error that follows the generation, in the bytes of its end or of the next one, even if the
+ * generation itself is damaged. Do not call again after V2_NO_MORE or a failure.
  */
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
                                 trail_error *behind);

@@ -1,6 +1,6 @@
 /*
- * The loop in which a v2 trace is read. Compiled twice: for any CPU, and for x86-64 with BMI2,
- * where events stay packed in a word until a handler asks for an argument.
+ * The main loop of reading v2. Compiled twice: for any CPU, and for x86-64 with BMI2, where events
+ * stay packed in a word until a handler uses an argument.
  */
 #include "read/v2/merge.h"
 
@@ -13,7 +13,10 @@
 
 #include "read/v2/common.h"
 
-/* On Linux a tick is 64 ns, and integers give the same as Go's floating point. */
+/*
+ * Converts ticks to ns. On Linux a tick is 64 ns, and integers give the same result as Go's
+ * floating point.
+ */
 COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
 {
     if (LIKELY(ticks <= clock->exact_until))
@@ -22,10 +25,9 @@ COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
 }
 
 /*
- * Decodes the event at `at`, which is before cursor->end. Returns where it ends, NULL if it is
- * malformed, and its time in *time_ns, which held that of the event before. The two are the
- * caller's so that the loop can keep them in registers: the place of each event hangs on that of
- * the one before.
+ * Decodes the event at `at`, which is before cursor->end. Returns its end, NULL if it is malformed,
+ * and updates *time_ns from the previous event's time to its own. Both are variables of the caller,
+ * so that the loop keeps them in registers: the position of each event depends on the previous one.
  */
 COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor *c,
                                   const uint8_t *at, int64_t *time_ns)
@@ -35,7 +37,7 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
     const uint8_t *next = v2_decode_packed(at, c->end, &c->wire);
     if (UNLIKELY(!next)) {
         next = v2_decode_any(at, c->end, &c->wire);
-        c->wire.type = 0; /* not packed, so no common handler may take it */
+        c->wire.type = 0; /* not packed, so that no common handler takes it */
     }
 #else
     const uint8_t *next = v2_decode_any(at, c->end, &c->wire);
@@ -47,8 +49,8 @@ COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor
 }
 
 /*
- * Offers the cursor's event, which is at `time_ns`, to the model. The output is the caller's copy
- * of the order's, in registers.
+ * Offers the cursor's event, at `time_ns`, to the model. `output` is the caller's copy of the
+ * order's, in registers.
  */
 COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t time_ns,
                             struct v2_output *output)
@@ -107,8 +109,8 @@ COMMON int64_t earlier(int64_t a, int64_t b)
 }
 
 /*
- * Runs the head's thread while it stays the head, which it does up to `limit_ns`: its events follow
- * one another without sifting.
+ * Processes events of the head's thread while it stays the head, that is, up to `limit_ns`, without
+ * sifting.
  */
 COMMON enum v2_merge run_head(struct v2_order *order, struct v2_head *head, int64_t limit_ns,
                               const trail_event *full, bool *waits)

@@ -1,10 +1,10 @@
 /*
  * v2 merge: the events of all threads of a generation, one after another (§6.4).
  *
- * A cursor stands at the next event of each thread. The cursors form a binary min-heap by that
- * event's time, the frontier. Its head is offered to the model (v2_order); if it has to wait, the
- * others are offered in order of time. When times are equal the shape of the heap decides, so it is
- * kept exactly as Go keeps it: up, else down (base/heap.h).
+ * Each thread has a cursor at its next event. The cursors form a binary min-heap by that event's
+ * time, the frontier. Its head is offered to the model (v2_order); if it has to wait, the others
+ * are offered in order of time. At equal times the shape of the heap decides, so it is maintained
+ * exactly as in Go: up, else down (base/heap.h).
  */
 #ifndef TRAIL_READ_V2_MERGE_H
 #define TRAIL_READ_V2_MERGE_H
@@ -12,7 +12,7 @@
 #include "base/heap.h"
 #include "read/v2/order.h"
 
-/* An entry of the heap: the time lies beside the cursor, so that sifting stays in one array. */
+/* An entry of the heap, with a copy of the time, so that sifting accesses only one array. */
 struct v2_head {
     int64_t time_ns;
     struct v2_cursor *cursor;
@@ -31,32 +31,32 @@ struct v2_frontier {
 };
 
 enum v2_merge {
-    V2_MERGE_PAUSE,    /* the output is full, or the head is later than was asked for */
-    V2_MERGE_END,      /* the batch of entry *which is at its end: its cursor needs the next one */
-    V2_MERGE_STUCK,    /* every thread has to wait: the trace is broken */
-    V2_MERGE_FAILED,   /* *order->error is set: the event of entry *which is at fault */
-    V2_MERGE_MALFORMED /* the bytes at the event of entry *which are none; the one before is lost */
+    V2_MERGE_PAUSE,    /* the output is full, or the head is later than until_ns */
+    V2_MERGE_END,      /* the batch of entry *which is at its end: its cursor needs the next */
+    V2_MERGE_STUCK,    /* every thread waits: the trace is broken */
+    V2_MERGE_FAILED,   /* *order->error is set, by the event of entry *which */
+    V2_MERGE_MALFORMED /* the bytes at entry *which are no event; the previous event is dropped */
 };
 
 /*
- * Delivers events at order->output while that is before `full` and the head is not later than
- * `until_ns`. The frontier must not be empty. `until_ns` holds for the head only, not for threads
- * that go before it.
+ * Delivers events to order->output while it is before `full` and the head is not later than
+ * `until_ns`. The frontier must not be empty. `until_ns` applies to the head only, not to threads
+ * that are offered instead of it.
  */
 typedef enum v2_merge v2_merge_fn(struct v2_order *order, struct v2_frontier *frontier,
                                   int64_t until_ns, const trail_event *full, size_t *which);
 
-/* The merge for any CPU, the one for x86-64 with BMI2, and the better of the two here. */
+/* The merge for any CPU, the one for x86-64 with BMI2, and the faster one on this CPU. */
 v2_merge_fn v2_merge_any, v2_merge_bmi2;
 v2_merge_fn *v2_merge_best(void);
 
 /*
- * Decodes the first event of the batch that the cursor stands before (at < end). False: it is
+ * Decodes the first event of the cursor's batch, which is not empty. Returns false if it is
  * malformed.
  */
 bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor);
 
-/* The three operations on the heap. `update` follows a change of entry i's time. */
+/* Heap operations. `update` follows a change of entry i's time. */
 void v2_frontier_push(struct v2_frontier *frontier, struct v2_cursor *cursor);
 void v2_frontier_update(struct v2_frontier *frontier, size_t i);
 void v2_frontier_remove(struct v2_frontier *frontier, size_t i);

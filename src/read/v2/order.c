@@ -22,7 +22,7 @@ struct v2_region {
 };
 
 struct v2_task {
-    void *link; /* of the slab */
+    void *link; /* used by the slab */
     uint64_t parent;
     struct v2_name *name;
 };
@@ -48,8 +48,6 @@ static enum v2_step fail_memory(const struct step *s)
     return V2_FAILED;
 }
 
-/* MARK: Emitting */
-
 /* MARK: Ps */
 
 static trail_proc_state proc_state_of(unsigned status)
@@ -63,7 +61,7 @@ static trail_proc_state proc_state_of(unsigned status)
     return (trail_proc_state)states[status];
 }
 
-/* The context of the M that holds P `id`, for a P whose status another M announces. */
+/* Sets the context of the M that holds P `id`, whose status another M reports. */
 static bool find_context_of_p(struct step *s, int64_t id)
 {
     const struct idmap *ms = &s->order->ms;
@@ -89,7 +87,7 @@ static enum v2_step on_proc_status(struct step *s)
     struct v2_p *p = find_p(o, id);
     if (p) {
         if (announced == V2_PROC_ABANDONED && p->status == V2_PROC_SYSCALL) {
-            /* "Abandoned" is a loss of information that has not happened to us. */
+            /* "Abandoned" means that Go lost the information; this reader still has it. */
             promoted = true;
             from = TRAIL_PROC_RUNNING;
             status = V2_PROC_SYSCALL;
@@ -129,7 +127,7 @@ static enum v2_step on_proc_steal(struct step *s)
     p->status = V2_PROC_IDLE;
     p->seq.n = arg(s, 1);
     if (abandoned) {
-        /* Whose it was is not known any more, and that M may have gone on. */
+        /* The holder is unknown, and that M may have continued. */
         emit_proc(s, id, TRAIL_PROC_IDLE, TRAIL_PROC_IDLE);
         return V2_ADVANCED;
     }
@@ -209,7 +207,9 @@ static enum v2_step not_in_thread(struct step *s, int64_t g, int64_t held)
                 g, held);
 }
 
-/* A goroutine that sits in a system call is bound to thread `m_id`, which may be another one. */
+/*
+ * Binds a goroutine in a system call to thread `m_id`, which may be another one than the event's.
+ */
 static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, int64_t m_id)
 {
     struct v2_order *o = s->order;
@@ -279,8 +279,8 @@ static enum v2_step on_go_status(struct step *s)
 }
 
 /*
- * GoSwitch and GoSwitchDestroy hand the thread from one goroutine to another at once. Three events
- * tell it: the other is unblocked, the current one blocks or ends, the other starts (§6.5).
+ * GoSwitch and GoSwitchDestroy switch a thread from one goroutine to another in one event. It
+ * becomes three: the other is unblocked, the current one blocks or ends, the other starts (§6.5).
  */
 static enum v2_step on_go_switch(struct step *s)
 {
@@ -330,8 +330,7 @@ static enum v2_step on_create_syscall(struct step *s)
     return V2_ADVANCED;
 }
 
-/* The end of a C thread that called into Go. A P that it still holds is lost track of: see
- * "abandoned". */
+/* The end of a C thread that called into Go. A P that it still holds becomes "abandoned". */
 static enum v2_step on_destroy_syscall(struct step *s)
 {
     struct v2_order *o = s->order;
@@ -405,7 +404,7 @@ static enum v2_step on_task_begin(struct step *s)
     return V2_ADVANCED;
 }
 
-/* A task whose begin was not seen may end: it has no parent and no name then. */
+/* A task whose begin was not recorded may end; it then has no parent and no name. */
 static enum v2_step on_task_end(struct step *s)
 {
     struct v2_order *o = s->order;
@@ -444,7 +443,7 @@ static enum v2_step begin_region(struct step *s, struct v2_g *g, uint64_t task,
     return V2_ADVANCED;
 }
 
-/* A region that began before the trace may end; one that is not the inner-most may not. */
+/* A region that began before the trace may end; otherwise only the innermost may. */
 static enum v2_step end_region(struct step *s, struct v2_g *g, uint64_t task,
                                trail_string_handle type)
 {
@@ -566,7 +565,7 @@ static enum v2_step begin_range(struct step *s, struct v2_ranges *ranges, uint64
     return add_range(s, ranges, s->type, kind);
 }
 
-/* Ends the range of begin type `type`, whatever its kind, and tells the kind. */
+/* Ends the range of begin type `type`, whatever its kind, and returns its kind. */
 static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t type,
                               uint64_t *kind)
 {
@@ -580,7 +579,7 @@ static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t 
     return fail(s, "tried to end event %s, but not in-flight", v2_types[type].name);
 }
 
-/* A range announced as in progress: new in the first generation, known in any other. */
+/* A range reported as in progress: new in the first generation, known in any other. */
 static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8_t type)
 {
     bool initial = s->order->generation == s->order->initial_generation;
@@ -602,7 +601,7 @@ static trail_string_handle stw_name(struct v2_order *o, uint64_t kind)
     return tables_extra_string(o->tables, name, (size_t)size);
 }
 
-/* STW and mark assists: ranges of the goroutine of the context. */
+/* Returns the goroutine of the context, which has STW and mark assist ranges. */
 static struct v2_g *range_g(struct step *s)
 {
     struct v2_g *g = current_g(s);
@@ -842,7 +841,7 @@ static enum v2_step handle_any(struct step *s)
 
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
 {
-    struct v2_wire_event wire; /* the cursor's is packed, or of no type: see v2/merge.c */
+    struct v2_wire_event wire; /* the cursor's is packed, or has no type: see v2/merge.c */
     if (UNLIKELY(order->initial_generation == 0))
         order->initial_generation = order->generation;
     (void)v2_decode_any(c->event, c->end, &wire);

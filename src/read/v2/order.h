@@ -1,13 +1,13 @@
 /*
  * v2 order: the model of goroutines, Ps and Ms that puts the events of all threads into one
- * consistent order (§6.5). The merge offers the next event of a thread; the model takes it, asks to
- * wait because another thread's event must come first, or finds that the trace contradicts itself.
+ * consistent order (§6.5). The merge offers the next event of a thread; the model accepts it, makes
+ * it wait because another thread's event must come first, or reports a contradiction.
  *
- * Time stamps of different threads are not trusted for order. What is trusted is each thread's own
- * order and the sequence numbers of goroutines and Ps, which count from 0 in every generation.
+ * Time stamps of different threads do not determine the order. What does is each thread's own
+ * order, and the sequence numbers of goroutines and Ps, which count from 0 in every generation.
  *
- * The state follows what is alive: a destroyed goroutine leaves nothing behind. Names of tasks and
- * of active regions are copied, because they outlive the generation that defines them.
+ * The state is bounded by what is alive: a destroyed goroutine leaves nothing behind. Names of
+ * tasks and of open regions are copied, because they outlive the generation that defines them.
  */
 #ifndef TRAIL_READ_V2_ORDER_H
 #define TRAIL_READ_V2_ORDER_H
@@ -19,7 +19,9 @@
 #include "read/tables.h"
 #include "read/v2/decode.h"
 
-/* A range in flight on a goroutine or P: the begin event's type and, for STW, its kind string's ID.
+/*
+ * An open range of a goroutine or P: the begin event's type and, for STW, the ID of its kind
+ * string.
  */
 struct v2_range {
     uint8_t type;
@@ -33,18 +35,18 @@ struct v2_ranges {
 
 struct v2_region;
 
-/* Sequence numbers are per generation: n succeeds only an n-1 of the same one. */
+/* Sequence numbers are per generation: n succeeds only n - 1 of the same generation. */
 struct v2_seq {
     uint64_t generation, n;
 };
 
 struct v2_g {
-    void *link; /* of the slab; nothing else may be here */
-    int64_t id; /* TRAIL_NONE once destroyed: an M may still hold a stale pointer, see v2_m */
+    void *link; /* used by the slab; no other data may be here */
+    int64_t id; /* TRAIL_NONE once destroyed: an M may still have a stale pointer, see v2_m */
     uint8_t status;
     struct v2_seq seq;
     struct v2_ranges ranges;
-    struct v2_region *regions; /* inner-most first */
+    struct v2_region *regions; /* innermost first */
 };
 
 struct v2_p {
@@ -55,49 +57,48 @@ struct v2_p {
 };
 
 /*
- * `g_id` and `p_id` are what the model says; `g` and `p` are only a shortcut to them. `g` is
- * checked against `g_id` before use: a hostile trace can bind a goroutine to two Ms and destroy it
- * on one.
+ * `g_id` and `p_id` are the state; `g` and `p` cache pointers to them. `g` is checked against
+ * `g_id` before use: a hostile trace can bind a goroutine to two Ms and destroy it on one.
  */
 struct v2_m {
     int64_t id;
-    bool seen; /* an event of it was offered: until then the model does not know it */
+    bool seen; /* one of its events was offered; before that it is not part of the model */
     int64_t g_id, p_id;
     struct v2_g *g;
     struct v2_p *p;
-    uint64_t cursor_epoch; /* `cursor` belongs to this generation of the reader */
+    uint64_t cursor_epoch; /* the reader's epoch in which `cursor` is valid */
     uint32_t cursor;
 };
 
 enum v2_gc { V2_GC_UNDETERMINED, V2_GC_NOT_RUNNING, V2_GC_RUNNING };
 
-/* A step emits no more events than this. */
+/* The maximum number of events that a step emits. */
 #define V2_MAX_EMIT 3
 
 /*
- * A thread's place in one of its batches, at an event that is decoded but not taken. `last_ns` is
- * the event's time (§6.2).
+ * A thread's position in one of its batches, at an event that is decoded but not accepted.
+ * `last_ns` is the event's time (§6.2).
  */
 struct v2_cursor {
-    const uint8_t *at, *end; /* what is left of the batch, behind the event */
-    const uint8_t *event;    /* where the event begins */
+    const uint8_t *at, *end; /* the rest of the batch, after the event */
+    const uint8_t *event;    /* the event's first byte */
     int64_t last_ns;
     struct v2_wire_event wire;
     struct v2_m *m;
     int64_t thread;
     int64_t batch_ns;    /* time of the batch */
     uint32_t batch;      /* the reader's index of the thread's next batch */
-    uint32_t last_batch; /* and of its last */
+    uint32_t last_batch; /* and of its last batch */
 };
 
-/* Nanoseconds per tick; `exact` is the same where that is a whole number below 2^31. */
+/* Nanoseconds per tick; `exact` is the same if it is an integer below 2^31, else 0. */
 struct v2_clock {
     double ns_per_tick;
     uint64_t exact;
-    uint64_t exact_until; /* up to so many ticks `exact` may be used */
+    uint64_t exact_until; /* the number of ticks up to which `exact` may be used */
 };
 
-/* Nanoseconds of a number of ticks: trunc(ticks * ns_per_tick), as Go computes it on amd64. */
+/* Converts ticks to nanoseconds: trunc(ticks * ns_per_tick), as Go computes it on amd64. */
 static inline int64_t v2_ticks_to_ns(double ns_per_tick, uint64_t ticks)
 {
     double ns = (double)ticks * ns_per_tick;
@@ -110,13 +111,13 @@ enum v2_step {
     V2_FAILED /* *order->error is set, without its position */
 };
 
-/* Where events go. All are later than the one before. */
+/* Receives events, with strictly increasing times. */
 struct v2_output {
-    trail_event *next; /* room for V2_MAX_EMIT more than is asked for */
-    int64_t last_ns;   /* time of the event emitted last */
+    trail_event *next; /* has room for V2_MAX_EMIT events more than `full` in v2/merge.h */
+    int64_t last_ns;   /* time of the last event emitted */
 };
 
-/* Owned by a reader, one thread. Zero-initialised is not ready: v2_order_init. */
+/* Owned by a reader; one thread at a time. Initialize with v2_order_init. */
 struct v2_order {
     struct v2_output output;
     uint64_t generation;
@@ -124,30 +125,27 @@ struct v2_order {
     struct idmap gs, ps, ms, tasks;
     uint64_t initial_generation; /* 0 until the first event */
     struct v2_clock clock;
-    uint64_t steps; /* wire events taken */
+    uint64_t steps; /* wire events accepted */
     uint64_t gc_seq;
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
     struct slab g_slab, p_slab, m_slab, task_slab;
-    struct v2_m nobody; /* stands for "no thread": never binds anything for longer than a step */
+    struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
     trail_error *error;
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
 void v2_order_fini(struct v2_order *order);
 
-/*
- * Tells that events of `generation` follow and that the tables are those of it. False: out of
- * memory.
- */
+/* Begins `generation`, whose tables are loaded. Returns false if out of memory. */
 bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick);
 
-/* The M of a thread ID of the file, made if need be; NULL when memory is out. */
+/* Returns the M of a thread ID of the file, created if needed; NULL if out of memory. */
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
 /*
- * Offers the cursor's event to the model. ADVANCED: what it means was put at order->output, which
- * has moved on, and each event is later than the one before it.
+ * Offers the cursor's event to the model. ADVANCED: its events were written to order->output, each
+ * later than the one before it.
  */
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);
 

@@ -1,7 +1,7 @@
 /*
  * v2 reader: generations one after another, each with its Sync event, its CPU samples and the
- * events of its threads merged (v2/merge.h). Delivered times are strictly increasing, Sync events
- * included: a time that is not later than the last one delivered becomes last + 1.
+ * merged events of its threads (v2/merge.h). Delivered times are strictly increasing, including
+ * Sync events: a time that is not later than the last one becomes last + 1.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,18 +17,18 @@
 #include "read/v2/skip.h"
 #include "wire/wire.h"
 
-/* Events delivered in one batch at most; a step emits up to V2_MAX_EMIT. */
+/* Maximum events delivered in one batch; a step emits up to V2_MAX_EMIT. */
 #define BATCH_EVENTS 128
 
 enum v2_phase {
-    PHASE_LOAD,   /* a generation has to be loaded */
-    PHASE_EVENTS, /* events of the current one are delivered */
-    PHASE_ERROR,  /* the final Sync went out; the error comes next */
+    PHASE_LOAD,   /* the next generation must be loaded */
+    PHASE_EVENTS, /* events of the current one are being delivered */
+    PHASE_ERROR,  /* the final Sync was delivered; the error is next */
     PHASE_DONE
 };
 
 struct v2_reader {
-    struct trail_reader base; /* first: a trail_reader is this */
+    struct trail_reader base; /* must be first */
     struct v2_generation generation;
     struct v2_order order;
     struct v2_cursor *cursors;
@@ -39,7 +39,7 @@ struct v2_reader {
     size_t next_sample;
     uint64_t syncs;
     enum v2_phase phase;
-    trail_error behind; /* follows the current generation; TRAIL_OK: nothing does */
+    trail_error behind; /* error after the current generation; TRAIL_OK: none */
     trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
@@ -70,8 +70,8 @@ static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 }
 
 /*
- * Puts the cursor at the first event of the next batch of its thread that is not empty. Returns 1,
- * 0 if there is none, -1 if the event is malformed.
+ * Moves the cursor to the first event of its thread's next batch that is not empty. Returns 1, 0 if
+ * there is none, -1 if the event is malformed.
  */
 static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
 {
@@ -96,7 +96,7 @@ static int out_of_memory(struct v2_reader *r)
     return error_set(&r->base.error, TRAIL_NO_MEMORY, "out of memory while reading a trace");
 }
 
-/* The cursor of a batch's thread in this generation; a new one stands before its first batch. */
+/* Returns the cursor of a thread in this generation; a new one is before its first batch. */
 static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
 {
     struct v2_m *m = v2_order_m(&r->order, thread);
@@ -117,8 +117,7 @@ static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
     return c;
 }
 
-/* Links the batches of each thread; the cursors come in the order of their threads' first batches.
- */
+/* Links the batches of each thread; cursors are in the order of their threads' first batches. */
 static int link_batches(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
@@ -136,7 +135,7 @@ static int link_batches(struct v2_reader *r)
     return 0;
 }
 
-/* Puts every cursor at its first event and into the frontier. */
+/* Moves every cursor to its first event and into the frontier. */
 static int fill_frontier(struct v2_reader *r)
 {
     struct v2_frontier *f = &r->frontier;
@@ -154,7 +153,7 @@ static int fill_frontier(struct v2_reader *r)
     return 0;
 }
 
-/* The next place for an event; its time is made later than that of the event before. */
+/* Returns the place for the next event, whose time is made later than the previous one's. */
 static trail_event *deliver(struct v2_reader *r, int64_t time_ns)
 {
     struct v2_output *o = &r->order.output;
@@ -188,10 +187,10 @@ static void count_generation(struct v2_reader *r)
 }
 
 /*
- * What is wrong in a generation that the trace's end cut short (up to 1.25) is mostly that: tables
- * come last. The error stays that of Go; the cut is told with it.
+ * An error in a generation that is truncated (up to 1.25) is mostly caused by that: tables come
+ * last. The message stays Go's; the truncation is appended.
  */
-static void tell_what_is_behind(struct v2_reader *r)
+static void append_error_behind(struct v2_reader *r)
 {
     char *message = r->base.error.message;
     size_t size = strlen(message);
@@ -201,7 +200,10 @@ static void tell_what_is_behind(struct v2_reader *r)
                        (uint64_t)r->behind.offset, r->behind.message);
 }
 
-/* Loads the next generation and delivers its Sync, or the final one. -1: fail at once. */
+/*
+ * Loads the next generation and delivers its Sync, or the final one. Returns -1 if reading fails at
+ * once.
+ */
 static int load(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
@@ -213,7 +215,7 @@ static int load(struct v2_reader *r)
     if (r->behind.code == TRAIL_OK) {
         loaded = v2_generation_load(g, &r->base.error, &r->behind);
         if (loaded == V2_LOAD_FAILED)
-            tell_what_is_behind(r);
+            append_error_behind(r);
     } else {
         r->base.error = r->behind;
     }
@@ -254,7 +256,7 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
     return -1;
 }
 
-/* No thread can go on: says which event is the earliest and what it would need. */
+/* No thread can continue: reports the earliest event with its arguments. */
 static int stuck(struct v2_reader *r)
 {
     const struct v2_cursor *c = r->frontier.heads[0].cursor;
@@ -273,7 +275,7 @@ static int stuck(struct v2_reader *r)
     return failed_at(r, c);
 }
 
-/* The batch of entry i is at its end: its thread goes on with the next one, or leaves. */
+/* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
 static int end_of_batch(struct v2_reader *r, size_t i)
 {
     int next = next_batch_of(r, r->frontier.heads[i].cursor);
@@ -317,7 +319,7 @@ static bool sample_comes_first(const struct v2_reader *r)
             g->samples[r->next_sample].time_ns < r->frontier.heads[0].time_ns);
 }
 
-/* Delivers events until the batch is full or the generation at its end. Returns -1 on an error. */
+/* Delivers events until the batch is full or the generation ends. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
     while (r->order.output.next < r->events + BATCH_EVENTS) {
@@ -357,7 +359,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
             return 0;
         }
         if (result < 0) {
-            tell_what_is_behind(r);
+            append_error_behind(r);
             r->phase = PHASE_ERROR;
         }
     }
@@ -386,7 +388,10 @@ static void v2_close(trail_reader *reader)
     free(r);
 }
 
-/* Leaves out what options.from_ns says, if the source can be looked at. -1 on an error. */
+/*
+ * Skips what options.from_ns excludes, if the source can be read at an offset. Returns -1 on an
+ * error.
+ */
 static int skip_generations(struct v2_reader *r, trail_error *err)
 {
     struct v2_skip skip;

@@ -7,22 +7,22 @@
 #include "wire/wire.h"
 
 /*
- * Events of a generation go on for a while after the next has begun: its last records tell the
- * states of goroutines that did nothing.
+ * Events of a generation overlap the next one by a little: its last records are the states of idle
+ * goroutines.
  */
 #define OVERLAP_NS INT64_C(50000000)
 
-/* A header, and the byte behind it, fit. */
-#define LOOK_SIZE 64
+/* Holds a header and the byte after it. */
+#define HEADER_READ_SIZE 64
 
-/* A generation as far as its headers tell. */
+/* The headers of a generation. */
 struct headers {
     uint64_t at; /* of its first batch */
     uint64_t number, min_ticks, frequency;
     bool any;
 };
 
-/* The frequency, if the batch of a Sync section tells it; 0 if not (§5.1). */
+/* Returns the frequency in the data of a Sync batch; 0 if there is none (§5.1). */
 static uint64_t find_frequency(const uint8_t *at, const uint8_t *end)
 {
     uint64_t number;
@@ -38,11 +38,11 @@ static uint64_t find_frequency(const uint8_t *at, const uint8_t *end)
     return 0;
 }
 
-/* The same of the batch whose data are at `at`. */
-static uint64_t look_for_frequency(const trail_source *source, uint64_t at, uint64_t size)
+/* The same for a batch whose data are at offset `at`. */
+static uint64_t read_frequency(const trail_source *source, uint64_t at, uint64_t size)
 {
     uint8_t data[512];
-    ssize_t n = source_look(source, at, data, size < sizeof data ? (size_t)size : sizeof data);
+    ssize_t n = source_peek_at(source, at, data, size < sizeof data ? (size_t)size : sizeof data);
     return n > 0 ? find_frequency(data, data + n) : 0;
 }
 
@@ -54,29 +54,30 @@ static void take_batch(struct headers *g, const struct v2_batch_header *header)
     g->number = header->generation;
 }
 
-/* Reads the headers of the generation at `at`. Returns where it ends; 0: it is damaged. */
-static uint64_t take_generation(const trail_source *source, uint64_t at, int version,
-                                struct headers *g)
+/* Reads the headers of the generation at `at`. Returns its end; 0 if it is damaged. */
+static uint64_t read_generation_headers(const trail_source *source, uint64_t at, int version,
+                                        struct headers *g)
 {
     *g = (struct headers){.at = at};
     for (;;) {
         struct v2_batch_header header;
-        uint8_t look[LOOK_SIZE];
+        uint8_t header_bytes[HEADER_READ_SIZE];
         size_t length;
-        ssize_t have = source_look(source, at, look, sizeof look);
+        ssize_t have = source_peek_at(source, at, header_bytes, sizeof header_bytes);
         if (have <= 0)
             return have == 0 ? at : 0;
-        if (v2_batch_header(look, (size_t)have, version, &header, &length, NULL) != V2_HEADER_OK)
+        if (v2_batch_header(header_bytes, (size_t)have, version, &header, &length, NULL) !=
+            V2_HEADER_OK)
             return 0;
         if (header.end_of_generation)
             return at + length;
         if (g->any && header.generation != g->number)
             return at;
-        uint8_t first = header.size > 0 && length < (size_t)have ? look[length] : 0;
+        uint8_t first = header.size > 0 && length < (size_t)have ? header_bytes[length] : 0;
         take_batch(g, &header);
         at += length;
         if (v2_batch_kind(&header, first, version) == TRAIL_BATCH_SYNC)
-            g->frequency = look_for_frequency(source, at, header.size);
+            g->frequency = read_frequency(source, at, header.size);
         at += header.size;
     }
 }
@@ -91,9 +92,9 @@ bool v2_skip_find(const trail_source *source, int version, int64_t from_ns, stru
     uint64_t at = 0;
     uint8_t byte;
     *skip = (struct v2_skip){0};
-    while (source_look(source, at, &byte, 1) > 0) {
+    while (source_peek_at(source, at, &byte, 1) > 0) {
         struct headers g;
-        at = take_generation(source, at, version, &g);
+        at = read_generation_headers(source, at, version, &g);
         if (at == 0 || !g.any || g.frequency == 0)
             return false;
         int64_t ns = begin_ns(&g);

@@ -1,6 +1,6 @@
 /*
- * v2 skip: where in a trace a time is, from the headers of its batches alone. Each generation stands
- * for itself, so that reading may begin with any (§6.7); of what is in front only the headers are
+ * v2 skip: finds the position of a time in a trace from batch headers alone. Each generation is
+ * self-contained, so that reading may begin with any (§6.7); only headers of the skipped ones are
  * read.
  */
 #ifndef TRAIL_READ_V2_SKIP_H
@@ -11,14 +11,15 @@
 #include <trail/read.h>
 
 struct v2_skip {
-    uint64_t size;    /* of what can be skipped */
-    int64_t first_ns; /* when the first generation of all begins */
+    uint64_t size;    /* bytes that can be skipped */
+    int64_t first_ns; /* start of the first generation */
 };
 
 /*
- * `source` stands behind the header of the trace, and stays there. Finds the last generation that
- * begins so long after the first that no event of those in front of it can be later. False: it is the
- * first, or the source cannot be looked at, or the trace is damaged before that is known.
+ * `source` must be after the trace's header, and does not move. Finds the last generation that
+ * begins so long after the first that no event of earlier generations is after from_ns. Returns
+ * false if that is the first one, if the source cannot be read at an offset, or if the trace is
+ * damaged before.
  */
 bool v2_skip_find(const trail_source *source, int version, int64_t from_ns, struct v2_skip *skip);
 
