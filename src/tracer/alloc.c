@@ -1,8 +1,8 @@
 /*
- * AllocFree: single objects, spans and stacks (§5.5). Events are ordinary ones of the thread; types and the
- * units of addresses stand in batches of the experiment:
+ * AllocFree: single objects, spans and stacks (§5.5). The events are ordinary ones of the thread;
+ * types and the units of addresses are in batches of the experiment:
  *
- *   31 experiment generation m time size[10] [ 0, types ... | 1, units ]
+ *   31 experiment generation m time size[10]   [ 0, types ... | 1, units ]
  */
 #include "tracer/alloc.h"
 

@@ -1,4 +1,4 @@
-/* Joining the recorder that `trail record` has loaded: see annotations.h. */
+/* Joins the recorder that `trail record` has loaded into the process: see annotations.h. */
 #include "host/annotations.h"
 
 #include <dlfcn.h>

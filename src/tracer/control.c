@@ -1,4 +1,4 @@
-/* Beginning and ending sessions: see control.h, tracer.h. */
+/* Starting and ending sessions: see control.h and tracer.h. */
 #include "tracer/control.h"
 
 #include <sched.h>
@@ -88,14 +88,13 @@ void session_fail(void)
     __atomic_store_n(&tracer.generation, 0, __ATOMIC_RELEASE);
     set_tracing(false);
     if (tracer.buffers >= tracer.limit)
-        (void)record_fail(
-            &tracer.error, TRAIL_NO_MEMORY,
-            "the trace ended early: its buffers were full (%zu of %zu bytes) and nobody read; read "
-            "faster, or allow more memory",
-            tracer.buffers * BUFFER_SIZE, tracer.limit * BUFFER_SIZE);
-    else
         (void)record_fail(&tracer.error, TRAIL_NO_MEMORY,
-                          "the trace ended early: the system gave no memory");
+                          "the trace ended early: its buffers were full (%zu of %zu bytes); read "
+                          "faster, or allow "
+                          "more memory",
+                          tracer.buffers * BUFFER_SIZE, tracer.limit * BUFFER_SIZE);
+    else
+        (void)record_fail(&tracer.error, TRAIL_NO_MEMORY, "the trace ended early: out of memory");
     pthread_cond_broadcast(&tracer.changed);
     pthread_cond_broadcast(&tracer.room);
 }
@@ -128,8 +127,8 @@ static bool check_options(const trail_options *options, trail_error *err)
     if (v1 && options->when_full == TRAIL_FULL_DROP_OLDEST)
         return record_fail(
             err, TRAIL_USAGE,
-            "a trace of format %d cannot lose its oldest part: use format 22 or newer, or "
-            "another way for full buffers",
+            "format %d cannot drop its oldest generations: use format 22 or newer, or another "
+            "when_full",
             options->format);
     if (options->cpu_hz && options->format < 19)
         return record_fail(err, TRAIL_USAGE, "format %d has no CPU samples: use 19 or newer",
@@ -146,7 +145,7 @@ static bool check_options(const trail_options *options, trail_error *err)
     return true;
 }
 
-/* A program without a host of its own has threads only. */
+/* Without a host that lists goroutines there are only threads. */
 static const char *task_word(const trail_options *options)
 {
     if (options->task_word)
@@ -212,7 +211,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.stats = (trail_stats){0};
     tracer.error = (trail_error){0};
     tracer.failed = tracer.urgent = false;
-    tracer.gc_told = false;
+    tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
     tracer.stopped_worlds = 0;
     tracer.first_generation = ++tracer.last_generation;
@@ -220,9 +219,9 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     if (!queue_reserve())
         session_lacks_memory();
     (void)queue_open(tracer.last_generation);
-    /* Nobody can read before the start is over: what it writes need not fit into the limit. */
+    /* Nothing is read before the start is over, so what it writes may exceed the limit. */
     queue_urgent(true);
-    /* The host may take samples itself: trail_cpu_sample. */
+    /* Also without cpu_hz: the host may call trail_cpu_sample. */
     if (tracer.format >= 19)
         sample_prepare();
     if (tracer.v2)

@@ -1,6 +1,4 @@
-/*
- * The life of a session: from the first consumer (a stream or the flight recorder) to the last.
- */
+/* The life of a session, from its first consumer (a stream or the flight recorder) to its last. */
 #ifndef TRAIL_TRACER_CONTROL_H
 #define TRAIL_TRACER_CONTROL_H
 
@@ -9,18 +7,19 @@
 #include "tracer/tracer.h"
 
 /*
- * From one generation to another, and every thread sees it: sections that begin later are in the new one.
- * False, and nothing changes, if the trace has failed meanwhile.
+ * Changes the generation, visibly to every thread: sections that begin later belong to `to`.
+ * Returns false and changes nothing if the trace has failed meanwhile.
  */
 bool set_generation(uint64_t from, uint64_t to);
 
 /*
- * The trace ends here by itself, for want of memory; what was written is a consistent prefix, because who
- * has seen the end cannot wake anybody who has not. tracer.lock is held; whoever reads completes it.
+ * Ends the trace early, for want of memory. What was written is a consistent prefix, because a
+ * thread that saw the end cannot wake a goroutine of a thread that did not. tracer.lock is held;
+ * the reading thread completes the trace.
  */
 void session_fail(void);
 
-/* The moment `ns` from now, for waits on tracer.room and tracer.changed. */
+/* Returns the time `ns` from now, for waits on tracer.room and tracer.changed. */
 struct timespec deadline_after(int64_t ns);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * Writing events into a writer's buffer: the hot side of both formats.
+ * Writes events to a writer's buffer: the hot path of both formats.
  *
- *   v1   [ type | count << 6 ] [ length ] [ ticks since the event before ] [ arguments ] [ stack ]     §1.1
- *   v2   [ type ] [ units since the event before ] [ arguments ]                                      §5.1
+ *   v1   [ type | count << 6 ] [ length ] [ ticks since the event before ] [ arguments ] [ stack ]  §1.1
+ *   v2   [ type ] [ units since the event before ] [ arguments ]                                    §5.1
  *
- * Times do not run backwards in a writer. Events that are nearer to each other than the unit share one, as
- * readers of all versions allow: a step forced between them would have a busy writer's time run ahead of the
+ * Times never decrease within a writer. Events closer together than the unit share a time, which
+ * readers of all versions accept: forced steps would move a busy writer's time ahead of the
  * others'.
  *
- * A writer's `end` lies EVENT_MAX bytes before the end of its buffer, and an empty writer has at == end ==
- * NULL: one comparison finds both that it is full and that there is no buffer.
+ * A writer's `end` lies EVENT_MAX bytes before the end of its buffer, and an empty writer has at ==
+ * end == NULL: one comparison detects both a full buffer and a missing one.
  */
 #ifndef TRAIL_TRACER_EVENT_H
 #define TRAIL_TRACER_EVENT_H
@@ -26,7 +26,7 @@
 
 #define always_inline static inline __attribute__((always_inline))
 
-/* One byte, two, or as many as it takes. */
+/* Appends a uvarint, inline for one byte. */
 static inline uint8_t *put(uint8_t *at, uint64_t value)
 {
     if (likely(value < 0x80)) {
@@ -38,12 +38,12 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 
 /* MARK: v2 */
 
-/* Opens a batch of `m_id` in a buffer with room, taking a new one if need be. False: no memory. */
+/* Opens a batch of `m_id` with `room` bytes free, in a new buffer if needed. False: no memory. */
 bool v2_open_batch(struct trail_writer_ *writer, uint64_t generation, uint64_t m_id, size_t room);
 bool v2_open_experiment(struct trail_writer_ *writer, uint64_t generation, size_t room);
-/* Patches the size of the open batch in; the buffer can be handed over, or take another batch. */
+/* Stores the size of the open batch. The buffer can then be handed over, or take another batch. */
 void v2_close_batch(struct trail_writer_ *writer);
-/* Hands the buffer over, with its batch closed. An empty writer stays empty. */
+/* Closes the batch and hands the buffer over. Does nothing to an empty writer. */
 void v2_flush(struct trail_writer_ *writer);
 
 always_inline bool v2_write_to(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
@@ -83,16 +83,22 @@ always_inline bool v2_write(trail_m *m, uint64_t generation, unsigned type, unsi
 
 /* MARK: v1 */
 
-/* Instead of a P: the buffer has no Batch record in front (tables of 1.7, and Frequency before 1.21). */
-#define V1_BARE (UINT64_MAX - 1)
+/*
+ * In place of a P: the buffer begins without a Batch record (tables of format 7, and Frequency
+ * before format 21).
+ */
+#define V1_NO_BATCH (UINT64_MAX - 1)
 
-/* A fresh buffer that begins with a Batch record of `proc`, `room` bytes free after it. */
+/*
+ * Ensures `room` free bytes, in a new buffer that begins with a Batch record of `proc` if needed.
+ * False: no memory.
+ */
 bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room);
 void v1_flush(struct trail_writer_ *writer);
 
 /*
- * The types that readers order after an event of another P (§3.3): their time must not be before its. The
- * others follow what is before them in the same buffer.
+ * Whether readers order an event of this type after one of another P (§3.3), so that its time must
+ * not be earlier. Other types follow the event before them in the same buffer.
  */
 static inline bool v1_follows_other_proc(unsigned type)
 {
@@ -129,7 +135,7 @@ always_inline bool v1_write_to(struct trail_writer_ *writer, uint64_t proc, uint
     return true;
 }
 
-/* For a thread without a P: the shared writer, under its lock. */
+/* For a thread without a P: writes to the shared writer, under its lock. */
 bool v1_write_no_proc(uint64_t generation, unsigned type, unsigned n, const uint64_t *args);
 
 always_inline bool v1_write(trail_m *m, uint64_t generation, unsigned type, unsigned n,
@@ -148,16 +154,17 @@ always_inline bool v1_write(trail_m *m, uint64_t generation, unsigned type, unsi
 /* MARK: Strings (string.c) */
 
 /*
- * The ID of a string in the generation's table, cut to what readers accept. 0: empty, or no memory. In v1
- * a new string is written into the buffer of the thread's P, so that this comes before the event.
+ * Returns the ID of a string in the generation's table, cut to what readers accept; 0 if it is
+ * empty or there is no memory. In v1 a new string is written to the buffer of the thread's P at
+ * once, so that it precedes the event.
  */
 uint64_t string_id(trail_m *m, uint64_t generation, const char *text);
-/* Its entry; NULL: as 0. */
+/* Returns the string's entry; NULL where string_id returns 0. */
 const struct table_entry *string_intern(trail_m *m, uint64_t generation, const char *text);
 
 /*
- * v2: the IDs of what most events name, interned in this order at the beginning of every generation: the
- * block reasons, then the two reasons to stop.
+ * v2: the IDs of the strings that most events use, interned in this order at the beginning of every
+ * generation: the block reasons, then the two reasons to stop.
  */
 enum {
     V2_ID_REASON = 1,
@@ -166,7 +173,7 @@ enum {
 };
 void v2_intern_constants(uint64_t generation);
 
-/* Messages are short: a call of memcpy takes longer. */
+/* Copies inline up to 32 bytes: messages are short, and a call of memcpy takes longer. */
 static inline void text_copy(uint8_t *to, const char *text, size_t size)
 {
     if (size > 32) {
@@ -183,7 +190,10 @@ static inline void text_copy(uint8_t *to, const char *text, size_t size)
     }
 }
 
-/* v2: a string that is written once and not looked up again: a log's message. */
+/*
+ * v2: writes a string that is not looked up again, such as a log's message. Returns its ID, 0 if
+ * empty or lost.
+ */
 uint64_t string_once(trail_m *m, uint64_t generation, const char *text, size_t size);
 
 static inline struct table *string_table(uint64_t generation)

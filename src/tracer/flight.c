@@ -14,7 +14,7 @@
 #define DEFAULT_MAX_BYTES  ((size_t)10 << 20)
 #define MAX_KEPT           1024
 
-/* One generation; its buffers in the order in which they were read. */
+/* One generation; its buffers are in the order in which they were read. */
 struct kept {
     uint64_t generation;
     uint64_t began_ns;
@@ -30,13 +30,13 @@ static struct {
     struct kept building;
     struct kept kept[MAX_KEPT]; /* oldest first */
     size_t count;
-    bool pinned; /* is being written: nothing may go */
+    bool pinned; /* a snapshot is being written: nothing may be dropped */
 } flight;
 
 static void free_kept(struct kept *kept)
 {
     struct trail_buffer_ *buffer = kept->first, *next;
-    /* They left the count of buffers when they were kept: memory of the recorder, not of the stream. */
+    /* Their memory was counted out of the session's when they were kept. */
     for (; buffer; buffer = next) {
         next = buffer->next;
         memory_unmap(buffer, BUFFER_SIZE);
@@ -98,7 +98,7 @@ bool flight_keep(struct trail_buffer_ *buffer)
     return true;
 }
 
-/* Drops the oldest generations: what is kept is the shortest run that reaches either limit (§7.9). */
+/* Drops the oldest generations. The shortest run that reaches either limit remains (§7.9). */
 static void trim(uint64_t now)
 {
     size_t first = flight.count, bytes = 0;

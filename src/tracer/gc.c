@@ -1,8 +1,11 @@
-/* Garbage collection, stopped worlds, the heap (§2.11, §7.4). */
+/* Garbage collection, stop-the-world pauses and the heap (§2.11, §7.4). */
 #include "tracer/event.h"
 #include "tracer/states.h"
 
-/* Opens a section of a call that is not inline; false: off, and nothing to keep. */
+/*
+ * Opens the section of a call that is not inline. While off it returns, as there is no state to
+ * keep.
+ */
 #define SECTION(m, generation)                                                                     \
     if (!trail_enter_(m))                                                                          \
         return trail_leave_(m);                                                                    \
@@ -18,7 +21,7 @@ static bool leave(trail_m *m, bool written)
 
 #define NO_GOROUTINE "the thread runs no goroutine on a P"
 
-/* v1's events need a P that runs, or none; v2's need a goroutine (§6.5). */
+/* v1's events need a P that runs, or none; v2's need a goroutine on a P (§6.5). */
 static bool can_write(const trail_m *m, uint64_t generation, const char *what)
 {
     if (tracer.v2 ? runs_goroutine(m, generation) : holds_proc(m, generation) || !owns_p(m))
@@ -31,7 +34,7 @@ static bool can_write(const trail_m *m, uint64_t generation, const char *what)
 static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
 {
     uint64_t seq = tracer.gc_sequence++;
-    tracer.gc_told = true;
+    tracer.gc_recorded = true;
     tracer.gc_announced = generation;
     return tracer.v2 ? V2(m, generation, GCBegin, seq, stack)
                      : V1(m, generation, GCStart, seq, stack);
@@ -53,7 +56,7 @@ bool trail_gc_begin(trail_m *m, int skip)
     return leave(m, written || !generation);
 }
 
-/* Of a collection that readers know of: in this generation too, before it ends. */
+/* Writes the end of a collection that this session has recorded. */
 static bool write_gc_end(trail_m *m, uint64_t generation)
 {
     uint64_t seq;
@@ -74,10 +77,10 @@ bool trail_gc_end(trail_m *m)
     pthread_mutex_lock(&tracer.gc);
     if (generation && !tracer.gc_active)
         misuse(m, "trail_gc_end", "no collection is under way");
-    else if (generation && tracer.gc_told && (over = can_write(m, generation, "trail_gc_end")))
+    else if (generation && tracer.gc_recorded && (over = can_write(m, generation, "trail_gc_end")))
         written = write_gc_end(m, generation);
     if (over)
-        tracer.gc_active = tracer.gc_told = false;
+        tracer.gc_active = tracer.gc_recorded = false;
     pthread_mutex_unlock(&tracer.gc);
     return leave(m, written || !generation);
 }
@@ -118,7 +121,7 @@ bool trail_gc_assist_end(trail_m *m)
     return leave(m, written);
 }
 
-/* MARK: Sweeping: told from its first span on */
+/* MARK: Sweeping: written from its first span on */
 
 bool trail_gc_sweep_begin(trail_m *m)
 {
@@ -176,8 +179,8 @@ static const char *const stw_kinds[TRAIL_STW_KIND_COUNT] = {
 };
 
 /*
- * The number of a kind in v1: in 1.21 that of the table, before it 0 and 1 for the two pauses of a
- * collection (§1.3). -1: the format cannot tell it.
+ * Returns the number of a kind in v1: in format 21 that of the table, before it 0 and 1 for the two
+ * pauses of a collection (§1.3). -1: the format has no number for it.
  */
 static int v1_stw_number(trail_stw_kind kind)
 {
@@ -197,8 +200,9 @@ static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind
 }
 
 /*
- * No generation ends while the world is stopped: its start finds the end in the same tables. Returns the
- * generation that is held, which may be the next one; 0 if the trace has just ended.
+ * Keeps the generation from ending while the world is stopped, because readers match a start with
+ * an end in the same generation's tables. Returns the generation that is held, which may be the
+ * next one; 0 if the trace has just ended.
  */
 static uint64_t hold_generation(trail_m *m, uint64_t generation)
 {
@@ -245,7 +249,7 @@ bool trail_stw_end(trail_m *m)
         return leave(m, true);
     if (!can_write(m, generation, "trail_stw_end"))
         return leave(m, false);
-    /* Before Go 1.10 each P stopped for itself (§3.6). */
+    /* Before Go 1.10 each P had its own stop (§3.6). */
     if (tracer.format < 10 && m->stw_p_ != m->p)
         return leave(m, misuse(m, "trail_stw_end", "it was begun on another P"));
     written = tracer.v2 ? V2_0(m, generation, STWEnd) : V1_0(m, generation, STWDone);
@@ -272,7 +276,7 @@ bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
 bool trail_heap_goal(trail_m *m, uint64_t bytes)
 {
     bool written;
-    /* 1.7 wrote the number itself when there was no goal (§1.3). */
+    /* Format 7 wrote this number itself when there was no goal (§1.3). */
     if (bytes == UINT64_MAX)
         bytes = 0;
     __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);

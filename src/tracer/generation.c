@@ -1,9 +1,9 @@
 /*
- * v2: generations begin and end (§7.6, §7.7), by one thread at a time, which holds `control`.
+ * v2: begins and ends generations (§7.6, §7.7), one thread at a time, which holds `control`.
  *
- * Ending N: claim the goroutines that wait or are runnable and did nothing in it; store N + 1; wait until all
- * sections of N are over; tell for every M what it runs and holds, if it did nothing; take its buffers; write
- * samples, stacks and strings of N. The emitters go on in N + 1 meanwhile.
+ * Ending N: claim the goroutines that wait or are ready and had no event in N; store N + 1; wait
+ * until all sections of N are over; write for every idle M what it runs and holds; take its
+ * buffers; write samples, stacks and strings of N. Other threads write to N + 1 meanwhile.
  */
 #include "tracer/alloc.h"
 #include "tracer/control.h"
@@ -36,7 +36,7 @@ static void write_sync(uint64_t generation)
     v2_flush(&writer);
 }
 
-/* MARK: Goroutines that did nothing */
+/* MARK: Goroutines without events */
 
 struct claims {
     uint64_t generation;
@@ -85,7 +85,7 @@ static void close_all(uint64_t generation, struct trail_writer_ *statuses)
 
 /* MARK: Ending */
 
-/* What is left to write of a generation in which nobody writes any more. */
+/* Writes the rest of a generation to which no thread writes any more. */
 static void finish(uint64_t generation, struct claims *claims)
 {
     v2_close_batch(&claims->writer);
@@ -106,8 +106,8 @@ static void finish(uint64_t generation, struct claims *claims)
 }
 
 /*
- * Stores the next generation at a moment when no world is stopped; false if that does not come soon, or if
- * the trace has failed.
+ * Stores the next generation while no world is stopped. Returns false if that does not happen
+ * within about a second, or if the trace has failed.
  */
 static bool switch_to(uint64_t next)
 {
@@ -137,8 +137,10 @@ void v2_advance(void)
         tracer.last_generation = generation + 1;
         finish(generation, &claims);
     } else {
-        /* The world stays stopped and the generation goes on, or the trace has ended by itself: the next one
-         * was opened for nothing. */
+        /*
+         * The generation continues because the world stays stopped, or the trace has ended by
+         * itself: the next one is not needed.
+         */
         v2_flush(&claims.writer);
         queue_withdraw(generation + 1);
     }
@@ -153,7 +155,7 @@ void v2_session_begin(void)
     write_sync(tracer.first_generation);
     pthread_mutex_lock(&tracer.threads);
     (void)set_generation(0, tracer.first_generation);
-    /* Threads that saw the tracer off may still be changing states; after this, no more. */
+    /* Threads that saw the tracer off may still be changing states; none does after this. */
     wait_for_sections();
     pthread_mutex_unlock(&tracer.threads);
     if (tracer.alloc_free)
@@ -167,7 +169,7 @@ void v2_session_end(void)
     each_goroutine(claim_one, &claims);
     pthread_mutex_lock(&tracer.threads);
     for (trail_m *m = tracer.ms; m; m = m->next_)
-        states_tell_early(m, generation);
+        states_write_early(m, generation);
     pthread_mutex_unlock(&tracer.threads);
     (void)switch_to(0);
     finish(generation, &claims);

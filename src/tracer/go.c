@@ -1,10 +1,10 @@
-/* Goroutines: created, started, stopped, blocked, woken (§2.10, §2.11, §7.4). */
+/* Goroutines: creation, start, stop, block, unblock (§2.10, §2.11, §7.4). */
 #include "tracer/event.h"
 #include "tracer/states.h"
 
 /* MARK: Reasons */
 
-/* v1's event of a reason; what is not here is a plain GoBlock. */
+/* Returns v1's event type for a reason; GoBlock for those without their own. */
 static unsigned v1_block_type(trail_block_reason reason)
 {
     switch (reason) {
@@ -33,15 +33,15 @@ static unsigned v1_block_type(trail_block_reason reason)
 
 /* MARK: Creation */
 
-/* The stack in which a goroutine begins: one PC, as a return address (§2.7). */
+/* The stack of a start function: one PC, as a return address (§2.7). */
 static uint64_t start_stack(uint64_t generation, uintptr_t function)
 {
     uintptr_t pc = function + 1;
     return function ? stack_id(stack_put(generation, &pc, 1)) : 0;
 }
 
-/* A new goroutine has no state yet; that of memory that held another one does not count. */
-static void born(trail_m *m, trail_g *g, uint64_t generation, unsigned state)
+/* Sets all state of a new goroutine: its memory may have held another one. */
+static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned state)
 {
     g->seq_ = generation << 32;
     g->last_p_ = m->p;
@@ -74,7 +74,7 @@ bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool
             written = V2(m, generation, GoCreateBlocked, g->id, start, stack);
         else
             written = V2(m, generation, GoCreate, g->id, start, stack);
-        born(m, g, generation, state);
+        reset_new(m, g, generation, state);
         g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
     } else {
         trail_set_(&g->state_, state);
@@ -124,7 +124,7 @@ bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
         trail_set_runs_(m, g);
         written = start(m, generation, g, label);
     } else if (!state_in_session(state_load(&g->state_))) {
-        /* Nothing is recorded, or readers could not be told of it. */
+        /* Nothing is recorded, or the status could not be written. */
         trail_set_runs_(m, g);
     }
     if (generation && tracer.v2 && written &&
@@ -135,8 +135,8 @@ bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
 }
 
 /*
- * What all calls have in common with which the current goroutine leaves its thread: true if the event is to
- * be written; the thread runs none after it.
+ * The common part of all calls that end the current goroutine's run on its thread. Returns true if
+ * the event is to be written.
  */
 static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after, const char *what)
 {
@@ -158,7 +158,9 @@ bool trail_go_end_(trail_m *m)
     return written || !generation;
 }
 
-/* Whether the goroutine was woken and did nothing since: what a futile wake-up takes out (§3.5). */
+/*
+ * Whether the goroutine was woken and has done nothing since: futile wake-ups are removed (§3.5).
+ */
 static bool v1_woken_in_vain(const trail_m *m)
 {
     return m->g->started_at_ == m->p->writer_.at;
@@ -190,7 +192,10 @@ bool trail_go_stop_(trail_m *m, int skip, bool preempted)
     return written || !generation;
 }
 
-/* Where it waits, for the status events of generations in which it does nothing else. */
+/*
+ * Keeps the stack it waits with, for the status events of later generations in which it has no
+ * event.
+ */
 static void note_block(trail_g *g, uint64_t generation, const struct table_entry *stack)
 {
     __atomic_store_n(&g->block_stack_, stack, __ATOMIC_RELAXED);
@@ -206,7 +211,7 @@ bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futil
     trail_g *g = m->g;
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
-    /* v1's event for it ends the goroutine. */
+    /* v1's event for this reason ends the goroutine. */
     if (!tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
         after = TRAIL_G_NONE_;
     if (leave_thread(m, generation, after, "trail_go_block")) {
@@ -233,7 +238,7 @@ static bool v1_unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t sta
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
     g->woken_ = true;
-    /* Among the events of a P whose thread is in a system call it would be that call's end (§4.3). */
+    /* Among the events of a P whose thread is in a system call it would end that call (§4.3). */
     if (!holds_proc(m, generation)) {
         g->last_p_ = NULL;
         return v1_write_no_proc(generation, V1_GoUnblock, 3, (uint64_t[]){g->id, seq, stack});
@@ -252,8 +257,8 @@ static bool unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
 }
 
 /*
- * Created as blocked in a format that shows it as runnable, maybe generations or traces ago: its first
- * unblock says nothing new.
+ * Whether it was created waiting in a format that shows it as runnable, possibly generations or
+ * traces ago: its first unblock has no event.
  */
 static bool was_shown_runnable(const trail_g *g)
 {
@@ -269,7 +274,7 @@ bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
         written = true;
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
                               "trail_go_unblock")) {
-        /* A stack belongs to the goroutine that wakes; the scheduler itself has none (§2.10). */
+        /* The stack belongs to the waking goroutine; the scheduler has none (§2.10). */
         uint64_t stack =
             runs_goroutine(m, generation) ? stack_id(stack_here(m, generation, skip)) : 0;
         written = unblock(m, generation, g, stack);
@@ -278,7 +283,7 @@ bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
     return written || !generation;
 }
 
-/* An unblock, the end of the current goroutine's time, and a start, where there is no event for that. */
+/* Writes an unblock, a block or end, and a start, in formats without an event for a switch. */
 static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trail_g *to, bool ends)
 {
     bool written = true;
@@ -332,7 +337,7 @@ bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
     return written || !generation;
 }
 
-/* MARK: The rest */
+/* MARK: Timers, labels */
 
 void trail_timer_goroutine(const trail_g *g)
 {

@@ -1,4 +1,4 @@
-/* Writing to a descriptor to the end, whatever interrupts it. */
+/* Writing all bytes to a descriptor, across interruptions. */
 #ifndef TRAIL_TRACER_OUTPUT_H
 #define TRAIL_TRACER_OUTPUT_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* False with errno set. A descriptor that does not block is waited for. */
+/* Returns false with errno set. Waits for a non-blocking descriptor. */
 static inline bool output_write(int fd, const void *data, size_t size)
 {
     const char *at = data;

@@ -1,4 +1,7 @@
-/* Ps and system calls: a P is started, stopped, taken from a thread that is in a call (§2.11, §7.4). */
+/*
+ * Ps and system calls: a P is started, stopped, or taken from a thread in a system call (§2.11,
+ * §7.4).
+ */
 #include "tracer/event.h"
 #include "tracer/states.h"
 
@@ -30,7 +33,7 @@ void trail_p_init(trail_p *p, int32_t id)
     pthread_mutex_unlock(&tracer.threads);
 }
 
-static void let_go(trail_m *m, trail_p *p)
+static void release_proc(trail_m *m, trail_p *p)
 {
     if (m && __atomic_load_n(&m->p, __ATOMIC_RELAXED) == p)
         trail_set_proc_(m, NULL);
@@ -48,21 +51,21 @@ void trail_p_fini(trail_p *p)
         *link = p->next_;
     if (p->m_ && p->m_->p == p) {
         misuse(trail_m_current(), "trail_p_fini", "a thread holds the P");
-        let_go(p->m_, p);
+        release_proc(p->m_, p);
     }
     if (!tracer.v2)
         v1_flush(&p->writer_);
     pthread_mutex_unlock(&tracer.threads);
 }
 
-static void hold(trail_m *m, trail_p *p)
+static void hold_proc(trail_m *m, trail_p *p)
 {
     __atomic_store_n(&p->m_, m, __ATOMIC_RELAXED);
     p->abandoned_ = false;
     trail_set_proc_(m, p);
 }
 
-/* In p's buffer, whoever holds it. */
+/* Writes to p's buffer, whichever thread holds it. */
 #define V1_IN(p, generation, type, ...)                                                            \
     v1_write_to(&(p)->writer_, (uint64_t)(int64_t)(p)->id, (generation), V1_##type,                \
                 sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
@@ -86,16 +89,16 @@ bool trail_proc_start_(trail_m *m, trail_p *p)
         misuse(m, "trail_proc_start", "the thread runs a goroutine");
     } else if (state_change_p(m, generation, p, TRAIL_P_IDLE_, TRAIL_P_RUNNING_,
                               "trail_proc_start")) {
-        hold(m, p);
+        hold_proc(m, p);
         written = write_proc_start(m, generation, p);
     } else if (!generation) {
-        hold(m, p);
+        hold_proc(m, p);
     }
     section_leave(m);
     return written || !generation;
 }
 
-/* v1: the goroutine in a system call loses its P: it counts as waiting from now on (§2.11). */
+/* v1: the goroutine in a system call loses its P, and counts as waiting from now on (§2.11). */
 static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
 {
     bool written = V1_IN_0(p, generation, GoSysBlock);
@@ -104,7 +107,7 @@ static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
     return V1_IN_0(p, generation, ProcStop) && written;
 }
 
-/* v1: readers believe that a P is idle which was in a system call when the trace began. */
+/* v1: whether readers take the P for idle, because it was in a system call when the trace began. */
 static bool v1_idle_since_start(const trail_p *p, uint64_t generation)
 {
     return generation && !tracer.v2 &&
@@ -117,7 +120,7 @@ bool trail_proc_stop_(trail_m *m)
     trail_p *p = m->p;
     bool owned = owns_p(m);
     bool in_call = is_in_syscall(m);
-    /* One that the thread has taken within the call is not in it. */
+    /* A P that the thread took during the call is not in the call. */
     bool lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
     unsigned before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
     bool written = false;
@@ -129,9 +132,9 @@ bool trail_proc_stop_(trail_m *m)
     } else if (!generation) {
         if (owned)
             trail_set_(&p->state_, TRAIL_P_IDLE_);
-        let_go(m, p);
+        release_proc(m, p);
     } else if (v1_idle_since_start(p, generation)) {
-        let_go(m, p);
+        release_proc(m, p);
         written = true;
     } else if (state_change_p(m, generation, p, before, TRAIL_P_IDLE_, "trail_proc_stop")) {
         if (tracer.v2)
@@ -139,7 +142,7 @@ bool trail_proc_stop_(trail_m *m)
         else
             written =
                 lost ? v1_write_lost_proc(generation, p, m->g) : V1_0(m, generation, ProcStop);
-        let_go(m, p);
+        release_proc(m, p);
     }
     section_leave(m);
     return written || !generation;
@@ -163,7 +166,7 @@ bool trail_proc_steal_(trail_m *m, trail_p *p)
             written = v1_write_lost_proc(generation, p, owner ? owner->g : NULL);
     }
     if (taken)
-        let_go(owner, p);
+        release_proc(owner, p);
     section_leave(m);
     return written || !generation;
 }
@@ -177,7 +180,7 @@ bool trail_procs_change(trail_m *m, unsigned n, int skip)
         return trail_leave_(m);
     generation = section_enter(m);
     if (generation && tracer.v2 && !runs_goroutine(m, generation)) {
-        /* Said by the next thread that runs a goroutine. */
+        /* Written by the next thread that runs a goroutine. */
         __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
         written = true;
     } else if (generation && owns_p(m) && !holds_proc(m, generation)) {
@@ -220,7 +223,10 @@ bool trail_syscall_enter_(trail_m *m, int skip)
     return written || !generation;
 }
 
-/* v1: back from a call that was under way when the trace began: the P as readers have it was idle. */
+/*
+ * v1: returns from a call that was under way when the trace began, in which readers take the P for
+ * idle.
+ */
 static bool v1_exit_since_start(trail_m *m, uint64_t generation)
 {
     trail_g *g = m->g;
@@ -259,8 +265,8 @@ bool trail_syscall_exit_(trail_m *m)
     return written || !generation;
 }
 
-/* It comes back with the P that it had all the time, but not at once: it lost it, and takes it again. */
-static bool take_again(trail_m *m, uint64_t generation)
+/* The thread kept its P, but returns late: written as losing the P and taking it again. */
+static bool reacquire_proc(trail_m *m, uint64_t generation)
 {
     trail_p *p = m->p;
     if (v1_idle_since_start(p, generation)) {
@@ -278,7 +284,7 @@ static bool take_again(trail_m *m, uint64_t generation)
     return write_proc_start(m, generation, p);
 }
 
-/* The real moment of return, if it is known and can be true (§3.3). */
+/* The time of return, if it is known and plausible (§3.3); else 0. */
 static uint64_t v1_returned_at(trail_g *g)
 {
     uint64_t at = g->syscall_exit_ticks_;
@@ -299,7 +305,7 @@ bool trail_syscall_exit_blocked_(trail_m *m)
     } else if (!in_state_g(m, generation, TRAIL_G_SYSCALL_)) {
         misuse(m, "trail_syscall_exit_blocked", "the thread is in no system call");
     } else {
-        bool taken = !owns_p(m) || take_again(m, generation);
+        bool taken = !owns_p(m) || reacquire_proc(m, generation);
         trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNABLE_));
         if (tracer.v2) {
             written = V2_0(m, generation, GoSyscallEndBlocked);
@@ -353,7 +359,10 @@ bool trail_go_create_syscall_(trail_m *m, trail_g *g)
     return written || !generation;
 }
 
-/* v1 has no such event: the goroutine ends if it still counts as running on its P, else it stays. */
+/*
+ * v1 has no such event. The goroutine ends if it still counts as running on its P; otherwise it
+ * remains.
+ */
 static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
 {
     if (owns_p(m) && state_load(&m->p->state_) == state_word(generation, TRAIL_P_SYSCALL_)) {
@@ -381,8 +390,8 @@ bool trail_go_destroy_syscall_(trail_m *m)
         if (generation)
             written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
                                 : v1_destroy_in_syscall(m, generation);
-        /* A P that was its own when it called belongs to nobody now, until somebody takes it. */
-        let_go(m, m->p);
+        /* A P that it still held has no holder until a thread takes it. */
+        release_proc(m, m->p);
     }
     forget_goroutine(m);
     section_leave(m);

@@ -1,11 +1,11 @@
 /*
- * Buffers on their way from emitters to the reader: a free list, and for each generation that is not read
- * yet a list of full buffers. A trace of v1 is one generation.
+ * Buffers on their way from writers to the reader: a free list, and per unread generation a list of
+ * full buffers. A trace of v1 is one generation.
  *
- *   free - queue_buffer -> an M's or P's writer - queue_put -> pending - read.c -> queue_recycle -> free
+ *   free - queue_buffer -> an M's or P's writer - queue_put -> pending - read.c -> queue_free -> free
  *
- * When the options' memory is used up the emitter waits, ends the trace, or gives up a generation.
- * docs/models/handover.pml is this with its waits.
+ * When the memory of the options is used up, the writing thread waits, ends the trace, or drops a
+ * generation. docs/models/handover.pml models this with its waits.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 #include "tracer/tracer.h"
 #include "tracer/tsan.h"
 
-/* What ends a trace of usual size: who did nothing, samples, stacks, strings. */
+/* Buffers kept for the end of a trace of usual size: statuses, samples, stacks, strings. */
 #define RESERVED 4
 
-/* The thread that begins or ends a generation or trace: the reserve is for it alone. */
-static __thread bool ends __attribute__((tls_model("initial-exec")));
+/* Whether this thread begins or ends a generation or trace: only it may use the reserve. */
+static __thread bool is_ending __attribute__((tls_model("initial-exec")));
 
-/* So many are handed to the reader at once. */
+/* The reader is woken once per so many buffers. */
 #define WAKE_BUFFERS 8
 
 /* MARK: Pending generations */
@@ -55,7 +55,7 @@ static void free_buffer(struct trail_buffer_ *buffer)
     pthread_cond_broadcast(&tracer.room);
 }
 
-/* Frees the buffers of a generation; returns their bytes. */
+/* Frees a generation's buffers and returns their bytes. */
 static uint64_t free_buffers(struct pending *pending)
 {
     struct trail_buffer_ *buffer = pending->first, *next;
@@ -70,7 +70,7 @@ static uint64_t free_buffers(struct pending *pending)
     return bytes;
 }
 
-/* Gives up what a generation has; what still comes is given up as it comes. */
+/* Drops a generation's buffers; later ones are dropped as they arrive. */
 static void spoil(struct pending *pending)
 {
     if (!pending->spoiled)
@@ -136,7 +136,7 @@ bool queue_spoiled(uint64_t generation)
 
 /* MARK: Memory */
 
-/* Makes room by giving up the oldest complete generation, or else what there is of the newest. */
+/* Makes room by dropping the oldest complete generation, or else the buffers of the newest. */
 static void drop_oldest(void)
 {
     for (size_t i = 0; i < tracer.pendings; i++) {
@@ -150,7 +150,10 @@ static void drop_oldest(void)
     read_advance_soon();
 }
 
-/* A buffer from the free list or the system; NULL if the limit is reached or there is no memory. */
+/*
+ * Returns a buffer from the free list or the system; NULL if the limit is reached or there is no
+ * memory.
+ */
 static struct trail_buffer_ *take(void)
 {
     struct trail_buffer_ *buffer = tracer.free;
@@ -161,7 +164,7 @@ static struct trail_buffer_ *take(void)
     if (tracer.buffers >= tracer.limit && !tracer.urgent)
         return NULL;
     buffer = memory_map(BUFFER_SIZE);
-    if (!buffer && ends && tracer.reserve) {
+    if (!buffer && is_ending && tracer.reserve) {
         buffer = tracer.reserve;
         tracer.reserve = buffer->next;
         tracer.reserved--;
@@ -187,7 +190,7 @@ bool queue_reserve(void)
     return enough;
 }
 
-/* Waits for the reader; false when it took too long. */
+/* Waits for the reader; false after the time-out. */
 static bool wait_for_room(const struct timespec *until)
 {
     return pthread_cond_timedwait(&tracer.room, &tracer.lock, until) != ETIMEDOUT;
@@ -198,8 +201,8 @@ static struct trail_buffer_ *take_or_wait(void)
     struct trail_buffer_ *buffer;
     struct timespec until;
     bool in_time = true;
-    /* After an event that was lost comes none: what follows it in its section would contradict. */
-    if (tracer.failed && !ends)
+    /* No event may follow a lost one: later events of the section would contradict the trace. */
+    if (tracer.failed && !is_ending)
         return NULL;
     buffer = take();
     if (buffer || tracer.urgent)
@@ -235,9 +238,11 @@ struct trail_buffer_ *queue_buffer(uint64_t generation)
     if (!buffer) {
         struct pending *pending = pending_find(generation);
         count(&tracer.stats.lost_events);
-        /* An emitter's loss is the end, and all before it is good. What misses of a generation that is being
-         * begun or ended makes it contradict itself. */
-        if (pending && tracer.v2 && (ends || !fails))
+        /*
+         * A lost event ends the trace, and everything before it is good. A loss while a generation
+         * begins or ends makes that generation contradict itself.
+         */
+        if (pending && tracer.v2 && (is_ending || !fails))
             spoil(pending);
     }
     if (fails)
@@ -253,8 +258,8 @@ struct trail_buffer_ *queue_buffer(uint64_t generation)
 }
 
 /*
- * Whether the reader is to be woken: for each buffer, its emitter would spend a tenth of its time on that.
- * What stays behind goes with the end of its generation or trace.
+ * Whether to wake the reader. Once per buffer would take a tenth of the writing thread's time. The
+ * rest is read when its generation or trace ends.
  */
 static bool is_worth_waking(const struct pending *pending)
 {
@@ -287,7 +292,7 @@ void queue_put(struct trail_buffer_ *buffer)
 void queue_urgent(bool urgent)
 {
     pthread_mutex_lock(&tracer.lock);
-    tracer.urgent = ends = urgent;
+    tracer.urgent = is_ending = urgent;
     pthread_cond_broadcast(&tracer.room);
     pthread_mutex_unlock(&tracer.lock);
 }

@@ -1,12 +1,13 @@
 /*
- * The reading side: who takes full buffers off the queue, and where they go.
+ * The reading side: takes full buffers off the queue and delivers them.
  *
  *   pending -> next_chunk -> the stream: trail_read's caller, a descriptor, a sink
- *                        `-> flight recorder, or the free list, when the next chunk is asked for
+ *                        `-> flight recorder, or the free list, when the next chunk is requested
  *
- * One thread at a time pumps: the caller of trail_read while a stream is read by the host, else a thread of
- * the library, which exists only for a descriptor, a sink or the flight recorder. Whoever pumps also ends
- * v2's generations when their time has come, and completes a trace that ended by itself.
+ * One thread at a time pumps: the caller of trail_read while the host reads a stream, otherwise a
+ * thread of the library, which exists only for a descriptor, a sink or the flight recorder. The
+ * pumping thread also ends v2's generations when they are due, and completes a trace that ended by
+ * itself.
  */
 #include "tracer/read.h"
 
@@ -24,30 +25,31 @@
 #include "tracer/stack.h"
 #include "wire/wire.h"
 
-/* All guarded by tracer.lock. */
+/* Guarded by tracer.lock. */
 static struct stream {
-    bool on;             /* from the start until the stop is over */
-    bool pull;           /* by trail_read */
-    int fd;              /* a duplicate: who is stuck in a write to it may stay there; -1: none */
+    bool on;             /* from the start until the stop is complete */
+    bool pull;           /* read by trail_read */
+    int fd;              /* a duplicate: a thread may stay stuck in a write to it; -1: none */
     trail_chunk_fn sink; /* NULL: fd */
     void *context;
-    uint64_t first, last; /* generations; last 0: no end yet */
+    uint64_t first, last; /* generations; last 0: not known yet */
     bool header_due;
-    bool wrote; /* something after the header: what is missing now is a gap */
-    bool cut;   /* nothing more goes to it: a gap that a descriptor cannot show, or it failed */
-    bool ended; /* it has had everything */
+    bool wrote; /* something after the header: a loss is now a gap */
+    /* nothing more is written to it: after a gap that a descriptor cannot express, or an error */
+    bool cut;
+    bool ended; /* everything was delivered */
     trail_error error;
 } stream = {.fd = -1};
 
-static struct trail_buffer_ *out; /* the chunk that was handed out */
-static bool pumping;              /* somebody is inside trail_read */
-static bool stopping;             /* a stop waits for the stream, or for the thread */
-static bool thread_on;            /* guarded by control, and by `stopping` */
-static bool delivering;           /* the thread is in a write or a sink */
+static struct trail_buffer_ *out; /* the buffer of the chunk last handed out */
+static bool pumping;              /* a thread is inside trail_read */
+static bool stopping;             /* a stop waits for the stream, or for the library's thread */
+static bool thread_on;            /* guarded by control, or by `stopping` */
+static bool delivering;           /* the library's thread is in a write or a sink */
 static pthread_t thread;
 static __thread bool is_reader
-    __attribute__((tls_model("initial-exec"))); /* the library's thread */
-static uint64_t epoch; /* a thread of an older one was given up: it only ends itself */
+    __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
+static uint64_t epoch; /* changes when the library's thread is abandoned; that one only exits */
 static uint64_t advance_due_ns;
 static const uint8_t end_of_generation = V2_EndOfGeneration;
 
@@ -64,7 +66,7 @@ static void next_advance(void)
     advance_due_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)tracer.options.generation_ns;
 }
 
-/* The chunk that was handed out is done with. */
+/* The consumer is done with the last chunk. */
 static void release_out(void)
 {
     if (out && !flight_keep(out))
@@ -95,8 +97,8 @@ static bool hand_out_header(trail_chunk *chunk)
     return true;
 }
 
-/* What was before this generation is missing: a new file begins, where the consumer can do that. */
-static bool bridge_gap(struct pending *head, trail_chunk *chunk)
+/* Begins a new file before a generation that follows a lost one, if the consumer supports that. */
+static bool begin_file_after_gap(struct pending *head, trail_chunk *chunk)
 {
     head->gap = false;
     if (!stream_wants(head->generation) || !stream.wrote)
@@ -110,7 +112,7 @@ static bool bridge_gap(struct pending *head, trail_chunk *chunk)
 
 enum step { STEP_CHUNK, STEP_AGAIN, STEP_NOTHING };
 
-/* What the oldest pending generation has to give. */
+/* Takes the next step for the oldest pending generation. */
 static enum step step_generation(struct pending *head, trail_chunk *chunk)
 {
     bool whole = tracer.options.when_full == TRAIL_FULL_DROP_OLDEST;
@@ -121,10 +123,10 @@ static enum step step_generation(struct pending *head, trail_chunk *chunk)
             head->gap = true;
         return STEP_AGAIN;
     }
-    /* A generation that may still be given up is not begun with. */
+    /* A generation that may still be dropped is not started. */
     if (head->spoiled || (whole && !head->complete))
         return STEP_NOTHING;
-    if (head->gap && bridge_gap(head, chunk))
+    if (head->gap && begin_file_after_gap(head, chunk))
         return STEP_CHUNK;
     if (head->first) {
         head->started = true;
@@ -150,7 +152,7 @@ static enum step step_generation(struct pending *head, trail_chunk *chunk)
     return STEP_AGAIN;
 }
 
-/* Whether the stream has had everything that it is to have. */
+/* Whether everything that belongs to the stream was delivered. */
 static bool stream_is_over(void)
 {
     const struct pending *head = queue_head();
@@ -161,7 +163,10 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
-/* With the lock given up: what whoever pumps has to do besides. True if it did something. */
+/*
+ * Completes a failed trace, or ends a generation that is due; releases the lock meanwhile. Returns
+ * whether it did either.
+ */
 static bool chores(void)
 {
     bool fails = tracer.failed && tracer.active;
@@ -191,7 +196,7 @@ static void wait_for_change(void)
         pthread_cond_wait(&tracer.changed, &tracer.lock);
 }
 
-/* Whether the calling side still has something to pump for. */
+/* Whether the calling side has a consumer to pump for. */
 static bool still_needed(bool own_thread)
 {
     if (!own_thread)
@@ -199,20 +204,20 @@ static bool still_needed(bool own_thread)
     return (stream.on && !stream.pull && !stream.ended) || flight_on();
 }
 
-/* The next chunk for the stream; false if there is no more. The lock is held. */
+/* Returns the next chunk for the stream; false if there are no more. The lock is held. */
 static bool next_chunk(bool own_thread, trail_chunk *chunk)
 {
     uint64_t mine = epoch;
     for (;;) {
         struct pending *head;
-        /* A thread that was given up while it waited here: what there is now is another's. */
+        /* This thread was abandoned while it waited: the present stream belongs to another. */
         if (own_thread && mine != epoch)
             return false;
         release_out();
         if (!still_needed(own_thread))
             return false;
         if (own_thread && stream.on && stream.pull) {
-            /* The host reads now; what flies goes through its hands. */
+            /* The host reads now, and keeps buffers for the flight recorder. */
             pthread_cond_wait(&tracer.changed, &tracer.lock);
             continue;
         }
@@ -244,7 +249,7 @@ int trail_read(trail_chunk *chunk, trail_error *err)
     if (stream.on && !stream.pull) {
         pthread_mutex_unlock(&tracer.lock);
         (void)record_fail(err, TRAIL_USAGE,
-                          "the trace goes to a descriptor or sink: it is not read");
+                          "the trace goes to a descriptor or sink, not to trail_read");
         return -1;
     }
     if (pumping) {
@@ -262,7 +267,7 @@ int trail_read(trail_chunk *chunk, trail_error *err)
 
 /* MARK: The library's thread */
 
-/* False: the consumer takes no more. */
+/* Returns false with *err if the consumer fails or ends the trace. */
 static bool deliver(const struct stream *to, const trail_chunk *chunk, trail_error *err)
 {
     if (to->sink) {
@@ -275,7 +280,7 @@ static bool deliver(const struct stream *to, const trail_chunk *chunk, trail_err
     return record_fail(err, TRAIL_IO, "cannot write the trace: %s", strerror(errno));
 }
 
-/* A stream that takes no more: nothing is recorded for it alone. */
+/* The stream's consumer failed. Without a flight recorder the session ends. */
 static void consumer_failed(void)
 {
     stream.cut = true;
@@ -292,7 +297,7 @@ static void *pump(void *arg)
     pthread_setname_np(pthread_self(), "trail-reader");
     pthread_mutex_lock(&tracer.lock);
     while (mine == epoch && next_chunk(true, &chunk)) {
-        /* If this thread is given up, `stream` is another one before it gets to the sink. */
+        /* A copy: if this thread is abandoned, `stream` may change before the sink is called. */
         struct stream to = {.fd = stream.fd, .sink = stream.sink, .context = stream.context};
         struct trail_buffer_ *held = out;
         trail_error failure;
@@ -317,7 +322,7 @@ static void *pump(void *arg)
     return NULL;
 }
 
-/* Signals are for the host's threads. control is held. */
+/* Starts the library's thread with all signals blocked. control is held. */
 static bool start_thread(trail_error *err)
 {
     sigset_t all, old;
@@ -336,8 +341,8 @@ static bool start_thread(trail_error *err)
 }
 
 /*
- * Waits for the thread, which has nothing to do any more; one that is stuck in a write or sink is given up,
- * with the buffer that it holds. No lock is held, `stopping` is set.
+ * Joins the library's thread, which has no more work. A thread that is stuck in a write or sink is
+ * abandoned with its buffer. No lock is held; `stopping` is set.
  */
 static void end_thread(bool stuck)
 {
@@ -362,8 +367,8 @@ static void end_thread(bool stuck)
 /* MARK: Streams */
 
 /*
- * Takes control and lock for a start: at once if `on` says that there is nothing to start, else when no stop
- * is under way, which ends with clearing what is pending.
+ * Takes control and lock for a start. Waits for a stop that is under way, because it clears what is
+ * pending, unless `on` reports that the start will fail anyway.
  */
 static void lock_for_start(bool (*on)(void))
 {
@@ -384,8 +389,8 @@ static bool stream_on(void)
 }
 
 /*
- * Begins `first`, the next generation, for a stream or recorder that is put beside the other one. Both wait for
- * it already: the thread that reads may have its first batch before this returns. control is held.
+ * Begins generation `first` for a stream or recorder beside the other one, whose state is set
+ * before: the reading thread may get the first batch before this returns. control is held.
  */
 static bool begin_beside(uint64_t first, trail_error *err)
 {
@@ -393,11 +398,11 @@ static bool begin_beside(uint64_t first, trail_error *err)
     if (tracer.last_generation >= first)
         return true;
     return record_fail(err, TRAIL_USAGE,
-                       "no generation can be begun now: the world stays stopped, or nobody reads "
-                       "those that wait; try again later");
+                       "no generation can begin now: the world stays stopped, or too many "
+                       "generations are unread; try again later");
 }
 
-static void await(struct stream wanted, uint64_t first)
+static void set_stream(struct stream wanted, uint64_t first)
 {
     pthread_mutex_lock(&tracer.lock);
     stream = wanted;
@@ -408,7 +413,7 @@ static void await(struct stream wanted, uint64_t first)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-/* A stream of its own session, or beside the flight recorder. control is held. */
+/* Starts a stream with its own session, or beside the flight recorder. control is held. */
 static bool start_stream(const trail_options *options, struct stream wanted, uintptr_t frame,
                          trail_error *err)
 {
@@ -419,12 +424,12 @@ static bool start_stream(const trail_options *options, struct stream wanted, uin
                 err, TRAIL_USAGE,
                 "the flight recorder is on in format %d: a stream beside it cannot have format %d",
                 tracer.format, options->format);
-        await(wanted, next);
+        set_stream(wanted, next);
         return begin_beside(next, err);
     }
     if (!session_begin(options, frame, err))
         return false;
-    await(wanted, tracer.last_generation);
+    set_stream(wanted, tracer.last_generation);
     if (wanted.pull || start_thread(err))
         return true;
     session_end();
@@ -432,7 +437,9 @@ static bool start_stream(const trail_options *options, struct stream wanted, uin
     return false;
 }
 
-/* A stream that came to nothing; who writes its header just now closes the descriptor. */
+/*
+ * Removes a stream whose start failed. A thread that is writing its header closes the descriptor.
+ */
 static void drop_stream(int fd)
 {
     pthread_mutex_lock(&tracer.lock);
@@ -485,7 +492,7 @@ bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *c
     return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
 }
 
-/* Waits until the stream has had everything; false if that takes too long. The lock is held. */
+/* Waits until the stream is complete; false after the time-out. The lock is held. */
 static bool wait_for_stream(void)
 {
     struct timespec until = deadline_after(tracer.options.wait_ns);
@@ -496,7 +503,7 @@ static bool wait_for_stream(void)
     return true;
 }
 
-/* What became of the trace; the lock is held. */
+/* Reports whether the trace is complete, with the reason in *err. The lock is held. */
 static bool verdict(bool in_time, trail_error *err)
 {
     if (stream.error.code != TRAIL_OK) {
@@ -511,20 +518,20 @@ static bool verdict(bool in_time, trail_error *err)
     }
     if (!in_time)
         return record_fail(err, TRAIL_TRUNCATED,
-                           "the trace is not complete: nobody read its last part in time");
+                           "the trace is incomplete: its last part was not read in time");
     if (tracer.stats.lost_generations)
-        return record_fail(
-            err, TRAIL_TRUNCATED,
-            "%llu generations (%llu bytes) were given up, because nobody read them in time",
-            (unsigned long long)tracer.stats.lost_generations,
-            (unsigned long long)tracer.stats.lost_bytes);
+        return record_fail(err, TRAIL_TRUNCATED,
+                           "%llu generation%s (%llu bytes) dropped, not read in time",
+                           (unsigned long long)tracer.stats.lost_generations,
+                           tracer.stats.lost_generations == 1 ? "" : "s",
+                           (unsigned long long)tracer.stats.lost_bytes);
     return true;
 }
 
-/* The stream ends with the generation that ends now; the flight recorder goes on. control is held. */
-static void end_stream(bool flies)
+/* Ends the stream with the current generation; the flight recorder continues. control is held. */
+static void end_stream(bool with_flight)
 {
-    if (flies) {
+    if (with_flight) {
         uint64_t last = tracer.last_generation;
         v2_advance();
         pthread_mutex_lock(&tracer.lock);
@@ -535,7 +542,7 @@ static void end_stream(bool flies)
     }
 }
 
-/* One stop at a time; false if there is nothing to stop. The lock is held. */
+/* Begins a stop, one at a time; false if there is nothing to stop. The lock is held. */
 static bool begin_stop(bool (*is_on)(void))
 {
     while (stopping)
@@ -544,9 +551,9 @@ static bool begin_stop(bool (*is_on)(void))
     return stopping;
 }
 
-static void end_stop(bool flies)
+static void end_stop(bool with_flight)
 {
-    if (!flies)
+    if (!with_flight)
         queue_clear();
     pthread_mutex_lock(&tracer.lock);
     stopping = false;
@@ -556,7 +563,7 @@ static void end_stop(bool flies)
 
 bool trail_stop(trail_error *err)
 {
-    bool flies, ok, in_time, own_thread;
+    bool with_flight, ok, in_time, own_thread;
     tracer_init();
     if (is_reader)
         return record_fail(err, TRAIL_USAGE,
@@ -566,12 +573,12 @@ bool trail_stop(trail_error *err)
         pthread_mutex_unlock(&tracer.lock);
         return true;
     }
-    flies = flight_on();
+    with_flight = flight_on();
     own_thread = !stream.pull;
     pthread_mutex_unlock(&tracer.lock);
 
     pthread_mutex_lock(&tracer.control);
-    end_stream(flies);
+    end_stream(with_flight);
     pthread_mutex_unlock(&tracer.control);
 
     pthread_mutex_lock(&tracer.lock);
@@ -579,24 +586,24 @@ bool trail_stop(trail_error *err)
     in_time = wait_for_stream();
     ok = verdict(in_time, err);
     stream.ended = true;
-    /* Who is still writing closes it. */
+    /* A thread that is still writing closes it. */
     if (stream.fd >= 0 && !delivering)
         close(stream.fd);
     stream.fd = -1;
     pthread_cond_broadcast(&tracer.changed);
     pthread_mutex_unlock(&tracer.lock);
-    if (own_thread && !flies)
+    if (own_thread && !with_flight)
         end_thread(!in_time);
     pthread_mutex_lock(&tracer.lock);
     stream.on = false;
     pthread_mutex_unlock(&tracer.lock);
-    end_stop(flies);
+    end_stop(with_flight);
     return ok;
 }
 
 /* MARK: Flight recorder */
 
-/* The recorder keeps what comes from `first` on. control is held. */
+/* Keeps generations from `first` on. control is held. */
 static void keep_from(const trail_flight_options *options, uint64_t first)
 {
     pthread_mutex_lock(&tracer.lock);
@@ -691,25 +698,25 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
 
 void trail_flight_stop(void)
 {
-    bool streams;
+    bool with_stream;
     tracer_init();
     pthread_mutex_lock(&tracer.lock);
     if (!begin_stop(flight_on)) {
         pthread_mutex_unlock(&tracer.lock);
         return;
     }
-    streams = stream.on;
+    with_stream = stream.on;
     flight_end();
     pthread_cond_broadcast(&tracer.changed);
     pthread_mutex_unlock(&tracer.lock);
-    if (!streams) {
+    if (!with_stream) {
         pthread_mutex_lock(&tracer.control);
         session_end();
         pthread_mutex_unlock(&tracer.control);
     }
-    if (!streams || stream.pull)
+    if (!with_stream || stream.pull)
         end_thread(false);
-    end_stop(streams);
+    end_stop(with_stream);
 }
 
 void trail_advance(void)

@@ -1,13 +1,16 @@
-/* The reading side, as far as others need it: read.c. */
+/* The reading side (read.c), as far as other files need it. */
 #ifndef TRAIL_TRACER_READ_H
 #define TRAIL_TRACER_READ_H
 
 #include "tracer/tracer.h"
 
-/* The generation should end early. `lock` is held. */
+/* Requests an early end of the generation. `lock` is held. */
 void read_advance_soon(void);
 
-/* A pending generation's number and buffers, for the reader (queue.c). `lock` is held. */
+/*
+ * For the reader (implemented in queue.c): the oldest pending generation, its buffers, and their
+ * release. `lock` is held.
+ */
 struct pending *queue_head(void);
 struct trail_buffer_ *queue_pop_buffer(struct pending *pending);
 void queue_pop(void);

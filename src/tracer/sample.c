@@ -1,6 +1,7 @@
 /*
- * CPU samples: see sample.h. The signal handler takes a slot of a ring by one atomic addition and fills it;
- * whoever ends the generation empties it. A full ring loses samples, counted.
+ * CPU samples: see sample.h. The signal handler takes a slot of a ring with one atomic addition and
+ * fills it; the thread that ends the generation drains it. Samples that find the ring full are lost
+ * and counted.
  */
 #include "tracer/sample.h"
 
@@ -13,19 +14,19 @@
 #include "tracer/memory.h"
 #include "tracer/tables.h"
 
-/* At 100 samples a second and CPU: forty seconds of one CPU between two drains. */
+/* At 100 samples per second and CPU: 40 seconds of one CPU between two drains. */
 #define SLOTS 4096
 
 struct sample {
-    uint64_t generation; /* atomic: set last; 0: free */
+    uint64_t generation; /* atomic, set last; 0: the slot is free */
     uint64_t time, thread, proc, goroutine;
     uint32_t n;
     uintptr_t pcs[TRAIL_MAX_FRAMES];
 };
 
-static struct sample *ring; /* stays mapped: a late signal may still write */
+static struct sample *ring; /* stays mapped, as a late signal may still write */
 static uint64_t next_slot;  /* atomic */
-static uint64_t drained;    /* by whoever ends a generation */
+static uint64_t drained;    /* used by the thread that ends a generation */
 static struct sigaction old_action;
 static bool on;
 
@@ -54,7 +55,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     static const trail_m nobody;
     trail_m *m = trail_m_current();
-    /* A thread that was interrupted in a section is in it still; another one is in one meanwhile. */
+    /* An interrupted section protects the sample too; otherwise this is a section of its own. */
     bool enters = m && !__atomic_load_n(&m->busy_, __ATOMIC_RELAXED);
     uintptr_t pcs[TRAIL_MAX_FRAMES];
     uint64_t generation;
@@ -83,7 +84,7 @@ bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
         count(&tracer.stats.not_expressible);
         return false;
     }
-    sample_prepare(); /* without cpu_hz nobody did */
+    sample_prepare(); /* needed without cpu_hz */
     record(trail_m_current(), generation, pcs, n);
     return true;
 }
@@ -118,7 +119,7 @@ void sample_drain(uint64_t generation)
         uint64_t of = __atomic_load_n(&sample->generation, __ATOMIC_ACQUIRE);
         if (of == 0)
             continue;
-        if (of > generation) /* of the next one, or still being filled */
+        if (of > generation) /* of the next generation, or still being filled */
             break;
         if (of < generation)
             count(&tracer.stats.lost_samples);
@@ -161,7 +162,7 @@ void sample_stop(void)
         return;
     on = false;
     setitimer(ITIMER_PROF, &timer, NULL);
-    /* A signal that is on its way must not end the program, as the default would. */
+    /* A pending signal must not end the program, as the default action would. */
     if (old_action.sa_handler == SIG_DFL)
         signal(SIGPROF, SIG_IGN);
     else
@@ -173,7 +174,7 @@ void sample_after_fork(void)
     on = false;
 }
 
-/* Whoever comes first maps the ring; also in a signal handler of the host's profiler. */
+/* Maps the ring once, also from a signal handler of the host's profiler. */
 void sample_prepare(void)
 {
     struct sample *none = NULL, *mapped;

@@ -4,16 +4,19 @@
 
 #include <stdint.h>
 
-/* Maps the ring, before samples can come. */
+/* Maps the ring; called before any sample. */
 void sample_prepare(void);
 
-/* SIGPROF `hz` times a second of CPU time, until sample_stop. */
+/* Sends SIGPROF `hz` times per second of CPU time until sample_stop. */
 void sample_start(unsigned hz);
 void sample_stop(void);
-/* The timer is not inherited. */
+/* The child does not inherit the timer. */
 void sample_after_fork(void);
 
-/* Writes the samples of the generation out; those of later ones stay. By the thread that ends it. */
+/*
+ * Writes the samples of a generation, by the thread that ends it. Samples of later generations
+ * stay.
+ */
 void sample_drain(uint64_t generation);
 
 #endif

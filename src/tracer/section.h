@@ -1,6 +1,6 @@
 /*
- * Entering and leaving a section, and changing states inside one: the hot side of the protocol that
- * tracer.h tells.
+ * Entering and leaving a section, and changing states inside it: the hot path of the protocol
+ * described in tracer.h.
  */
 #ifndef TRAIL_TRACER_SECTION_H
 #define TRAIL_TRACER_SECTION_H
@@ -12,19 +12,19 @@
 
 /* MARK: Sections */
 
-/* The first section of an M in a generation: tells readers what it runs and holds. */
+/* The first section of an M in a generation: writes the status of what it runs and holds. */
 void section_first(trail_m *m, uint64_t generation);
 
 /*
- * For the scheduler's calls, whose inline part has set busy_. The generation; 0: nothing is recorded, but
- * states are to be changed all the same.
+ * Enters a section for a scheduler's call, whose inline part has set busy_. Returns the generation;
+ * 0: nothing is recorded, but states must still change.
  */
 static inline uint64_t section_enter(trail_m *m)
 {
     uint64_t generation;
     if (unlikely(tracer.fence))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    /* Pairs with the store in set_generation: what was prepared for the generation is seen. */
+    /* Pairs with the store in set_generation: everything prepared for the generation is visible. */
     generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
     if (unlikely(generation != m->generation_) && generation)
         section_first(m, generation);
@@ -33,20 +33,25 @@ static inline uint64_t section_enter(trail_m *m)
 
 static inline void section_leave(trail_m *m)
 {
-    /* Pairs with the load in wait_for_sections: buffers and states are seen. */
+    /* Pairs with the load in wait_for_sections: buffers and states are visible. */
     __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
 }
 
 extern __thread trail_m *current_m __attribute__((tls_model("initial-exec"), visibility("hidden")));
 trail_m *attach_own(void);
 
-/* The calling thread's M; one of its own if nobody announced it. NULL: there is none. */
+/*
+ * Returns the calling thread's M, or one of the library's for a thread without; NULL if there is
+ * none.
+ */
 static inline trail_m *thread_m(void)
 {
     return likely(current_m != NULL) ? current_m : attach_own();
 }
 
-/* For all other calls, from any thread and from signal handlers: NULL if nothing is to be written. */
+/*
+ * For all other calls, from any thread or signal handler. Returns NULL if nothing is to be written.
+ */
 static inline trail_m *section_open(uint64_t *generation)
 {
     trail_m *m = thread_m();
@@ -81,16 +86,16 @@ static inline trail_state_ state_load(const trail_state_ *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* Whether readers know, in this trace, of what has this word. */
+/* Whether readers of this trace have seen the state. */
 static inline bool state_in_session(trail_state_ word)
 {
     return word >> STATE_BITS >= tracer.first_generation;
 }
 
 /*
- * `g` goes from `before` to `after`. True if the event is to be written: readers know it in `before` then,
- * and its status stands in front. False if the generation is 0, or the event would contradict what readers
- * know; `what` names the call for the checking build.
+ * Changes the state of `g` from `before` to `after`. Returns true if the event is to be written:
+ * its status in `before` precedes it then. False if the generation is 0, or if the event would
+ * contradict the trace; `what` names the call for the checking build.
  */
 bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned before,
                          unsigned after, const char *what);
@@ -118,8 +123,8 @@ static inline bool state_change_p(trail_m *m, uint64_t generation, trail_p *p, u
 }
 
 /*
- * Whether a thread's goroutine and P are its own. After calls in an impossible order its pointers may lead to
- * what another thread runs or holds.
+ * Whether the thread's goroutine and P are really its own. After calls in an impossible order its
+ * pointers may refer to those of another thread.
  */
 static inline bool owns_g(const trail_m *m)
 {
@@ -141,7 +146,7 @@ static inline bool holds_proc(const trail_m *m, uint64_t generation)
     return owns_p(m) && state_load(&m->p->state_) == state_word(generation, TRAIL_P_RUNNING_);
 }
 
-/* Whether readers know the thread to run a goroutine, on a P: what most events need. */
+/* Whether the thread runs a goroutine on a P in the trace, which most events need. */
 static inline bool runs_goroutine(const trail_m *m, uint64_t generation)
 {
     return in_state_g(m, generation, TRAIL_G_RUNNING_) && holds_proc(m, generation);
@@ -159,20 +164,20 @@ static inline bool is_in_syscall(const trail_m *m)
     return owns_g(m) && (state_load(&m->g->state_) & STATE_MASK) == TRAIL_G_SYSCALL_;
 }
 
-/* Whether readers know the goroutine in this trace, alive or ended. */
+/* Whether the goroutine is in this trace, alive or ended. */
 static inline bool is_known(const trail_g *g)
 {
     return state_in_session(state_load(&g->state_));
 }
 
-/* The thread has no goroutine any more, unless the call that says so was refused. */
+/* Clears the thread's goroutine, unless the call that ends its run was refused. */
 static inline void forget_goroutine(trail_m *m)
 {
     if (!has_goroutine(m))
         trail_set_current_(m, NULL);
 }
 
-/* The next sequence number of a goroutine or P in the generation (§2.10, §7.4). */
+/* Returns the next sequence number of a goroutine or P in the generation (§2.10, §7.4). */
 static inline uint64_t next_sequence(uint64_t *seq, uint64_t generation)
 {
     if (*seq >> 32 != (uint32_t)generation)
@@ -180,7 +185,7 @@ static inline uint64_t next_sequence(uint64_t *seq, uint64_t generation)
     return (uint32_t)++ * seq;
 }
 
-/* An event in an impossible order: counted, and in the checking build the end. Returns false. */
+/* Counts an event in an impossible order; the checking build aborts. Returns false. */
 bool misuse(const trail_m *m, const char *what, const char *why);
 
 #endif

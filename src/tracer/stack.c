@@ -1,4 +1,4 @@
-/* Walking and keeping stacks: see stack.h. */
+/* Capturing and storing stacks: see stack.h. */
 #include "tracer/stack.h"
 #include "base/pc.h"
 #include "host/libunwind.h"
@@ -11,7 +11,10 @@
 
 #include "tracer/tsan.h"
 
-/* Frames between the host's function and where libunwind or backtrace begin: theirs are cut off by PC. */
+/*
+ * Maximum number of frames between the host's function and the start of libunwind or backtrace,
+ * removed by PC.
+ */
 #define OWN_FRAMES 8
 
 /* No program has code in the first page, nor beyond the addresses of user space. */
@@ -23,8 +26,9 @@ static int (*unw_backtrace)(void **, int);
 /* MARK: Frame pointers */
 
 /*
- * Whether it can be one. Below main, or in code without frame pointers, the register holds anything, mostly
- * an address on the stack, [leaf, high); what lies there is numbers, and pointers to the stack.
+ * Whether a word can be a PC. Below main, or in code without frame pointers, the register holds
+ * anything, mostly an address on the stack, [leaf, high), where only numbers and pointers to the
+ * stack are found.
  */
 static inline bool is_code(uintptr_t pc, uintptr_t leaf, uintptr_t high)
 {
@@ -32,9 +36,9 @@ static inline bool is_code(uintptr_t pc, uintptr_t leaf, uintptr_t high)
 }
 
 /*
- * A frame is { caller's frame, return address } where the frame pointer points, on x86-64 and arm64 alike.
- * Only words between the first frame and the stack's end are read, frames only go up: a register that holds
- * something else ends the walk, and cannot make it fault.
+ * A frame is { caller's frame, return address } at the frame pointer, on x86-64 and arm64 alike.
+ * Only words between the first frame and the stack's end are read, and addresses only increase: a
+ * register with another value ends the walk and cannot cause a fault.
  */
 struct walk {
     uintptr_t frame, leaf, high;
@@ -46,7 +50,7 @@ static inline bool is_frame(const struct walk *walk)
            walk->frame <= walk->high - 2 * sizeof(uintptr_t);
 }
 
-/* Takes the next PC; false at the end. */
+/* Takes the next PC; false at the end of the stack. */
 __attribute__((no_sanitize("address"))) static inline bool walk_on(struct walk *walk, uintptr_t *pc)
 {
     const uintptr_t *at = (const uintptr_t *)walk->frame;
@@ -75,8 +79,8 @@ static size_t walk_frames(uintptr_t frame, uintptr_t high, unsigned skip, size_t
 }
 
 /*
- * Whether the same walk gives the PCs of an entry: neither kept, nor hashed, nor searched for. What is in an
- * entry is code.
+ * Whether the walk gives the PCs of an entry, without storing, hashing or searching. PCs of an
+ * entry are known to be code.
  */
 __attribute__((no_sanitize("address"))) static inline bool
 walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
@@ -101,7 +105,7 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
     return n == max || !walk_on(&walk, &pc);
 }
 
-/* Where the stack ends that `frame` is on: the goroutine's own, or the thread's. 0: not known. */
+/* Returns the end of the stack that `frame` is on: the goroutine's own or the thread's. */
 static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 {
     const trail_g *g = m->g;
@@ -109,13 +113,13 @@ static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
         return (uintptr_t)g->stack_high;
     if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
         return (uintptr_t)m->stack_high_;
-    /* An unknown stack: the return address of this frame is there, and no more is certain. */
+    /* Unknown stack: only this frame's return address is known to be readable. */
     return frame + 2 * sizeof(uintptr_t);
 }
 
 /* MARK: libunwind, backtrace */
 
-/* The whole stack of the caller, this function's own frame in it or not. */
+/* Captures the caller's stack, which may begin with this function's frame. */
 static size_t unwind(uintptr_t *pcs, size_t max)
 {
     int n =
@@ -123,7 +127,9 @@ static size_t unwind(uintptr_t *pcs, size_t max)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Where the frame is that returns to the host, or `skip` frames further out. */
+/*
+ * Returns the index of the frame that returns to the host, or of the one `skip` frames further out.
+ */
 static size_t find_leaf(const uintptr_t *pcs, size_t n, uintptr_t leaf, unsigned skip)
 {
     size_t at = 0;
@@ -146,8 +152,8 @@ __attribute__((no_sanitize("address"))) static uintptr_t return_address(uintptr_
 /* MARK: Capture */
 
 /*
- * What a thread writes from one place has mostly the stack that it had there before: comparing one takes
- * half the time of looking it up.
+ * The slot of the stack last captured at this place: mostly the same again, and comparing takes
+ * half the time of a look-up.
  */
 static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t frame)
 {
@@ -223,7 +229,7 @@ const struct table_entry *stack_put(uint64_t generation, const uintptr_t *pcs, s
     const struct table_entry *entry;
     if (n == 0)
         return NULL;
-    /* A sum of products: no multiplication waits for the one before. */
+    /* A sum of products: no multiplication depends on an earlier one. */
     for (size_t i = 0; i < n; i++, factor += 0x632be59bd9b4e01au)
         hash += (pcs[i] ^ pcs[i] >> 29) * factor;
     hash ^= hash >> 32;
@@ -251,7 +257,7 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
     uintptr_t high;
     if (!pc || max == 0)
         return 0;
-    /* A sampled PC is not a return address; readers take one off. */
+    /* A sampled PC is not a return address; readers subtract one. */
     pcs[0] = pc + 1;
     high = stack_end(m, sp);
     if (frame < sp || high <= sp + 2 * sizeof(uintptr_t))
@@ -262,17 +268,17 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
 /* MARK: Setting up */
 
 /*
- * The main thread's stack goes on above what pthread_getattr_np says, with the environment and what the
- * arguments are, to the program's name, which ends it. Pointers there are no return addresses either.
+ * The main thread's stack continues above the end from pthread_getattr_np, with the environment and
+ * arguments, and ends with the program's name. Pointers there are not return addresses either.
  */
 #define MOST_ARGUMENTS ((uintptr_t)8 << 20)
 
-static uintptr_t with_arguments(uintptr_t high)
+static uintptr_t end_of_arguments(uintptr_t high)
 {
     uintptr_t name = (uintptr_t)getauxval(AT_EXECFN);
     if (name < high || name - high > MOST_ARGUMENTS)
         return high;
-    /* After the name come eight bytes of 0. */
+    /* Eight zero bytes follow the name. */
     return (name + strlen((const char *)name) + sizeof(uintptr_t)) & -sizeof(uintptr_t);
 }
 
@@ -286,7 +292,7 @@ void stack_bounds(const void **low, const void **high)
         return;
     if (pthread_attr_getstack(&attr, &base, &size) == 0) {
         *low = base;
-        *high = (void *)with_arguments((uintptr_t)base + size);
+        *high = (void *)end_of_arguments((uintptr_t)base + size);
     }
     pthread_attr_destroy(&attr);
 }
@@ -295,7 +301,7 @@ static void load_libunwind(void)
 {
     static bool tried;
     void *library;
-    /* At the end of a thread libunwind takes a lock, when TSan has given up what it knows of the thread. */
+    /* At thread exit libunwind takes a lock after TSan has released its state of the thread. */
     if (tried || __tsan_acquire)
         return;
     tried = true;
@@ -312,8 +318,9 @@ static const void *module_of(uintptr_t pc)
 }
 
 /*
- * Whether frame pointers lead where the unwinding tables do: from the caller of trail_start through what called
- * it in the same module, and to who called that. The C library's own frames have none.
+ * Whether frame pointers agree with the unwinding tables, from the caller of trail_start through
+ * its callers in the same module to the first outside it. The C library's own frames have no frame
+ * pointers.
  */
 static bool frame_pointers_work(uintptr_t frame)
 {
@@ -331,7 +338,7 @@ static bool frame_pointers_work(uintptr_t frame)
         same++;
     while (own < tables && own < 4 && module_of(by_tables[own]) == module_of(by_tables[0]))
         own++;
-    /* The address behind a function's frame is found by its frame pointer. */
+    /* A function's frame pointer yields its caller's address. */
     return same > own || same == tables;
 }
 
@@ -349,7 +356,7 @@ trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
         wanted = frame_pointers_work(frame) ? TRAIL_UNWIND_FRAME_POINTERS : TRAIL_UNWIND_LIBUNWIND;
     if (wanted == TRAIL_UNWIND_LIBUNWIND && !unw_backtrace) {
         void *one;
-        /* The first call loads libgcc and allocates: here, not in an event. */
+        /* The first call loads libgcc and allocates: do it here, not in an event. */
         (void)backtrace(&one, 1);
     }
     return wanted;

@@ -1,4 +1,7 @@
-/* Status events, claims, and what to do about calls in an impossible order: see states.h, tracer.h. */
+/*
+ * Status events, claims, and the handling of calls in an impossible order: see states.h and
+ * tracer.h.
+ */
 #include "tracer/states.h"
 
 #include <sched.h>
@@ -14,7 +17,7 @@
 bool misuse(const trail_m *m, const char *what, const char *why)
 {
     count(&tracer.stats.misuse);
-    /* In the hands of a thread that nobody announced. */
+    /* For a thread without an M. */
     static const trail_m unknown;
     if (!m)
         m = &unknown;
@@ -33,7 +36,7 @@ bool misuse(const trail_m *m, const char *what, const char *why)
 
 /* MARK: Status events */
 
-/* Claims a state word for the generation; false if somebody else has changed it meanwhile. */
+/* Claims a state word for the generation; false if another thread has changed it meanwhile. */
 static bool claim(trail_state_ *word, trail_state_ old, uint64_t generation, unsigned state)
 {
     return __atomic_compare_exchange_n(word, &old, state_word(generation, state), false,
@@ -62,9 +65,9 @@ static void write_proc_status(struct trail_writer_ *writer, uint64_t m_id, uint6
 }
 
 /*
- * A goroutine that readers have not heard of, though the trace did not just begin: one that the host's walk
- * has missed, or a host without a walk. A status would be an error then; it is created here instead. False
- * if that cannot be said in this place.
+ * Creates a goroutine that is not in the trace though the trace has long begun: the host's walk
+ * missed it, or the host has none. A status would be an error. Returns false if the creation cannot
+ * be written here.
  */
 static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsigned state)
 {
@@ -83,12 +86,12 @@ static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsig
     return tracer.format >= 23 && V2(m, generation, GoCreateBlocked, g->id, 0, 0);
 }
 
-/* Tells readers of `g` in `state`, in front of an event that changes it. */
+/* Writes the status of `g`, before an event that changes it. */
 static bool introduce_g(trail_m *m, uint64_t generation, trail_g *g, unsigned state, bool known)
 {
     if (!tracer.v2 && !known) {
         bool created = create_late(m, generation, g, state);
-        /* A goroutine that waits from its creation on has used one number up (§2.10). */
+        /* A goroutine created waiting has used one sequence number (§2.10). */
         g->seq_ = generation << 32 | (state == TRAIL_G_WAITING_);
         g->last_p_ = m->p;
         return created;
@@ -113,7 +116,7 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
         if (claim(&g->state_, word, generation, after)) {
             if (introduce_g(m, generation, g, before, state_in_session(word)))
                 return true;
-            /* It cannot be told now: as if it had not been seen. */
+            /* It cannot be written now: treated as not seen yet. */
             count(&tracer.stats.lost_events);
             trail_set_(&g->state_, after);
             return false;
@@ -138,7 +141,7 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
             return misuse(m, what, "the P is not in a state that allows it");
         if (claim(&p->state_, word, generation, after)) {
-            /* Another thread's, in a system call: whose it is can no longer be told for sure. */
+            /* A P of another thread's system call: its holder is no longer certain. */
             if (before == TRAIL_P_SYSCALL_ && m->p != p)
                 before = V2_PROC_ABANDONED;
             if (tracer.v2)
@@ -155,15 +158,18 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
 
 /* MARK: The context of an M */
 
-/* In front of recording(): with a state of the time after the session comes its generation. */
+/*
+ * Loads a state before recording(): a state changed after the session makes the end of the session
+ * visible.
+ */
 static trail_state_ state_load_before(const trail_state_ *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Whether a state without a generation, loaded before this, is still that from before the session. Once the
- * session is over, threads change states without telling.
+ * Whether a state without a generation, loaded before this call, is still the one from before the
+ * session. After the session threads change states without events.
  */
 static bool recording(void)
 {
@@ -171,9 +177,10 @@ static bool recording(void)
 }
 
 /*
- * Tells what an M holds and runs, as far as nobody has in this generation. `itself`: the M is in a section.
- * Otherwise its first section of the next generation waits for m->lock_, so that its goroutine does not end
- * here; when nothing is recorded any more it may, and is not looked at.
+ * Writes the status of what an M holds and runs, unless it is in this generation already. `itself`:
+ * the M is in a section. Otherwise m->lock_ is held, for which its first section of the next
+ * generation waits, so that its goroutine cannot end here. When nothing is recorded any more it
+ * can, and the M is not read.
  */
 static void introduce_context(trail_m *m, uint64_t generation, struct trail_writer_ *writer,
                               bool itself)
@@ -199,7 +206,10 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     }
 }
 
-/* What every generation has once, from a thread that runs a goroutine: the number of Ps, the heap's goal, a collection that is under way. */
+/*
+ * Writes what every generation has once, by a thread that runs a goroutine: the number of Ps, the
+ * heap's goal, a collection that is under way.
+ */
 void states_announce(trail_m *m, uint64_t generation)
 {
     uint64_t told = __atomic_load_n(&tracer.announced, __ATOMIC_RELAXED);
@@ -215,11 +225,11 @@ void states_announce(trail_m *m, uint64_t generation)
         V2(m, generation, HeapGoal, goal);
     pthread_mutex_lock(&tracer.gc);
     if (tracer.gc_active && tracer.gc_announced < generation &&
-        (tracer.gc_told || generation == tracer.first_generation)) {
+        (tracer.gc_recorded || generation == tracer.first_generation)) {
         uint64_t seq = tracer.gc_sequence++;
         tracer.gc_announced = generation;
         V2(m, generation, GCActive, seq);
-        tracer.gc_told = true;
+        tracer.gc_recorded = true;
     }
     pthread_mutex_unlock(&tracer.gc);
 }
@@ -234,7 +244,7 @@ void section_first(trail_m *m, uint64_t generation)
         return;
     }
     states_lock(m);
-    /* What it did not tell in the generation before, it tells now, before its states change. */
+    /* Statuses missing in the generation before are written now, before its states change. */
     if (generation > tracer.first_generation)
         states_close(m, generation - 1, v2_writer(m, generation - 1));
     m->generation_ = generation;
@@ -252,7 +262,7 @@ void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
     introduce_context(m, generation, writer, false);
 }
 
-void states_tell_early(trail_m *m, uint64_t generation)
+void states_write_early(trail_m *m, uint64_t generation)
 {
     states_lock(m);
     if (m->generation_ < generation)
@@ -279,7 +289,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
     unsigned state = word & STATE_MASK;
     if (word >> STATE_BITS >= generation)
         return;
-    /* Those that run or are in a system call are told by their threads. */
+    /* Goroutines that run or are in a system call are written by their threads. */
     if (state != TRAIL_G_WAITING_ && state != TRAIL_G_RUNNABLE_)
         return;
     if (!state_in_session(word) && (generation != tracer.first_generation || !recording()))
@@ -297,8 +307,10 @@ void states_carry_stack(trail_g *g, uint64_t generation)
     const struct table_entry *stack = NULL;
     if ((state_load(&g->state_) & STATE_MASK) != TRAIL_G_WAITING_)
         return;
-    /* The generation first: if it is the one that ends, the stack is of it or of the next, and either's
-     * table is there. */
+    /*
+     * The generation is loaded first: if it is the one that ends, the stack is of it or of the
+     * next, and both tables exist.
+     */
     if (__atomic_load_n(&g->block_generation_, __ATOMIC_ACQUIRE) == generation)
         stack = __atomic_load_n(&g->block_stack_, __ATOMIC_RELAXED);
     else if (g->kept_generation_ == generation)

@@ -1,6 +1,6 @@
 /*
- * Strings: interned in the generation's table (§2.5, §7.5). v2 writes the table when the generation ends; in
- * v1 a new string goes into the buffer at once.
+ * Strings, interned in the generation's table (§2.5, §7.5). v2 writes the table when the generation
+ * ends; v1 writes a new string to the buffer at once.
  */
 #include <string.h>
 
@@ -8,13 +8,15 @@
 #include "tracer/tables.h"
 #include "tracer/tsan.h"
 
-/* v1: with its ID and length it must fit into an empty buffer behind the Batch record. */
+/* v1: it must fit into an empty buffer, with its ID and length, after the Batch record. */
 #define V1_STRING_MAX (BUFFER_CAPACITY - 64)
 
-/* IDs that an M takes for strings that are written once: so that threads share no counter. */
+/*
+ * IDs that an M reserves for strings that are written once, so that threads do not share a counter.
+ */
 #define IDS_AT_ONCE 64
 
-/* Appends a String record to a v1 writer that has a buffer or takes one. */
+/* Appends a String record to a v1 writer, in a new buffer if needed. */
 bool v1_write_string(struct trail_writer_ *writer, uint64_t proc, uint64_t generation, uint64_t id,
                      const char *text, size_t size)
 {
@@ -70,8 +72,8 @@ void v2_intern_constants(uint64_t generation)
 }
 
 /*
- * What this M has lately interned, by address; the text is compared, because a buffer may have other contents
- * now. Saves the length, the hash and the search.
+ * The slot of a text that this M interned recently, by address. The text is compared, as the memory
+ * may hold another now. Saves computing length and hash, and the search.
  */
 static const struct table_entry **recent(trail_m *m, const char *text)
 {
@@ -85,7 +87,7 @@ static inline bool same_text(const struct table_entry *entry, const char *text)
     if (!entry)
         return false;
     kept = (const char *)entry->data;
-    /* Names are short: a call of strncmp takes longer. No kept text has a zero in it. */
+    /* Names are short, and a call of strncmp takes longer. No stored text contains a NUL. */
     for (size_t i = 0; i < entry->size; i++) {
         if (text[i] != kept[i])
             return false;

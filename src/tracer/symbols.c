@@ -1,6 +1,6 @@
 /*
- * Names of PCs from the dynamic loader, or from the host: what a trace shows before `trail symbolize` puts
- * more in. Looked up once a PC and trace.
+ * Names of PCs from the dynamic loader or the host, which a trace has before `trail symbolize` adds
+ * more. Looked up once per PC and trace.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tracer/memory.h"
 #include "tracer/tables.h"
 
-/* An open hash table of PCs; those that find no place are looked up anew. */
+/* An open hash table of PCs; PCs without a free slot are looked up again each time. */
 #define CACHE_SIZE   4096
 #define CACHE_PROBES 8
 
@@ -19,9 +19,9 @@ struct cached {
 };
 
 static struct cached *cache;
-static struct table texts; /* names that are made here */
+static struct table texts; /* names made here */
 
-/* `module+0x1234` for what has no symbol. */
+/* Returns `module+0x1234`, for a PC without a symbol. */
 static const char *place_in_module(const Dl_info *info, uintptr_t pc)
 {
     const char *module = info->dli_fname, *slash = strrchr(module, '/');
@@ -49,7 +49,7 @@ static struct frame_name look_up(uintptr_t pc)
         name.line = given.line;
         return name;
     }
-    /* A return address; its call is before it. */
+    /* A return address; the call precedes it. */
     if (!dladdr((void *)(pc - 1), &info) || !info.dli_fname)
         return name;
     name.function = info.dli_sname ? info.dli_sname : place_in_module(&info, pc - 1);
@@ -60,7 +60,7 @@ static struct frame_name look_up(uintptr_t pc)
 struct frame_name symbol_of(uintptr_t pc)
 {
     size_t at = (size_t)(table_mix(0, pc) % CACHE_SIZE);
-    /* The host's names live only until its next answer. */
+    /* The host's names are valid only until its next call. */
     if (tracer.host && tracer.host->symbolize)
         return look_up(pc);
     if (!cache)

@@ -1,4 +1,4 @@
-/* The de-duplicating table: see table.h. */
+/* The deduplicating table: see table.h. */
 #include "tracer/table.h"
 
 #include <string.h>
@@ -11,14 +11,14 @@ struct region_block {
     size_t used; /* atomic; from the start of the block */
 };
 
-/* Cuts `size` bytes from the current block; a new one is put in its place when it is full. */
+/* Allocates `size` bytes from the current block, or from a new one that replaces it when full. */
 static void *region_alloc(struct table *table, size_t size)
 {
     size = (size + 7) & ~(size_t)7;
     if (size > REGION_BLOCK - sizeof(struct region_block))
         return NULL;
     for (;;) {
-        /* Pairs with the exchange below: the block is seen with its header. */
+        /* Pairs with the exchange below: the block's header is visible. */
         struct region_block *block = __atomic_load_n(&table->block, __ATOMIC_ACQUIRE), *fresh;
         tsan_acquire(table);
         if (block) {
@@ -56,9 +56,9 @@ struct table_entry *table_put(struct table *table, const void *data, size_t size
                               bool *fresh)
 {
     struct table_entry **bucket = &table->buckets[hash % TABLE_BUCKETS];
-    /* Pairs with the exchange below: an entry is seen with its contents. */
+    /* Pairs with the exchange below: an entry's contents are visible. */
     struct table_entry *head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *entry;
-    /* After the load: what was released before the head was stored. */
+    /* After the load, for what was released before the head was stored. */
     tsan_acquire(bucket);
     if (fresh)
         *fresh = false;

@@ -1,12 +1,13 @@
 /*
- * The de-duplicating table of stacks and strings (§2.6): bytes in, ID out.
+ * The deduplicating table of stacks and strings (§2.6): bytes in, ID out.
  *
- *   bucket -> entry -> entry -> NULL         newest first; an entry never changes
+ *   bucket -> entry -> entry -> NULL      newest first; an entry never changes
  *
- * Look-up takes no lock: heads are read and replaced atomically, and what they lead to is immutable. Of
- * two threads that insert the same bytes at once one finds the other's; its ID is then unused, which
- * every reader accepts. Entries live in blocks of 64 KiB that are dropped as a whole, by a thread that
- * knows that no other is inside (the one that advances, after it has waited for all sections).
+ * A look-up takes no lock: heads are read and replaced atomically, and entries are immutable. If
+ * two threads insert the same bytes at once, one finds the other's entry; its own ID stays unused,
+ * which every reader accepts. Entries live in blocks of 64 KiB, which are freed all at once by a
+ * thread that knows that no other uses the table (the one that advances, after it has waited for
+ * all sections).
  */
 #ifndef TRAIL_TRACER_TABLE_H
 #define TRAIL_TRACER_TABLE_H
@@ -31,29 +32,30 @@ struct region_block;
 
 struct table {
     struct table_entry *buckets[TABLE_BUCKETS]; /* atomic */
-    struct region_block *block;                 /* atomic: where entries are cut from */
+    struct region_block *block;                 /* atomic: entries are allocated from it */
     uint64_t last_id;                           /* atomic */
-    size_t bytes, limit;                        /* of all blocks; atomic */
+    size_t bytes, limit;                        /* of all blocks; bytes is atomic */
 };
 
 /*
- * The entry of `size` bytes at `data`, made if there is none. NULL if there is no memory, or `size` is
- * more than a block can hold. *fresh (may be NULL) tells whether this call made it. Any thread.
+ * Returns the entry of `size` bytes at `data`, created if there is none. NULL if there is no
+ * memory, or if `size` exceeds a block. *fresh (may be NULL) is set to whether this call created
+ * it. Any thread.
  */
 struct table_entry *table_put(struct table *table, const void *data, size_t size, uint64_t hash,
                               bool *fresh);
 
-/* An ID without an entry, or the first of `n`. */
+/* Reserves `n` IDs without entries and returns the first. */
 uint64_t table_reserve_ids(struct table *table, uint64_t n);
 
-/* Calls visit for every entry, by bucket. No other thread may insert. */
+/* Calls visit for every entry, by bucket. No other thread may insert meanwhile. */
 void table_each(const struct table *table, void (*visit)(const struct table_entry *, void *),
                 void *context);
 
-/* Gives up all entries. No other thread may use the table. */
+/* Frees all entries. No other thread may use the table. */
 void table_reset(struct table *table);
 
-/* A fast hash of whole words; and of bytes. */
+/* Fast hashes: of a whole word, and of bytes. */
 static inline uint64_t table_mix(uint64_t hash, uint64_t word)
 {
     unsigned __int128 product = (unsigned __int128)(hash ^ word) * 0x9e3779b97f4a7c15u;

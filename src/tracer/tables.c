@@ -1,17 +1,17 @@
-/* Writing the tables out: see tables.h. */
+/* Writes the tables to the trace: see tables.h. */
 #include "tracer/tables.h"
 
 #include <string.h>
 
 #include "host/modules.h"
 
-/* v1: the P in the Batch records of the tables; V1_BARE: they have none (§1.5). */
+/* v1: returns the P in the Batch records of the tables; V1_NO_BATCH if they have none (§1.5). */
 static uint64_t v1_tables_proc(void)
 {
-    return tracer.format == 7 ? V1_BARE : 0;
+    return tracer.format == 7 ? V1_NO_BATCH : 0;
 }
 
-/* Names keep their last bytes, which tell most (§2.5). */
+/* Long names keep their end, which identifies them best (§2.5). */
 static uint64_t name_id(struct trail_writer_ *v1_writer, uint64_t generation, const char *name,
                         bool *failed)
 {
@@ -74,7 +74,7 @@ static void v2_write_stack(const struct table_entry *stack, void *context)
     out->writer->at = at;
 }
 
-/* Frames that fit with the ID and their count into what readers accept; the outermost are left out. */
+/* Writes as many frames as readers accept in one record; the outermost are dropped. */
 static void v1_write_stack(const struct table_entry *stack, void *context)
 {
     uint8_t frames[V1_MAX_LENGTH + FRAME_MAX], head[2 * UVARINT_MAX_SIZE], *at, *end = frames;

@@ -1,10 +1,10 @@
 /*
- * Threads: Ms that the host announces, and those of the library's own for threads that nobody announced and
- * that annotate (Appendix B 5).
+ * Threads: Ms that the host starts, and the library's own for threads without trail_m_start that
+ * annotate (Appendix B 5).
  *
- * Such a thread gets a goroutine and a P for itself, so that what it writes has the context that v2 demands
- * and, in v1, does not mix with other threads' regions. Readers see them come as a call from foreign code
- * does: created in a system call, then running.
+ * Such a thread gets a goroutine and a P of its own, so that its events have the context that v2
+ * requires and, in v1, its regions do not mix with those of other threads. In the trace it arrives
+ * like a call from foreign code: created in a system call, then running.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,18 +14,18 @@
 #include "tracer/memory.h"
 #include "tracer/states.h"
 
-/* Ps of such threads are numbered from here, apart from the host's. */
+/* Their Ps are numbered from here, apart from the host's. */
 #define FIRST_OWN_PROC 10000
 
 struct trail_own_thread_ {
     trail_m m;
     trail_p p;
     trail_g g;
-    struct trail_own_thread_ *next; /* free ones; guarded by tracer.threads */
+    struct trail_own_thread_ *next; /* next in the free list; guarded by tracer.threads */
 };
 
 __thread trail_m *current_m;
-/* Its M comes or goes: a signal handler writes nothing meanwhile. */
+/* Its M is being set up or removed: a signal handler writes nothing meanwhile. */
 static __thread bool changing __attribute__((tls_model("initial-exec")));
 
 static struct trail_own_thread_ *free_threads;
@@ -42,9 +42,9 @@ void trail_g_init(trail_g *g)
     *g = (trail_g){.id = __atomic_add_fetch(&last_goroutine, 1, __ATOMIC_RELAXED)};
 }
 
-/* MARK: Announced threads */
+/* MARK: Threads with trail_m_start */
 
-/* `threads` is held, here and in detach. */
+/* `threads` is held, as in detach. */
 static void attach(trail_m *m)
 {
     m->id = (uint64_t)syscall(SYS_gettid);
@@ -57,7 +57,7 @@ static void attach(trail_m *m)
     pthread_setspecific(tracer.thread_exits, m);
 }
 
-/* What it wrote goes to the reader, in the generation in which it was written. */
+/* Hands its buffers to the reader, in the generation in which they were written. */
 static void detach(trail_m *m)
 {
     for (int i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ void trail_m_start(trail_m *m)
     changing = false;
 }
 
-/* MARK: Threads that nobody announced */
+/* MARK: Threads without trail_m_start */
 
 static struct trail_own_thread_ *take_own(void)
 {
@@ -115,8 +115,8 @@ static struct trail_own_thread_ *take_own(void)
 }
 
 /*
- * All of it under `threads`, as the end below: whoever takes the snapshot of a v1 trace holds that lock, and
- * the host's stopped world does not stop such threads.
+ * `threads` is held throughout, as at its end: the snapshot of a v1 trace is taken under that lock,
+ * and the host's stopped world does not stop such threads.
  */
 trail_m *attach_own(void)
 {
@@ -150,8 +150,8 @@ trail_m *attach_own(void)
     return own ? &own->m : NULL;
 }
 
-/* Ends what the thread runs, and gives up what it holds. */
-static void let_go(trail_m *m)
+/* Ends what the thread runs and releases what it holds. */
+static void end_context(trail_m *m)
 {
     if (m->stw_session_ && m->stw_session_ == tracer.first_generation)
         trail_stw_end(m);
@@ -165,7 +165,7 @@ static void let_go(trail_m *m)
 
 static void release_own(struct trail_own_thread_ *own)
 {
-    let_go(&own->m);
+    end_context(&own->m);
     detach(&own->m);
     own->next = free_threads;
     free_threads = own;
@@ -183,7 +183,7 @@ void trail_m_exit(trail_m *m)
     } else {
         if (trace_is_on() && (has_goroutine(m) || owns_p(m)))
             misuse(m, "trail_m_exit", "the thread still runs a goroutine, or holds a P");
-        let_go(m);
+        end_context(m);
         detach(m);
     }
     pthread_mutex_unlock(&tracer.threads);

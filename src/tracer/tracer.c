@@ -1,4 +1,4 @@
-/* The tracer's one instance, and what happens to it at its first use, at fork and at exit. */
+/* The one instance of the tracer: its initialization, fork and exit. */
 #include "tracer/tracer.h"
 
 #include "host/annotations.h"
@@ -29,15 +29,15 @@ static void init_locks(void)
     pthread_condattr_destroy(&attr);
 }
 
-/* Annotations may go to a recorder that is in the process while no trace is on. */
+/* While no trace is on, annotations may go to a recorder that `trail record` has loaded. */
 uint32_t tracing_bits(bool on)
 {
     return (on || annotations ? 1u : 0u) | (tracer.fence ? 2u : 0u);
 }
 
 /*
- * The child has one thread and none of the parent's consumers: it is as if nothing had been recorded. What
- * the parent's threads held at that moment, locks and buffers, is left alone.
+ * The child has one thread and none of the parent's consumers: it starts as if nothing had been
+ * recorded. Locks and buffers that the parent's threads held are abandoned.
  */
 static void after_fork(void)
 {
@@ -83,13 +83,13 @@ void trail_stats_get(trail_stats *stats)
     const uint64_t *from = (const uint64_t *)&tracer.stats;
     uint64_t *to = (uint64_t *)stats;
     pthread_mutex_lock(&tracer.lock);
-    /* Some are counted without the lock. */
+    /* Some counters are incremented without the lock. */
     for (size_t i = 0; i < sizeof *stats / sizeof *to; i++)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     pthread_mutex_unlock(&tracer.lock);
 }
 
-/* At exit() nothing that was recorded for a descriptor or sink is lost. */
+/* At exit() a trace to a descriptor or sink is completed. */
 __attribute__((destructor)) static void at_exit(void)
 {
     read_at_exit();

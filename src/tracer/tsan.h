@@ -1,15 +1,15 @@
 /*
- * What ThreadSanitizer cannot see of this library when it is not built with it and its host is: the hand-over
- * of a buffer by m->busy_ and the publication in a table by compare-and-swap. TSan watches the memcpy and
- * memcmp of every library, so that without this a host would be shown races that are none (§2.14). Mutexes
- * and condition variables it sees by itself.
+ * Annotations for ThreadSanitizer in a host that is built with it, while this library is not: the
+ * hand-over of a buffer by m->busy_, and the publication of table entries by compare-and-swap. TSan
+ * intercepts memcpy and memcmp in every library, and would report false races in the host (§2.14).
+ * It sees mutexes and condition variables by itself.
  */
 #ifndef TRAIL_TRACER_TSAN_H
 #define TRAIL_TRACER_TSAN_H
 
 #include <stddef.h>
 
-/* Of TSan's runtime, which names them so; NULL where there is none. */
+/* In TSan's runtime, which defines the names; NULL without it. */
 /* NOLINTBEGIN(bugprone-reserved-identifier) */
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));

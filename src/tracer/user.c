@@ -1,4 +1,4 @@
-/* Tasks, regions, logs: from any thread (§1.3, §7.4). */
+/* Tasks, regions and logs, from any thread (§1.3, §7.4). */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "tracer/event.h"
 #include "tracer/tsan.h"
 
-/* v1 cuts a message to what a buffer holds; the record before it is small. */
+/* v1 cuts a message to the size of a buffer, with room for the small record before it. */
 #define V1_MESSAGE_MAX (BUFFER_CAPACITY - (size_t)2 * EVENT_MAX - (size_t)2 * UVARINT_MAX_SIZE)
 
 /*
- * Opens a section in which an annotation can be written: its thread runs a goroutine on a P, and the format
- * has annotations. NULL: there is nothing to write.
+ * Opens a section in which an annotation can be written: the thread runs a goroutine on a P, and
+ * the format has annotations. Returns NULL if nothing is to be written.
  */
 static trail_m *open_annotation(uint64_t *generation, const char *what)
 {
@@ -28,8 +28,8 @@ static trail_m *open_annotation(uint64_t *generation, const char *what)
     return NULL;
 }
 
-/* No trace of the program's own is on, and it is recorded from outside. */
-static bool joins(void)
+/* Whether annotations go to `trail record`, because no trace of the program's own is on. */
+static bool is_recorded_outside(void)
 {
     return annotations && !trace_is_on();
 }
@@ -40,7 +40,7 @@ uint64_t trail_task_begin_(uint64_t parent, const char *name)
     uint64_t task = __atomic_add_fetch(&last_task, 1, __ATOMIC_RELAXED), generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_task_begin");
     if (!m)
-        return joins() ? annotations->task_begin(parent, name) : 0;
+        return is_recorded_outside() ? annotations->task_begin(parent, name) : 0;
     stack = stack_id(stack_here(m, generation, 0));
     id = string_id(m, generation, name);
     if (tracer.v2)
@@ -59,7 +59,7 @@ void trail_task_end_(uint64_t task)
         return;
     m = open_annotation(&generation, "trail_task_end");
     if (!m) {
-        if (joins())
+        if (is_recorded_outside())
             annotations->task_end(task);
         return;
     }
@@ -72,8 +72,9 @@ void trail_task_end_(uint64_t task)
 }
 
 /*
- * Readers give a trace up when a region ends that is not the innermost one of its goroutine (§6.5). What
- * stands for a region: its task and its name, which has another ID in every generation.
+ * Readers reject a trace in which a region ends that is not the innermost one of its goroutine
+ * (§6.5). A region is identified by its task and the hash of its name, whose ID changes with the
+ * generation.
  */
 static uint32_t region_mark(uint64_t task, const struct table_entry *name)
 {
@@ -91,7 +92,10 @@ static void push_region(trail_g *g, uint32_t mark)
     g->region_count_++;
 }
 
-/* False if another region is the innermost one. One that began before the trace may end in it. */
+/*
+ * Returns false if another region is the innermost one. A region that began before the trace may
+ * end in it.
+ */
 static bool pop_region(trail_g *g, uint32_t mark)
 {
     if (g->regions_session_ != tracer.first_generation || g->region_count_ == 0)
@@ -108,7 +112,7 @@ void trail_region_begin_(uint64_t task, const char *name)
     uint64_t generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_region_begin");
     if (!m) {
-        if (joins())
+        if (is_recorded_outside())
             annotations->region_begin(task, name);
         return;
     }
@@ -129,7 +133,7 @@ void trail_region_end_(uint64_t task, const char *name)
     uint64_t generation, id, stack;
     trail_m *m = open_annotation(&generation, "trail_region_end");
     if (!m) {
-        if (joins())
+        if (is_recorded_outside())
             annotations->region_end(task, name);
         return;
     }
@@ -145,7 +149,7 @@ void trail_region_end_(uint64_t task, const char *name)
     section_leave(m);
 }
 
-/* The record, and outside its length the message (§1.4). */
+/* Writes the record, and after it, outside its length, the message (§1.4). */
 static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_t key,
                          uint64_t stack, const char *message, size_t size)
 {
@@ -162,7 +166,7 @@ static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_
     tsan_release(writer->buffer);
 }
 
-/* With the stack from the function that the caller called. */
+/* Writes a log event; the stack is that of the public function's caller. */
 static void write_log(trail_m *m, uint64_t generation, uint64_t task, const char *category,
                       const char *message, uint64_t stack)
 {
@@ -181,7 +185,7 @@ void trail_log_(uint64_t task, const char *category, const char *message)
     uint64_t generation;
     trail_m *m = open_annotation(&generation, "trail_log");
     if (!m) {
-        if (joins())
+        if (is_recorded_outside())
             annotations->log(task, category, message);
         return;
     }
@@ -200,7 +204,7 @@ void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     va_end(args);
     m = open_annotation(&generation, "trail_log");
     if (!m) {
-        if (joins())
+        if (is_recorded_outside())
             annotations->log(task, category, message);
         return;
     }

@@ -1,6 +1,6 @@
 /*
- * v1: buffers of a P, each a Batch record and what follows it (§1.1, §2.4). 1.7 writes the Batch with its
- * first event, whose time it has; from 1.11 on it has the moment in which the buffer was taken.
+ * v1: a P's buffers, each a Batch record and the events after it (§1.1, §2.4). The Batch record has
+ * the time at which the buffer was taken.
  */
 #include "tracer/event.h"
 
@@ -30,7 +30,7 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
     if (now < writer->last_ticks)
         now = writer->last_ticks;
     at = buffer->data;
-    if (proc != V1_BARE) {
+    if (proc != V1_NO_BATCH) {
         *at++ = V1_Batch | 1 << V1_COUNT_SHIFT;
         at = put(at, proc);
         at = put(at, now);

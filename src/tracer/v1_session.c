@@ -1,6 +1,6 @@
 /*
- * v1: the beginning of a trace, a snapshot of the stopped world (§2.7), and its end: frequency, CPU samples,
- * tables (§2.8, §2.9, placed as §1.5 has it).
+ * v1: the beginning of a trace, a snapshot of the stopped world (§2.7), and its end: frequency, CPU
+ * samples and tables (§2.8, §2.9, in the order of §1.5).
  */
 #include "tracer/control.h"
 #include "tracer/event.h"
@@ -9,7 +9,7 @@
 
 /* MARK: Snapshot */
 
-/* Where the snapshot is written: the P of the caller, or none. */
+/* The P in whose buffer the snapshot is written, that of the caller; NULL: none. */
 struct snapshot {
     uint64_t generation;
     trail_p *p;
@@ -40,13 +40,13 @@ static void snapshot_g(trail_g *g, void *arg)
         write_snapshot(to, V1_GoWaiting, 1, &g->id);
     if (state == TRAIL_G_SYSCALL_)
         write_snapshot(to, V1_GoInSyscall, 1, &g->id);
-    /* Both have used one sequence number up (§2.10). */
+    /* Both have used one sequence number (§2.10). */
     if (state == TRAIL_G_WAITING_ || state == TRAIL_G_SYSCALL_)
         g->seq_++;
     trail_set_(&g->state_, state_word(to->generation, state));
 }
 
-/* A thread with a P: in that P's buffer it takes the P and runs its goroutine. */
+/* A thread with a P takes it and runs its goroutine, in that P's buffer. */
 static void snapshot_m(trail_m *m, uint64_t generation)
 {
     trail_p *p = m->p;
@@ -63,8 +63,8 @@ static void snapshot_m(trail_m *m, uint64_t generation)
 }
 
 /*
- * Every P is idle as readers see it but for those whose threads are running; one whose thread is in a system
- * call was taken from it, as Go's stopped world does.
+ * In the trace every P is idle except those whose threads run. A P whose thread is in a system call
+ * was taken from it, as by Go's stopped world.
  */
 static void snapshot_ps(uint64_t generation)
 {
@@ -88,10 +88,10 @@ static unsigned count_procs(void)
 }
 
 /*
- * Waits until the clock is past all that was written, whose buffers are those of many Ps: readers order them
- * by time. A clock that stands still is not waited for.
+ * Waits until the clock has passed everything written, which is in buffers of many Ps that readers
+ * order by time. Gives up on a clock that stands still.
  */
-static void pass_all(void)
+static void wait_past_newest(void)
 {
     uint64_t newest = tracer.no_proc_writer.last_ticks;
     for (const trail_p *p = tracer.ps; p; p = p->next_)
@@ -115,8 +115,8 @@ static void snapshot(uint64_t generation)
     }
     for (trail_m *m = tracer.ms; m; m = m->next_)
         snapshot_m(m, generation);
-    /* Go's converter of v1 takes the first one for the end of the snapshot (§4.3). */
-    pass_all();
+    /* Go's converter of v1 takes the first Gomaxprocs for the end of the snapshot (§4.3). */
+    wait_past_newest();
     write_snapshot(&to, V1_Gomaxprocs, 2, (uint64_t[]){count_procs(), 0});
     if (goal && tracer.format >= 21)
         write_snapshot(&to, V1_HeapGoal, 1, &goal);
@@ -155,15 +155,15 @@ static uint64_t frequency(void)
     if (ticks <= tracer.start_ticks)
         return 1;
     measured = (double)(ticks - tracer.start_ticks) * 1e9 / (double)(ns - tracer.start_ns);
-    /* A clock that jumps. */
+    /* The clock may have jumped. */
     return measured < 1               ? 1
            : measured > MAX_FREQUENCY ? (uint64_t)MAX_FREQUENCY
                                       : (uint64_t)measured;
 }
 
 /*
- * Ps that are in a system call, though readers had them idle, are in it again for the next trace. Threads
- * go on meanwhile: what one of them has changed is no longer the word of this trace.
+ * Restores the Ps that are in a system call, though idle in this trace, for the next trace. Threads
+ * run meanwhile: a state that one of them has changed is kept.
  */
 static void restore_ps(uint64_t generation)
 {
@@ -182,25 +182,25 @@ static void flush_all(void)
     v1_flush(&tracer.no_proc_writer);
 }
 
-/* Untimed records have no time in front of their arguments. */
+/* Appends an untimed record, which has no time before its argument. */
 static void put_untimed(struct trail_writer_ *writer, unsigned type, uint64_t value)
 {
     *writer->at++ = (uint8_t)type;
     writer->at = put(writer->at, value);
 }
 
-/* The frequency and all goroutines of timers. */
+/* Room for the frequency and all timer goroutines. */
 #define FREQUENCY_ROOM ((size_t)64 * EVENT_MAX)
 
 static bool write_frequency(struct trail_writer_ *writer, uint64_t generation)
 {
-    bool bare = tracer.format < 21;
-    if (!v1_refill(writer, generation, bare ? V1_BARE : 0, FREQUENCY_ROOM))
+    bool no_batch = tracer.format < 21;
+    if (!v1_refill(writer, generation, no_batch ? V1_NO_BATCH : 0, FREQUENCY_ROOM))
         return false;
     put_untimed(writer, V1_Frequency, frequency());
     for (unsigned i = 0; i < tracer.timers && tracer.format < 19; i++)
         put_untimed(writer, V1_TimerGoroutine, tracer.timer_goroutines[i]);
-    if (bare)
+    if (no_batch)
         v1_flush(writer);
     return true;
 }

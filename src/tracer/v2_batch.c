@@ -1,8 +1,8 @@
 /*
- * v2: batches and the buffers that they stand in (§5.1, §7.3).
+ * v2: batches, and the buffers that hold them (§5.1, §7.3).
  *
  *   buffer   batch [ batch ... ]
- *   batch    01 generation m time size[10] data        size is patched in when the batch is closed
+ *   batch    01 generation m time size[10] data     the size is stored when the batch is closed
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define SIZE_BYTES   10
 #define BATCH_HEADER (1 + 1 + 3 * UVARINT_MAX_SIZE + SIZE_BYTES)
 
-/* A number in exactly ten bytes, which every reader of numbers accepts. */
+/* Stores a uvarint in exactly ten bytes, which every reader accepts. */
 static void put_padded(uint8_t *at, uint64_t value)
 {
     for (int i = 0; i < SIZE_BYTES - 1; i++, value >>= 7)
@@ -63,7 +63,7 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
         writer->buffer = buffer;
         writer->at = buffer->data;
     }
-    /* Readers sort the batches of an M by their times: no two have the same. */
+    /* Readers sort the batches of an M by time: no two may have the same. */
     if (now <= writer->last_ticks)
         now = writer->last_ticks + 1;
     at = writer->at;
