@@ -5,7 +5,7 @@
 
 #define CACHE_MAX_KEPT ((size_t)64 << 20)
 
-/* Takes what overflows the scratch buffer. */
+/* The sink of the scratch buffer: collects a long block. */
 static bool cache_collect(void *context, const void *data, size_t size)
 {
     struct cache *cache = context;
@@ -37,7 +37,7 @@ void cache_free(struct cache *cache)
     *cache = (struct cache){0};
 }
 
-/* Makes the table cover `count` handles; without memory the rest is simply not cached. */
+/* Extends the table to `count` handles; if out of memory, the rest is not cached. */
 static void cache_cover(struct cache *cache, size_t count)
 {
     if (count <= cache->block_count)

@@ -1,7 +1,7 @@
 /*
  * Cache: rendered text of the strings or stacks of a trace, by handle. A stack is printed many
- * times (hundreds of bytes with each event) but rendered once an epoch (trail_reader_epoch). What
- * is kept is bounded; beyond that things are rendered each time.
+ * times (hundreds of bytes with each event) but rendered once per epoch (trail_reader_epoch). The
+ * cache is bounded; beyond that, handles are rendered each time.
  */
 #ifndef TRAIL_PRINT_CACHE_H
 #define TRAIL_PRINT_CACHE_H
@@ -16,7 +16,7 @@ struct cache_block {
     size_t size;
 };
 
-/* Writes what stands for `handle`. */
+/* Writes the text of `handle`. */
 typedef void (*cache_render_fn)(const trail_reader *reader, uint32_t handle, struct out *out);
 
 struct cache {
@@ -26,27 +26,27 @@ struct cache {
     bool started;
     struct cache_block *blocks; /* by handle */
     size_t block_count;
-    size_t kept; /* bytes in the arena */
+    size_t kept; /* bytes cached, in the arena */
     struct arena arena;
-    struct out scratch; /* where a block is rendered first */
-    char *long_block;   /* what did not fit the scratch buffer */
+    struct out scratch; /* blocks are rendered here first */
+    char *long_block;   /* a block that exceeds the scratch buffer */
     size_t long_size, long_capacity;
 };
 
-/* False when memory is out. To be closed with cache_free in any case. */
+/* Returns false if out of memory. Call cache_free in any case. */
 bool cache_init(struct cache *cache, const trail_reader *reader, cache_render_fn render);
 void cache_free(struct cache *cache);
 
 /*
- * To be called when a batch of events arrives: forgets everything if the epoch changed. `count` is
- * the number of handles in use.
+ * Call for each batch of events: clears the cache if the epoch has changed. `count` is the number
+ * of handles in use.
  */
 void cache_begin_batch(struct cache *cache, size_t count);
 
 /* The slow path of cache_get. */
 struct cache_block cache_fill(struct cache *cache, uint32_t handle);
 
-/* The text of `handle`; valid until the next call with this cache. */
+/* Returns the text of `handle`, valid until the next call with this cache. */
 static inline struct cache_block cache_get(struct cache *cache, uint32_t handle)
 {
     if (__builtin_expect(handle < cache->block_count && cache->blocks[handle].data != NULL, 1))

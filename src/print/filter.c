@@ -7,7 +7,7 @@
 
 /* MARK: Kinds and types */
 
-/* The kind that each type of v2 becomes (§6.6); 0 for types that are no events. */
+/* The kind of each type of v2 (§6.6); 0 for types that are not events. */
 static const uint8_t kind_of_v2[V2_TYPES] = {
     [V2_CPUSample] = TRAIL_STACK_SAMPLE,
     [V2_ProcsChange] = TRAIL_METRIC,
@@ -138,9 +138,9 @@ const char *trail_filter_kind_name(trail_view view, size_t i)
         if (kind_has_types(view, kind) && i-- == 0)
             return trail_kind_name((trail_kind)kind);
     for (unsigned type = 0; type < type_count(view); type++) {
-        /* The type Sync has the name of its kind. */
-        bool told = view == TRAIL_VIEW_EVENTS && type == V2_Sync;
-        if (type_kind(view, type) != TRAIL_BAD && !told && i-- == 0)
+        /* The type Sync has the same name as its kind. */
+        bool is_named = view == TRAIL_VIEW_EVENTS && type == V2_Sync;
+        if (type_kind(view, type) != TRAIL_BAD && !is_named && i-- == 0)
             return type_name(view, type);
     }
     return NULL;
@@ -185,7 +185,7 @@ static bool in_list(const int64_t *list, size_t count, int64_t id)
     return false;
 }
 
-/* What an event happened to, besides its context. */
+/* The resource that an event is about, besides its context. */
 struct subject {
     trail_resource resource;
     int64_t id;
@@ -223,7 +223,7 @@ static bool concerns(const int64_t *list, size_t count, int64_t context, struct 
            (subject.resource == resource && in_list(list, count, subject.id));
 }
 
-/* The part of the verdict that hangs on time alone. */
+/* The part of the verdict that depends on time alone. */
 static enum filter_verdict filter_time(struct filter *filter, int64_t time_ns)
 {
     const trail_filter *rules = filter->rules;

@@ -1,6 +1,6 @@
 /*
- * Filter: decides event by event what is printed (trail_filter in include/trail/export.h). It sees
- * every event of the trace in order, because times count from the first.
+ * Filter: decides for each event whether it is printed (trail_filter in include/trail/export.h). It
+ * must see every event of the trace in order, because times count from the first.
  */
 #ifndef TRAIL_PRINT_FILTER_H
 #define TRAIL_PRINT_FILTER_H
@@ -10,8 +10,8 @@
 enum filter_verdict {
     FILTER_SKIP,
     FILTER_TAKE,
-    FILTER_TAKE_LAST, /* take it; nothing after it can pass */
-    FILTER_STOP       /* neither this nor anything after it can pass */
+    FILTER_TAKE_LAST, /* print it; no later event can pass */
+    FILTER_STOP       /* neither this nor any later event can pass */
 };
 
 struct filter {

@@ -1,9 +1,8 @@
 /*
- * --format=go: byte for byte what `go tool trace -d=parsed` of Go 1.26 and 1.27 prints (§6.6, the
- * debug string of an event, each followed by a newline).
+ * --format=go: byte for byte the output of `go tool trace -d=parsed` of Go 1.26 and 1.27 (§6.6, the
+ * debug string of each event and a newline).
  *
- * The bulk of that text is stacks, so that this is mostly copying rendered stacks from the cache.
- * The rest of a line is put together with one check for room.
+ * Most of that text is stacks, which are copied from the cache.
  */
 #include <time.h>
 
@@ -65,7 +64,7 @@ static void go_clock_snapshot(struct out *out, const trail_clock_snapshot *snaps
     char text[64];
     out_bytes(out, text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm));
     if (snapshot->wall_ns > 0) {
-        /* RFC3339Nano drops the zeros at the end of the fraction. */
+        /* RFC3339Nano omits trailing zeros of the fraction. */
         uint32_t fraction = snapshot->wall_ns;
         unsigned digits = 9;
         for (; fraction % 10 == 0; fraction /= 10)
@@ -165,8 +164,8 @@ static void go_log(struct print *print, const trail_event *event)
 }
 
 /*
- * True if Go shows a TransitionStack, even one without frames: the stack that a new goroutine
- * starts with is always there, also as ID 0.
+ * Whether Go shows a TransitionStack, even one without frames: the start stack of a new goroutine
+ * is always present, also as ID 0.
  */
 static bool go_has_transition_stack(const trail_event *event)
 {

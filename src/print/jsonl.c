@@ -1,7 +1,7 @@
 /*
- * --format=jsonl: one JSON object an event. The keys are a contract: docs/jsonl.md describes them.
- * Text that is not UTF-8 has U+FFFD in place of each wrong byte (base/json.h), and a second key, with
- * `_hex` after its name, that has all of its bytes.
+ * --format=jsonl: one JSON object per event. The keys are a contract, described in docs/jsonl.md.
+ * Text that is not UTF-8 has U+FFFD for each invalid byte (base/json.h), and a second key with the
+ * suffix `_hex` and all its bytes.
  */
 #include "base/json.h"
 #include "print/print.h"

@@ -10,7 +10,7 @@ static const struct printer *const printers[] = {
     [TRAIL_FORMAT_JSONL] = &print_jsonl,
 };
 
-/* What to do after an event or a batch. */
+/* Whether to continue after a batch. */
 enum print_next { PRINT_ON, PRINT_STOP };
 
 static void print_begin_batch(struct print *print)
@@ -78,7 +78,7 @@ static long print_v1_events(struct print *print, struct filter *filter,
     return count;
 }
 
-/* The verdict on a run. A lost output counts first: then nothing else was seen to be told. */
+/* Returns the result of a run. A write error takes precedence over an error of the reader. */
 static int print_result(struct print *print, long reader_result, trail_error *err)
 {
     bool no_memory = print->strings.scratch.failed || print->stacks.scratch.failed;

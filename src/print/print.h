@@ -1,7 +1,7 @@
 /*
- * What the printers of events have in common. A printer is a function for one event and functions
- * that render its strings and stacks; print.c runs the events of a reader through the filter and
- * through it.
+ * The common part of the printers of events. A printer is a function for one event, and functions
+ * that render its strings and stacks; print.c passes the events of a reader through the filter to
+ * the printer.
  */
 #ifndef TRAIL_PRINT_PRINT_H
 #define TRAIL_PRINT_PRINT_H
@@ -17,16 +17,16 @@ struct print {
     trail_reader *reader;
     const trail_print_options *options;
     struct out out;
-    struct cache strings; /* rendered by printer->string, with quotes if the form has them */
+    struct cache strings; /* rendered by printer->string, with quotes if the format has them */
     struct cache stacks;  /* rendered by printer->stack: the whole block */
     int64_t first_ns;     /* time of the first event of the trace, printed or not */
-    struct spans spans;   /* filled by printer->observe */
-    int64_t span_ns; /* how long what this event ends had lasted; -1 if it ends nothing known */
+    struct spans spans;   /* updated by printer->observe */
+    int64_t span_ns;      /* length in ns of the span that this event ends; -1 if it ends none */
 };
 
 struct printer {
     cache_render_fn string, stack;
-    /* Sees every event, also those that are not printed; returns span_ns. NULL: none. */
+    /* Called for every event, printed or not; returns span_ns. May be NULL. */
     int64_t (*observe)(struct spans *spans, const trail_event *event);
     void (*event)(struct print *print, const trail_event *event); /* or, for TRAIL_VIEW_V1: */
     void (*v1_event)(struct print *print, const trail_v1_event *event);

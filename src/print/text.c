@@ -1,12 +1,12 @@
 /*
- * --format=text: for people. One event a line: when, where (G, P, M), what happened, why, by whom,
- * after how long, and the place in the code:
+ * --format=text: for people. One event per line: when, where (G, P, M), what happened, why, by
+ * which goroutine, after how long, and the place in the code:
  *
  *     0.004213312  G 18   P 0  M 4512  blocks: chan receive     at main.worker (main.go:42)
  *     0.004230912  G 7    P 1  M 4510  G 18 made runnable by G 7, after 17.6us
  *
- * The event is told from the side of its context; what it happened to is named where that is
- * another. Text from the trace is written so that it cannot steer a terminal.
+ * The line is written from the view of the event's context; the resource it is about is named if it
+ * is another one. Text from the trace is escaped, so that it cannot control a terminal.
  */
 #include <string.h>
 #include <time.h>
@@ -16,14 +16,14 @@
 #include "print/print.h"
 #include "wire/wire.h"
 
-#define PLACE_COLUMN   78   /* places in the code are aligned there */
-#define COLOUR_BYTES   16   /* of the codes before it */
-#define TEXT_LINE_ROOM 4096 /* enough for nearly every line */
-#define CONTEXT_ROOM   32   /* enough for a letter and a number */
+#define PLACE_COLUMN   78   /* column where places in the code begin */
+#define COLOUR_BYTES   16   /* of the colour codes before it */
+#define TEXT_LINE_ROOM 4096 /* sufficient for nearly every line */
+#define CONTEXT_ROOM   32   /* sufficient for a letter and a number */
 
 enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE_GC, STYLE_USER };
 
-/* At most a few dozen. */
+/* Writes a few dozen spaces at most. */
 static void put_spaces(struct out *out, size_t count)
 {
     out_room(out, count);
@@ -33,7 +33,7 @@ static void put_spaces(struct out *out, size_t count)
 
 /* MARK: Text of the trace */
 
-/* As base/plain.h says, and quotes with a backslash. */
+/* Escapes as in base/plain.h, and quotes with a backslash. */
 static void plain_text(struct out *out, trail_string string)
 {
     const uint8_t *at = (const uint8_t *)string.data, *end = at + string.size;
@@ -77,7 +77,7 @@ static bool has_prefix(trail_string string, const char *prefix)
     return string.size >= n && memcmp(string.data, prefix, n) == 0;
 }
 
-static bool is_machinery(trail_string name)
+static bool is_runtime_internal(trail_string name)
 {
     static const char *const prefixes[] = {
         "runtime.", "runtime/", "internal/", "sync.", "golang.org/x/sys/unix.", "syscall."};
@@ -87,18 +87,19 @@ static bool is_machinery(trail_string name)
     return name.size == 0;
 }
 
-/* The frame that says most: the first that is not of Go's own machinery, else the leaf. */
-static const trail_frame *telling_frame(const trail_reader *reader, const trail_frame *frames,
-                                        size_t count)
+/*
+ * Returns the most informative frame: the first outside Go's runtime and its like, else the leaf.
+ */
+static const trail_frame *informative_frame(const trail_reader *reader, const trail_frame *frames,
+                                            size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!is_machinery(trail_reader_string(reader, frames[i].function)))
+        if (!is_runtime_internal(trail_reader_string(reader, frames[i].function)))
             return &frames[i];
     return &frames[0];
 }
 
-/* The system call that a stack is in, by the name of Go's wrapper of it; empty if that is not
- * known. */
+/* Returns the name of the system call that a stack is in, from Go's wrapper; empty if unknown. */
 static trail_string system_call(const trail_reader *reader, trail_stack_handle stack)
 {
     static const char *const packages[] = {"syscall.", "golang.org/x/sys/unix.",
@@ -131,18 +132,18 @@ static void frame_place(const trail_reader *reader, const trail_frame *frame, tr
     out_char(out, ')');
 }
 
-/* Without --stacks: the place in one phrase. */
+/* Without --stacks: the place as one phrase. */
 static void stack_place(const trail_reader *reader, uint32_t handle, struct out *out)
 {
     size_t count;
     const trail_frame *frames = trail_reader_stack(reader, handle, &count);
     if (count == 0)
         return;
-    const trail_frame *frame = telling_frame(reader, frames, count);
+    const trail_frame *frame = informative_frame(reader, frames, count);
     frame_place(reader, frame, base_name(trail_reader_string(reader, frame->file)), out);
 }
 
-/* With --stacks: a line a frame. */
+/* With --stacks: one line per frame. */
 static void stack_lines(const trail_reader *reader, uint32_t handle, struct out *out)
 {
     size_t count;
@@ -156,7 +157,7 @@ static void stack_lines(const trail_reader *reader, uint32_t handle, struct out 
 
 /* MARK: Numbers for people */
 
-/* Seconds with nine decimals, in 13 columns. */
+/* Seconds with nine decimals, in at least 13 columns. */
 static void put_time(struct out *out, int64_t ns)
 {
     uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
@@ -209,7 +210,7 @@ static void put_context(struct out *out, char letter, int64_t id, size_t width)
     put_spaces(out, n < width ? width - n : 1);
 }
 
-/* v1 files have lanes that are no Ps. */
+/* v1 files have lanes that are not Ps. */
 static const char *lane_name(int64_t proc)
 {
     switch (proc) {
@@ -303,7 +304,7 @@ static void what_metric(struct print *print, const trail_event *event)
     }
 }
 
-static void put_took(struct print *print, const char *before)
+static void put_duration(struct print *print, const char *before)
 {
     if (print->span_ns < 0)
         return;
@@ -331,7 +332,7 @@ static void what_range(struct print *print, const trail_event *event)
         PRINT(print, " is under way");
     else
         PRINT(print, " ends");
-    put_took(print, " after ");
+    put_duration(print, " after ");
     if (event->range.has_swept) {
         PRINT(print, ", ");
         put_bytes(out, event->range.swept_bytes);
@@ -350,7 +351,7 @@ static void what_task(struct print *print, const trail_event *event)
     put_quoted(print, event->task.type);
     if (event->kind == TRAIL_TASK_END) {
         PRINT(print, " ends");
-        put_took(print, " after ");
+        put_duration(print, " after ");
         return;
     }
     PRINT(print, " begins");
@@ -406,12 +407,12 @@ static void what_experimental(struct print *print, const trail_event *event)
 /* MARK: Transitions */
 
 enum voice {
-    ACTIVE, /* the context does it itself; the subject is named only if it is another */
-    PASSIVE /* it is done to the subject, by the context */
+    ACTIVE, /* the context does it; the subject is named only if it is another */
+    PASSIVE /* the context does it to the subject, which is named */
 };
 
 struct phrase {
-    const char *text; /* NULL: no such transition is known */
+    const char *text; /* NULL: unknown transition */
     enum voice voice;
     enum style style;
 };
@@ -420,16 +421,16 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
     {
         [TRAIL_GO_UNDETERMINED] =
             {
-                [TRAIL_GO_RUNNABLE] = {"is there, runnable", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_RUNNING] = {"is there, running", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_WAITING] = {"is there, waiting", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_SYSCALL] = {"is there, in a system call", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNABLE] = {"is runnable", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_WAITING] = {"is waiting", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_SYSCALL] = {"is in a system call", PASSIVE, STYLE_DIM},
             },
         [TRAIL_GO_NOT_EXIST] =
             {
                 [TRAIL_GO_RUNNABLE] = {"created", PASSIVE, STYLE_RUN},
                 [TRAIL_GO_WAITING] = {"created, not yet runnable,", PASSIVE, STYLE_RUN},
-                [TRAIL_GO_SYSCALL] = {"comes in from C", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_SYSCALL] = {"created by a call from C", PASSIVE, STYLE_RUN},
             },
         [TRAIL_GO_RUNNABLE] =
             {
@@ -451,7 +452,7 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
             },
         [TRAIL_GO_SYSCALL] =
             {
-                [TRAIL_GO_NOT_EXIST] = {"goes back to C and ends", ACTIVE, STYLE_WAIT},
+                [TRAIL_GO_NOT_EXIST] = {"returns to C and ends", ACTIVE, STYLE_WAIT},
                 [TRAIL_GO_RUNNABLE] = {"leaves the system call without a P", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
@@ -461,8 +462,8 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
 static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = {
     [TRAIL_PROC_UNDETERMINED] =
         {
-            [TRAIL_PROC_RUNNING] = {"is there, running", PASSIVE, STYLE_DIM},
-            [TRAIL_PROC_IDLE] = {"is there, idle", PASSIVE, STYLE_DIM},
+            [TRAIL_PROC_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
+            [TRAIL_PROC_IDLE] = {"is idle", PASSIVE, STYLE_DIM},
         },
     [TRAIL_PROC_NOT_EXIST] =
         {
@@ -499,7 +500,7 @@ static const struct phrase *phrase_of(const trail_event *event)
     return phrase->text ? phrase : &unknown;
 }
 
-/* Who did it, where that is known and someone else. */
+/* Writes which goroutine, poller or timer did it, if known and not the subject itself. */
 static void put_by(struct print *print, const trail_event *event)
 {
     if (event->goroutine != TRAIL_NONE && event->goroutine != event->transition.id) {
@@ -512,7 +513,7 @@ static void put_by(struct print *print, const trail_event *event)
     }
 }
 
-/* The function that a new goroutine begins with: the outermost frame of its stack. */
+/* Writes the start function of a new goroutine, the outermost frame of its stack. */
 static void put_entry(struct print *print, const trail_event *event)
 {
     size_t count;
@@ -558,11 +559,11 @@ static void what_go(struct print *print, const trail_event *event)
         print_string(print, event->transition.reason);
     }
     if (from == TRAIL_GO_WAITING && to == TRAIL_GO_RUNNABLE)
-        put_took(print, ", after ");
-    /* A v1 file does not tell when a system call that did not block ended: 1 ns stands for that. */
+        put_duration(print, ", after ");
+    /* In v1, 1 ns stands for the unknown length of a system call that did not block. */
     else if (from != to && (from == TRAIL_GO_RUNNABLE || from == TRAIL_GO_SYSCALL) &&
              print->span_ns > 1)
-        put_took(print, " after ");
+        put_duration(print, " after ");
 }
 
 static void what_proc(struct print *print, const trail_event *event)
@@ -642,7 +643,7 @@ static enum style style_of(const trail_event *event)
 
 /* MARK: Lines */
 
-/* Everything of a line but its end and what comes after. */
+/* Writes the line up to the place in the code. */
 static void text_line(struct print *print, const trail_event *event)
 {
     struct out *out = &print->out;
@@ -664,7 +665,7 @@ static void text_event(struct print *print, const trail_event *event)
     text_line(print, event);
     struct cache_block place = cache_get(&print->stacks, event->stack);
     if (event->stack != 0 && place.size > 0) {
-        /* A line so long that the buffer was flushed in between is not padded. */
+        /* A line so long that the buffer was flushed is not padded. */
         size_t width = out->at > begin ? (size_t)(out->at - begin) : PLACE_COLUMN;
         size_t column = PLACE_COLUMN + (print->options->colour ? COLOUR_BYTES : 0);
         put_spaces(out, width < column ? column - width : 0);

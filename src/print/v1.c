@@ -11,7 +11,7 @@ static void v1_string(const trail_reader *reader, uint32_t handle, struct out *o
 
 static void v1_stack(const trail_reader *reader, uint32_t handle, struct out *out)
 {
-    /* This form shows no stacks. */
+    /* This format shows no stacks. */
     (void)reader, (void)handle, (void)out;
 }
 

@@ -1,10 +1,10 @@
 /*
- * The text form of records (§5.6, docs/wire-text.md): a line a record, `Name arg=value ...`, its
- * frames on lines of their own, its data in quotes.
+ * The text form of records (§5.6, docs/wire-text.md): one line per record, `Name arg=value ...`,
+ * its frames on separate lines, its data in quotes.
  *
- * Names are copied from `shapes`, filled when a type is seen first: a label is a fixed number of
- * bytes to copy, of which `size` count. That and numbers by pairs of digits make about 0.6 GB of
- * text a second.
+ * Names are copied from `shapes`, filled when a type first occurs: copying a label copies a fixed
+ * number of bytes, of which `size` count. With that, and numbers written by pairs of digits, it
+ * writes about 0.6 GB of text per second.
  */
 #include <trail/export.h>
 
@@ -19,14 +19,12 @@
 #define LABEL_SIZE 31
 #define MAX_ARGS   7
 #define TYPES      256
-#define LINE_ROOM                                                                                  \
-    ((size_t)(1 + MAX_ARGS) *                                                                      \
-     (LABEL_SIZE + U64_DIGITS)) /* without frames and data                \
-                                                          */
+/* of a line without frames and data */
+#define LINE_ROOM  ((size_t)(1 + MAX_ARGS) * (LABEL_SIZE + U64_DIGITS))
 #define FRAME_ROOM ((size_t)4 * (LABEL_SIZE + U64_DIGITS))
 
 struct label {
-    uint8_t size; /* 0: not made yet */
+    uint8_t size; /* 0: not created yet */
     char text[LABEL_SIZE];
 };
 
