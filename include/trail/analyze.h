@@ -152,6 +152,8 @@ typedef struct trail_analysis_options {
     /* Told of each batch before the analysis has it, if not NULL. False: memory is out, which ends the run. */
     bool (*observe)(void *context, const trail_event *events, long count);
     void *observe_context;
+    /* In whose words findings are: those of what made the trace, or Go's, or of threads. */
+    trail_words words;
     trail_profile_options profile;
     trail_locks_options locks; /* with TRAIL_ANALYZE_LOCKS */
     trail_find_options find;   /* with TRAIL_ANALYZE_FIND */

@@ -111,6 +111,9 @@ typedef struct trail_maker {
     char task_word[TRAIL_TASK_WORD_MAX + 1];
 } trail_maker;
 
+/* The words in which people read about a trace: those of what made it, Go's, or those of programs with threads. */
+typedef enum trail_words { TRAIL_WORDS_BY_TRACE, TRAIL_WORDS_GO, TRAIL_WORDS_THREADS } trail_words;
+
 /* Returns "Go", "trail record" or "libtrail-record". */
 TRAIL_API const char *trail_made_by_name(trail_made_by made_by);
 

@@ -16,6 +16,7 @@
 #include "base/duration.h"
 #include "base/grow.h"
 #include "base/share.h"
+#include "words/vocabulary.h"
 
 /* Shares of the time from which on something is worth a line. */
 #define LOCK_SHARE   0.2
@@ -36,6 +37,7 @@ struct findings {
     const struct waits *waits; /* with activity */
     const struct gc *gc;
     const struct utilisations *utilisation;
+    struct vocabulary vocabulary;
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;
@@ -60,6 +62,11 @@ static trail_string text_of(const struct findings *findings, trail_name name)
     static const trail_string unknown = {"(unknown)", 9};
     trail_string text = names_text(&findings->analysis->names, name);
     return text.size > 0 ? text : unknown;
+}
+
+static const char *word(const struct findings *findings, enum term name)
+{
+    return term(&findings->vocabulary, name);
 }
 
 static int64_t length_of(const struct findings *findings)
@@ -135,10 +142,10 @@ static void lock_serialises(struct findings *findings)
         trail_string by = text_of(findings, most_frequent(place)->name);
         say(findings, "lock-serialises", share, &place->longest,
             "a lock serialises the program: during %.0f %% of the time somebody waited for it at "
-            "%.*s while at most one goroutine worked; %" PRIu64
+            "%.*s while at most one %s worked; %" PRIu64
             " waits, %s in all, the longest %s; released mostly at %.*s",
-            100 * share, (int)at.size, at.data, place->waits, duration(place->ns).text,
-            duration(place->longest.ns).text, (int)by.size, by.data);
+            100 * share, (int)at.size, at.data, word(findings, TERM_task), place->waits,
+            duration(place->ns).text, duration(place->longest.ns).text, (int)by.size, by.data);
     }
 }
 
@@ -155,9 +162,9 @@ static void futile_wakeups(struct findings *findings)
         say(findings, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
             NULL,
             "wake-ups in vain: %" PRIu64 " of %" PRIu64
-            " times a goroutine that was woken at %.*s woke nobody and waited there again within "
+            " times a %s that was woken at %.*s woke nobody and waited there again within "
             "10 us; wake one instead of all, or only when the condition holds",
-            place->futile, place->waits, (int)at.size, at.data);
+            place->futile, place->waits, word(findings, TERM_task), (int)at.size, at.data);
     }
 }
 
@@ -170,10 +177,11 @@ static void one_runs_alone(struct findings *findings)
     if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
         return;
     say(findings, "one-runs-alone", share, &sum->longest,
-        "one goroutine ran alone although others were ready and Ps idle: %" PRIu64
-        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of goroutine "
+        "one %s ran alone although others were ready and %s idle: %" PRIu64
+        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of %s "
         "%" PRId64,
-        sum->count, duration(sum->ns).text, 100 * share, duration(sum->longest.ns).text,
+        word(findings, TERM_task), word(findings, TERM_slots), sum->count, duration(sum->ns).text,
+        100 * share, duration(sum->longest.ns).text, word(findings, TERM_task),
         sum->longest.goroutine);
 }
 
@@ -186,10 +194,11 @@ static void ready_while_idle(struct findings *findings)
         return;
     moment.goroutine = TRAIL_NONE;
     say(findings, "ready-while-idle", share, &moment,
-        "goroutines were ready while Ps were idle: %" PRIu64
+        "%s were ready while %s were idle: %" PRIu64
         " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
-        "had no CPU for the program's threads, or nobody woke a P",
-        sum->count, duration(sum->ns).text, 100 * share, duration(sum->longest.ns).text);
+        "had no CPU for the program's threads%s",
+        word(findings, TERM_tasks), word(findings, TERM_slots), sum->count, duration(sum->ns).text,
+        100 * share, duration(sum->longest.ns).text, word(findings, TERM_not_woken));
 }
 
 static void keeps_p(struct findings *findings)
@@ -202,9 +211,10 @@ static void keeps_p(struct findings *findings)
         trail_string name = text_of(findings, group->row.name);
         say(findings, "keeps-p", share_of(group->held_longest.ns, length_of(findings)),
             &group->held_longest,
-            "goroutines of %.*s kept their P for 20 ms or more while others were ready and no P "
+            "%s of %.*s kept their %s for 20 ms or more while others were ready and no %s "
             "was idle: %" PRIu64 " times, the longest %s",
-            (int)name.size, name.data, group->held, duration(group->held_longest.ns).text);
+            word(findings, TERM_tasks), (int)name.size, name.data, word(findings, TERM_slot),
+            word(findings, TERM_slot), group->held, duration(group->held_longest.ns).text);
     }
 }
 
@@ -217,10 +227,10 @@ static void late_for_stop(struct findings *findings)
         return;
     say(findings, "delays-stop", share_of(late->longest.ns, length_of(findings)), &late->longest,
         "the world could not be stopped at once: %" PRIu64
-        " times somebody ran on for 1 ms or more; the longest was goroutine %" PRId64
+        " times somebody ran on for 1 ms or more; the longest was %s %" PRId64
         ", for %s of a pause of %s",
-        late->count, late->longest.goroutine, duration(late->longest.ns).text,
-        duration(late->pause_ns).text);
+        late->count, word(findings, TERM_task), late->longest.goroutine,
+        duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
 
 static int64_t pause_ns(const trail_gc_pause *pause)
@@ -265,9 +275,9 @@ static void gc_takes_much(struct findings *findings)
     if (share < GC_SHARE)
         return;
     say(findings, "gc-share", share, NULL,
-        "garbage collection took %.0f %% of the Ps' time, in %zu cycles, one every %s: allocate "
+        "garbage collection took %.0f %% of the %s' time, in %zu cycles, one every %s: allocate "
         "less, or let the heap grow (GOGC, GOMEMLIMIT)",
-        100 * share, gc->cycle_count,
+        100 * share, word(findings, TERM_slots), gc->cycle_count,
         duration(length_of(findings) / (int64_t)gc->cycle_count).text);
 }
 
@@ -286,11 +296,11 @@ static void leaks(struct findings *findings)
         trail_string name = text_of(findings, group->row.name);
         trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
         say(findings, "leak", 0.5, &moment,
-            "goroutines of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
+            "%s of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
             " ended, %" PRIu64 " are blocked since a tenth of the time or longer; the first is "
-            "goroutine %" PRId64,
-            (int)name.size, name.data, group->row.created, group->row.ended, group->stuck,
-            group->stuck_goroutine);
+            "%s %" PRId64,
+            word(findings, TERM_tasks), (int)name.size, name.data, group->row.created,
+            group->row.ended, group->stuck, word(findings, TERM_task), group->stuck_goroutine);
     }
 }
 
@@ -324,6 +334,8 @@ static bool finish(void *part, int64_t ns)
 {
     struct findings *findings = part;
     (void)ns;
+    vocabulary_init(&findings->vocabulary, trail_reader_maker(findings->analysis->reader),
+                    findings->analysis->options.words);
     for (size_t i = 0; findings->activity && i < sizeof all / sizeof *all; i++)
         all[i](findings);
     if (findings->count > 0)

@@ -149,6 +149,16 @@ static int find_divisor(const struct request *request, const struct analysis *an
     return EXIT_GOOD;
 }
 
+/* The words of both, or Go's if they differ. */
+static void speak_of_both(struct request *request, const struct analysis *analysis, int i)
+{
+    struct vocabulary *both = &request->common.vocabulary;
+    if (i == 0)
+        *both = analysis->vocabulary;
+    else if (memcmp(both, &analysis->vocabulary, sizeof *both) != 0)
+        vocabulary_init(both, NULL, TRAIL_WORDS_GO);
+}
+
 /* One of the two: its rows, and nothing else that stays. */
 static int read_side(struct request *request, int i)
 {
@@ -159,6 +169,7 @@ static int read_side(struct request *request, int i)
     if (code == EXIT_BAD)
         code = DIFF_DAMAGED;
     if (analysis.answers) {
+        speak_of_both(request, &analysis, i);
         side->duration_ns = analysis.span.end_ns - analysis.span.begin_ns;
         side->events = analysis.span.events;
         side->goroutines = analysis.span.goroutines;
@@ -362,8 +373,7 @@ static bool is_shown(const struct diff_row *row, enum diff_scope scope)
 static size_t show_scope(const struct request *request, enum diff_scope scope)
 {
     static const char *const titles[DIFF_SCOPES] = {
-        "the whole:", "goroutines, by start function:", "tasks, by type:", "regions, by name:",
-        "locks:"};
+        "the whole:", ", by start function:", "tasks, by type:", "regions, by name:", "locks:"};
     struct table table;
     char columns[160];
     size_t changed = 0;
@@ -380,7 +390,9 @@ static size_t show_scope(const struct request *request, enum diff_scope scope)
         table_drop(&table);
         return 0;
     }
-    printf("\n%s\n", titles[scope]);
+    printf("\n%s%s\n",
+           scope == DIFF_GOROUTINES ? term(&request->common.vocabulary, TERM_tasks) : "",
+           titles[scope]);
     table_print(&table);
     if (changed > request->limit)
         printf("... and %zu more; --limit=0 shows all\n", changed - request->limit);
@@ -392,9 +404,10 @@ static void show_sides(const struct request *request)
     char duration[SHOW_SIZE], goroutines[SHOW_SIZE], events[SHOW_SIZE];
     for (int i = 0; i < 2; i++) {
         const struct side *side = &request->sides[i];
-        show_line("%c: %s: %s, %s goroutines, %s events", 'A' + i, source_title(side->word),
+        show_line("%c: %s: %s, %s %s, %s events", 'A' + i, source_title(side->word),
                   show_duration(duration, side->duration_ns),
                   table_thousands(goroutines, side->goroutines),
+                  term_count(&request->common.vocabulary, side->goroutines, TERM_task),
                   table_thousands(events, side->events));
     }
     if (request->per_second)

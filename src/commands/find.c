@@ -153,8 +153,8 @@ static void show_waker(const struct request *request, const trail_hit_step *step
 {
     char text[400];
     if (step->waker != TRAIL_NONE)
-        printf(", by G%" PRId64 " in %s", step->waker,
-               place_text(&request->analysis, step->waker_stack, text, sizeof text));
+        printf(", by %s%" PRId64 " in %s", term(&request->analysis.vocabulary, TERM_task_id),
+               step->waker, place_text(&request->analysis, step->waker_stack, text, sizeof text));
     else if (has_waker(step) && !step->open)
         printf(", by nobody in the trace");
     putchar('\n');
@@ -188,7 +188,8 @@ static void show_hit(const struct request *request, const trail_hit *hit)
     trail_analysis_span span;
     char begin[SHOW_SIZE], length[SHOW_SIZE];
     trail_analysis_get_span(request->analysis.answers, &span);
-    printf("%sG%" PRId64 " ", request->hits > 1 ? "\n" : "", hit->goroutine);
+    printf("%s%s%" PRId64 " ", request->hits > 1 ? "\n" : "",
+           term(&request->analysis.vocabulary, TERM_task_id), hit->goroutine);
     show_plain(analysis_text(&request->analysis, hit->name));
     printf(": %s from %s on\n", show_duration(length, hit->end_ns - hit->begin_ns),
            show_duration(begin, hit->begin_ns - span.origin_ns));
@@ -203,7 +204,8 @@ static void show_hit(const struct request *request, const trail_hit *hit)
 static bool visit(void *context, const trail_hit *hit)
 {
     struct request *request = context;
-    request->hits++;
+    if (request->hits++ == 0)
+        analysis_speak(&request->analysis);
     if (request->count) {
         /* Only the sum is shown. */
     } else if (request->analysis.json) {

@@ -79,7 +79,8 @@ static int unknown_name(const struct request *request, const trail_goroutine *g,
     for (size_t i = 0; i < count; i++)
         if (i == 0 || g[i].name != g[i - 1].name)
             nearest_offer(&nearest, analysis_text(&request->analysis, g[i].name));
-    return usage_error(request->analysis.command, "no goroutine began in '%s'%s", request->name,
+    return usage_error(request->analysis.command, "no %s began in '%s'%s",
+                       term(&request->analysis.vocabulary, TERM_task), request->name,
                        nearest_hint(&nearest));
 }
 
@@ -90,10 +91,11 @@ static int unknown_goroutine(const struct request *request, const trail_goroutin
     for (size_t i = 0; i < count; i++)
         if (llabs(g[i].id - id) < llabs(nearest - id))
             nearest = g[i].id;
+    const char *task = term(&request->analysis.vocabulary, TERM_task);
     if (count == 0)
-        return usage_error(request->analysis.command, "no goroutine %" PRId64, id);
-    return usage_error(request->analysis.command,
-                       "no goroutine %" PRId64 "; the nearest is %" PRId64, id, nearest);
+        return usage_error(request->analysis.command, "no %s %" PRId64, task, id);
+    return usage_error(request->analysis.command, "no %s %" PRId64 "; the nearest is %" PRId64,
+                       task, id, nearest);
 }
 
 /* Whether what is asked for by name or number exists. */
@@ -169,17 +171,6 @@ static void json_goroutines(const struct request *request, const trail_goroutine
 
 /* MARK: For people */
 
-static void show_head(const struct request *request, size_t groups)
-{
-    const trail_analysis_span *span = &request->analysis.span;
-    char duration[SHOW_SIZE], count[32], alive[32];
-    printf("%s goroutines, %s alive at the end", table_thousands(count, span->goroutines),
-           table_thousands(alive, span->goroutines_alive));
-    if (groups > 0)
-        printf(", in %zu group%s", groups, groups == 1 ? "" : "s");
-    printf(", in %s\n", show_duration(duration, span->end_ns - span->begin_ns));
-}
-
 static int by_column_of_goroutine(const void *a, const void *b, void *column)
 {
     trail_column by = *(const trail_column *)column;
@@ -191,25 +182,14 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     return g->id < h->id ? -1 : g->id > h->id;
 }
 
-static int show_all_groups(const struct request *request)
-{
-    const trail_group *groups;
-    size_t count = trail_analysis_groups(request->analysis.answers, &groups);
-    if (request->analysis.json) {
-        groups_json(&request->view, groups, count);
-        return EXIT_GOOD;
-    }
-    show_head(request, count);
-    return groups_show(&request->view, groups, count);
-}
-
 static void show_members(const struct request *request, const trail_goroutine *const *list,
                          size_t shown)
 {
     struct table table;
     char id[32];
     int64_t origin = request->analysis.span.origin_ns;
-    table_begin(&table, "G> created> ended> total> " GROUPS_TIMES " began_in<");
+    table_begin_with(&table, &request->analysis.vocabulary,
+                     "{task_column}> created> ended> total> " GROUPS_TIMES " began_in<");
     for (size_t i = 0; i < shown; i++) {
         const trail_goroutine *g = list[i];
         (void)snprintf(id, sizeof id, "%" PRId64, g->id);
@@ -235,8 +215,8 @@ static void show_first(const struct request *request, const trail_goroutine *g)
     char text[MOMENT_SIZE];
     printf("\nthe first of these, and what it waited for:\n  %s\n",
            moment_of(&request->analysis, g->id, begin, end - begin, text));
-    printf("  trail why --goroutine=%" PRId64 " %s\n", g->id,
-           moment_file(&request->analysis, text));
+    printf("  trail why %s%" PRId64 " %s\n", term(&request->analysis.vocabulary, TERM_task_option),
+           g->id, moment_file(&request->analysis, text));
 }
 
 static int show_goroutines(struct request *request)
@@ -260,7 +240,7 @@ static int show_goroutines(struct request *request)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
     size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
-    show_head(request, 0);
+    groups_show_head(&request->view, 0);
     if (shown > 0)
         show_members(request, list, shown);
     groups_tell_more(shown, wanted);
@@ -273,17 +253,13 @@ static int show_goroutines(struct request *request)
 static int show(void *context)
 {
     struct request *request = context;
-    return request->members ? show_goroutines(request) : show_all_groups(request);
+    return request->members ? show_goroutines(request) : groups_show_goroutines(&request->view);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}};
-    request.view = (struct groups_view){.analysis = &request.analysis,
-                                        .members = "goroutines",
-                                        .title = "began_in",
-                                        .sort = TRAIL_COLUMN_EXEC,
-                                        .limit = 30};
+    request.view = groups_of_goroutines(&request.analysis);
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.ids.ids);

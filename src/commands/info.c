@@ -12,13 +12,17 @@
 #include "base/idset.h"
 #include "base/whole.h"
 #include "read/maker.h"
+#include "ui/analysis.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 
+enum { OPT_WORDS = 1 };
+
 struct request {
     bool full, json;
+    trail_words words;
 };
 
 static const struct option rows[] = {
@@ -28,6 +32,7 @@ static const struct option rows[] = {
      "duration, damage",
      TO_FLAG(struct request, full)},
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    WORDS_ROW(OPT_WORDS),
     {0},
 };
 
@@ -43,6 +48,7 @@ struct info {
     const char *title;
     int version;
     trail_maker maker;
+    trail_words words;
     const char *compression;
     int64_t size;   /* of the file, -1 if not known */
     uint64_t bytes; /* of the trace, uncompressed, as far as it was read */
@@ -418,9 +424,16 @@ static void show_records(const struct info *info)
     }
 }
 
-static void show_full(const struct info *info)
+static void put_count(const char *what, size_t count)
 {
-    printf("  goroutines   %zu\n", info->goroutines.count);
+    printf("  %-12s %zu\n", what, count);
+}
+
+static void show_full(const struct info *info, const struct vocabulary *vocabulary)
+{
+    /* Of trail record a goroutine is a thread, and these were counted. */
+    if (vocabulary->of != TRAIL_MADE_BY_RECORD)
+        put_count(term(vocabulary, TERM_tasks), info->goroutines.count);
     printf("  tasks        %zu\n", info->tasks.count);
     printf("  regions      %" PRIu64 "\n", info->events[TRAIL_REGION_BEGIN]);
     printf("  CPU samples  %" PRIu64 "\n", info->events[TRAIL_STACK_SAMPLE]);
@@ -463,6 +476,9 @@ static void show_info(const struct info *info)
 {
     char text[SHOW_SIZE];
     const char *writers = trail_version_writers(info->version);
+    struct vocabulary vocabulary;
+    vocabulary_init(&vocabulary, &info->maker, info->words);
+    const char *slots = term(&vocabulary, TERM_slots), *machines = term(&vocabulary, TERM_machines);
     show_line("%s", info->title);
     printf("  format       go 1.%d trace (%s)\n", info->version, writers ? writers : "?");
     show_maker(&info->maker);
@@ -473,19 +489,19 @@ static void show_info(const struct info *info)
     show_times(info);
     if (trail_version_is_v2(info->version)) {
         printf("  generations  %" PRIu64 "\n", info->generations);
-        printf("  Ms           %zu\n", info->threads.count);
+        put_count(machines, info->threads.count);
         if (info->full)
-            printf("  Ps           %zu\n", info->procs.count);
+            put_count(slots, info->procs.count);
     } else {
         printf("  records      %" PRIu64 "\n", info->records);
-        printf("  Ps           %zu\n", info->procs.count);
+        put_count(slots, info->procs.count);
         if (info->full)
-            printf("  Ms           %zu\n", info->threads.count);
+            put_count(machines, info->threads.count);
     }
     printf("  batches      %" PRIu64 "\n", info->batches);
     show_batches(info);
     if (info->full)
-        show_full(info);
+        show_full(info, &vocabulary);
     if (info->damaged) {
         char where[256];
         (void)trail_error_where(&info->damage, where, sizeof where);
@@ -611,8 +627,11 @@ static bool with_source(struct info *info, struct input *input,
 
 static int info_file(const char *word, const struct request *request)
 {
-    struct info info = {
-        .title = source_title(word), .full = request->full, .size = -1, .compression = "none"};
+    struct info info = {.title = source_title(word),
+                        .full = request->full,
+                        .words = request->words,
+                        .size = -1,
+                        .compression = "none"};
     struct input input;
     trail_error err;
     int code = EXIT_GOOD;
@@ -639,11 +658,20 @@ static int info_file(const char *word, const struct request *request)
     return code;
 }
 
+static const struct command *const self = &command_info;
+
+static int take_words(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    (void)id;
+    return words_option(self, value, &request->words);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
     struct request request = {0};
-    int code = options_each(&options, command, argc, argv, NULL, &request);
+    int code = options_each(&options, command, argc, argv, take_words, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count == 0)

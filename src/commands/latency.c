@@ -163,7 +163,9 @@ static void show_command(const struct request *request, const struct kind *kind,
     if (request->name)
         printf(" --name=%s", moment_word(request->name, name));
     for (size_t i = 0; i < request->goroutines.count; i++)
-        printf("%s%" PRId64, i ? "," : " --goroutine=", request->goroutines.ids[i]);
+        printf("%s%s%" PRId64, i ? "," : " ",
+               i ? "" : term(&request->analysis.vocabulary, TERM_task_option),
+               request->goroutines.ids[i]);
     if (window->has_from)
         printf(" --from=%" PRId64 "ns", window->from_ns);
     if (window->has_to)

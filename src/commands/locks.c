@@ -202,7 +202,8 @@ static void show_longest(const struct request *request, const char *title,
     char length[SHOW_SIZE], begin[SHOW_SIZE], goroutine[32];
     if (longest->ns == 0)
         return;
-    printf("  %s: G%" PRId64 ", %s from %s on\n", title, longest->goroutine,
+    printf("  %s: %s%" PRId64 ", %s from %s on\n", title,
+           term(&request->analysis.vocabulary, TERM_task_id), longest->goroutine,
            show_duration(length, longest->ns),
            show_duration(begin, longest->begin_ns - request->analysis.span.origin_ns));
     (void)snprintf(goroutine, sizeof goroutine, "%" PRId64, longest->goroutine);
@@ -261,7 +262,7 @@ static void show_lock(const struct request *request, const trail_lock *lock)
 
 static void put_goroutine(const struct request *request, int64_t id, trail_name name)
 {
-    printf("G%" PRId64 " ", id);
+    printf("%s%" PRId64 " ", term(&request->analysis.vocabulary, TERM_task_id), id);
     show_plain(analysis_text(&request->analysis, name));
 }
 

@@ -45,9 +45,10 @@ static void put_cells(const struct analysis *analysis, struct table *table, cons
 }
 
 static const struct running_kind kind = {
-    .letter = "P",
+    .id = TERM_slot_id,
     .list = "procs",
-    .titles = "P> running> syscall> other> idle> running> runs> syscalls> taken> starts>",
+    .titles =
+        "{slot_column}> running> syscall> other> idle> running> runs> syscalls> taken> starts>",
     .get = get,
     .json = put_json,
     .cells = put_cells,

@@ -127,7 +127,8 @@ static void show_members(const struct request *request, const trail_region *cons
     struct table table;
     char text[32];
     int64_t origin = request->analysis.span.origin_ns;
-    table_begin(&table, "G> task> start> total> " GROUPS_TIMES " region<");
+    table_begin_with(&table, &request->analysis.vocabulary,
+                     "{task_column}> task> start> total> " GROUPS_TIMES " region<");
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(text, sizeof text, "%" PRId64, list[i]->goroutine);
         table_word(&table, text);
@@ -247,7 +248,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}};
     request.view = (struct groups_view){.analysis = &request.analysis,
-                                        .members = "regions",
+                                        .one = TERM_region,
                                         .title = "region",
                                         .sort = TRAIL_COLUMN_TOTAL,
                                         .limit = 30};

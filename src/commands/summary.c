@@ -276,13 +276,25 @@ static void put_command(const struct request *request, struct table *table,
 
 #define SPREAD_TITLES "times> sum> p50> p95> p99> max> "
 
+static const char *word(const struct request *request, enum term name)
+{
+    return term(&request->analysis.vocabulary, name);
+}
+
+static const char *count_word(const struct request *request, uint64_t count, enum term one)
+{
+    return term_count(&request->analysis.vocabulary, count, one);
+}
+
 static void show_head(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
     char length[SHOW_SIZE], goroutines[32], alive[32], events[32];
-    show_line("%s: %s, %" PRIu64 " Ps, %s goroutines (%s alive at the end), %s events",
+    show_line("%s: %s, %" PRIu64 " %s, %s %s (%s alive at the end), %s events",
               source_title(request->analysis.word), show_duration(length, length_of(request)),
-              request->activity.procs, table_thousands(goroutines, span->goroutines),
+              request->activity.procs, count_word(request, request->activity.procs, TERM_slot),
+              table_thousands(goroutines, span->goroutines),
+              count_word(request, span->goroutines, TERM_task),
               table_thousands(alive, span->goroutines_alive),
               table_thousands(events, span->events));
 }
@@ -298,8 +310,8 @@ static void show_counts(const struct request *request, const char *name, bool ru
         ns[i] = runnable ? a->slices[i].runnable_ns : a->slices[i].running_ns;
     printf("%-8s ", name);
     spark_line(&spark, (double)(a->procs ? a->procs : 1));
-    printf(" %.2f on average, of %" PRIu64 " Ps\n", length > 0 ? (double)sum / (double)length : 0,
-           a->procs);
+    printf(" %.2f on average, of %" PRIu64 " %s\n", length > 0 ? (double)sum / (double)length : 0,
+           a->procs, count_word(request, a->procs, TERM_slot));
     free(ns);
 }
 
@@ -309,9 +321,10 @@ static void show_activity(const struct request *request)
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     show_counts(request, "running", false);
     show_counts(request, "ready", true);
-    printf("Ps idle  %.1f %% of their time: nothing to do %.1f %%, while a lock was waited for "
+    printf("%-8s %.1f %% of their time: nothing to do %.1f %%, while a lock was waited for "
            "%.1f %%, although work was ready %.1f %%\n",
-           percent_of(idle, a->available_ns), percent_of(a->idle_nothing_ns, a->available_ns),
+           word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
+           percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
            percent_of(a->idle_work_ns, a->available_ns));
 }
@@ -348,23 +361,32 @@ static void put_part(struct table *table, const char *state, trail_string what, 
     table_text(table, what);
 }
 
+/* What a wait was for, for people. */
+static trail_string reason_text(const struct request *request, trail_string reason)
+{
+    const char *none = word(request, TERM_no_reason);
+    trail_string text = words_reason(&request->analysis.vocabulary, reason);
+    return text.size > 0 ? text : (trail_string){none, strlen(none)};
+}
+
 static void show_times(const struct request *request)
 {
-    static const trail_string none = {"", 0}, no_p = {"its P taken away", 16},
-                              unknown = {"no reason given", 15};
+    const char *lost = word(request, TERM_slot_lost);
+    const trail_string none = {"", 0}, no_p = {lost, strlen(lost)};
+    char text[2 * TERM_SIZE];
     struct overview_part *parts;
     struct table table;
     size_t count;
     trail_times sum = overview_times(request->analysis.answers, false, &parts, &count);
-    title(request, "Time of all goroutines");
+    (void)snprintf(text, sizeof text, "Time of all %s", word(request, TERM_tasks));
+    title(request, text);
     table_begin(&table, "time> share> state< for<");
     put_part(&table, "running", none, sum.exec_ns, sum.total_ns);
     put_part(&table, "ready", none, sum.sched_wait_ns, sum.total_ns);
     put_part(&table, "system call", none, sum.syscall_ns, sum.total_ns);
     put_part(&table, "system call", no_p, sum.syscall_block_ns, sum.total_ns);
     for (size_t i = 0; i < count && i < request->limit; i++)
-        put_part(&table, "blocked", parts[i].name.size ? parts[i].name : unknown, parts[i].ns,
-                 sum.total_ns);
+        put_part(&table, "blocked", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
     free(parts);
     (void)overview_times(request->analysis.answers, true, &parts, &count);
     for (size_t i = 0; i < count && i < request->limit; i++)
@@ -385,7 +407,8 @@ static void show_ready(const struct request *request)
     struct table table;
     size_t count = trail_analysis_waits(request->analysis.answers, &groups);
     title(request, "Ready until running (scheduling latency)");
-    table_begin(&table, "goroutines> running> " SPREAD_TITLES "began_in< the_longest<");
+    table_begin_with(&table, &request->analysis.vocabulary,
+                     "{tasks}> running> " SPREAD_TITLES "began_in< the_longest<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         const trail_group *group = overview_group(request->analysis.answers, groups[i]->name);
         table_number(&table, group ? group->count : 0);
@@ -405,9 +428,8 @@ static void print_waits(const struct request *request, const struct overview_wai
     title(request, "Waits that ended");
     table_begin(&table, SPREAD_TITLES "for< began_in< the_longest<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
-        trail_string reason = trail_analysis_text(request->analysis.answers, list[i].wait->reason);
         table_spread(&table, &list[i].wait->spread);
-        table_text(&table, reason.size ? reason : (trail_string){"no reason given", 15});
+        table_text(&table, analysis_reason(&request->analysis, list[i].wait->reason));
         table_text(&table, analysis_text(&request->analysis, list[i].group->name));
         put_command(request, &table, &list[i].wait->longest);
     }
@@ -435,11 +457,11 @@ static void show_gc(const struct request *request)
     if (cycle_count == 0 && pause_count == 0)
         return;
     title(request, "Garbage collection");
-    printf("%zu cycles, marking %s; it took %.1f %% of the Ps' time; left to the program at worst: "
+    printf("%zu cycles, marking %s; it took %.1f %% of the %s' time; left to the program at worst: "
            "%.1f %% of 1 ms, %.1f %% of 10 ms, %.1f %% of 100 ms\n",
            cycle_count, show_duration(text, overview_marking(answers)),
            100 * (1 - trail_analysis_mmu(answers, 0, length_of(request))),
-           100 * trail_analysis_mmu(answers, 0, mmu_windows[0]),
+           word(request, TERM_slots), 100 * trail_analysis_mmu(answers, 0, mmu_windows[0]),
            100 * trail_analysis_mmu(answers, 0, mmu_windows[1]),
            100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
     if (!longest)

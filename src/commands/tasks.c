@@ -351,7 +351,8 @@ static void print_logs(const struct request *request, const trail_task *task)
     if (!task->logs || task->log_count == 0)
         return;
     printf("\nlogs of task %" PRIu64 ":\n", task->id);
-    table_begin(&table, "time> G> category< message<");
+    table_begin_with(&table, &request->analysis.vocabulary,
+                     "time> {task_column}> category< message<");
     for (uint64_t i = 0; i < task->log_count; i++) {
         const trail_log *log = &task->logs[i];
         (void)snprintf(text, sizeof text, "%" PRId64, log->goroutine);
@@ -363,13 +364,15 @@ static void print_logs(const struct request *request, const trail_task *task)
     table_print(&table);
 }
 
+#define TASK_TITLES "task> parent> start> took> <  regions> logs> {tasks}> type<"
+
 static void print_children(const struct request *request, const trail_task *task)
 {
     struct table table;
     if (task->child_count == 0)
         return;
     printf("\nchildren of task %" PRIu64 ":\n", task->id);
-    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    table_begin_with(&table, &request->analysis.vocabulary, TASK_TITLES);
     for (size_t i = 0; i < task->child_count; i++)
         put_task(request, &table, &request->tasks[task->children[i]]);
     table_print(&table);
@@ -388,8 +391,8 @@ static void print_commands(const struct request *request, const trail_task *task
         all = goroutine_list_add(&list, task->goroutines[i]);
     struct moment moment = {list.size ? list.text : NULL, begin - span->origin_ns, end - begin,
                             true};
-    printf("\nits regions, what it waited for, and its goroutines%s:\n",
-           all ? "" : " (the first of them)");
+    printf("\nits regions, what it waited for, and its %s%s:\n",
+           term(&request->analysis.vocabulary, TERM_tasks), all ? "" : " (the first of them)");
     (void)moment_file(&request->analysis, text);
     printf("  trail regions --task=%" PRIu64 " %s\n", task->id, text);
     printf("  trail why --task=%" PRIu64 " %s\n", task->id, text);
@@ -410,7 +413,7 @@ static int show_tasks(struct request *request)
     qsort_r(list, wanted, sizeof *list, by_duration, request);
     size_t shown = wanted < request->limit ? wanted : request->limit;
     struct table table;
-    table_begin(&table, "task> parent> start> took> <  regions> logs> goroutines> type<");
+    table_begin_with(&table, &request->analysis.vocabulary, TASK_TITLES);
     for (size_t i = 0; i < shown; i++)
         put_task(request, &table, list[i]);
     table_print(&table);

@@ -2,7 +2,7 @@
  * trail threads: what each thread (M) did: ran goroutines, was in system calls, or idle.
  */
 #include "base/share.h"
-#include "ui/analysis.h"
+#include "ui/groups.h"
 #include "ui/running.h"
 
 static const struct option rows[] = {
@@ -46,9 +46,11 @@ static void put_cells(const struct analysis *analysis, struct table *table, cons
 }
 
 static const struct running_kind kind = {
-    .letter = "M",
+    .id = TERM_machine_id,
     .list = "threads",
-    .titles = "M> seen_at> running> syscall> idle> running> runs> syscalls> Ps_taken> events>",
+    .titles = "{machine_column}> seen_at> running> syscall> idle> running> runs> syscalls> "
+              "{slots_taken}> "
+              "events>",
     .get = get,
     .json = put_json,
     .cells = put_cells,
@@ -56,16 +58,25 @@ static const struct running_kind kind = {
 
 static int show(void *context)
 {
-    const struct analysis *analysis = context;
+    struct analysis *analysis = context;
     const trail_thread *list;
     size_t count = trail_analysis_threads(analysis->answers, &list);
-    return running_show(analysis, &kind, list, count);
+    if (analysis->json || analysis->vocabulary.of != TRAIL_MADE_BY_RECORD)
+        return running_show(analysis, &kind, list, count);
+    /* A goroutine is a thread: what there is to say of them is what trail goroutines says. */
+    struct groups_view view = groups_of_goroutines(analysis);
+    int code = groups_show_goroutines(&view);
+    return code == EXIT_GOOD ? running_lines(analysis, &kind, list, count) : code;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
-    return analysis_answer(&analysis, analysis_parse(&analysis, argc, argv), show, &analysis);
+    int code = analysis_parse(&analysis, argc, argv);
+    /* What made the trace is known only when it is read. */
+    if (!analysis.json && analysis.options.words != TRAIL_WORDS_GO)
+        analysis.options.what |= TRAIL_ANALYZE_GROUPS;
+    return analysis_answer(&analysis, code, show, &analysis);
 }
 
 const struct command command_threads = {

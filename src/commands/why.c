@@ -249,12 +249,23 @@ static void put_name(const struct request *request, trail_name name)
     show_plain(analysis_text(&request->analysis, name));
 }
 
+static const char *word(const struct request *request, enum term name)
+{
+    return term(&request->analysis.vocabulary, name);
+}
+
+static const char *state_word(const struct request *request, trail_path_state state)
+{
+    return state == TRAIL_PATH_UNKNOWN ? word(request, TERM_not_known)
+                                       : trail_path_state_name(state);
+}
+
 static void show_title(const struct request *request)
 {
     char begin[SHOW_SIZE], length[SHOW_SIZE];
     const trail_path *path = &request->path;
     int64_t origin = request->analysis.span.origin_ns;
-    printf("%s", word_of(path->of));
+    printf("%s", path->of == TRAIL_PATH_GOROUTINE ? word(request, TERM_task) : word_of(path->of));
     if (path->of == TRAIL_PATH_TASK)
         printf(" %" PRIu64, path->task);
     if (path->of == TRAIL_PATH_GOROUTINE)
@@ -265,10 +276,11 @@ static void show_title(const struct request *request)
     }
     if (path->of == TRAIL_PATH_REGION)
         printf("#%" PRIu64, path->nth);
-    printf(": %s from %s on%s; what it waited for, back from G%" PRId64 ":\n\n",
+    printf(": %s from %s on%s; what it waited for, back from %s%" PRId64 ":\n\n",
            show_duration(length, path->end_ns - path->begin_ns),
            show_duration(begin, path->begin_ns - origin),
-           path->complete ? "" : ", not all of it in the trace", path->goroutine);
+           path->complete ? "" : ", not all of it in the trace", word(request, TERM_task_id),
+           path->goroutine);
 }
 
 static void show_stack(const struct request *request, trail_stack stack, unsigned indent)
@@ -312,12 +324,12 @@ static void show_segment(const struct request *request, const trail_path_segment
     enum { COLUMNS = 26, DEEPEST = 20 };
     char begin[SHOW_SIZE], length[SHOW_SIZE];
     unsigned depth = segment->depth < DEEPEST ? segment->depth : DEEPEST;
-    printf("%12s %12s %*sG%" PRId64 " ",
+    printf("%12s %12s %*s%s%" PRId64 " ",
            show_duration(begin, segment->begin_ns - request->analysis.span.origin_ns),
            show_duration(length, segment->end_ns - segment->begin_ns), (int)(2 * depth), "",
-           segment->goroutine);
+           word(request, TERM_task_id), segment->goroutine);
     put_name(request, segment->group);
-    printf(": %s", trail_path_state_name(segment->state));
+    printf(": %s", state_word(request, segment->state));
     if (segment->state == TRAIL_PATH_BLOCKED && segment->reason) {
         printf(" (");
         put_name(request, segment->reason);
@@ -325,7 +337,7 @@ static void show_segment(const struct request *request, const trail_path_segment
     }
     put_place(request, segment);
     if (segment->wakes != TRAIL_NONE) {
-        printf("; wakes G%" PRId64, segment->wakes);
+        printf("; wakes %s%" PRId64, word(request, TERM_task_id), segment->wakes);
         if (segment->awaited) {
             printf(" from ");
             put_name(request, segment->awaited);
@@ -367,13 +379,14 @@ static void show_totals(const struct request *request)
     const trail_path_total *totals;
     size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
     double whole = (double)(request->path.end_ns - request->path.begin_ns);
-    table_begin(&table, "share> time> times> goroutine< state< function<");
+    table_begin_with(&table, &request->analysis.vocabulary,
+                     "share> time> times> {task}< state< function<");
     for (size_t i = 0; i < count && i < MOST; i++) {
         char state[128];
         trail_string reason = analysis_text(&request->analysis, totals[i].reason);
         bool blocked = totals[i].state == TRAIL_PATH_BLOCKED && totals[i].reason;
         (void)snprintf(state, sizeof state, blocked ? "%s (%.*s)" : "%s",
-                       trail_path_state_name(totals[i].state),
+                       state_word(request, totals[i].state),
                        (int)(reason.size < 100 ? reason.size : 100), reason.data);
         table_percent(&table, (double)totals[i].ns / whole);
         table_duration(&table, totals[i].ns);
@@ -504,8 +517,9 @@ static int tell_no_goroutine(const struct request *request, const struct instead
         if (i == 0 || apart((uint64_t)g[i].id, wanted) < apart(best, wanted))
             best = (uint64_t)g[i].id;
     return usage_error(request->analysis.command,
-                       "no goroutine %" PRId64 " in the trace%s; 'trail goroutines' lists them", id,
-                       nearest_number(nearest, count > 0, best));
+                       "no %s %" PRId64 " in the trace%s; '%s' lists them",
+                       word(request, TERM_task), id, nearest_number(nearest, count > 0, best),
+                       word(request, TERM_task_command));
 }
 
 static int tell_no_region(const struct request *request, const struct instead *instead)
@@ -540,7 +554,7 @@ static int tell_none(const struct request *request)
     struct instead instead;
     int code;
     if (question->of == TRAIL_PATH_LONGEST || question->of == TRAIL_PATH_WINDOW) {
-        printf("no goroutine ran\n");
+        printf("no %s ran\n", word(request, TERM_task));
         return EXIT_GOOD;
     }
     look_instead(&instead, request, what[question->of]);

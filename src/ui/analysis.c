@@ -22,10 +22,26 @@ int analysis_option(struct analysis *analysis, int id, const char *value)
     case ANALYSIS_BINARY:
         analysis->binary = value;
         return EXIT_GOOD;
+    case ANALYSIS_WORDS:
+        return words_option(analysis->command, value, &analysis->options.words);
     default:
         analysis->json = true;
         return EXIT_GOOD;
     }
+}
+
+int words_option(const struct command *command, const char *value, trail_words *words)
+{
+    if (words_parse(value, words))
+        return EXIT_GOOD;
+    return usage_error(command, "--words is go or threads, not '%s'", value);
+}
+
+void analysis_speak(struct analysis *analysis)
+{
+    vocabulary_init(&analysis->vocabulary,
+                    analysis->reader ? trail_reader_maker(analysis->reader) : NULL,
+                    analysis->options.words);
 }
 
 int analysis_words(struct analysis *analysis, const struct options *options)
@@ -39,6 +55,7 @@ int analysis_words(struct analysis *analysis, const struct options *options)
 int analysis_word(struct analysis *analysis, const char *word)
 {
     analysis->word = word;
+    analysis_speak(analysis);
     int wrong = window_finish(&analysis->window, analysis->command);
     analysis->options.has_from = analysis->window.has_from;
     analysis->options.has_to = analysis->window.has_to;
@@ -100,6 +117,7 @@ static int run_pass(struct analysis *analysis, trail_error *err)
     analysis->options.progress_context = &progress;
     int result = trail_analysis_run(analysis->answers, analysis->reader, err);
     progress_end(&progress);
+    analysis_speak(analysis);
     tell_repairs(analysis);
     trail_analysis_get_span(analysis->answers, &analysis->span);
     if (result < 0 && (exit_code_of(err) != EXIT_BAD || analysis->span.events == 0)) {
@@ -176,6 +194,14 @@ trail_string analysis_text(const struct analysis *analysis, trail_name name)
     static const char unknown[] = "(unknown)";
     trail_string text = trail_analysis_text(analysis->answers, name);
     return text.size > 0 ? text : (trail_string){unknown, sizeof unknown - 1};
+}
+
+trail_string analysis_reason(const struct analysis *analysis, trail_name reason)
+{
+    const struct vocabulary *vocabulary = &analysis->vocabulary;
+    trail_string text = words_reason(vocabulary, trail_analysis_text(analysis->answers, reason));
+    const char *none = term(vocabulary, TERM_no_reason);
+    return text.size > 0 ? text : (trail_string){none, strlen(none)};
 }
 
 /* MARK: JSON */
@@ -270,7 +296,6 @@ int analysis_column(const struct analysis *analysis, const char *word, trail_col
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size)
 {
-    static const char no_reason[] = "no reason given";
     size_t used = 0;
     int64_t last_ns = INT64_MAX;
     uint32_t last = UINT32_MAX;
@@ -286,9 +311,7 @@ const char *analysis_reasons(const struct analysis *analysis, const trail_times 
         if (best == UINT32_MAX)
             break;
         char duration[SHOW_SIZE];
-        trail_string reason = trail_analysis_text(analysis->answers, times->block[best].name);
-        if (reason.size == 0)
-            reason = (trail_string){no_reason, sizeof no_reason - 1};
+        trail_string reason = analysis_reason(analysis, times->block[best].name);
         int n_chars = snprintf(buf + used, size - used, "%s%.*s %s", n ? ", " : "",
                                (int)(reason.size < 60 ? reason.size : 60), reason.data,
                                show_duration(duration, times->block[best].ns));

@@ -16,9 +16,28 @@
 
 #include "ui/show.h"
 #include "ui/window.h"
+#include "words/vocabulary.h"
+
+/* The option of all commands that speak of a trace. */
+#define WORDS_ROW(id)                                                                              \
+    {                                                                                              \
+        0, "words", "go|threads",                                                                  \
+            "speak of goroutines or of threads; without it, as what\nmade the trace does",         \
+            TAKE(id), .values = "go threads"                                                       \
+    }
+
+/* Takes its value. EXIT_GOOD or EXIT_USAGE. */
+int words_option(const struct command *command, const char *value, trail_words *words);
 
 /* Numbers of the common options; a command's own are below. */
-enum { ANALYSIS_FROM = 1000, ANALYSIS_TO, ANALYSIS_REPAIR, ANALYSIS_BINARY, ANALYSIS_JSON };
+enum {
+    ANALYSIS_FROM = 1000,
+    ANALYSIS_TO,
+    ANALYSIS_REPAIR,
+    ANALYSIS_BINARY,
+    ANALYSIS_JSON,
+    ANALYSIS_WORDS
+};
 
 /* clang-format off */
 #define ANALYSIS_READ_ROWS                                                                         \
@@ -28,7 +47,8 @@ enum { ANALYSIS_FROM = 1000, ANALYSIS_TO, ANALYSIS_REPAIR, ANALYSIS_BINARY, ANAL
     {0, "to", "TIME", "only time up to here; +3ms counts from --from", TAKE(ANALYSIS_TO)},         \
     {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",                     \
      TAKE(ANALYSIS_REPAIR)},                                                                       \
-    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names", TAKE(ANALYSIS_BINARY)}
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names", TAKE(ANALYSIS_BINARY)}, \
+        WORDS_ROW(ANALYSIS_WORDS)
 #define ANALYSIS_ROWS                                                                              \
     ANALYSIS_READ_ROWS, {'j', "json", NULL, "one JSON object", TAKE(ANALYSIS_JSON)}
 /* clang-format on */
@@ -45,6 +65,7 @@ struct analysis {
     bool streams; /* answers are shown while the trace is read */
     const char *binary;
     struct symbols *symbols; /* of the binary */
+    struct vocabulary vocabulary;
     trail_source *source;
     trail_reader *reader;
     trail_analysis *answers; /* NULL: there are none */
@@ -81,6 +102,12 @@ void analysis_close(struct analysis *analysis);
  * closes. The command's exit code.
  */
 int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context);
+
+/* Chooses the vocabulary by what made the trace, which is known once events were read; analysis_run does it. */
+void analysis_speak(struct analysis *analysis);
+
+/* A reason of a wait for people; there is one also where the trace gives none. */
+trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
 /* A name as text: "(unknown)" if there is none. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);

@@ -30,7 +30,7 @@ int groups_check(const struct groups_view *view, bool one_by_one)
     if (one_by_one && (view->percentiles || view->histogram))
         return usage_error(view->analysis->command,
                            "--percentiles and --histogram are of groups, not of single %s",
-                           view->members);
+                           term(&view->analysis->vocabulary, view->one + 1));
     return EXIT_GOOD;
 }
 
@@ -57,7 +57,7 @@ static void show_sums(const struct groups_view *view, const trail_group *groups,
     struct table table;
     char titles[128];
     (void)snprintf(titles, sizeof titles, "count> total> " GROUPS_TIMES " %s<", view->title);
-    table_begin(&table, titles);
+    table_begin_with(&table, &view->analysis->vocabulary, titles);
     for (size_t i = 0; i < count; i++) {
         table_number(&table, groups[i].count);
         table_duration(&table, groups[i].times.total_ns);
@@ -116,7 +116,8 @@ static void show_histograms(const struct groups_view *view, const trail_group *g
     for (size_t i = 0; i < count; i++) {
         trail_string name = analysis_text(view->analysis, groups[i].name);
         char *text = strndup(name.data, name.size);
-        printf("%s%s %s: ", i ? "\n" : "", table_thousands(number, groups[i].count), view->members);
+        printf("%s%s %s: ", i ? "\n" : "", table_thousands(number, groups[i].count),
+               term_count(&view->analysis->vocabulary, groups[i].count, view->one));
         facts_put_text(text ? text : "?");
         putchar('\n');
         table_histogram(&groups[i].columns[view->spread]);
@@ -170,4 +171,41 @@ void groups_json(const struct groups_view *view, const trail_group *groups, size
     json_close(&json, ']');
     json_close(&json, '}');
     putchar('\n');
+}
+
+/* MARK: Goroutines */
+
+struct groups_view groups_of_goroutines(struct analysis *analysis)
+{
+    return (struct groups_view){
+        .analysis = analysis,
+        .one = TERM_task,
+        .title = "began_in",
+        .sort = TRAIL_COLUMN_EXEC,
+        .limit = 30,
+    };
+}
+
+void groups_show_head(const struct groups_view *view, size_t groups)
+{
+    const trail_analysis_span *span = &view->analysis->span;
+    char duration[SHOW_SIZE], count[32], alive[32];
+    printf("%s %s, %s alive at the end", table_thousands(count, span->goroutines),
+           term_count(&view->analysis->vocabulary, span->goroutines, TERM_task),
+           table_thousands(alive, span->goroutines_alive));
+    if (groups > 0)
+        printf(", in %zu group%s", groups, plural_s(groups));
+    printf(", in %s\n", show_duration(duration, span->end_ns - span->begin_ns));
+}
+
+int groups_show_goroutines(const struct groups_view *view)
+{
+    const trail_group *groups;
+    size_t count = trail_analysis_groups(view->analysis->answers, &groups);
+    if (view->analysis->json) {
+        groups_json(view, groups, count);
+        return EXIT_GOOD;
+    }
+    groups_show_head(view, count);
+    return groups_show(view, groups, count);
 }

@@ -28,8 +28,8 @@ enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
 
 struct groups_view {
     struct analysis *analysis;
-    const char *members; /* what they are: "goroutines" */
-    const char *title;   /* of the column of names: "began_in" */
+    enum term one;     /* what a member is; its plural is behind it */
+    const char *title; /* of the column of names: "began_in" */
     trail_column sort, spread;
     size_t limit; /* SIZE_MAX: all */
     bool percentiles, histogram, json;
@@ -41,12 +41,21 @@ int groups_option(struct groups_view *view, int id, const char *value);
 /* After the options. EXIT_USAGE if the members `one_by_one` were asked for, and groups too. */
 int groups_check(const struct groups_view *view, bool one_by_one);
 
+/* The view of goroutines by start function, as without options. */
+struct groups_view groups_of_goroutines(struct analysis *analysis);
+
+/* "3 goroutines, 1 alive at the end, in 2 groups, in 1.2 s"; no groups: 0. */
+void groups_show_head(const struct groups_view *view, size_t groups);
+
+/* All of them, as the view and the analysis ask for. EXIT_GOOD, or EXIT_INOUT when memory is out. */
+int groups_show_goroutines(const struct groups_view *view);
+
 /* Prints them. EXIT_GOOD, or EXIT_INOUT when memory is out. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
 void groups_json(const struct groups_view *view, const trail_group *groups, size_t count);
 
-/* The cells of exec, ready, syscall, no_P, blocked and for. */
-#define GROUPS_TIMES "exec> ready> syscall> no_P> blocked> for<"
+/* The cells of exec, ready, syscall, no P, blocked and for: titles for table_begin_with. */
+#define GROUPS_TIMES "exec> ready> syscall> {no_slot}> blocked> for<"
 void groups_put_times(const struct analysis *analysis, struct table *table,
                       const trail_times *times);
 

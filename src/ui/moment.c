@@ -122,8 +122,9 @@ const char *moment_print(const struct analysis *analysis, const struct moment *m
 {
     char file[MOMENT_SIZE];
     (void)snprintf(buf, MOMENT_SIZE,
-                   "trail print%s%s%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
-                   moment->stacks ? " --stacks" : "", moment->goroutines ? " --goroutine=" : "",
+                   "trail print%s%s%s%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
+                   moment->stacks ? " --stacks" : "", moment->goroutines ? " " : "",
+                   moment->goroutines ? term(&analysis->vocabulary, TERM_task_option) : "",
                    moment->goroutines ? moment->goroutines : "", moment->from_ns, moment->ns,
                    moment_file(analysis, file));
     return buf;

@@ -41,7 +41,7 @@ static void show_table(const struct analysis *analysis, const struct running_kin
 {
     struct table table;
     char text[32];
-    table_begin(&table, kind->titles);
+    table_begin_with(&table, &analysis->vocabulary, kind->titles);
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(text, sizeof text, "%" PRId64, kind->get(rows, i).id);
         table_word(&table, text);
@@ -73,7 +73,7 @@ static void show_lines(const struct analysis *analysis, const char *letter, stru
     printf("\nrunning, over %s:\n", show_duration(length, whole));
     for (size_t i = 0; i < shown; i++) {
         struct spark spark = {list[i].slices, slices, slice_ns, whole};
-        printf("%s %6" PRId64 " ", letter, list[i].id);
+        printf("%s%6" PRId64 " ", letter, list[i].id);
         spark_line(&spark, 1);
         printf(" %s\n", show_percent(part, percent_of(list[i].ns, whole)));
     }
@@ -89,12 +89,18 @@ int running_show(const struct analysis *analysis, const struct running_kind *kin
         return EXIT_GOOD;
     }
     show_table(analysis, kind, rows, count);
+    return running_lines(analysis, kind, rows, count);
+}
+
+int running_lines(const struct analysis *analysis, const struct running_kind *kind,
+                  const void *rows, size_t count)
+{
     struct running *list = calloc(count + 1, sizeof *list);
     if (!list)
         return EXIT_INOUT;
     for (size_t i = 0; i < count; i++)
         list[i] = kind->get(rows, i);
-    show_lines(analysis, kind->letter, list, count);
+    show_lines(analysis, term(&analysis->vocabulary, kind->id), list, count);
     free(list);
     return EXIT_GOOD;
 }

@@ -15,9 +15,9 @@ struct running {
 
 /* What the rows are of: `rows` is what the library gave, `i` a number in it. */
 struct running_kind {
-    const char *letter; /* before an ID */
+    enum term id;       /* before an ID: its first word */
     const char *list;   /* in JSON */
-    const char *titles; /* of the table */
+    const char *titles; /* of the table, for table_begin_with */
     struct running (*get)(const void *rows, size_t i);
     void (*json)(struct json *json, const void *rows, size_t i); /* members between ID and slices */
     void (*cells)(const struct analysis *analysis, struct table *table, const void *rows,
@@ -27,5 +27,9 @@ struct running_kind {
 /* Shows them as the analysis asks for; returns what the command exits with. */
 int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,
                  size_t count);
+
+/* Only when each ran, in lines. */
+int running_lines(const struct analysis *analysis, const struct running_kind *kind,
+                  const void *rows, size_t count);
 
 #endif

@@ -10,6 +10,12 @@
 #include "ui/cli.h"
 #include "ui/show.h"
 
+void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles)
+{
+    char room[TABLE_COLUMNS * TERM_SIZE];
+    table_begin(table, words_titles(vocabulary, titles, room, sizeof room));
+}
+
 void table_begin(struct table *table, const char *titles)
 {
     *table = (struct table){0};

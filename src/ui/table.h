@@ -11,10 +11,12 @@
 
 #include <trail/analyze.h>
 
+#include "words/vocabulary.h"
+
 #define TABLE_COLUMNS 16
 
 struct table {
-    char titles[TABLE_COLUMNS][24];
+    char titles[TABLE_COLUMNS][TERM_SIZE];
     bool right[TABLE_COLUMNS];
     int columns;
     char **cells;
@@ -24,6 +26,9 @@ struct table {
 
 /* Titles separated by spaces, each with < (left) or > (right) at its end; _ is shown as a space. */
 void table_begin(struct table *table, const char *titles);
+
+/* The same with terms of a vocabulary: {task} is shown as its term. */
+void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles);
 
 /* The next cell, row by row. What would steer a terminal is shown as base/plain.h says. */
 void table_text(struct table *table, trail_string text);

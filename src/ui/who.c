@@ -47,9 +47,9 @@ static int check_goroutines(const struct who *who, const struct analysis *analys
         size_t place = who_place(rows, count, id);
         if (place == count || rows[place].id != id)
             return usage_error(analysis->command,
-                               "no goroutine %" PRId64
-                               " in the trace or window; 'trail goroutines' lists them",
-                               id);
+                               "no %s %" PRId64 " in the trace or window; '%s' lists them",
+                               term(&analysis->vocabulary, TERM_task), id,
+                               term(&analysis->vocabulary, TERM_task_command));
     }
     return EXIT_GOOD;
 }
@@ -72,12 +72,11 @@ static int tell_no_name(const struct who *who, const struct analysis *analysis,
     }
     const char *nearest = names && texts ? nearest_word(who->name, names) : NULL;
     int code =
-        nearest
-            ? usage_error(analysis->command, "no goroutine began in '%s'; did you mean '%s'?",
-                          who->name, nearest)
-            : usage_error(analysis->command,
-                          "no goroutine began in '%s'; 'trail goroutines' lists where they began",
-                          who->name);
+        nearest ? usage_error(analysis->command, "no %s began in '%s'; did you mean '%s'?",
+                              term(&analysis->vocabulary, TERM_task), who->name, nearest)
+                : usage_error(analysis->command, "no %s began in '%s'; '%s' lists where they began",
+                              term(&analysis->vocabulary, TERM_task), who->name,
+                              term(&analysis->vocabulary, TERM_task_command));
     free((void *)names);
     free(texts);
     return code;
@@ -99,10 +98,11 @@ int who_nobody(const char *name, const struct analysis *analysis)
 {
     const struct who who = {.name = name};
     int code = name ? who_check(&who, analysis) : EXIT_GOOD;
-    return code != EXIT_GOOD
-               ? code
-               : usage_error(analysis->command, "no such goroutine in the trace or window; 'trail "
-                                                "goroutines' lists them");
+    return code != EXIT_GOOD ? code
+                             : usage_error(analysis->command,
+                                           "no such %s in the trace or window; '%s' lists them",
+                                           term(&analysis->vocabulary, TERM_task),
+                                           term(&analysis->vocabulary, TERM_task_command));
 }
 
 void who_free(struct who *who)

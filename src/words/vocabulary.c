@@ -1,0 +1,137 @@
+#include "words/vocabulary.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct row {
+    const char *key, *go, *threads, *host;
+} rows[TERMS] = {
+#define TERM(name, go, threads, host) {#name, go, threads, host},
+#include "words/vocabulary.def"
+#undef TERM
+};
+
+static const struct reason {
+    const char *go, *threads;
+} reasons[] = {
+#define REASON(go, threads) {go, threads},
+#include "words/reasons.def"
+#undef REASON
+};
+
+static bool ends_with_any(const char *word, const char *const *ends)
+{
+    size_t size = strlen(word);
+    for (; *ends; ends++) {
+        size_t n = strlen(*ends);
+        if (size > n && strcmp(word + size - n, *ends) == 0)
+            return true;
+    }
+    return false;
+}
+
+void words_plural(const char *one, char *room, size_t size)
+{
+    static const char *const hissing[] = {"s", "x", "z", "ch", "sh", NULL};
+    static const char *const vowels[] = {"ay", "ey", "oy", "uy", NULL};
+    static const char *const y[] = {"y", NULL};
+    int length = (int)strlen(one);
+    if (ends_with_any(one, hissing))
+        (void)snprintf(room, size, "%ses", one);
+    else if (ends_with_any(one, y) && !ends_with_any(one, vowels))
+        (void)snprintf(room, size, "%.*sies", length - 1, one);
+    else
+        (void)snprintf(room, size, "%ss", one);
+}
+
+/* Writes a row's text with the host's word in the place of @. */
+static void expand(const char *text, const char *one, char *to)
+{
+    char many[TERM_SIZE];
+    words_plural(one, many, sizeof many);
+    if (text[0] != '@')
+        (void)snprintf(to, TERM_SIZE, "%s", text);
+    else if (text[1] == '@')
+        (void)snprintf(to, TERM_SIZE, "%s%s", many, text + 2);
+    else
+        (void)snprintf(to, TERM_SIZE, "%s%s", one, text + 1);
+}
+
+static trail_made_by choose(const trail_maker *maker, trail_words words)
+{
+    if (words != TRAIL_WORDS_BY_TRACE)
+        return words == TRAIL_WORDS_GO ? TRAIL_MADE_BY_GO : TRAIL_MADE_BY_RECORD;
+    return maker ? maker->made_by : TRAIL_MADE_BY_GO;
+}
+
+void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, trail_words words)
+{
+    memset(vocabulary, 0, sizeof *vocabulary); /* equal ones are so byte by byte */
+    vocabulary->of = choose(maker, words);
+    for (int i = 0; i < TERMS; i++) {
+        const struct row *row = &rows[i];
+        const char *text = vocabulary->of == TRAIL_MADE_BY_GO       ? row->go
+                           : vocabulary->of == TRAIL_MADE_BY_RECORD ? row->threads
+                                                                    : row->host;
+        expand(text, vocabulary->of == TRAIL_MADE_BY_HOST ? maker->task_word : "",
+               vocabulary->text[i]);
+    }
+}
+
+bool words_parse(const char *text, trail_words *words)
+{
+    *words = strcmp(text, "threads") == 0 ? TRAIL_WORDS_THREADS : TRAIL_WORDS_GO;
+    return *words == TRAIL_WORDS_THREADS || strcmp(text, "go") == 0;
+}
+
+const char *term_title(const struct vocabulary *vocabulary, enum term name, char room[TERM_SIZE])
+{
+    (void)snprintf(room, TERM_SIZE, "%s", term(vocabulary, name));
+    if (*room >= 'a' && *room <= 'z')
+        *room = (char)(*room - 'a' + 'A');
+    return room;
+}
+
+/* The term whose key begins `text`, up to a brace; TERMS: none. */
+static enum term term_of(const char *text)
+{
+    size_t size = strcspn(text, "}");
+    enum term name = 0;
+    while (name < TERMS && (strncmp(rows[name].key, text, size) != 0 || rows[name].key[size]))
+        name++;
+    return name;
+}
+
+const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
+                         size_t size)
+{
+    size_t used = 0;
+    while (*titles && used + 1 < size) {
+        enum term name = *titles == '{' ? term_of(titles + 1) : TERMS;
+        if (name == TERMS) {
+            room[used++] = *titles++;
+            continue;
+        }
+        /* A host's word may have what separates titles. */
+        for (const char *at = term(vocabulary, name); *at && used + 1 < size; at++)
+            room[used++] = strchr(" <>", *at) ? '_' : *at;
+        titles += strlen(rows[name].key) + 2;
+    }
+    room[used] = '\0';
+    return room;
+}
+
+const char *term_key(enum term name)
+{
+    return rows[name].key;
+}
+
+trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason)
+{
+    for (size_t i = 0;
+         vocabulary->of == TRAIL_MADE_BY_RECORD && i < sizeof reasons / sizeof *reasons; i++)
+        if (reason.size == strlen(reasons[i].go) &&
+            memcmp(reason.data, reasons[i].go, reason.size) == 0)
+            return (trail_string){reasons[i].threads, strlen(reasons[i].threads)};
+    return reason;
+}
