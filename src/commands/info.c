@@ -12,11 +12,11 @@
 #include "base/idset.h"
 #include "base/whole.h"
 #include "read/maker.h"
-#include "ui/analysis.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
+#include "ui/words.h"
 
 enum { OPT_WORDS = 1 };
 

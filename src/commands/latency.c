@@ -18,12 +18,12 @@ enum { OPT_GOROUTINE = 1 };
 /* What is shown, in this order. */
 static const struct kind {
     trail_profile_type type;
+    /* Both with terms in braces (words_text). */
     const char *key, *title;
     const char *pattern; /* of trail find */
 } kinds[] = {
     {TRAIL_PROFILE_SCHED, "scheduling", "from ready to running, by who made it ready", "ready"},
-    {TRAIL_PROFILE_SYNC, "locks", "waits for locks, channels, select",
-     "block[sync*|chan*|select*]"},
+    {TRAIL_PROFILE_SYNC, "locks", "waits for {lock_waits}", "{lock_pattern}"},
     {TRAIL_PROFILE_SYSCALL, "syscalls", "system calls", "syscall"},
 };
 
@@ -158,7 +158,7 @@ static void show_command(const struct request *request, const struct kind *kind,
                          const trail_histogram *times)
 {
     const struct window *window = &request->analysis.window;
-    char file[MOMENT_SIZE], name[MOMENT_SIZE];
+    char file[MOMENT_SIZE], name[MOMENT_SIZE], pattern[64];
     printf("the longest of these: trail find");
     if (request->name)
         printf(" --name=%s", moment_word(request->name, name));
@@ -170,7 +170,8 @@ static void show_command(const struct request *request, const struct kind *kind,
         printf(" --from=%" PRId64 "ns", window->from_ns);
     if (window->has_to)
         printf(" --to=%" PRId64 "ns", window->to_ns);
-    printf(" %s '%s >=%" PRId64 "ns'\n", moment_file(&request->analysis, file), kind->pattern,
+    printf(" %s '%s >=%" PRId64 "ns'\n", moment_file(&request->analysis, file),
+           words_text(&request->analysis.vocabulary, kind->pattern, pattern, sizeof pattern),
            trail_histogram_quantile(times, 0.99));
 }
 
@@ -178,8 +179,10 @@ static void show_kind(const struct request *request, const struct kind *kind)
 {
     trail_profile profile;
     struct table table;
+    char title[128];
     trail_analysis_profile(request->analysis.answers, kind->type, &profile);
-    printf("%s:%s\n", kind->title, profile.count == 0 ? " none" : "");
+    printf("%s:%s\n", words_text(&request->analysis.vocabulary, kind->title, title, sizeof title),
+           profile.count == 0 ? " none" : "");
     if (profile.count == 0)
         return;
     table_histogram(&profile.times);

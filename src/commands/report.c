@@ -137,7 +137,7 @@ static int read_moments(struct request *request, trail_reader **reader, trail_so
 {
     struct analysis *analysis = &request->analysis;
     trail_error err;
-    moments_pick(&request->moments, analysis->answers);
+    moments_pick(&request->moments, analysis->answers, &analysis->vocabulary);
     if (request->moments.count == 0)
         return EXIT_GOOD;
     *source = input_open(&request->input, &err);
@@ -191,6 +191,7 @@ static int write_report(struct request *request)
         .answers = analysis->answers,
         .series = request->series,
         .moments = &request->moments,
+        .words = &analysis->vocabulary,
         .limit = request->limit,
     };
     struct output output;

@@ -17,8 +17,9 @@
 #include "serve/runs.h"
 #include "ui/cli.h"
 #include "ui/values.h"
+#include "ui/words.h"
 
-enum { OPT_HTTP = 1 };
+enum { OPT_HTTP = 1, OPT_WORDS };
 
 /* So long after the last request the server ends: the page asks for the status now and then. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
@@ -32,6 +33,7 @@ struct request {
     bool no_open, keep, follow;
     int64_t idle_ns;
     const char *save, *assets, *source;
+    trail_words vocabulary;
 };
 
 static const struct option rows[] = {
@@ -52,6 +54,7 @@ static const struct option rows[] = {
      "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
      "anywhere)",
      TO_TEXT(struct request, source)},
+    WORDS_ROW(OPT_WORDS),
     {0, "assets", "DIR", "serve the page's files from here, for who works on it",
      TO_TEXT(struct request, assets)},
     {0},
@@ -60,13 +63,11 @@ static const struct option rows[] = {
 /* MARK: Command line */
 
 /* --http. */
-static int parse_address(void *context, int id, const char *text)
+static int parse_address(struct request *request, const char *text)
 {
-    struct request *request = context;
     const char *colon = strrchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
     int64_t port = 0;
-    (void)id;
     if (size >= sizeof request->host ||
         (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
         return usage_error(request->command, "'%s' is no address like 127.0.0.1:8080", text);
@@ -74,6 +75,13 @@ static int parse_address(void *context, int id, const char *text)
     request->host[size] = '\0';
     request->port = (uint16_t)port;
     return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    return id == OPT_WORDS ? words_option(request->command, value, &request->vocabulary)
+                           : parse_address(request, value);
 }
 
 /* MARK: The browser */
@@ -137,7 +145,7 @@ struct site {
 
 static struct api api_of(const struct request *request, const struct served *served)
 {
-    struct api api = {.count = request->count, .source = request->source};
+    struct api api = {.count = request->count, .words = request->vocabulary, .source = request->source};
     for (size_t i = 0; i < request->count; i++)
         api.traces[i] = (struct api_trace){.model = served[i].model,
                                            .runs = served[i].runs,
@@ -295,7 +303,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .idle_ns = IDLE_NS};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_address, &request);
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count == 0 || options.word_count > API_TRACES)

@@ -119,7 +119,8 @@ static void put_names(const struct report *report, const struct moment *moment, 
     for (size_t i = 0; i < shown; i++) {
         const struct lane *lane = moment->lanes[i];
         trail_string name = names_text(&report->moments->looks.names, lane->name);
-        out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>G" : "<li><b>G");
+        out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>" : "<li><b>");
+        report_words(report, "{task_id}");
         out_i64(out, lane->id);
         out_str(out, "</b> <span class=\"name\">");
         html_text(out, name.size ? name : (trail_string){"(unknown)", 9});
@@ -135,10 +136,12 @@ static void put_lanes(const struct report *report, const struct moment *moment, 
     double begin = bin_at(moment, moment->begin_ns), end = bin_at(moment, moment->end_ns);
     out_format(out,
                "<svg class=\"timeline\" viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" "
-               "height=\"%.1fem\" role=\"img\" aria-label=\"Lanes of %zu goroutines; the states "
-               "of each in time\"><path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>\n",
-               LANE_BINS, shown * LANE_HIGH, 1.7 * (double)shown, shown, begin, end,
-               shown * LANE_HIGH, begin);
+               "height=\"%.1fem\" role=\"img\" aria-label=\"Lanes of %zu ",
+               LANE_BINS, shown * LANE_HIGH, 1.7 * (double)shown, shown);
+    report_words(report, shown == 1 ? "{task}" : "{tasks}");
+    out_format(
+        out, "; the states of each in time\"><path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>\n",
+        begin, end, shown * LANE_HIGH, begin);
     for (size_t i = 0; i < shown; i++) {
         for (int look = LOOKS - 1; look >= 0; look--)
             draw_state(out, moment->lanes[i], (enum look)look, length, (unsigned)i * LANE_HIGH);
@@ -170,8 +173,10 @@ static void put_moment(const struct report *report, const struct moment *moment,
     out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
     html_word(out, moment->title);
     out_str(out, "</h3><p>");
-    if (moment->goroutine != TRAIL_NONE)
-        out_format(out, "G%" PRId64 ", ", moment->goroutine);
+    if (moment->goroutine != TRAIL_NONE) {
+        report_words(report, "{task_id}");
+        out_format(out, "%" PRId64 ", ", moment->goroutine);
+    }
     html_duration(out, ns_between(moment->begin_ns, moment->end_ns));
     out_str(out, " from ");
     html_duration(out, ns_between(report->span.origin_ns, moment->begin_ns));
@@ -197,12 +202,13 @@ static void put_moment(const struct report *report, const struct moment *moment,
 
 void report_moments(const struct report *report)
 {
-    static const struct plot_key keys[] = {
+    char lost[128];
+    const struct plot_key keys[] = {
         {"running", "running"},
         {"runnable", "ready: could run"},
         {"waiting", "waiting"},
         {"syscall", "in a system call"},
-        {"bare", "the same, its P taken away"},
+        {"bare", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
         {"wake", "was woken, by whom"},
     };
     struct plot legend = {.out = report->out};
@@ -211,11 +217,14 @@ void report_moments(const struct report *report)
         out_str(report->out, "<p class=\"none\">Nothing was found that has a moment: no wait, no "
                              "stop of the world.</p>");
     } else {
-        out_str(report->out,
-                "<p>What the goroutines did in the worst case of each finding and in the longest "
-                "waits. The one whom it is about is on top, then who woke it, whom it woke, and "
-                "who ran longest. Where a goroutine changed its state too often to be drawn, "
-                "the height of a colour is its share.</p>");
+        out_str(report->out, "<p>");
+        report_words(
+            report,
+            "What the {tasks} did in the worst case of each finding and in the longest "
+            "waits. The one whom it is about is on top, then who woke it, whom it woke, and "
+            "who ran longest. Where a {task} changed its state too often to be drawn, "
+            "the height of a colour is its share.");
+        out_str(report->out, "</p>");
         plot_legend(&legend, keys, sizeof keys / sizeof *keys);
     }
     for (size_t i = 0; i < report->moments->count; i++)

@@ -138,9 +138,9 @@ static void put_wait_histograms(const struct report *report, const struct overvi
     }
     for (size_t i = 0; i < used; i++) {
         char title[200];
+        trail_string reason = report_reason(report, list[i].name);
         (void)snprintf(title, sizeof title, "Waits: %.*s",
-                       (int)(list[i].name.size < 150 ? list[i].name.size : 150),
-                       list[i].name.size ? list[i].name.data : "no reason given");
+                       (int)(reason.size < 150 ? reason.size : 150), reason.data);
         if (good)
             put_histogram(report, &list[i].sum, title, "waits");
         trail_histogram_free(&list[i].sum);
@@ -154,8 +154,8 @@ static void put_ready(const struct report *report)
     const trail_wait_group *const *groups;
     struct html_table table;
     size_t count = trail_analysis_waits(report->answers, &groups);
-    html_table_begin(&table, report->out, "Ready until running (scheduling latency)",
-                     "began_in< goroutines> running> " ROWS_SPREAD "the_longest<");
+    report_table(report, &table, "Ready until running (scheduling latency)",
+                 "began_in< {tasks}> running> " ROWS_SPREAD "the_longest<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_group *group = overview_group(report->answers, groups[i]->name);
         html_cell_text(&table, report_text(report, groups[i]->name));
@@ -176,7 +176,7 @@ static void put_waits(const struct report *report, const struct overview_wait *w
     for (size_t i = 0; i < count && i < report->limit; i++) {
         trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
         html_cell_text(&table, report_text(report, waits[i].group->name));
-        html_cell_text(&table, reason.size ? reason : (trail_string){"no reason given", 15});
+        html_cell_text(&table, report_reason(report, reason));
         rows_spread(&table, &waits[i].wait->spread);
         rows_longest(report, &table, &waits[i].wait->longest);
     }

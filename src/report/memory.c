@@ -138,18 +138,21 @@ static void put_heap(const struct report *report)
 static void put_mmu(const struct report *report)
 {
     struct plot plot;
-    char seen[200];
+    char seen[200], note[200];
     double least = 10000, most = (double)report_length(report);
     if (most <= 10 * least)
         return;
     (void)snprintf(seen, sizeof seen,
-                   "At worst the program had %.1f %% of the Ps in 1 ms, %.1f %% in 10 ms, %.1f %% "
+                   "At worst the program had %.1f %% of the %s in 1 ms, %.1f %% in 10 ms, %.1f %% "
                    "in 100 ms",
                    100 * trail_analysis_mmu(report->answers, 0, 1000000),
+                   term(report->words, TERM_slots),
                    100 * trail_analysis_mmu(report->answers, 0, 10000000),
                    100 * trail_analysis_mmu(report->answers, 0, 100000000));
-    plot_begin(&plot, report->out, "What garbage collection left (MMU)",
-               "The least share of the Ps that the program had in any time of that length.");
+    (void)snprintf(note, sizeof note,
+                   "The least share of the %s that the program had in any time of that length.",
+                   term(report->words, TERM_slots));
+    plot_begin(&plot, report->out, "What garbage collection left (MMU)", note);
     plot_y(&plot, "100 %", "50 %", "0 %");
     for (int i = 0; i < PLOT_LABELS; i++) {
         double at = least * pow(most / least, (double)i / (PLOT_LABELS - 1));
@@ -181,7 +184,9 @@ static void put_collections(const struct report *report, size_t cycles)
     html_duration(out, overview_marking(report->answers));
     out_str(out, "; it took ");
     html_share(out, 1 - trail_analysis_mmu(report->answers, 0, report_length(report)));
-    out_str(out, " of the Ps' time.");
+    out_str(out, " of the ");
+    html_word(out, term(report->words, TERM_slots));
+    out_str(out, "' time.");
     if (longest) {
         out_str(out, " The world was stopped ");
         html_number(out, count);

@@ -67,14 +67,16 @@ static int shown_size(trail_string text)
     return (int)(text.size < 160 ? text.size : 160);
 }
 
-static void pick_waits(struct moments *all, const trail_analysis *answers)
+static void pick_waits(struct moments *all, const trail_analysis *answers,
+                       const struct vocabulary *words)
 {
     size_t count, picked = 0;
     trail_name reasons[WAIT_MOMENTS]; /* one of each */
     struct overview_wait *waits = overview_waits(answers, &count);
     for (size_t i = 0; waits && i < count && picked < WAIT_MOMENTS && !waits[i].system; i++) {
         const trail_longest *longest = &waits[i].wait->longest;
-        trail_string reason = trail_analysis_text(answers, waits[i].wait->reason);
+        trail_string reason =
+            words_reason(words, trail_analysis_text(answers, waits[i].wait->reason));
         trail_string name = trail_analysis_text(answers, waits[i].group->name);
         size_t known = 0;
         while (known < picked && reasons[known] != waits[i].wait->reason)
@@ -83,14 +85,15 @@ static void pick_waits(struct moments *all, const trail_analysis *answers)
         if (!moment)
             continue;
         reasons[picked++] = waits[i].wait->reason;
-        (void)snprintf(moment->title, sizeof moment->title,
-                       "The longest wait (%.*s) of goroutines of %.*s", shown_size(reason),
-                       reason.data, shown_size(name), name.data);
+        (void)snprintf(moment->title, sizeof moment->title, "The longest wait (%.*s) of %s of %.*s",
+                       shown_size(reason), reason.data, term(words, TERM_tasks), shown_size(name),
+                       name.data);
     }
     free(waits);
 }
 
-static void pick_ready(struct moments *all, const trail_analysis *answers)
+static void pick_ready(struct moments *all, const trail_analysis *answers,
+                       const struct vocabulary *words)
 {
     const trail_wait_group *const *groups, *worst = NULL;
     size_t count = trail_analysis_waits(answers, &groups);
@@ -100,7 +103,8 @@ static void pick_ready(struct moments *all, const trail_analysis *answers)
     struct moment *moment = worst ? put_longest(all, answers, &worst->ready_longest) : NULL;
     if (moment)
         (void)snprintf(moment->title, sizeof moment->title,
-                       "The longest time that a goroutine was ready and did not run");
+                       "The longest time that a %s was ready and did not run",
+                       term(words, TERM_task));
 }
 
 static void pick_lock(struct moments *all, const trail_analysis *answers)
@@ -130,12 +134,13 @@ static void pick_pause(struct moments *all, const trail_analysis *answers)
                        trail_analysis_text(answers, pause->name).data);
 }
 
-void moments_pick(struct moments *all, const trail_analysis *answers)
+void moments_pick(struct moments *all, const trail_analysis *answers,
+                  const struct vocabulary *words)
 {
     pick_findings(all, answers);
-    pick_ready(all, answers);
+    pick_ready(all, answers, words);
     pick_lock(all, answers);
-    pick_waits(all, answers);
+    pick_waits(all, answers, words);
     pick_pause(all, answers);
 }
 

@@ -8,6 +8,7 @@
 #define TRAIL_REPORT_MOMENTS_H
 
 #include "report/looks.h"
+#include "words/vocabulary.h"
 
 enum { MOMENTS = 8, MOMENT_LANES = 400, MOMENT_SHOWN = 10, LANE_BINS = 360, MOMENT_WAKES = 64 };
 
@@ -49,7 +50,8 @@ struct moments {
 };
 
 /* Chooses them. */
-void moments_pick(struct moments *moments, const trail_analysis *answers);
+void moments_pick(struct moments *moments, const trail_analysis *answers,
+                  const struct vocabulary *words);
 
 /* Returns 1 if more can matter, 0 if all moments are over, -1 when memory is out. */
 void moments_open(struct moments *moments, const trail_reader *reader);

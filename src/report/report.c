@@ -32,12 +32,36 @@ void report_section_end(const struct report *report)
     out_str(report->out, "</section>\n");
 }
 
+/* MARK: Words */
+
+void report_words(const struct report *report, const char *text)
+{
+    char room[1024];
+    html_word(report->out, words_text(report->words, text, room, sizeof room));
+}
+
+void report_table(const struct report *report, struct html_table *table, const char *caption,
+                  const char *titles)
+{
+    char text[256], room[512];
+    html_table_begin(table, report->out, words_text(report->words, caption, text, sizeof text),
+                     words_titles(report->words, titles, room, sizeof room));
+}
+
+trail_string report_reason(const struct report *report, trail_string reason)
+{
+    const char *none = term(report->words, TERM_no_reason);
+    reason = words_reason(report->words, reason);
+    return reason.size > 0 ? reason : (trail_string){none, strlen(none)};
+}
+
 const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,
                            int64_t ns, char *buf, size_t size)
 {
-    char whose[64] = "";
+    char whose[128] = "";
     if (goroutine != TRAIL_NONE)
-        (void)snprintf(whose, sizeof whose, " --goroutine=%" PRId64, goroutine);
+        (void)snprintf(whose, sizeof whose, " %s%" PRId64, term(report->words, TERM_task_option),
+                       goroutine);
     (void)snprintf(buf, size, "trail print%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s", whose,
                    ns_between(report->span.origin_ns, begin_ns), ns, report->file);
     return buf;
@@ -55,6 +79,22 @@ static bool put_flame(const struct report *report, trail_profile_type type,
     return flame_write(report->answers, &profile, look, report->out);
 }
 
+/* How they come to be in a trace is told of what made this one. */
+static void put_no_samples(const struct report *report)
+{
+    out_str(report->out, "<p class=\"none\">The trace has no CPU samples. ");
+    if (report->words->of == TRAIL_MADE_BY_GO)
+        out_str(report->out,
+                "In Go (1.19 on) they are there "
+                "when a CPU profile is taken meanwhile (<code>pprof.StartCPUProfile</code>); of a "
+                "C program: <code>trail record --cpu-samples=99</code>. ");
+    else if (report->words->of == TRAIL_MADE_BY_RECORD)
+        out_str(report->out, "Record with <code>--cpu-samples=99</code>. ");
+    out_str(report->out, "In their place, this is the time that ");
+    report_words(report, "{tasks} ran, by the stack with which they stopped.");
+    out_str(report->out, "</p>\n");
+}
+
 /* False when memory is out. */
 static bool put_flames(const struct report *report)
 {
@@ -67,11 +107,7 @@ static bool put_flames(const struct report *report)
     trail_analysis_profile(report->answers, TRAIL_PROFILE_CPU, &profile);
     report_section(report, "ran", "Where it ran");
     if (profile.sample_count == 0)
-        out_str(report->out,
-                "<p class=\"none\">The trace has no CPU samples. In Go (1.19 on) they are there "
-                "when a CPU profile is taken meanwhile (<code>pprof.StartCPUProfile</code>); of a "
-                "C program: <code>trail record --cpu-samples=99</code>. In their place, this is "
-                "the time that goroutines ran, by the stack with which they stopped.</p>\n");
+        put_no_samples(report);
     bool good = profile.sample_count > 0 ? put_flame(report, TRAIL_PROFILE_CPU, &cpu)
                                          : put_flame(report, TRAIL_PROFILE_RUNNING, &running);
     report_section_end(report);

@@ -10,8 +10,10 @@
 
 #include "analyze/goroutines.h"
 #include "base/out.h"
+#include "report/html.h"
 #include "report/moments.h"
 #include "report/series.h"
+#include "words/vocabulary.h"
 
 struct report {
     const char *title; /* of the document */
@@ -22,6 +24,7 @@ struct report {
     const trail_analysis *answers; /* of REPORT_ANALYSES and REPORT_PROFILES */
     const struct series *series;
     const struct moments *moments;
+    const struct vocabulary *words;
     size_t limit; /* rows of a table */
     trail_analysis_span span;
     trail_activity activity;
@@ -49,6 +52,16 @@ void report_moments(const struct report *report);
 void report_memory(const struct report *report);  /* heap, garbage collection */
 void report_latency(const struct report *report); /* histograms, waits */
 void report_tables(const struct report *report);
+
+/* Text with terms in braces (words_text), as html_word. */
+void report_words(const struct report *report, const char *text);
+
+/* The same of a caption and titles of a table: html_table_begin. */
+void report_table(const struct report *report, struct html_table *table, const char *caption,
+                  const char *titles);
+
+/* A reason of a wait; there is one also where the trace gives none. */
+trail_string report_reason(const struct report *report, trail_string reason);
 
 /* A name as text: "(unknown)" if there is none. */
 trail_string report_text(const struct report *report, trail_name name);

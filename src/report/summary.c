@@ -21,7 +21,7 @@ static void figure_begin(const struct report *report, const char *title, const c
 {
     struct out *out = report->out;
     out_str(out, "<div><dt>");
-    html_word(out, title);
+    report_words(report, title);
     out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", key, value);
 }
 
@@ -59,7 +59,7 @@ static void put_idle(const struct report *report)
                    100 * share_of(a->idle_nothing_ns, a->available_ns),
                    100 * share_of(a->idle_lock_ns, a->available_ns),
                    100 * share_of(a->idle_work_ns, a->available_ns));
-    figure_begin(report, "Ps idle", "idle_ns", idle);
+    figure_begin(report, "{Slots_idle}", "idle_ns", idle);
     html_share(report->out, share_of(idle, a->available_ns));
     figure_end(report, note);
 }
@@ -79,7 +79,8 @@ static void put_memory(const struct report *report)
     }
     if (count > 0) {
         double share = 1 - trail_analysis_mmu(report->answers, 0, report_length(report));
-        (void)snprintf(note, sizeof note, "of the Ps' time, in %zu cycles", count);
+        (void)snprintf(note, sizeof note, "of the %s' time, in %zu cycles",
+                       term(report->words, TERM_slots), count);
         figure_begin(report, "Garbage collection", "gc_cycles", (int64_t)count);
         html_share(report->out, share);
         figure_end(report, note);
@@ -96,8 +97,9 @@ static void put_figures(const struct report *report)
     figure_end(report, "");
     (void)snprintf(note, sizeof note, "%" PRIu64 " alive at the end",
                    report->span.goroutines_alive);
-    figure_number(report, "Goroutines", "goroutines", report->span.goroutines, note);
-    (void)snprintf(note, sizeof note, "on average, of %" PRIu64 " Ps", a->procs);
+    figure_number(report, "{Tasks}", "goroutines", report->span.goroutines, note);
+    (void)snprintf(note, sizeof note, "on average, of %" PRIu64 " %s", a->procs,
+                   term_count(report->words, a->procs, TERM_slot));
     figure_average(report, "Running", "running_ns", a->running_ns, note);
     figure_average(report, "Ready, not running", "ready_ns", a->runnable_ns, "on average");
     put_idle(report);
@@ -203,12 +205,15 @@ static void put_counts(const struct report *report, const enum look *looks, size
 {
     struct plot plot;
     struct plot_key keys[LOOKS];
+    char titles[LOOKS][128];
     const struct series *series = report->series;
     unsigned all = 0, below = 0;
     char top[32], middle[32];
     for (size_t i = 0; i < count; i++) {
         all |= 1U << looks[i];
-        keys[i] = (struct plot_key){look_class(looks[i]), look_title(looks[i])};
+        keys[i] =
+            (struct plot_key){look_class(looks[i]), words_text(report->words, look_title(looks[i]),
+                                                               titles[i], sizeof titles[i])};
     }
     double most = greatest(series, all);
     most = plot_round_up(most > least ? most : least);
@@ -235,20 +240,23 @@ static void put_parallelism(const struct report *report)
     static const enum look runs[] = {LOOK_RUNNING}, ready[] = {LOOK_RUNNABLE};
     static const enum look idle[] = {LOOK_SYSCALL, LOOK_BARE, LOOK_WAITING};
     const trail_activity *a = &report->activity;
+    const char *tasks = term(report->words, TERM_tasks);
     char seen[200], note[200];
     (void)snprintf(note, sizeof note,
-                   "How many goroutines ran at each time; there were %" PRIu64 " Ps for them.",
-                   a->procs);
-    (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines ran on average",
-                   share_of(a->running_ns, report_length(report)));
+                   "How many %s ran at each time; there were %" PRIu64 " %s for them.", tasks,
+                   a->procs, term_count(report->words, a->procs, TERM_slot));
+    (void)snprintf(seen, sizeof seen, "Over the time %.2f %s ran on average",
+                   share_of(a->running_ns, report_length(report)), tasks);
     put_counts(report, runs, 1, (double)a->procs, "Running", note, seen);
-    (void)snprintf(seen, sizeof seen, "Over the time %.2f goroutines were ready on average",
-                   share_of(a->runnable_ns, report_length(report)));
-    put_counts(report, ready, 1, 1, "Ready, not running",
-               "How many more could have run if a P had been free.", seen);
-    put_counts(report, idle, 3, 1, "Waiting and in system calls",
-               "How many goroutines did neither, at each time.",
-               "Over the time, how many goroutines waited or were in system calls");
+    (void)snprintf(seen, sizeof seen, "Over the time %.2f %s were ready on average",
+                   share_of(a->runnable_ns, report_length(report)), tasks);
+    (void)snprintf(note, sizeof note, "How many more could have run if a %s had been free.",
+                   term(report->words, TERM_slot));
+    put_counts(report, ready, 1, 1, "Ready, not running", note, seen);
+    (void)snprintf(note, sizeof note, "How many %s did neither, at each time.", tasks);
+    (void)snprintf(seen, sizeof seen, "Over the time, how many %s waited or were in system calls",
+                   tasks);
+    put_counts(report, idle, 3, 1, "Waiting and in system calls", note, seen);
 }
 
 /* MARK: Where the time went */
@@ -263,7 +271,7 @@ static void put_states(const struct report *report, const struct state_row *rows
                        int64_t total)
 {
     struct html_table table;
-    html_table_begin(&table, report->out, "Time of all goroutines", "state< for< time> share> |");
+    report_table(report, &table, "Time of all {tasks}", "state< for< time> share> |");
     for (size_t i = 0; i < count; i++) {
         if (rows[i].ns == 0)
             continue;
@@ -298,7 +306,7 @@ static void put_bar(const struct report *report, const struct state_row *rows, s
 static void put_times(const struct report *report)
 {
     enum { FIXED = 4 };
-    static const trail_string unknown = {"no reason given", 15};
+    const char *lost = term(report->words, TERM_slot_lost);
     struct overview_part *reasons, *ranges;
     size_t reason_count, range_count, count = 0;
     trail_times sum = overview_times(report->answers, false, &reasons, &reason_count);
@@ -308,12 +316,11 @@ static void put_times(const struct report *report)
         rows[count++] = (struct state_row){"running", "running", {"", 0}, sum.exec_ns};
         rows[count++] = (struct state_row){"runnable", "ready", {"", 0}, sum.sched_wait_ns};
         rows[count++] = (struct state_row){"syscall", "system call", {"", 0}, sum.syscall_ns};
-        rows[count++] = (struct state_row){
-            "bare", "system call", {"its P taken away", 16}, sum.syscall_block_ns};
+        rows[count++] =
+            (struct state_row){"bare", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
         for (size_t i = 0; i < reason_count && i < report->limit; i++)
-            rows[count++] =
-                (struct state_row){"waiting", "blocked",
-                                   reasons[i].name.size ? reasons[i].name : unknown, reasons[i].ns};
+            rows[count++] = (struct state_row){
+                "waiting", "blocked", report_reason(report, reasons[i].name), reasons[i].ns};
         for (size_t i = 0; i < range_count && i < report->limit; i++)
             rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
         put_bar(report, rows, count, sum.total_ns);

@@ -31,8 +31,8 @@ void rows_longest(const struct report *report, struct html_table *table,
 {
     char text[100], at[SHOW_SIZE], command[512];
     int64_t from = ns_between(report->span.origin_ns, longest->begin_ns);
-    (void)snprintf(text, sizeof text, "G%" PRId64 " at %s", longest->goroutine,
-                   show_duration(at, from));
+    (void)snprintf(text, sizeof text, "%s%" PRId64 " at %s", term(report->words, TERM_task_id),
+                   longest->goroutine, show_duration(at, from));
     html_cell_hint(table, longest->ns > 0 ? text : "-",
                    report_command(report, longest->goroutine, longest->begin_ns, longest->ns,
                                   command, sizeof command));
@@ -43,9 +43,9 @@ static void put_groups(const struct report *report)
     const trail_group *groups;
     struct html_table table;
     size_t count = trail_analysis_groups(report->answers, &groups);
-    html_table_begin(&table, report->out, "Goroutines by start function",
-                     "began_in< goroutines> unfinished> total> running> ready> blocked> "
-                     "system_calls> without_P>");
+    report_table(report, &table, "{Tasks} by start function",
+                 "began_in< {tasks}> unfinished> total> running> ready> blocked> "
+                 "system_calls> {without_slot}>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_times *times = &groups[i].times;
         html_cell_text(&table, report_text(report, groups[i].name));
@@ -67,8 +67,8 @@ static void put_threads(const struct report *report)
     const trail_thread *threads;
     struct html_table table;
     size_t count = trail_analysis_threads(report->answers, &threads);
-    html_table_begin(&table, report->out, "Threads",
-                     "thread> running> system_calls> neither> runs> calls> events>");
+    report_table(report, &table, "Threads",
+                 "thread> running> system_calls> neither> runs> calls> events>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         html_cell_id(&table, threads[i].id);
         html_cell_duration(&table, threads[i].running_ns);
@@ -87,8 +87,8 @@ static void put_procs(const struct report *report)
     const trail_proc *procs;
     struct html_table table;
     size_t count = trail_analysis_procs(report->answers, &procs);
-    html_table_begin(&table, report->out, "Ps",
-                     "P> running> system_calls> other> idle> runs> calls> taken_away>");
+    report_table(report, &table, "{Slots}",
+                 "{slot_column}> running> system_calls> other> idle> runs> calls> taken_away>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         html_cell_id(&table, procs[i].id);
         html_cell_duration(&table, procs[i].running_ns);

@@ -8,6 +8,7 @@
 #include "serve/draw.h"
 #include "serve/runs.h"
 #include "serve/source.h"
+#include "words/vocabulary.h"
 
 /* MARK: Text buffer of an answer */
 
@@ -45,6 +46,22 @@ static void put_counts(struct out *out, const struct model_status *status)
     more_number(out, "samples", (int64_t)status->samples);
 }
 
+/* The vocabulary, a member a term. */
+static void put_words(struct out *out, const struct api *api, const trail_maker *maker)
+{
+    struct vocabulary vocabulary;
+    vocabulary_init(&vocabulary, maker, api->words);
+    more_text(out, "made_by", c_string(trail_made_by_name(maker->made_by)));
+    out_str(out, ",\"words\":{");
+    for (enum term name = 0; name < TERMS; name++) {
+        if (name > 0)
+            out_char(out, ',');
+        json_put_key(out, term_key(name));
+        (void)json_put_text(out, c_string(term(&vocabulary, name)));
+    }
+    out_char(out, '}');
+}
+
 static void put_status(struct question *question, const struct api *api,
                        const struct api_trace *trace)
 {
@@ -54,6 +71,7 @@ static void put_status(struct question *question, const struct api *api,
     out_char(out, '{');
     put_number(out, "version", status.version);
     more_text(out, "title", c_string(trace->title));
+    put_words(out, api, &status.maker);
     more_bool(out, "done", status.done);
     more_bool(out, "live", status.live);
     more_bool(out, "waits", status.waits);

@@ -21,6 +21,7 @@ enum { API_TRACES = 2 };
 struct api {
     struct api_trace traces[API_TRACES];
     size_t count;
+    trail_words words;  /* in which the page speaks */
     const char *source; /* folder with the program's sources; NULL: do not show them */
 };
 

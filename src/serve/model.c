@@ -25,6 +25,7 @@ static bool read_batch(struct model *model)
     long count = trail_reader_next_batch(model->reader, &events);
     turns_take(&model->turns);
     status->read = trail_source_position(model->source);
+    status->maker = *trail_reader_maker(model->reader);
     if (count > 0 && !trail_lanes_feed(model->lanes, events, count)) {
         (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
         status->damaged = true;

@@ -30,13 +30,6 @@ int analysis_option(struct analysis *analysis, int id, const char *value)
     }
 }
 
-int words_option(const struct command *command, const char *value, trail_words *words)
-{
-    if (words_parse(value, words))
-        return EXIT_GOOD;
-    return usage_error(command, "--words is go or threads, not '%s'", value);
-}
-
 void analysis_speak(struct analysis *analysis)
 {
     vocabulary_init(&analysis->vocabulary,

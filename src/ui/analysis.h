@@ -16,18 +16,7 @@
 
 #include "ui/show.h"
 #include "ui/window.h"
-#include "words/vocabulary.h"
-
-/* The option of all commands that speak of a trace. */
-#define WORDS_ROW(id)                                                                              \
-    {                                                                                              \
-        0, "words", "go|threads",                                                                  \
-            "speak of goroutines or of threads; without it, as what\nmade the trace does",         \
-            TAKE(id), .values = "go threads"                                                       \
-    }
-
-/* Takes its value. EXIT_GOOD or EXIT_USAGE. */
-int words_option(const struct command *command, const char *value, trail_words *words);
+#include "ui/words.h"
 
 /* Numbers of the common options; a command's own are below. */
 enum {

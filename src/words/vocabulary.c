@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct row {
     const char *key, *go, *threads, *host;
@@ -92,33 +93,49 @@ const char *term_title(const struct vocabulary *vocabulary, enum term name, char
     return room;
 }
 
-/* The term whose key begins `text`, up to a brace; TERMS: none. */
+/* The term whose key begins `text`, up to a brace; its first letter may be large. TERMS: none. */
 static enum term term_of(const char *text)
 {
     size_t size = strcspn(text, "}");
     enum term name = 0;
-    while (name < TERMS && (strncmp(rows[name].key, text, size) != 0 || rows[name].key[size]))
+    while (name < TERMS && (strncasecmp(rows[name].key, text, size) != 0 || rows[name].key[size]))
         name++;
     return name;
+}
+
+/* `unsafe`: characters that become _. */
+static const char *fill(const struct vocabulary *vocabulary, const char *text, const char *unsafe,
+                        char *room, size_t size)
+{
+    char title[TERM_SIZE];
+    size_t used = 0;
+    while (*text && used + 1 < size) {
+        enum term name = *text == '{' ? term_of(text + 1) : TERMS;
+        if (name == TERMS) {
+            room[used++] = *text++;
+            continue;
+        }
+        bool large = text[1] >= 'A' && text[1] <= 'Z';
+        const char *at = large ? term_title(vocabulary, name, title) : term(vocabulary, name);
+        for (; *at && used + 1 < size; at++)
+            room[used++] = strchr(unsafe, *at) ? '_' : *at;
+        text += strlen(rows[name].key) + 2;
+    }
+    room[used] = '\0';
+    return room;
 }
 
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size)
 {
-    size_t used = 0;
-    while (*titles && used + 1 < size) {
-        enum term name = *titles == '{' ? term_of(titles + 1) : TERMS;
-        if (name == TERMS) {
-            room[used++] = *titles++;
-            continue;
-        }
-        /* A host's word may have what separates titles. */
-        for (const char *at = term(vocabulary, name); *at && used + 1 < size; at++)
-            room[used++] = strchr(" <>", *at) ? '_' : *at;
-        titles += strlen(rows[name].key) + 2;
-    }
-    room[used] = '\0';
-    return room;
+    /* A host's word may have what separates titles. */
+    return fill(vocabulary, titles, " <>", room, size);
+}
+
+const char *words_text(const struct vocabulary *vocabulary, const char *text, char *room,
+                       size_t size)
+{
+    return fill(vocabulary, text, "", room, size);
 }
 
 const char *term_key(enum term name)

@@ -47,8 +47,11 @@ static inline const char *term_count(const struct vocabulary *vocabulary, uint64
 const char *term_title(const struct vocabulary *vocabulary, enum term name, char room[TERM_SIZE]);
 
 /*
- * Writes titles of a table (ui/table.h) into `room`, with terms in the place of their keys in braces: "{task_column}> total>".
+ * Writes a text into `room` with terms in the place of their keys in braces: "{Tasks} by start function"; a large
+ * letter makes the term's large. words_titles: of titles of a table (ui/table.h), "{task_column}> total>".
  */
+const char *words_text(const struct vocabulary *vocabulary, const char *text, char *room,
+                       size_t size);
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size);
 

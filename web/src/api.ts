@@ -14,7 +14,7 @@ export const stateNames = [
     "running",
     "waiting",
     "system call",
-    "system call without P",
+    "system call {without_slot}",
 ];
 export const RUNNABLE = 1;
 export const RUNNING = 2;
@@ -23,6 +23,8 @@ export const WAITING = 3;
 export interface Status {
     version: number;
     title: string;
+    made_by: string;
+    words: Record<string, string>;
     done: boolean;
     read_bytes: number;
     size_bytes: number;

@@ -50,6 +50,7 @@ import {
 import { Timeline } from "./timeline";
 import { reasons } from "./waits";
 import { OpenButton, SourceBanner } from "./wasm/open";
+import { inWords, term } from "./words";
 
 /* MARK: The head */
 
@@ -63,7 +64,7 @@ function Facts() {
                 version,
                 duration(now.end),
                 `${count(now.events)} events`,
-                `${count(now.goroutines)} goroutines`,
+                `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
             ]
                 .filter(Boolean)
                 .join(" · ")}
@@ -99,10 +100,15 @@ function Progress() {
 }
 
 const kinds = [
-    ["goroutine", "Goroutines"],
-    ["proc", "Ps"],
+    ["goroutine", "{Tasks}"],
+    ["proc", "{Slots}"],
     ["thread", "Threads"],
 ] as const;
+
+/* Of trail record's traces a goroutine is a thread: its lane has all. */
+function shownKinds() {
+    return kinds.filter(([name]) => name !== "thread" || status.value?.words.task !== "thread");
+}
 
 const groups: [Group, string][] = [
     ["name", "start function"],
@@ -116,7 +122,7 @@ function Lanes() {
         <div class="tools">
             <fieldset class="switch">
                 <legend class="hidden">Lanes by</legend>
-                {kinds.map(([name, text]) => (
+                {shownKinds().map(([name, text]) => (
                     <button
                         type="button"
                         key={name}
@@ -125,7 +131,7 @@ function Lanes() {
                             kind.value = name;
                         }}
                     >
-                        {text}
+                        {inWords(text)}
                     </button>
                 ))}
             </fieldset>
@@ -195,7 +201,7 @@ function Legend() {
         <span class="legend">
             {stateNames.slice(1).map((name, i) => (
                 <span key={name}>
-                    <i class={`swatch s${i + 1}`} /> {name}
+                    <i class={`swatch s${i + 1}`} /> {inWords(name)}
                 </span>
             ))}
         </span>
@@ -327,7 +333,7 @@ function Panels() {
                             tab.value = tab.value === name ? null : name;
                         }}
                     >
-                        {text}
+                        {inWords(text)}
                     </button>
                 ))}
             </div>
@@ -340,7 +346,7 @@ function Panels() {
                 hidden={!open}
                 style={{ height: `${height.value}px` }}
             >
-                {open && <h2 class="hidden">{open[1]}</h2>}
+                {open && <h2 class="hidden">{inWords(open[1])}</h2>}
                 {open && shown[open[0]]()}
             </div>
         </section>
@@ -374,7 +380,7 @@ function Help() {
                                             <dt>
                                                 <kbd>{key.shown}</kbd>
                                             </dt>
-                                            <dd>{key.text}</dd>
+                                            <dd>{inWords(key.text)}</dd>
                                         </div>
                                     ))}
                             </dl>

@@ -29,9 +29,10 @@ import {
     status,
     toggle,
 } from "./state";
+import { inWords } from "./words";
 
 export function stateWord(name: string): string {
-    return stateNames[stateNumber(name)] ?? name;
+    return inWords(stateNames[stateNumber(name)] ?? name);
 }
 
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
@@ -224,7 +225,7 @@ function Facts(props: { of: Span; kind: Kind }) {
             <dd>
                 {timeText(of.begin, step)} – {timeText(of.end, step)}
             </dd>
-            <LaneFact title="Goroutine" to={of.goroutine} />
+            <LaneFact title={inWords("{Task}")} to={of.goroutine} />
             <LaneFact title="On" to={of.proc} of="proc" />
             <LaneFact title="Made ready by" to={of.waker} />
             <LaneFact title="Ended by" to={of.ender} />
@@ -266,7 +267,7 @@ function MarkDetails() {
                     )}
                     <dt>At</dt>
                     <dd>{timeText(of.at, 1)}</dd>
-                    <LaneFact title="Goroutine" to={of.goroutine} />
+                    <LaneFact title={inWords("{Task}")} to={of.goroutine} />
                     <LaneFact title="On" to={of.proc} of="proc" />
                     <LaneFact title="Thread" to={of.thread} of="thread" />
                 </dl>

@@ -5,6 +5,7 @@ import { jump, useRun } from "./run";
 import { filter, kind, scroll } from "./state";
 import { type Column, Table } from "./table";
 import { mostly } from "./waits";
+import { inWords, term } from "./words";
 
 /* MARK: Summary */
 
@@ -44,11 +45,12 @@ export function SummaryPanel() {
         <div>
             <About />
             <p>
-                {duration(of.end_ns - of.begin_ns)}, {activity.procs} Ps, {count(of.goroutines)}{" "}
-                goroutines ({count(of.goroutines_alive)} alive at the end), {count(of.events)}{" "}
-                events. Running{" "}
+                {duration(of.end_ns - of.begin_ns)}, {activity.procs}{" "}
+                {term(activity.procs === 1 ? "slot" : "slots")}, {count(of.goroutines)}{" "}
+                {term(of.goroutines === 1 ? "task" : "tasks")} ({count(of.goroutines_alive)} alive
+                at the end), {count(of.events)} events. Running{" "}
                 {(activity.running_ns / Math.max(1, of.end_ns - of.begin_ns)).toFixed(2)} of{" "}
-                {activity.procs} on average. Ps idle: nothing to do{" "}
+                {activity.procs} on average. {inWords("{Slots_idle}")}: nothing to do{" "}
                 {percent(activity.idle_nothing_ns, activity.available_ns)}, while a lock was waited
                 for {percent(activity.idle_lock_ns, activity.available_ns)}, although work was ready{" "}
                 {percent(activity.idle_work_ns, activity.available_ns)}.
@@ -114,7 +116,7 @@ export function GoroutinesPanel() {
     const of = answer.value;
     if (!of?.goroutines) return <Waiting answer={answer} />;
     const columns: Column<GoroutineRow>[] = [
-        { title: "goroutine", value: (row) => row.id, unit: "number" },
+        { title: "{task}", value: (row) => row.id, unit: "number" },
         { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
         ...times,
     ];
@@ -126,7 +128,7 @@ export function GoroutinesPanel() {
                 columns={columns}
                 rows={of.goroutines}
                 sort="total"
-                empty="No goroutine is there."
+                empty={inWords("No {task} is there.")}
                 onRow={(row) => {
                     const from = Math.max(0, row.creation_ns - of.origin_ns);
                     jump(row.id, from, from + row.total_ns);
@@ -146,7 +148,7 @@ export function FunctionsPanel() {
     if (!of?.groups) return <Waiting answer={answer} />;
     const columns: Column<GroupRow>[] = [
         { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
-        { title: "goroutines", value: (row) => row.count, unit: "number" },
+        { title: "{tasks}", value: (row) => row.count, unit: "number" },
         ...times,
     ];
     return (
@@ -157,7 +159,7 @@ export function FunctionsPanel() {
                 columns={columns}
                 rows={of.groups}
                 sort="running"
-                empty="No goroutine is there."
+                empty={inWords("No {task} is there.")}
                 onRow={(row) => {
                     filter.value = shortName(row.name);
                     kind.value = "goroutine";

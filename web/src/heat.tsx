@@ -12,6 +12,7 @@ import { About } from "./panel";
 import { ticks, timeText } from "./ruler";
 import { selectAt } from "./select";
 import { end, kind, type Range, range, scroll, showRange, size, status } from "./state";
+import { inWords, term } from "./words";
 
 /* Position of the cells, in CSS pixels: right of the Ps' names, below the times. */
 const LEFT = 48;
@@ -114,7 +115,7 @@ function draw(canvas: HTMLCanvasElement, of: Heat, at: Cell | null): void {
     of.rows.forEach(({ id, shares }, row) => {
         const y = TOP + row * high;
         to.fillStyle = colors.text;
-        if (high >= 10 || row % 2 === 0) to.fillText(`P${id}`, 4, y + high / 2);
+        if (high >= 10 || row % 2 === 0) to.fillText(`${term("slot_short")}${id}`, 4, y + high / 2);
         shares.forEach((share, x) => {
             to.fillStyle = heatColor(share, colors.dark);
             to.fillRect(LEFT + x * CELL_WIDTH, y, CELL_WIDTH, high - 1);
@@ -156,7 +157,7 @@ function cellText(of: Heat, cell: Cell): string {
     const step = (of.to - of.from) / of.columns;
     const { id, shares } = of.rows[cell.row];
     return (
-        `P${id} from ${timeText(from, step)} to ${timeText(to, step)}: ` +
+        `${term("slot_short")}${id} from ${timeText(from, step)} to ${timeText(to, step)}: ` +
         `${(100 * shares[cell.x]).toFixed(0)} % running`
     );
 }
@@ -167,7 +168,7 @@ function HeatLegend() {
     const { dark } = palette.value;
     return (
         <p class="heatlegend">
-            running a goroutine:{" "}
+            {inWords("running a {task}:")}{" "}
             {STEPS.map((share) => (
                 <span key={share}>
                     <i class="swatch" style={{ background: heatColor(share, dark) }} />{" "}
@@ -216,7 +217,7 @@ export function HeatPanel() {
     useEffect(() => {
         if (canvas.current && of) draw(canvas.current, of, at.value);
     }, [of, at.value, colors]);
-    if (!of) return <p class="empty">No P is there yet.</p>;
+    if (!of) return <p class="empty">{inWords("No {slot} is there yet.")}</p>;
     return (
         <div class="heat">
             <About />
@@ -225,7 +226,9 @@ export function HeatPanel() {
             <canvas
                 ref={canvas}
                 role="application"
-                aria-label="How busy each P was; arrow keys move over it, Enter shows the place in the timeline"
+                aria-label={inWords(
+                    "How busy each {slot} was; arrow keys move over it, Enter shows the place in the timeline",
+                )}
                 aria-describedby="heatcell"
                 tabIndex={0}
                 data-columns={of.columns}
@@ -248,7 +251,7 @@ export function HeatPanel() {
             <p id="heatcell" aria-live="polite">
                 {at.value
                     ? cellText(of, at.value)
-                    : `${of.rows.length} Ps, ${of.columns} stretches of ${duration((of.to - of.from) / of.columns)}; ` +
+                    : `${of.rows.length} ${term(of.rows.length === 1 ? "slot" : "slots")}, ${of.columns} stretches of ${duration((of.to - of.from) / of.columns)}; ` +
                       "a click shows the place in the timeline."}
             </p>
         </div>

@@ -241,7 +241,7 @@ export const keys: Key[] = [
         group: "Selection",
         keys: ["Enter"],
         shown: "Enter",
-        text: "unfold the goroutine's regions",
+        text: "unfold the {task}'s regions",
         run: () => {
             const lane = selected.peek()?.lane;
             if (lane !== undefined && kind.peek() === "goroutine")
@@ -259,7 +259,7 @@ export const keys: Key[] = [
         group: "View",
         keys: ["1"],
         shown: "1",
-        text: "by goroutine",
+        text: "by {task}",
         run: () => {
             kind.value = "goroutine";
         },
@@ -268,7 +268,7 @@ export const keys: Key[] = [
         group: "View",
         keys: ["2"],
         shown: "2",
-        text: "by P",
+        text: "by {slot}",
         run: () => {
             kind.value = "proc";
         },

@@ -20,6 +20,7 @@ import {
     unfolded,
 } from "./state";
 import { waitsOf } from "./waits";
+import { term } from "./words";
 
 export interface Lane {
     lane: number;
@@ -51,7 +52,9 @@ export const lanes = signal<Lane[]>([]);
 export const allLanes = signal(0);
 
 export function laneTitle(of: Kind, lane: { id: number; name?: string }): string {
-    const letter = of === "goroutine" ? "G" : of === "proc" ? "P" : "M";
+    const letter = term(
+        of === "goroutine" ? "task_id" : of === "proc" ? "slot_short" : "machine_short",
+    );
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 

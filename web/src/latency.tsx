@@ -139,7 +139,7 @@ function Behind(props: { what: string; from: number; to: number }) {
             <Table
                 name="spans"
                 columns={[
-                    { title: "goroutine", value: (row) => row.goroutine, unit: "number" },
+                    { title: "{task}", value: (row) => row.goroutine, unit: "number" },
                     { title: "began in", value: (row) => shortName(row.group) },
                     { title: "at", value: (row) => row.begin_ns - of.origin_ns, unit: "ns" },
                     { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },

@@ -6,6 +6,7 @@ import { Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { kind, scroll } from "./state";
 import { type Column, Table } from "./table";
+import { inWords, term } from "./words";
 
 type Row = Record<string, unknown>;
 
@@ -48,8 +49,9 @@ const analyses: Analysis[] = [
             { title: "duration", value: (row) => length(row, "start_ns", "end_ns"), unit: "ns" },
             plain("regions", "region_count"),
             {
-                title: "goroutines",
-                value: (row) => (row.goroutines as number[]).map((id) => `G${id}`).join(" "),
+                title: "{tasks}",
+                value: (row) =>
+                    (row.goroutines as number[]).map((id) => `${term("task_id")}${id}`).join(" "),
             },
             { title: "complete", value: (row) => (row.complete ? "yes" : "no") },
         ],
@@ -67,7 +69,7 @@ const analyses: Analysis[] = [
         sort: "duration",
         columns: [
             { title: "name", value: text("name") },
-            plain("goroutine", "goroutine"),
+            plain("{task}", "goroutine"),
             plain("task", "task"),
             ns("duration", "total_ns"),
             ns("running", "exec_ns"),
@@ -101,7 +103,7 @@ const analyses: Analysis[] = [
         columns: [
             { title: "why", value: text("name") },
             { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
-            plain("goroutine", "goroutine"),
+            plain("{task}", "goroutine"),
         ],
         place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
         empty: "The world was never stopped.",
@@ -112,7 +114,7 @@ const analyses: Analysis[] = [
         rows: "segments",
         sort: "",
         columns: [
-            plain("goroutine", "goroutine"),
+            plain("{task}", "goroutine"),
             { title: "began in", value: (row) => shortName(String(row.group ?? "")) },
             { title: "state", value: text("state") },
             { title: "in", value: (row) => shortName(String(row.function ?? "")) },
@@ -138,11 +140,11 @@ const analyses: Analysis[] = [
     },
     {
         command: "procs",
-        title: "Ps",
+        title: "{slots}",
         rows: "procs",
         sort: "running",
         columns: [
-            plain("P", "id"),
+            plain("{slot}", "id"),
             ns("running", "running_ns"),
             ns("syscall", "syscall_ns"),
             ns("other", "other_ns"),
@@ -150,7 +152,7 @@ const analyses: Analysis[] = [
             plain("runs", "runs"),
             plain("taken away", "taken"),
         ],
-        empty: "No P is there.",
+        empty: "No {slot} is there.",
     },
 ];
 
@@ -165,7 +167,7 @@ function One(props: { of: Analysis }) {
             columns={of.columns}
             rows={(value[of.rows] as Row[] | undefined) ?? []}
             sort={of.sort}
-            empty={of.empty}
+            empty={inWords(of.empty)}
             onRow={(row) => {
                 const origin = Number(value.origin_ns ?? 0);
                 if (of.place) {
@@ -188,7 +190,7 @@ export function MorePanel() {
             <Choice
                 label="Table of"
                 value={chosen.value}
-                options={analyses.map(({ title }) => [title, title] as const)}
+                options={analyses.map(({ title }) => [title, inWords(title)] as const)}
                 onChoose={(title) => {
                     chosen.value = title;
                 }}

@@ -10,6 +10,7 @@ import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
 import { group, kind, palette, panels, showRange, sort, sorts, tab, theme, view } from "./state";
+import { inWords } from "./words";
 
 interface Entry {
     what: string;
@@ -96,9 +97,11 @@ function localEntries(text: string): Entry[] {
             run: () => void selectAt(kind.value, lane.lane, lane.begin, true),
         });
     const words = wanted.split(/\s+/);
-    const those = commands.filter((of) =>
-        words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
-    );
+    const those = commands
+        .map((of) => ({ ...of, text: inWords(of.text) }))
+        .filter((of) =>
+            words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
+        );
     return [...found, ...(wanted ? those.slice(0, 8) : those)];
 }
 
@@ -146,11 +149,15 @@ export function SearchBox() {
                 <input
                     ref={input}
                     role="combobox"
-                    aria-label="Search: a function, goroutine, task, region, log, a time, or a command"
+                    aria-label={inWords(
+                        "Search: a function, {task}, task, region, log, a time, or a command",
+                    )}
                     aria-expanded="true"
                     aria-controls="found"
                     aria-activedescendant={`found${chosen.value}`}
-                    placeholder="a function, goroutine, task, region, log text, a time (1.5 s), or a command"
+                    placeholder={inWords(
+                        "a function, {task}, task, region, log text, a time (1.5 s), or a command",
+                    )}
                     value={text.value}
                     onInput={(event) => {
                         text.value = event.currentTarget.value;

@@ -5,6 +5,7 @@ import { api, type Query } from "./api";
 import { lanes, reveal } from "./lanes";
 import { selectAt } from "./select";
 import { kind, range, say, showRange, status } from "./state";
+import { inWords } from "./words";
 
 export interface Answer<T> {
     state: "asking" | "good" | "bad";
@@ -74,7 +75,7 @@ export function jump(id: number | null, from: number, to: number): void {
     kind.value = "goroutine";
     const lane = laneOf(id, from);
     if (lane === null) {
-        say(`Goroutine ${id} is not in the timeline.`);
+        say(`${inWords("{Task}")} ${id} is not in the timeline.`);
         return;
     }
     showRange({ from, to: Math.max(to, from + 1) });

@@ -18,6 +18,7 @@ import {
     tab,
     view,
 } from "./state";
+import { inWords } from "./words";
 
 let asking: AbortController | null = null;
 
@@ -184,7 +185,7 @@ export async function nextMark(step: 1 | -1): Promise<void> {
     }
     const place = selected.value;
     if (place?.kind !== "goroutine") {
-        say("Select a goroutine first: its logs and CPU samples are gone through.");
+        say(inWords("Select a {task} first: its logs and CPU samples are gone through."));
         return;
     }
     const at = Math.max(0, Math.round(span.value?.begin ?? view.value.from));

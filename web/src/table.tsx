@@ -1,6 +1,7 @@
 /* A table that can be sorted by column, filtered, and saved as CSV. Rows may have an action. */
 import { useSignal } from "@preact/signals";
 import { count, duration } from "./format";
+import { inWords } from "./words";
 
 export interface Column<T> {
     title: string;
@@ -26,7 +27,9 @@ function quote(value: string | number): string {
 
 export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
     const lines = [
-        columns.map((column) => quote(column.title + (column.unit === "ns" ? " (ns)" : ""))),
+        columns.map((column) =>
+            quote(inWords(column.title) + (column.unit === "ns" ? " (ns)" : "")),
+        ),
     ];
     for (const row of rows) lines.push(columns.map((column) => quote(column.value(row))));
     return lines.map((line) => `${line.join(",")}\r\n`).join("");
@@ -121,7 +124,7 @@ export function Table<T>(props: {
                                         by.value = column.title;
                                     }}
                                 >
-                                    {column.title}
+                                    {inWords(column.title)}
                                     {by.value === column.title ? (up.value ? " ▲" : " ▼") : ""}
                                 </button>
                             </th>

@@ -50,6 +50,7 @@ import {
     view,
     zoom,
 } from "./state";
+import { inWords } from "./words";
 
 const all: Record<Kind, Pictures> = {
     goroutine: new Pictures("goroutine"),
@@ -411,7 +412,7 @@ function tipAt(x: number, y: number): Tip | null {
         x,
         y,
         title,
-        text: `${stateNames[cell.state]}, about ${duration(cell.pixels * scale)}`,
+        text: `${inWords(stateNames[cell.state])}, about ${duration(cell.pixels * scale)}`,
     };
 }
 

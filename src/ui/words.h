@@ -1,0 +1,24 @@
+/* --words: in which vocabulary a command speaks of a trace. */
+#ifndef TRAIL_UI_WORDS_H
+#define TRAIL_UI_WORDS_H
+
+#include "ui/cli.h"
+#include "words/vocabulary.h"
+
+/* The option of all commands that speak of a trace. */
+#define WORDS_ROW(id)                                                                              \
+    {                                                                                              \
+        0, "words", "go|threads",                                                                  \
+            "speak of goroutines or of threads; without it, as what\nmade the trace does",         \
+            TAKE(id), .values = "go threads"                                                       \
+    }
+
+/* Takes its value. EXIT_GOOD or EXIT_USAGE. */
+static inline int words_option(const struct command *command, const char *value, trail_words *words)
+{
+    if (words_parse(value, words))
+        return EXIT_GOOD;
+    return usage_error(command, "--words is go or threads, not '%s'", value);
+}
+
+#endif
