@@ -442,6 +442,8 @@ typedef struct trail_thread {
     uint64_t syscalls;         /* began */
     uint64_t procs;            /* how often it took a P */
     uint64_t events;
+    int64_t
+        goroutine; /* the first that ran on it: of trail record the thread itself; TRAIL_NONE: none did */
     const int64_t *running_slices; /* see below */
 } trail_thread;
 

@@ -8,6 +8,7 @@
 
 /* A goroutine that runs or is in a system call. */
 struct placed {
+    int64_t id;
     int64_t since_ns;
     int64_t thread, proc; /* TRAIL_NONE: not known yet, or none */
     int64_t taken_ns;     /* when its P was taken, if `taken` */
@@ -37,7 +38,8 @@ static trail_thread *thread_get(struct threads *threads, int64_t id, int64_t now
         !place_of(&threads->thread_places, id, &rows->count, &place, &fresh))
         return NULL;
     if (fresh)
-        rows->items[place] = (trail_thread){.id = id, .first_ns = now, .last_ns = now};
+        rows->items[place] =
+            (trail_thread){.id = id, .first_ns = now, .last_ns = now, .goroutine = TRAIL_NONE};
     return &rows->items[place];
 }
 
@@ -66,6 +68,12 @@ static int64_t counted(const struct threads *threads, int64_t since, int64_t now
 
 /* MARK: Goroutines */
 
+static void note_first(trail_thread *thread, const struct placed *g)
+{
+    if (thread->goroutine == TRAIL_NONE)
+        thread->goroutine = g->id;
+}
+
 /* What the goroutine did since `g->since_ns` counts for its thread and its P. */
 static bool credit(struct threads *threads, const struct placed *g, int64_t now)
 {
@@ -77,6 +85,7 @@ static bool credit(struct threads *threads, const struct placed *g, int64_t now)
             return false;
         ns_add(runs ? &thread->running_ns : &thread->syscall_ns,
                counted(threads, g->since_ns, now));
+        note_first(thread, g);
         place = (size_t)(thread - threads->thread_rows.items);
         if (runs && !slices_add(&threads->thread_slices, place, g->since_ns, now))
             return false;
@@ -108,6 +117,7 @@ static bool count_begin(struct threads *threads, struct placed *g, const trail_e
         trail_thread *thread = thread_get(threads, g->thread, event->time_ns);
         if (!thread)
             return false;
+        note_first(thread, g);
         thread->runs += runs;
         thread->syscalls += !runs;
     }
@@ -149,6 +159,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
     }
     bool found = from == TRAIL_GO_UNDETERMINED;
     *g = (struct placed){
+        .id = event->transition.id,
         .since_ns = found ? threads->sync_ns : event->time_ns,
         .thread = found ? TRAIL_NONE : event->thread,
         .proc = found ? TRAIL_NONE : event->proc,

@@ -59,6 +59,9 @@ static int parse_request(struct request *request, int argc, char **argv)
     *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
     if (json && request->members)
         *what |= TRAIL_ANALYZE_REGIONS;
+    /* What made the trace is known only when it is read. */
+    if (!json && request->members && request->analysis.options.words != TRAIL_WORDS_GO)
+        *what |= TRAIL_ANALYZE_THREADS;
     if (!request->members && (request->view.percentiles || request->view.histogram || json))
         *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
     return wrong ? wrong : analysis_words(&request->analysis, &options);
@@ -182,18 +185,37 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     return g->id < h->id ? -1 : g->id > h->id;
 }
 
+#define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " began_in<"
+
+/* The TID of the thread that a goroutine of trail record is. */
+static void put_thread(const struct request *request, struct table *table, int64_t goroutine)
+{
+    const trail_thread *threads;
+    size_t count = trail_analysis_threads(request->analysis.answers, &threads), i = 0;
+    char id[32] = "-";
+    while (i < count && threads[i].goroutine != goroutine)
+        i++;
+    if (i < count)
+        (void)snprintf(id, sizeof id, "%" PRId64, threads[i].id);
+    table_word(table, id);
+}
+
 static void show_members(const struct request *request, const trail_goroutine *const *list,
                          size_t shown)
 {
     struct table table;
     char id[32];
     int64_t origin = request->analysis.span.origin_ns;
+    bool is_thread = request->analysis.vocabulary.of == TRAIL_MADE_BY_RECORD;
     table_begin_with(&table, &request->analysis.vocabulary,
-                     "{task_column}> created> ended> total> " GROUPS_TIMES " began_in<");
+                     is_thread ? "{task_column}> {machine_column}> " MEMBER_TITLES
+                               : "{task_column}> " MEMBER_TITLES);
     for (size_t i = 0; i < shown; i++) {
         const trail_goroutine *g = list[i];
         (void)snprintf(id, sizeof id, "%" PRId64, g->id);
         table_word(&table, id);
+        if (is_thread)
+            put_thread(request, &table, g->id);
         table_duration(&table, g->creation_ns - origin);
         if (g->end_ns == 0)
             table_word(&table, "alive");

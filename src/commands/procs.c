@@ -13,7 +13,7 @@ static const struct option rows[] = {
 static struct running get(const void *list, size_t i)
 {
     const trail_proc *p = (const trail_proc *)list + i;
-    return (struct running){p->id, p->running_ns, p->running_slices};
+    return (struct running){p->id, p->running_ns, TRAIL_NONE, p->running_slices};
 }
 
 static void put_json(struct json *json, const void *list, size_t i)

@@ -85,11 +85,16 @@ static void print_heap(const struct collect_summary *s)
         fputs("  heap: not seen: the program's malloc is its own, or a sanitizer's\n", stderr);
 }
 
-static void print_loss(const char **between, uint64_t count, const char *what)
+static const char *numbered(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+static void print_loss(const char **between, uint64_t count, const char *one, const char *many)
 {
     if (count == 0)
         return;
-    fprintf(stderr, "%s%" PRIu64 " %s", *between, count, what);
+    fprintf(stderr, "%s%" PRIu64 " %s", *between, count, numbered(count, one, many));
     *between = ", ";
 }
 
@@ -98,17 +103,22 @@ static void print_recorder(const struct collect_summary *s)
 {
     const char *between = "lost: ";
     char cpu[DURATION_SIZE];
-    fprintf(stderr, "  recorder: %" PRIu64 " events, %" PRIu64 " stacks, ", s->events, s->stacks);
+    fprintf(stderr, "  recorder: %" PRIu64 " %s, %" PRIu64 " %s, ", s->events,
+            numbered(s->events, "event", "events"), s->stacks,
+            numbered(s->stacks, "stack", "stacks"));
     if (s->samples || s->lost_samples)
-        fprintf(stderr, "%" PRIu64 " CPU samples, ", s->samples);
+        fprintf(stderr, "%" PRIu64 " CPU %s, ", s->samples,
+                numbered(s->samples, "sample", "samples"));
     fprintf(stderr, "%s of CPU; ",
             duration_text(cpu, record_summary_cpu_ns(RUSAGE_SELF), DURATION_SUMMARY));
-    print_loss(&between, s->lost_records, "records");
-    print_loss(&between, s->lost_stacks, "stacks");
-    print_loss(&between, s->lost_threads, "threads");
-    print_loss(&between, s->lost_samples, "CPU samples");
-    print_loss(&between, s->lost_switches, "context switches (inferred there)");
-    print_loss(&between, s->damage, "damaged records, which contradict each other");
+    print_loss(&between, s->lost_records, "record", "records");
+    print_loss(&between, s->lost_stacks, "stack", "stacks");
+    print_loss(&between, s->lost_threads, "thread", "threads");
+    print_loss(&between, s->lost_samples, "CPU sample", "CPU samples");
+    print_loss(&between, s->lost_switches, "context switch (inferred there)",
+               "context switches (inferred there)");
+    print_loss(&between, s->damage, "damaged record, which contradicts others",
+               "damaged records, which contradict each other");
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
     if (s->unnamed)
         fprintf(stderr,
@@ -130,9 +140,10 @@ int64_t record_summary_cpu_ns(int who)
 void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
 {
     char wall[DURATION_SIZE], cpu[DURATION_SIZE];
-    tell("%s: %" PRIu64 " threads (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
-         s->most_threads, duration_text(wall, s->wall_ns, DURATION_SUMMARY),
-         cpu_ns >= 0 ? ", " : "", cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
+    tell("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
+         numbered(s->threads, "thread", "threads"), s->most_threads,
+         duration_text(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
+         cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
          cpu_ns >= 0 ? " of CPU" : "");
     print_states(s, cpu_ns);
     if (s->worst[0].count)

@@ -13,7 +13,7 @@ static const struct option rows[] = {
 static struct running get(const void *list, size_t i)
 {
     const trail_thread *m = (const trail_thread *)list + i;
-    return (struct running){m->id, m->running_ns, m->running_slices};
+    return (struct running){m->id, m->running_ns, m->goroutine, m->running_slices};
 }
 
 static void put_json(struct json *json, const void *list, size_t i)

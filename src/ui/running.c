@@ -58,6 +58,13 @@ static int longest_first(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Of trail record each thread is a task. */
+static void put_task(const struct analysis *analysis, const struct running *running)
+{
+    if (analysis->vocabulary.of == TRAIL_MADE_BY_RECORD && running->task != TRAIL_NONE)
+        printf("%s%-4" PRId64 " ", term(&analysis->vocabulary, TERM_task_id), running->task);
+}
+
 /* Changes the order of the list if it is too long for all of it to be shown. */
 static void show_lines(const struct analysis *analysis, const char *letter, struct running *list,
                        size_t count)
@@ -73,6 +80,7 @@ static void show_lines(const struct analysis *analysis, const char *letter, stru
     printf("\nrunning, over %s:\n", show_duration(length, whole));
     for (size_t i = 0; i < shown; i++) {
         struct spark spark = {list[i].slices, slices, slice_ns, whole};
+        put_task(analysis, &list[i]);
         printf("%s%6" PRId64 " ", letter, list[i].id);
         spark_line(&spark, 1);
         printf(" %s\n", show_percent(part, percent_of(list[i].ns, whole)));

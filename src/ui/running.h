@@ -10,6 +10,7 @@
 /* When one ran. */
 struct running {
     int64_t id, ns;
+    int64_t task; /* which task it is, for vocabularies in which it is one; TRAIL_NONE: none */
     const int64_t *slices;
 };
 

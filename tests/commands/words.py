@@ -215,5 +215,121 @@ def each_file_of_a_rotation_has_it():
         assert made_by(file)[0] == "trail record", file
 
 
+# MARK: Words of screens
+
+# What a reader who has never seen Go would stumble over.
+GO = re.compile(r"[Gg]oroutine|\bPs?\b|\bMs?\b|\bG ?[0-9]+\b|GOMAXPROCS|\bchan\b|select\b|no_P")
+SCREENS = (
+    ["summary"],
+    ["goroutines"],
+    ["goroutines", "--members"],
+    ["goroutines", "--percentiles=block"],
+    ["threads"],
+    ["procs"],
+    ["locks"],
+    ["latency"],
+    ["profile"],
+    ["profile", "--type=sched"],
+    ["info"],
+    ["info", "--full"],
+    ["why"],
+    ["why", "-g", "2"],
+    ["gc"],
+    ["tasks"],
+    ["regions"],
+)
+
+
+def screens(trace, *more):
+    for columns in ("80", "160"):
+        ENV["COLUMNS"] = columns
+        for args in SCREENS:
+            yield " ".join(args), run(*args, *more, trace)
+    yield "find", run("find", *more, trace, "block >1ms")
+    yield "diff", run("diff", *more, trace, trace)
+    yield "report", re.sub(r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", run("report", *more, trace))
+
+
+@test
+def no_screen_of_a_c_program_needs_gos_words():
+    for name, text in screens(recorded()):
+        found = GO.search(text)
+        assert not found, f"{name}: {found[0]!r} in\n{text[max(0, found.start() - 200):found.end() + 100]}"
+
+
+@test
+def a_c_program_has_threads_and_cpu_slots():
+    assert re.match(r".*: \S+ \S+, \d+ CPU slots?, 4 threads \(0 alive at the end\)", run("summary", recorded()))
+    assert re.search(r"on average, of \d+ CPU slots?\n", run("summary", recorded()))
+    assert run("goroutines", recorded()).startswith("4 threads, 0 alive at the end, in 2 groups")
+    assert "back from thread 1:" in run("why", "--window", recorded())
+    assert "longest wait: thread " in run("locks", recorded())
+    assert re.search(r"(?m)^thread \d+ worker: ", run("find", recorded(), "block[sync] >1ms"))
+
+
+@test
+def threads_are_the_table_of_goroutines_and_when_each_ran():
+    table, threads = run("goroutines", recorded()), run("threads", recorded())
+    assert threads.startswith(table + "\nrunning, over ")
+    # Each by its number and its TID, which the members have as well.
+    lines = re.findall(r"(?m)^thread (\d+) +TID +(\d+) ", threads)
+    members = re.findall(r"(?m)^ *(\d+) +(\d+) ", run("goroutines", "--members", recorded()))
+    assert len(lines) == 4 and sorted(lines) == sorted(members), f"{lines} {members}"
+    tids = {str(row["id"]) for row in json.loads(run("threads", "--json", recorded()))["threads"]}
+    assert {tid for _, tid in lines} == tids
+
+
+@test
+def one_is_one_and_two_are_two():
+    one = assembled("one.trace", 23, "trail.made by=record")
+    assert run("goroutines", one).startswith("1 thread, 0 alive at the end, in 1 group")
+    assert re.search(r", 1 CPU slot, 1 thread \(", run("summary", one))
+    assert run("goroutines", assembled("one_go.trace", 23)).startswith("1 goroutine, ")
+
+
+@test
+def the_option_chooses():
+    for trace in (recorded(), assembled("fiber.trace", 23, FIBER)):
+        assert re.match(r"\d goroutines?, ", run("goroutines", "--words=go", trace))
+        assert re.search(r" Ps?, \d goroutines? \(", run("summary", "--words=go", trace))
+        assert re.search(r"(?m)^G +created +ended ", run("goroutines", "-m", "--words=go", trace))
+        assert re.match(r" *M +seen at ", run("threads", "--words=go", trace))
+    go = assembled("go.trace", 23)
+    assert run("goroutines", "--words=threads", go).startswith("1 thread, ")
+    assert "CPU slot" in run("summary", "--words=threads", go)
+    run("summary", "--words=french", go, status=2)
+
+
+@test
+def a_host_has_its_own_word():
+    for word, many in (("fiber", "fibers"), ("green thread", "green threads"), ("entry", "entries"), ("process", "processes")):
+        trace = assembled("host.trace", 23, f"trail.made by=host word={word}")
+        assert run("goroutines", trace).startswith(f"1 {word}, ")
+        assert f"1 worker slot, 1 {word} (" in run("summary", trace)
+        assert f"\nTime of all {many}\n" in run("summary", trace)
+        assert re.match(rf".*\n *{word} +created ", run("goroutines", "-m", trace)), word
+        assert f"{many.capitalize()} by start function" in run("report", trace)
+
+
+@test
+def a_hosts_word_is_text_in_a_report_and_in_titles():
+    trace = assembled("markup.trace", 23, "trail.made by=host word=<b>a&b</b>")
+    report = run("report", trace)
+    assert "<b>a&b</b>" not in report and "&lt;b&gt;a&amp;b&lt;/b&gt;" in report
+    assert re.search(r"\n *b a&b /b +created ", run("goroutines", "-m", trace))
+
+
+@test
+def json_has_the_same_keys_and_figures_in_all_words():
+    def without_text(value):
+        if isinstance(value, dict):
+            return {key: without_text(of) for key, of in value.items() if key != "text"}
+        return [without_text(of) for of in value] if isinstance(value, list) else value
+
+    for args in (["summary"], ["goroutines"], ["threads"], ["procs"], ["locks"], ["latency"], ["why"], ["info"]):
+        go, threads = (json.loads(run(*args, "--json", f"--words={w}", recorded())) for w in ("go", "threads"))
+        assert without_text(go) == without_text(threads), args
+
+
 if __name__ == "__main__":
     sys.exit(main())
