@@ -13,8 +13,19 @@
 #include "ui/progress.h"
 #include "ui/values.h"
 #include "ui/window.h"
+#include "ui/words.h"
 
-enum { OPT_FORMAT = 1, OPT_GOROUTINE, OPT_PROC, OPT_THREAD, OPT_KIND, OPT_FROM, OPT_TO, OPT_COLOR };
+enum {
+    OPT_FORMAT = 1,
+    OPT_GOROUTINE,
+    OPT_PROC,
+    OPT_THREAD,
+    OPT_KIND,
+    OPT_FROM,
+    OPT_TO,
+    OPT_COLOR,
+    OPT_WORDS
+};
 
 /* FORMAT_WIRE is no format of events: it prints records. */
 enum { FORMAT_WIRE = 100 };
@@ -32,6 +43,7 @@ struct request {
     bool filtered;
     bool stacks, no_stacks;
     const char *color;
+    trail_words words;
     const char *binary;
     trail_reader_options reader;
 };
@@ -71,6 +83,7 @@ static const struct option rows[] = {
      TO_FLAG(struct request, reader.partial)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
      TO_TEXT(struct request, binary)},
+    WORDS_ROW(OPT_WORDS),
     {0},
 };
 
@@ -125,6 +138,8 @@ static int parse_option(void *context, int id, const char *value)
         return window_from(&request->window, request->command, value);
     case OPT_TO:
         return window_to(&request->window, request->command, value);
+    case OPT_WORDS:
+        return words_option(request->command, value, &request->words);
     default:
         return parse_color(request, value);
     }
@@ -253,6 +268,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
         .filter = request->filtered ? &request->filter : NULL,
         .stacks = request->format == TRAIL_FORMAT_JSONL ? !request->no_stacks : request->stacks,
         .colour = want_colour(request),
+        .words = request->words,
         .flush = trail_source_size(source) < 0,
         .progress = progress_step,
         .progress_context = &progress,

@@ -35,8 +35,11 @@ static long print_events(struct print *print, struct filter *filter, const struc
     long count;
     bool started = false;
     while ((count = trail_reader_next_batch(print->reader, &events)) > 0) {
-        if (!started)
+        if (!started) {
             print->first_ns = events[0].time_ns;
+            vocabulary_init(&print->words, trail_reader_maker(print->reader),
+                            print->options->words);
+        }
         started = true;
         print_begin_batch(print);
         for (const trail_event *e = events; e < events + count; e++) {

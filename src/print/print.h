@@ -11,6 +11,7 @@
 #include "base/out.h"
 #include "print/cache.h"
 #include "timeline/spans.h"
+#include "words/vocabulary.h"
 
 /* One run of trail_print. */
 struct print {
@@ -19,9 +20,10 @@ struct print {
     struct out out;
     struct cache strings; /* rendered by printer->string, with quotes if the format has them */
     struct cache stacks;  /* rendered by printer->stack: the whole block */
-    int64_t first_ns;     /* time of the first event of the trace, printed or not */
-    struct spans spans;   /* updated by printer->observe */
-    int64_t span_ns;      /* length in ns of the span that this event ends; -1 if it ends none */
+    struct vocabulary words;
+    int64_t first_ns;   /* time of the first event of the trace, printed or not */
+    struct spans spans; /* updated by printer->observe */
+    int64_t span_ns;    /* length in ns of the span that this event ends; -1 if it ends none */
 };
 
 struct printer {

@@ -19,7 +19,7 @@
 #define PLACE_COLUMN   78   /* column where places in the code begin */
 #define COLOUR_BYTES   16   /* of the colour codes before it */
 #define TEXT_LINE_ROOM 4096 /* sufficient for nearly every line */
-#define CONTEXT_ROOM   32   /* sufficient for a letter and a number */
+#define CONTEXT_ROOM   128  /* sufficient for a word and a number */
 
 enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE_GC, STYLE_USER };
 
@@ -196,16 +196,23 @@ static void put_style(struct print *print, enum style style)
         out_str(&print->out, codes[style]);
 }
 
-/* "G 12" or "-", padded to `width` columns. */
-static void put_context(struct out *out, char letter, int64_t id, size_t width)
+/* "G 12". */
+static void put_id(struct print *print, enum term name, int64_t id)
 {
+    out_str(&print->out, term(&print->words, name));
+    out_i64(&print->out, id);
+}
+
+/* "G 12" or "-", padded to `width` columns. */
+static void put_context(struct print *print, enum term name, int64_t id, size_t width)
+{
+    struct out *out = &print->out;
     out_room(out, CONTEXT_ROOM);
     const char *begin = out->at;
-    out_char(out, id == TRAIL_NONE ? '-' : letter);
-    if (id != TRAIL_NONE) {
-        out_char(out, ' ');
-        out_i64(out, id);
-    }
+    if (id == TRAIL_NONE)
+        out_char(out, '-');
+    else
+        put_id(print, name, id);
     size_t n = (size_t)(out->at - begin);
     put_spaces(out, n < width ? width - n : 1);
 }
@@ -234,16 +241,16 @@ static const char *lane_name(int64_t proc)
 static void put_where(struct print *print, const trail_event *event)
 {
     struct out *out = &print->out;
-    put_context(out, 'G', event->goroutine, 9);
+    put_context(print, TERM_task_event, event->goroutine, 9);
     const char *lane = lane_name(event->proc);
     if (lane) {
         size_t n = strlen(lane);
         out_bytes(out, lane, n);
         put_spaces(out, n < 7 ? 7 - n : 1);
     } else {
-        put_context(out, 'P', event->proc, 7);
+        put_context(print, TERM_slot_event, event->proc, 7);
     }
-    put_context(out, 'M', event->thread, 11);
+    put_context(print, TERM_machine_event, event->thread, 11);
 }
 
 static void put_quoted(struct print *print, trail_string_handle handle)
@@ -251,13 +258,6 @@ static void put_quoted(struct print *print, trail_string_handle handle)
     out_char(&print->out, '"');
     print_string(print, handle);
     out_char(&print->out, '"');
-}
-
-static void put_id(struct out *out, const char *letter, int64_t id)
-{
-    out_str(out, letter);
-    out_char(out, ' ');
-    out_i64(out, id);
 }
 
 /* MARK: What happened */
@@ -290,7 +290,7 @@ static void what_metric(struct print *print, const trail_event *event)
     struct out *out = &print->out;
     switch (event->metric.metric) {
     case TRAIL_METRIC_GOMAXPROCS:
-        PRINT(print, "GOMAXPROCS is ");
+        out_str(out, term(&print->words, TERM_slot_count));
         out_u64(out, event->metric.value);
         break;
     case TRAIL_METRIC_HEAP_LIVE:
@@ -318,11 +318,11 @@ static void what_range(struct print *print, const trail_event *event)
     struct out *out = &print->out;
     if (event->range.scope == TRAIL_RESOURCE_GOROUTINE &&
         event->range.scope_id != event->goroutine) {
-        put_id(out, "G", event->range.scope_id);
+        put_id(print, TERM_task_event, event->range.scope_id);
         PRINT(print, ": ");
     }
     if (event->range.scope == TRAIL_RESOURCE_PROC && event->range.scope_id != event->proc) {
-        put_id(out, "P", event->range.scope_id);
+        put_id(print, TERM_slot_event, event->range.scope_id);
         PRINT(print, ": ");
     }
     print_string(print, event->range.name);
@@ -505,7 +505,7 @@ static void put_by(struct print *print, const trail_event *event)
 {
     if (event->goroutine != TRAIL_NONE && event->goroutine != event->transition.id) {
         PRINT(print, " by ");
-        put_id(&print->out, "G", event->goroutine);
+        put_id(print, TERM_task_event, event->goroutine);
     } else if (event->proc == TRAIL_NETPOLL_PROC) {
         PRINT(print, " by the network poller");
     } else if (event->proc == TRAIL_TIMER_PROC) {
@@ -544,7 +544,7 @@ static void what_go(struct print *print, const trail_event *event)
     unsigned from = event->transition.from, to = event->transition.to;
     const struct phrase *phrase = phrase_of(event);
     if (phrase->voice == PASSIVE || event->transition.id != event->goroutine) {
-        put_id(out, "G", event->transition.id);
+        put_id(print, TERM_task_event, event->transition.id);
         out_char(out, ' ');
     }
     out_str(out, phrase->text);
@@ -568,7 +568,7 @@ static void what_go(struct print *print, const trail_event *event)
 
 static void what_proc(struct print *print, const trail_event *event)
 {
-    put_id(&print->out, "P", event->transition.id);
+    put_id(print, TERM_slot_event, event->transition.id);
     out_char(&print->out, ' ');
     out_str(&print->out, phrase_of(event)->text);
 }
