@@ -145,6 +145,26 @@ def the_status_tells_what_there_is():
         size = os.path.getsize(trace("why-1.26"))
         equal((status["read_bytes"], status["size_bytes"]), (size, size))
         assert "error" not in status
+        go = {"task": "goroutine", "tasks": "goroutines", "slot": "P", "slots": "Ps", "machine": "M"}
+        equal((status["made_by"], {k: status["words"][k] for k in go}), ("Go", go))
+
+
+@test
+def the_status_has_the_words_of_what_made_the_trace():
+    line = b"trail.made by=host word=fib\\u00e9r"
+    with open(os.path.join(ROOT, "tests/data/modules-1.23.txt"), "rb") as f:
+        text = f.read().replace(b"trail.clock mono=64000 wall=1700000000.5", line)
+    assert line in text
+    path = os.path.join(WORK, "host.trace")
+    with open(path + ".txt", "wb") as f:
+        f.write(text)
+    code, _, err = command("assemble", path + ".txt", "-o", path)
+    assert code == 0, err
+    for args, made in (([], ("fibér", "fibérs", "worker slot")), (["--words=threads"], ("thread", "threads", "CPU slot"))):
+        with Server(*args, path) as server:
+            status = server.done()
+            equal(status["made_by"], "libtrail-record")
+            equal(tuple(status["words"][k] for k in ("task", "tasks", "slot")), made)
 
 
 @test
