@@ -549,6 +549,20 @@ def what_was_before_the_window_is_not_found_in_it():
 
 
 @test
+def findings_speak_of_threads_where_these_are_asked_for():
+    real = Trace.findings
+    Trace.findings = lambda self, end, *args: real(self, end, *args, "--words=threads")
+    try:
+        all_found = [lone(12 * MS), lone(12 * MS, idle=(2,), second=True), turns(30 * MS), created(95 * MS)]
+    finally:
+        Trace.findings = real
+    equal([list(found) for found in all_found], [["one-runs-alone"], ["ready-while-idle"], ["keeps-p"], ["leak"]])
+    for found in all_found:
+        for finding in found.values():
+            assert "thread" in finding["text"] and not re.search(r"goroutine|\bPs?\b", finding["text"]), finding["text"]
+
+
+@test
 def the_summary_adds_up():
     """P 1 is idle for ever: at first nothing is to do, then work is ready."""
     trace = Trace(2, idle=(1,))
