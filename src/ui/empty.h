@@ -22,8 +22,8 @@ static inline void empty_profile(trail_profile_type type)
         [TRAIL_PROFILE_SYNC] = "No waits for locks or channels ended.",
         [TRAIL_PROFILE_SYSCALL] = "No blocking system calls.",
         [TRAIL_PROFILE_SCHED] = "Nothing was ready before it ran.",
-        [TRAIL_PROFILE_CPU] = "No CPU samples. Record with --cpu-samples=100 (C), or with "
-                              "pprof.StartCPUProfile while tracing (Go 1.19 and later).",
+        [TRAIL_PROFILE_CPU] = ("No CPU samples. Record with --cpu-samples=100 (C), or with "
+                               "pprof.StartCPUProfile while tracing (Go 1.19 and later)."),
         [TRAIL_PROFILE_RUNNING] = "Nothing ran.",
         [TRAIL_PROFILE_OFFCPU] = "No waits ended.",
     };
