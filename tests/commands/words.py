@@ -153,6 +153,26 @@ def info_finds_it_in_a_file_as_in_a_pipe():
 
 
 @test
+def the_kind_of_a_batch_in_a_file_does_not_depend_on_where_it_stands():
+    """Of a file 64 bytes are looked at, at once: a header must be found that ends with them."""
+    for size in range(1, 64):
+        text = f"""Trace Go1.23
+EventBatch gen=1 m=18446744073709551615 time=1 size=auto
+Strings
+String id=1
+\tdata="{size * 'x'}"
+EventBatch gen=1 m=18446744073709551615 time=2 size=auto
+Stacks
+Stack id=1 nframes=0
+EventBatch gen=1 m=18446744073709551615 time=1 size=auto
+Frequency freq=1000000000
+"""
+        run("assemble", "-o", path("kinds.trace"), "-", stdin=text.encode())
+        kinds = info(path("kinds.trace"))["batches_by_kind"]
+        assert {kind: of["count"] for kind, of in kinds.items()} == {"strings": 1, "stacks": 1, "sync": 1}, (size, kinds)
+
+
+@test
 def lines_that_only_look_so_are_ignored():
     for i, line in enumerate(
         (
