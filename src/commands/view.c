@@ -145,7 +145,8 @@ struct site {
 
 static struct api api_of(const struct request *request, const struct served *served)
 {
-    struct api api = {.count = request->count, .words = request->vocabulary, .source = request->source};
+    struct api api = {
+        .count = request->count, .words = request->vocabulary, .source = request->source};
     for (size_t i = 0; i < request->count; i++)
         api.traces[i] = (struct api_trace){.model = served[i].model,
                                            .runs = served[i].runs,

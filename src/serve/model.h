@@ -13,7 +13,7 @@ struct model;
 
 /* Progress and totals. */
 struct model_status {
-    int version;  /* of the format; 0: not known yet */
+    int version; /* of the format; 0: not known yet */
     trail_maker maker;
     bool done;    /* reading has ended */
     bool damaged; /* reading ended early, because of `error` */
