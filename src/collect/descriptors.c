@@ -16,7 +16,7 @@
 
 #include "base/grow.h"
 #include "base/intern.h"
-#include "collect/state.h"
+#include "collect/parts.h"
 
 #define LOOKUPS_A_STEP 40         /* a step is 10 ms where much is recorded, else 40 */
 #define GOOD_FOR_NS    1000000000 /* closed without our seeing it: looked at again after this */

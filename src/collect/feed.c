@@ -4,20 +4,18 @@
  * A thread's life is a small state machine (enum life): it starts once, before all else, and nothing comes behind its
  * exit. What does not fit is counted as damage and left out; but the first record of a thread may have found no room.
  */
+#include "collect/feed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "collect/feed.h"
+#include "collect/parts.h"
 
 /* Releases are kept for so many times that, for waits that are told late. */
 #define KEEP_DELAYS 4
 
 /* So long what is being written is waited for: a thread that stops there would hold up all others. */
 #define MAX_WRITING_NS 2000000000
-
-/* Waits that ended since the reading of the threads began are kept for the next time, if they are not more. */
-#define MAX_ENDED 65536
 
 /* MARK: Records */
 
@@ -31,12 +29,12 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->wait = wait;
     op->object = object;
     op->object2 = held_pc;
-    op->stack = stack_key(c, stack);
+    op->stack = image_key(c, stack);
     /* -1 is no descriptor, and neither is what stdio has for streams of its own. */
     op->detail = detail <= INT32_MAX ? detail : 0;
     op->name = descriptors_name(c, op->detail, generation);
     op->pc = pc;
-    op->wait_number = ++thread->wait_numbers;
+    op->wait_number = ++thread->feed.wait_numbers;
     if (!thread->first_stack)
         thread->first_stack = op->stack;
 }
@@ -44,11 +42,11 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
 /* What an open call has become is told again, and more, by the record of its end. */
 static void complete_block(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
-    for (size_t i = thread->ops_count; i-- > 0;) {
-        struct op *op = &thread->ops[(thread->ops_first + i) % thread->ops_room];
-        if (op->kind != OP_BLOCK || op->wait_number != thread->wait_numbers)
+    for (size_t i = thread->ops.count; i-- > 0;) {
+        struct op *op = op_in_ring(thread, i);
+        if (op->kind != OP_BLOCK || op->wait_number != thread->feed.wait_numbers)
             continue;
-        op->stack = stack_key(c, r->stack);
+        op->stack = image_key(c, r->stack);
         op->object = r->object;
         return;
     }
@@ -57,29 +55,27 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op;
-    if (r->time != thread->open_time)
+    if (r->time != thread->feed.open_time)
         add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                   r->stack, r->detail, r->generation, 0);
     else
         complete_block(c, thread, r);
-    thread->open_time = 0;
-    if (!GROW(c->ended, c->ended_room, c->ended_count + 1)) {
-        collect_no_memory(c);
+    thread->feed.open_time = 0;
+    releases_wait_ended(
+        c, &(struct ended_wait){*r, thread->serial, thread->feed.wait_numbers, op_number(thread)});
+    if (c->failed)
         return;
-    }
-    c->ended[c->ended_count++] =
-        (struct ended_wait){*r, thread->serial, thread->wait_numbers, op_number(thread)};
     /* Where the wait for the mutex will begin, if it turns out that there was one. */
     if (r->wait == SHM_COND && (op = op_add(c, thread, OP_NOTHING, r->end)) != NULL) {
         op->object = r->object2;
-        op->stack = stack_key(c, r->stack);
+        op->stack = image_key(c, r->stack);
         op->wait = SHM_MUTEX;
-        op->wait_number = ++thread->wait_numbers;
+        op->wait_number = ++thread->feed.wait_numbers;
     }
     op = op_add(c, thread, OP_WAKE, r->end);
     if (op)
         op->flags = r->flags;
-    thread->waited_until = r->end;
+    thread->feed.waited_until = r->end;
 }
 
 /* MARK: Other records */
@@ -90,7 +86,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     if (!op)
         return;
     op->object = r->object;
-    op->stack = stack_key(c, r->stack);
+    op->stack = image_key(c, r->stack);
     op->wait = r->wait;
     op->object2 = r->end;
     op->pc = r->object2;
@@ -104,12 +100,12 @@ static void take_released(struct collect *c, struct thread *thread, const struct
  */
 static bool is_handler_of(struct collect *c, struct thread *thread)
 {
-    struct thread *other = idmap_find(&c->tids, thread->tid);
+    struct thread *other = thread_with_tid(c, thread->tid);
     if (!other || other == thread || other->handle != thread->handle)
         return false;
-    if (!thread->routine && other->routine && other->state != G_DEAD)
+    if (!thread->routine && other->routine && other->g.state != G_DEAD)
         return true;
-    if (thread->routine && !other->routine && other->state == G_NONE)
+    if (thread->routine && !other->routine && other->g.state == G_NONE)
         other->tid = 0;
     return false;
 }
@@ -136,24 +132,22 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
         thread->tid = 0;
         return;
     }
-    thread->older = idmap_find(&c->handles, r->object);
-    if (!idmap_put(&c->handles, r->object, thread) || !idmap_put(&c->tids, thread->tid, thread))
-        collect_no_memory(c);
+    thread_identify(c, thread);
 }
 
 /* Gathers the pieces of a log's message. */
 static void take_text(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
-    if (thread->text_size + r->flags > SHM_TEXT_MAX) {
+    if (thread->feed.text_size + r->flags > SHM_TEXT_MAX) {
         collect_damage(c);
         return;
     }
-    if (!thread->text && !(thread->text = malloc(SHM_TEXT_MAX + 1))) {
+    if (!thread->feed.text && !(thread->feed.text = malloc(SHM_TEXT_MAX + 1))) {
         collect_no_memory(c);
         return;
     }
-    memcpy(thread->text + thread->text_size, &r->end, r->flags);
-    thread->text_size += r->flags;
+    memcpy(thread->feed.text + thread->feed.text_size, &r->end, r->flags);
+    thread->feed.text_size += r->flags;
 }
 
 static void take_annotation(struct collect *c, struct thread *thread, const struct shm_record *r)
@@ -166,21 +160,22 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     op->object2 = r->object2;
     op->text = r->release;
     op->flags = r->flags;
-    op->stack = stack_key(c, r->stack);
-    if (r->kind == SHM_LOGGED && thread->text) {
-        thread->text[thread->text_size] = '\0';
-        op->message = thread->text;
-        thread->text = NULL;
-        thread->text_size = 0;
+    op->stack = image_key(c, r->stack);
+    if (r->kind == SHM_LOGGED && thread->feed.text) {
+        thread->feed.text[thread->feed.text_size] = '\0';
+        op->message = thread->feed.text;
+        thread->feed.text = NULL;
+        thread->feed.text_size = 0;
     }
 }
 
 /* Whether the record may come now, in the life of its thread. */
 static bool fits_life(struct thread *thread, uint8_t kind)
 {
-    if (thread->life == LIFE_EXITED || (kind == SHM_STARTED && thread->life != LIFE_ANNOUNCED))
+    if (thread->feed.life == LIFE_EXITED ||
+        (kind == SHM_STARTED && thread->feed.life != LIFE_ANNOUNCED))
         return false;
-    thread->life = kind == SHM_EXITED ? LIFE_EXITED : LIFE_STARTED;
+    thread->feed.life = kind == SHM_EXITED ? LIFE_EXITED : LIFE_STARTED;
     return true;
 }
 
@@ -214,8 +209,8 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
             op->object = r->object;
             op->object2 = r->object2;
             if (r->kind == SHM_CREATED)
-                op->object += c->serial_base;
-            op->stack = stack_key(c, r->stack);
+                op->object = thread_serial(c, r->object);
+            op->stack = image_key(c, r->stack);
         }
         break;
     case SHM_SAMPLED:
@@ -262,53 +257,50 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (open.detail <= SHM_DESCRIPTORS)
         (void)descriptors_name(c, open.detail, generation_of(c, open.detail));
     open.stack = open_stack(c, thread, &open);
-    if (open.time >= before || open.time == thread->open_time || open.time < thread->waited_until ||
-        thread->life == LIFE_EXITED)
+    if (open.time >= before || open.time == thread->feed.open_time ||
+        open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)
         return;
     add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack, open.detail,
               generation_of(c, open.detail), open.pc);
-    thread->open_time = open.time;
+    thread->feed.open_time = open.time;
 }
 
 /* What a slot counts, since it was looked at last. */
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
-    uint64_t waited = (uint64_t)(shared->short_waits - thread->short_waits) * SHM_SHORT;
-    uint64_t passed = c->fed_at - c->looked_at;
-    c->holds += shared->holds - thread->holds;
+    uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
+    uint64_t passed = c->feed.fed_at - c->feed.fed_before;
+    c->feed.holds += shared->holds - thread->feed.holds;
     /* It cannot have waited for longer than that. */
-    c->short_ticks += waited < passed ? waited : passed;
-    thread->holds = shared->holds;
-    thread->short_waits = shared->short_waits;
+    c->feed.short_ticks += waited < passed ? waited : passed;
+    thread->feed.holds = shared->holds;
+    thread->feed.short_waits = shared->short_waits;
 }
 
 static void thread_ended(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     c->summary.lost_records += shared->lost;
     /* It was never started, or what it told last found no room. */
-    if (thread->life != LIFE_EXITED)
-        (void)op_add(c, thread, OP_EXIT, c->fed_at);
-    thread->life = LIFE_EXITED;
+    if (thread->feed.life != LIFE_EXITED)
+        (void)op_add(c, thread, OP_EXIT, c->feed.fed_at);
+    thread->feed.life = LIFE_EXITED;
     area_keep_heap(c->area, shared->heap);
-    c->slots[thread->slot] = NULL;
-    area_free_thread(c->area, thread->slot, &thread->cursor);
-    thread->slot = 0;
-    thread->ended = true;
+    area_free_thread(c->area, thread->slot, &thread->feed.cursor);
+    thread_leave_slot(c, thread);
+    thread->feed.ended = true;
 }
 
 /* The thread of a slot that is in use; NULL: there can be none. */
 static struct thread *thread_at(struct collect *c, uint32_t slot, const struct area_thread *shared)
 {
-    uint64_t serial = c->serial_base + shared->serial;
-    if (c->slots[slot])
-        return c->slots[slot];
-    if (shared->serial == 0 || thread_of(c, serial)) {
+    struct thread *thread = thread_in_slot(c, slot);
+    if (thread)
+        return thread;
+    if (shared->serial == 0 || thread_of(c, thread_serial(c, shared->serial))) {
         collect_damage(c);
         return NULL;
     }
-    if (serial > c->last_serial)
-        c->last_serial = serial;
-    return thread_new(c, slot, serial);
+    return thread_new(c, slot, shared->serial);
 }
 
 /* Takes what a slot has; moves *limit back to before what is still being written, or could not be read yet. */
@@ -321,15 +313,15 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     struct shm_record record;
     if (shared.state == SHM_FREE || !(thread = thread_at(c, slot, &shared)))
         return;
-    if (shared.state == SHM_LIVE && !last && shared.writing && thread->last_time < *limit)
-        *limit = thread->last_time;
-    for (; !c->failed && area_next(c->area, slot, &thread->cursor, &record); c->records++)
+    if (shared.state == SHM_LIVE && !last && shared.writing && thread->ops.last_time < *limit)
+        *limit = thread->ops.last_time;
+    for (; !c->failed && area_next(c->area, slot, &thread->feed.cursor, &record); c->feed.records++)
         take_record(c, thread, &record);
     take_counts(c, thread, &shared);
     heap_look(c, thread, shared.heap);
     if (!last && area_is_exhausted(c->area)) {
-        if (thread->last_time < *limit)
-            *limit = thread->last_time;
+        if (thread->ops.last_time < *limit)
+            *limit = thread->ops.last_time;
     } else if (shared.state == SHM_ENDED) {
         thread_ended(c, thread, &shared);
     } else {
@@ -345,22 +337,53 @@ static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t no
     return limit > least ? limit : least;
 }
 
+/* MARK: Rates */
+
+/*
+ * Reading the clock twice for each lock takes some 20 ns of the program; waking a thread for the coarse clock a thousand
+ * times a second takes from 5 ms of a CPU a second to 30 ms on a virtual one: as much as 250,000 locks or more.
+ */
+#define MANY_LOCKS 500000 /* a second; */
+#define FEW_LOCKS  200000 /* ... so few until it ends again */
+
+/* Computes the rates since the last step, before which all threads had counted so much. */
+static void compute_rates(struct collect *c, uint64_t holds, uint64_t records)
+{
+    struct feed *feed = &c->feed;
+    uint64_t now = ticks_now(c->ticks);
+    int64_t ns = ticks_to_span(c->ticks, now - feed->rates_at);
+    double rate = ns > 0 ? (double)(feed->holds - holds) * 1e9 / (double)ns : 0;
+    feed->rates.records = feed->records - records;
+    feed->rates.many_locks = rate > (feed->rates.many_locks ? FEW_LOCKS : MANY_LOCKS);
+    feed->rates_at = now;
+}
+
+struct collect_rates collect_rates(const struct collect *c)
+{
+    return c->feed.rates;
+}
+
+int64_t feed_short_ns(const struct collect *c)
+{
+    return ticks_to_span(c->ticks, c->feed.short_ticks);
+}
+
 void feed_forget(struct collect *c)
 {
-    memset(c->slots, 0, sizeof c->slots);
-    idmap_clear(&c->handles);
-    idmap_clear(&c->tids);
-    c->ended_count = 0;
+    c->feed.rates = (struct collect_rates){0};
 }
+
+/* MARK: A step */
 
 void feed_all(struct collect *c, bool last)
 {
     uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
     /* However late this step comes: waits that ended since the last one are matched in the next. */
-    uint64_t limit = c->fed_at > delay ? c->fed_at - delay : 0;
+    uint64_t limit = c->feed.fed_at > delay ? c->feed.fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
-    c->looked_at = c->fed_at ? c->fed_at : now;
-    c->fed_at = now;
+    uint64_t holds = c->feed.holds, records = c->feed.records;
+    c->feed.fed_before = c->feed.fed_at ? c->feed.fed_at : now;
+    c->feed.fed_at = now;
     open_stacks_step(c);
     area_begin_step(c->area, last);
     /* `writing` and open calls are looked at after the clock: what begins now is later than the limit. */
@@ -368,9 +391,10 @@ void feed_all(struct collect *c, bool last)
         feed_slot(c, slot, now - delay, last, &limit);
     heap_look_at_rest(c);
     heap_sort(c);
-    /* Ends in the future would pile up. */
-    match_ended(c, last || c->ended_count > MAX_ENDED ? UINT64_MAX : now);
+    releases_match(c, last ? UINT64_MAX : now);
     limit = least_limit(c, limit, now);
     c->watermark = last ? UINT64_MAX : limit > c->watermark ? limit : c->watermark;
-    releases_forget(c, now - KEEP_DELAYS * delay);
+    releases_drop_old(c, now - KEEP_DELAYS * delay);
+    if (!last)
+        compute_rates(c, holds, records);
 }

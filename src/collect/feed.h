@@ -1,34 +1,32 @@
 /*
- * The parts of the feed: feed.c drains records and makes ops of them; releases.c finds what ended each wait; threads.c
- * has the threads and their ops.
+ * The feed: takes the records of all threads out of the area, makes ops of them, and sets the watermark up to which all
+ * ops are known.
  */
 #ifndef TRAIL_COLLECT_FEED_H
 #define TRAIL_COLLECT_FEED_H
 
-#include "collect/state.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* MARK: Threads and their ops */
+#include "collect/collect.h"
 
-/* NULL, here and below: memory is out, which has been said. */
-struct thread *thread_new(struct collect *c, uint32_t slot, uint64_t serial);
-struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
+/* Owned by feed.c. Times in ticks. */
+struct feed {
+    uint64_t fed_at;         /* the start of the last step: the records of before have been taken */
+    uint64_t fed_before;     /* the start of the step before that */
+    uint64_t holds, records; /* of all threads so far */
+    uint64_t short_ticks;    /* spent in calls whose waits were too short to be recorded */
+    struct collect_rates rates;
+    uint64_t rates_at; /* when they were computed */
+};
 
-/* At its time, which may be before that of others. */
-struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
+/* Takes all records; `last`: the program has ended. Sets c->watermark. */
+void feed_all(struct collect *c, bool last);
 
-/* The number of the op that comes next; the op with a number, NULL if the model has it already. */
-uint64_t op_number(const struct thread *thread);
-struct op *op_at(struct thread *thread, uint64_t number);
+/* The time that threads spent in calls whose waits were too short to be recorded. */
+int64_t feed_short_ns(const struct collect *c);
 
-/* MARK: Releases */
-
-struct release *release_add(struct collect *c, struct thread *thread,
-                            const struct shm_record *record);
-
-/* Those of before that time. */
-void releases_forget(struct collect *c, uint64_t before);
-
-/* Finds what ended the waits that ended before that time. */
-void match_ended(struct collect *c, uint64_t time);
+/* Another program will run in the process: it has no rates yet. */
+void feed_forget(struct collect *c);
 
 #endif

@@ -1,13 +1,11 @@
-/*
- * The live heap over time: what the threads' counters moved by, and when. Most moves are found by looking at the
- * counters in each step; quick and large ones come as records, with their exact times. They are sorted together,
- * and written between the ops of their time.
- */
+/* Collects the heap's moves, and decides which of them become events: see heap.h. */
+#include "collect/heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/state.h"
+#include "collect/parts.h"
 
 /* Less is not written: nor a thousandth of what there is. */
 #define LEAST_BYTES 1024
@@ -68,10 +66,11 @@ void heap_sort(struct collect *c)
     qsort(heap->moves, heap->count, sizeof heap->moves[0], by_time);
 }
 
-static bool is_worth_telling(const struct heap *heap)
+static bool is_worth_writing(const struct heap *heap)
 {
-    int64_t least = heap->told / 1024 > LEAST_BYTES ? heap->told / 1024 : LEAST_BYTES;
-    return heap->told < 0 || heap->live - heap->told >= least || heap->told - heap->live >= least;
+    int64_t least = heap->written / 1024 > LEAST_BYTES ? heap->written / 1024 : LEAST_BYTES;
+    return heap->written < 0 || heap->live - heap->written >= least ||
+           heap->written - heap->live >= least;
 }
 
 /* What no program has is as good as the most that can be reckoned with. */
@@ -84,28 +83,40 @@ static int64_t sum_of(int64_t live, int64_t bytes)
     return sum;
 }
 
-bool heap_next(struct collect *c, uint64_t before, uint64_t *time)
+bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes)
 {
     struct heap *heap = &c->heap;
-    bool tell = heap->told < 0 && heap->live > 0;
-    for (*time = 0; !tell && heap->first < heap->count && heap->moves[heap->first].time < before;) {
+    bool due = heap->written < 0 && heap->live > 0;
+    for (*time = 0; !due && heap->first < heap->count && heap->moves[heap->first].time < before;) {
         const struct heap_move *move = &heap->moves[heap->first++];
         *time = move->time;
         heap->live = sum_of(heap->live, move->bytes);
-        tell = is_worth_telling(heap);
+        due = is_worth_writing(heap);
     }
     if (heap->first == heap->count)
         heap->first = heap->count = 0;
-    if (tell)
-        heap->told = heap->live > 0 ? heap->live : 0;
-    if (tell && heap->told > c->summary.heap_peak)
-        c->summary.heap_peak = heap->told;
-    return tell;
+    if (!due)
+        return false;
+    heap->written = heap->live > 0 ? heap->live : 0;
+    if (heap->written > c->summary.heap_peak)
+        c->summary.heap_peak = heap->written;
+    *bytes = (uint64_t)heap->written;
+    return true;
+}
+
+void heap_begin_generation(struct collect *c)
+{
+    c->heap.written = -1;
 }
 
 void heap_forget(struct collect *c)
 {
     c->heap.first = c->heap.count = 0;
     c->heap.rest = c->heap.live = 0;
-    c->heap.told = -1;
+    c->heap.written = -1;
+}
+
+void heap_dispose(struct collect *c)
+{
+    free(c->heap.moves);
 }

@@ -11,11 +11,14 @@
  * Only this, ops.c and states.c know states, so that whatever the records say, the trace does not contradict itself: an op
  * that does not fit the state of its thread changes the state first, or is dropped.
  */
+#include "collect/model.h"
+
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "base/heap.h"
-#include "collect/model.h"
+#include "collect/ops.h"
+#include "collect/parts.h"
 
 #define GENERATION_BYTES (8u << 20)
 
@@ -62,12 +65,12 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
     thread->oncpu.off_time = sw->time;
     thread->oncpu.preempted = false;
     state_end_moment(&thread->oncpu, ns);
-    if (thread->state != G_RUNNING)
+    if (thread->g.state != G_RUNNING)
         return;
     if (sw->kind == SWITCH_PREEMPTED)
         preempted(c, thread, ns);
-    else if (thread->in_call)
-        op_block(c, thread, &thread->call, ns);
+    else if (thread->g.in_call)
+        op_block(c, thread, &thread->g.call, ns);
     else
         out_elsewhere(c, thread, ns);
 }
@@ -82,10 +85,10 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
     c->summary.running_ns -= off;
     if (thread->oncpu.preempted)
         c->summary.ready_ns += off;
-    else if (thread->in_call)
-        c->summary.wait_ns[thread->call.wait] += off;
+    else if (thread->g.in_call)
+        c->summary.wait_ns[thread->g.call.wait] += off;
     else
-        c->moments_ns += off;
+        c->model.moments_ns += off;
 }
 
 /* So long before its end nobody who lets somebody into a call is looked for any more. */
@@ -99,24 +102,24 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
 static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
 {
     const struct op *wake = oncpu_wake(thread);
-    if (!thread->in_call || (thread->state == G_RUNNABLE && thread->oncpu.preempted))
+    if (!thread->g.in_call || (thread->g.state == G_RUNNABLE && thread->oncpu.preempted))
         return false;
-    if (thread->state == G_WAITING && wake && ticks_to_ns(c->ticks, wake->time) - ns < LET_IN_NS)
+    if (thread->g.state == G_WAITING && wake && ticks_to_ns(c->ticks, wake->time) - ns < LET_IN_NS)
         return true;
-    return wait_is_spinning(thread->wait) || !oncpu_is_wake(thread);
+    return wait_is_spinning(thread->g.wait) || !oncpu_is_wake(thread);
 }
 
 static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
 {
     thread->oncpu.off = false;
-    if (thread->state == G_NONE || thread->state == G_DEAD)
+    if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
         return;
-    if (thread->state == G_RUNNING)
+    if (thread->g.state == G_RUNNING)
         count_moment_off(c, thread, ns);
     else if (is_moment(c, thread, ns))
         thread->oncpu.on_since = ns;
     else
-        op_go_on(c, thread, thread->in_call ? oncpu_wake(thread) : NULL, ns);
+        op_go_on(c, thread, thread->g.in_call ? oncpu_wake(thread) : NULL, ns);
 }
 
 /* From here on what its records say counts: whether it is in a call that blocked. */
@@ -125,8 +128,8 @@ static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
     thread->oncpu.off = false;
     thread->oncpu.off_since = -1;
     state_end_moment(&thread->oncpu, ns);
-    if (thread->state == G_RUNNING && thread->in_call)
-        op_block(c, thread, &thread->call, ns);
+    if (thread->g.state == G_RUNNING && thread->g.in_call)
+        op_block(c, thread, &thread->g.call, ns);
 }
 
 static void do_switch(struct collect *c, struct thread *thread, const struct cpu_switch *sw,
@@ -142,7 +145,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         break;
     case SWITCH_EXIT:
         /* Who was killed in the midst of a wait is left there. */
-        if (thread->state == G_RUNNING && !thread->in_call && thread->ops_count == 0)
+        if (thread->g.state == G_RUNNING && !thread->g.in_call && thread->ops.count == 0)
             op_exit(c, thread, ns);
         break;
     case SWITCH_LOST:
@@ -155,31 +158,6 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
 
 /* MARK: Generations */
 
-/* In each generation all that lives is told first. */
-static void tell_statuses(struct collect *c, struct thread *teller, int64_t ns)
-{
-    for (size_t i = 0; i < c->proc_count; i++) {
-        c->procs[i].seq = 0;
-        if (!c->procs[i].running && c->procs[i].known)
-            EVENT(c, teller, ns, V2_ProcStatus, i, V2_PROC_IDLE);
-    }
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (!thread || thread->state == G_NONE || thread->state == G_DEAD)
-            continue;
-        thread->g_seq = 0;
-        if (thread->state == G_RUNNING) {
-            EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->proc, V2_PROC_RUNNING);
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
-        } else if (thread->state == G_SYSCALL) {
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
-        } else {
-            EVENT(c, teller, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
-                  thread->state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
-        }
-    }
-}
-
 static int64_t wall_of(int64_t ns)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -188,10 +166,10 @@ static int64_t wall_of(int64_t ns)
 
 static void next_generation(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (c->begun)
+    if (c->model.begun)
         (void)v2_writer_end(c->writer);
     else
-        c->begin_ns = ns;
+        c->model.begin_ns = ns;
     if (c->options.generation)
         c->options.generation(c->options.generation_context, ns);
     int64_t wall_ns = wall_of(ns);
@@ -201,12 +179,12 @@ static void next_generation(struct collect *c, struct thread *thread, int64_t ns
     names_clock(c, ns, wall_ns);
     (void)names_string(c,
                        c->options.switches ? "trail.readiness kernel" : "trail.readiness inferred");
-    c->generation_ns = ns;
-    c->heap.told = -1;
-    if (c->begun)
-        tell_statuses(c, thread, ns);
-    c->begun = true;
-    c->new_generation = false;
+    c->model.generation_ns = ns;
+    heap_begin_generation(c);
+    if (c->model.begun)
+        state_write_statuses(c, thread, ns);
+    c->model.begun = true;
+    c->model.new_generation = false;
 }
 
 /* MARK: The merge: a heap of threads by the time of what is next of them */
@@ -221,72 +199,62 @@ HEAP(queue, struct thread *, is_before)
 
 static void queue_build(struct collect *c)
 {
-    c->queue_count = 0;
+    struct thread *thread;
+    c->model.queue_count = 0;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    if (!GROW(c->queue, c->queue_room, c->threads.count + 1)) {
+    if (!GROW(c->model.queue, c->model.queue_room, threads_count(c) + 1)) {
         collect_no_memory(c);
         return;
     }
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (thread && oncpu_has_next(thread))
-            c->queue[c->queue_count++] = thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        if (oncpu_has_next(thread))
+            c->model.queue[c->model.queue_count++] = thread;
     }
-    for (size_t i = c->queue_count; i-- > 0;)
-        queue_down(c->queue, c->queue_count, i, c->queue[i]);
+    for (size_t i = c->model.queue_count; i-- > 0;)
+        queue_down(c->model.queue, c->model.queue_count, i, c->model.queue[i]);
 }
 
 /* The thread at the top has nothing more, or later. */
 static void queue_advance(struct collect *c)
 {
-    struct thread *thread = c->queue[0];
+    struct thread *thread = c->model.queue[0];
     if (!oncpu_has_next(thread)) {
-        thread = c->queue[--c->queue_count];
-        if (!c->queue_count)
+        thread = c->model.queue[--c->model.queue_count];
+        if (!c->model.queue_count)
             return;
     }
-    queue_down(c->queue, c->queue_count, 0, thread);
+    queue_down(c->model.queue, c->model.queue_count, 0, thread);
 }
 
 static bool is_full(struct collect *c, int64_t ns)
 {
-    return c->new_generation || ns - c->generation_ns >= c->options.generation_ns ||
-           v2_writer_bytes(c->writer) - c->generation_bytes >= GENERATION_BYTES;
-}
-
-static struct op take_op(struct thread *thread)
-{
-    struct op op = thread->ops[thread->ops_first];
-    thread->ops_first = (thread->ops_first + 1) % thread->ops_room;
-    thread->ops_count--;
-    thread->ops_written++;
-    return op;
-}
-
-static struct cpu_switch take_switch(struct thread *thread)
-{
-    thread->oncpu.count--;
-    return thread->oncpu.at[thread->oncpu.first++];
+    return c->model.new_generation || ns - c->model.generation_ns >= c->options.generation_ns ||
+           v2_writer_bytes(c->writer) - c->model.generation_bytes >= GENERATION_BYTES;
 }
 
 /* What is next of a thread, at `ns`. */
 static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (oncpu_is_next(c, thread)) {
-        struct cpu_switch sw = take_switch(thread);
-        if (c->begun)
+        struct cpu_switch sw = oncpu_take(thread);
+        if (c->model.begun)
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
         /* What it does it does on a CPU, though the switch be lost; in a call it may be its signal handler. */
-        if (!oncpu_is_told_by_others(thread)) {
+        if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
-            if (thread->state == G_RUNNABLE && !thread->in_call)
+            if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
                 state_run(c, thread, ns);
         }
-        op = take_op(thread);
+        op = op_take(thread);
         op_do(c, thread, &op, ns);
     }
+}
+
+int64_t model_next_ns(struct collect *c)
+{
+    return ++c->model.last_ns;
 }
 
 /*
@@ -296,8 +264,8 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
     int64_t ns = ticks_to_ns(c->ticks, ticks);
-    c->last_ns = ns > c->last_ns ? ns : c->last_ns + 1;
-    return c->last_ns;
+    c->model.last_ns = ns > c->model.last_ns ? ns : c->model.last_ns + 1;
+    return c->model.last_ns;
 }
 
 /* What was sampled before: what its thread, and P, are now. */
@@ -305,11 +273,11 @@ static void write_samples(struct collect *c, int64_t before_ns)
 {
     struct pending_sample sample;
     while (profile_next(c, before_ns, &sample)) {
-        struct thread *thread = idmap_find(&c->tids, sample.tid);
-        if (c->begun && thread && thread->state != G_NONE && thread->state != G_DEAD) {
+        struct thread *thread = thread_with_tid(c, sample.tid);
+        if (c->model.begun && thread && thread->g.state != G_NONE && thread->g.state != G_DEAD) {
             (void)v2_writer_sample(
-                c->writer, sample.ns > c->generation_ns ? sample.ns : c->generation_ns,
-                state_m(c, thread), thread->proc < 0 ? V2_NO_PROC : (uint64_t)thread->proc,
+                c->writer, sample.ns > c->model.generation_ns ? sample.ns : c->model.generation_ns,
+                state_m(c, thread), thread->g.proc < 0 ? V2_NO_PROC : (uint64_t)thread->g.proc,
                 thread->serial, names_pcs(c, sample.pcs, sample.count));
             c->summary.samples++;
         }
@@ -318,48 +286,45 @@ static void write_samples(struct collect *c, int64_t before_ns)
 }
 
 /* On a P, as Go has it: of who runs, or else `teller`, for the moment. */
-static void tell_heap(struct collect *c, struct thread *teller, int64_t ns)
+static void write_heap_event(struct collect *c, struct thread *writer, int64_t ns, uint64_t bytes)
 {
-    size_t i = 0;
-    while (i < c->proc_count && !c->procs[i].running)
-        i++;
-    if (i < c->proc_count) {
-        EVENT(c, c->procs[i].running, ns, V2_HeapAlloc, (uint64_t)c->heap.told);
-        return;
-    }
-    state_take_proc(c, teller, ns);
-    EVENT(c, teller, ns, V2_HeapAlloc, (uint64_t)c->heap.told);
-    state_give_proc(c, teller, ns);
+    struct thread *running = state_any_running(c);
+    if (!running)
+        state_take_proc(c, writer, ns);
+    EVENT(c, running ? running : writer, ns, V2_HeapAlloc, bytes);
+    if (!running)
+        state_give_proc(c, writer, ns);
 }
 
 /* What the heap was before the op that comes next, of `teller`. Before the first generation nothing is told. */
-static void write_heap(struct collect *c, struct thread *teller, uint64_t before)
+static void write_heap(struct collect *c, struct thread *writer, uint64_t before)
 {
-    uint64_t time;
-    while (heap_next(c, before, &time)) {
-        if (c->begun)
-            tell_heap(c, teller, next_ns(c, time));
+    uint64_t time, bytes;
+    while (heap_next(c, before, &time, &bytes)) {
+        if (c->model.begun)
+            write_heap_event(c, writer, next_ns(c, time), bytes);
     }
 }
 
 void model_run(struct collect *c)
 {
     queue_build(c);
-    while (!c->failed && c->queue_count && oncpu_next_time(c->queue[0]) < c->watermark &&
-           !collect_is_late(c) && !collect_is_full(c)) {
-        struct thread *thread = c->queue[0];
+    while (!c->failed && c->model.queue_count &&
+           oncpu_next_time(c->model.queue[0]) < c->watermark && !deadline_is_over(c) &&
+           !collect_is_full(c)) {
+        struct thread *thread = c->model.queue[0];
         int64_t ns;
         write_heap(c, thread, oncpu_next_time(thread));
         ns = next_ns(c, oncpu_next_time(thread));
         write_samples(c, ns);
-        if (c->begun ? is_full(c, ns) : !oncpu_is_next(c, thread)) {
+        if (c->model.begun ? is_full(c, ns) : !oncpu_is_next(c, thread)) {
             next_generation(c, thread, ns);
-            c->generation_bytes = v2_writer_bytes(c->writer);
+            c->model.generation_bytes = v2_writer_bytes(c->writer);
         }
         do_next(c, thread, ns);
         queue_advance(c);
     }
-    write_samples(c, c->late                      ? c->last_ns
+    write_samples(c, deadline_was_over(c)         ? c->model.last_ns
                      : c->watermark == UINT64_MAX ? INT64_MAX
                                                   : ticks_to_ns(c->ticks, c->watermark));
     threads_sweep(c);
@@ -367,11 +332,11 @@ void model_run(struct collect *c)
 
 void model_cut(struct collect *c)
 {
-    for (size_t i = 0; c->begun && c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (thread && thread->state != G_NONE && thread->state != G_DEAD) {
-            next_generation(c, thread, c->last_ns);
-            c->generation_bytes = v2_writer_bytes(c->writer);
+    struct thread *thread;
+    for (size_t at = 0; c->model.begun && (thread = threads_next(c, &at)) != NULL;) {
+        if (thread->g.state != G_NONE && thread->g.state != G_DEAD) {
+            next_generation(c, thread, c->model.last_ns);
+            c->model.generation_bytes = v2_writer_bytes(c->writer);
             return;
         }
     }
@@ -379,7 +344,7 @@ void model_cut(struct collect *c)
 
 static void end_thread(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->state == G_NONE || thread->state == G_DEAD)
+    if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
         return;
     state_run(c, thread, ns);
     op_exit(c, thread, ns);
@@ -387,15 +352,13 @@ static void end_thread(struct collect *c, struct thread *thread, int64_t ns)
 
 void model_exec(struct collect *c)
 {
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (thread) {
-            thread->ended = true;
-            end_thread(c, thread, next_ns(c, c->end_ticks));
-        }
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        thread->feed.ended = true;
+        end_thread(c, thread, next_ns(c, c->end_ticks));
     }
     threads_sweep(c);
-    c->new_generation = true;
+    c->model.new_generation = true;
 }
 
 /* Of a process that was killed before it told of its first thread: a trace in which there is an idle P. */
@@ -410,34 +373,47 @@ static void tell_nothing(struct collect *c)
 /* What ends because the trace is full ends with what is in it. */
 static int64_t end_ns(struct collect *c)
 {
-    return collect_is_full(c) ? ++c->last_ns : next_ns(c, c->end_ticks);
+    return collect_is_full(c) ? model_next_ns(c) : next_ns(c, c->end_ticks);
 }
 
 /* What lives at the end has spent its time as well. The trace ends when the program did. */
 void model_end(struct collect *c)
 {
-    struct thread *last = NULL;
+    struct thread *thread, *last = NULL;
     int64_t end;
-    if (!c->begun)
+    if (!c->model.begun)
         tell_nothing(c);
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (!thread || thread->state == G_NONE || thread->state == G_DEAD)
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
             continue;
         last = thread;
         end = end_ns(c);
-        state_enter(c, thread, thread->state, end);
-        if (thread->state == G_RUNNING) {
+        state_enter(c, thread, thread->g.state, end);
+        if (thread->g.state == G_RUNNING) {
             state_event(c, thread, end, V2_GoDestroy, 0, NULL);
             state_give_proc(c, thread, end);
         }
     }
     if (last)
         write_heap(c, last, UINT64_MAX);
-    if (last && last->proc < 0) {
+    if (last && last->g.proc < 0) {
         end = end_ns(c);
         state_take_proc(c, last, end);
         state_give_proc(c, last, end);
     }
-    c->summary.wall_ns = c->begun ? c->last_ns - c->begin_ns : 0;
+    c->summary.wall_ns = c->model.begun ? c->model.last_ns - c->model.begin_ns : 0;
+}
+
+void model_summarize(const struct collect *c, struct collect_summary *summary)
+{
+    summary->short_ns = feed_short_ns(c);
+    if (c->options.switches && summary->short_ns > c->model.moments_ns)
+        summary->short_ns = c->model.moments_ns;
+    if (c->options.switches)
+        summary->wait_ns[SHM_KERNEL] += c->model.moments_ns - summary->short_ns;
+}
+
+void model_dispose(struct collect *c)
+{
+    free(c->model.queue);
 }

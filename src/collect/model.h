@@ -1,66 +1,50 @@
 /*
- * The parts of the model: model.c takes ops and switches in the order of time; ops.c knows what an op means;
- * states.c what a goroutine and a P are, and writes the event of each change.
+ * The model: merges the ops and context switches of all threads by time, and cuts the trace into generations. ops.h says
+ * what an op means, states.h what goroutines and Ps are.
  */
 #ifndef TRAIL_COLLECT_MODEL_H
 #define TRAIL_COLLECT_MODEL_H
 
-#include "collect/state.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* MARK: Waits (shm/waits.def) */
+struct collect;
+struct collect_summary;
+struct thread;
 
-struct wait_kind {
-    uint32_t group; /* enum shm_group */
-    const char *words, *reason;
+/* Owned by model.c. */
+struct model {
+    struct thread **queue; /* a heap, by the time of what is next of each thread */
+    size_t queue_count, queue_room;
+    bool begun;            /* there is a generation */
+    bool new_generation;   /* before the next op */
+    int64_t begin_ns;      /* of the first generation */
+    int64_t generation_ns; /* of this one */
+    int64_t last_ns;       /* of the last event */
+    uint64_t generation_bytes;
+    int64_t
+        moments_ns; /* off a CPU, in calls too short to be recorded and those that are not wrapped */
 };
 
-extern const struct wait_kind wait_kinds[SHM_WAITS];
+/* Writes the ops before the watermark. */
+void model_run(struct collect *c);
 
-bool wait_is_syscall(uint8_t wait);
-/* Those that are spent on a CPU, at first at least: that nobody was switched out tells nothing. */
-bool wait_is_spinning(uint8_t wait);
+/* Ends the trace: writes the ends of what is alive. */
+void model_end(struct collect *c);
 
-/* MARK: Events */
+/* Begins a new generation. */
+void model_cut(struct collect *c);
 
-/* The thread's ID as an M: its number, or another one if a thread that lives has that already. */
-uint64_t state_m(struct collect *c, struct thread *thread);
-void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
-                 unsigned count, const uint64_t *args);
+/* Another program runs in the process: all threads have ended. */
+void model_exec(struct collect *c);
 
-#define EVENT(c, thread, ns, type, ...)                                                            \
-    do {                                                                                           \
-        const uint64_t args_[] = {__VA_ARGS__};                                                    \
-        state_event(c, thread, ns, type, sizeof args_ / sizeof args_[0], args_);                   \
-    } while (0)
+/* A time behind the last event: two events of different threads never have the same (see model.c). */
+int64_t model_next_ns(struct collect *c);
 
-/* MARK: States */
+/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and adds the others. */
+void model_summarize(const struct collect *c, struct collect_summary *summary);
 
-/* A wait's moments on a CPU are not shown, but counted: ends one. */
-void state_end_moment(struct oncpu *o, int64_t ns);
-
-/* Changes the state, without an event. */
-void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns);
-
-void state_take_proc(struct collect *c, struct thread *thread, int64_t ns);
-void state_give_proc(struct collect *c, struct thread *thread, int64_t ns);
-
-/* `waker`, with its stack, lets in a thread that waits. */
-void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,
-                   uint64_t stack);
-
-/* Whatever it was doing: it runs now. */
-void state_run(struct collect *c, struct thread *thread, int64_t ns);
-
-/* MARK: Ops */
-
-/* Takes over what the op owns. */
-void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns);
-
-/* It waits from now on, for what the op says. */
-void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns);
-
-/* At the end of a wait, with the op that tells of it; NULL: it has not been told yet. */
-void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
-void op_exit(struct collect *c, struct thread *thread, int64_t ns);
+void model_dispose(struct collect *c);
 
 #endif

@@ -1,7 +1,6 @@
-/*
- * From PCs to frames: the module map of the program, and whoever resolves addresses of its files. A PC is
- * resolved once; a stack is made once a generation.
- */
+/* Finds names by the program's module map and the options' resolver: see names.h. */
+#include "collect/names.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 #include "base/grow.h"
 #include "collect/maps.h"
-#include "collect/state.h"
+#include "collect/parts.h"
 
 /* Frames that something was inlined into have numbers where no code can be (see trail_symbolize). */
 #define FIRST_NUMBER (UINT64_C(1) << 48)
@@ -19,6 +18,20 @@
 
 /* The kernel is asked for new libraries so often at most. */
 #define MAPS_APART_NS 20000000
+
+struct module {
+    trail_module map;
+    bool preload; /* our own library: its frames are not shown */
+    bool openmp;  /* a run-time library of OpenMP: not shown within the function that called it */
+    bool gone;    /* unloaded: other code may lie there */
+};
+
+/* A stack of the area in the trace. */
+struct named_stack {
+    uint64_t generation, id;
+    struct v2_frame *frames; /* in the arena; texts too */
+    size_t count;
+};
 
 /* The frames that a PC stands for, innermost first. */
 struct named_pc {
@@ -53,8 +66,8 @@ static void look_at_name(struct collect *c, struct module *module, const char *p
     module->preload = strstr(name, "libtrail-preload.so") || strstr(name, "libtrail-heap.so") ||
                       strstr(name, "libtrail-record.so") || strstr(name, "libtrail-ompt.so");
     module->openmp = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp5", 8) == 0;
-    c->llvm_openmp |= module->openmp;
-    c->gcc_openmp |= strncmp(name, "libgomp", 7) == 0;
+    c->names.llvm_openmp |= module->openmp;
+    c->names.gcc_openmp |= strncmp(name, "libgomp", 7) == 0;
 }
 
 static bool read_module(struct collect *c, char *line)
@@ -68,7 +81,7 @@ static bool read_module(struct collect *c, char *line)
                word, &module.map.start, &module.map.end, &module.map.bias, id, &path) != 5 ||
         path == 0 || line[path] == '\0')
         return false;
-    if (c->module_count == MAX_MODULES || module.map.start >= module.map.end) {
+    if (c->names.module_count == MAX_MODULES || module.map.start >= module.map.end) {
         collect_damage(c);
         return false;
     }
@@ -76,11 +89,11 @@ static bool read_module(struct collect *c, char *line)
     module.map.build_id = keep(c, text_of(strcmp(id, "-") == 0 ? "" : id));
     module.gone = strcmp(word, "unloaded") == 0;
     look_at_name(c, &module, line + path);
-    if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
+    if (!GROW(c->names.modules, c->names.module_room, c->names.module_count + 1)) {
         collect_no_memory(c);
         return false;
     }
-    c->modules[c->module_count++] = module;
+    c->names.modules[c->names.module_count++] = module;
     return true;
 }
 
@@ -88,12 +101,12 @@ static bool read_module(struct collect *c, char *line)
 static void read_modules(struct collect *c)
 {
     bool no_memory = false;
-    char *text = area_modules(c->area, &c->modules_version, &no_memory), *rest = text, *line;
+    char *text = area_modules(c->area, &c->names.modules_version, &no_memory), *rest = text, *line;
     if (no_memory)
         collect_no_memory(c);
     if (!text)
         return;
-    c->module_count = 0;
+    c->names.module_count = 0;
     while ((line = strsep(&rest, "\n")) != NULL)
         (void)read_module(c, line);
     free(text);
@@ -103,10 +116,10 @@ enum presence { LOADED, UNLOADED };
 
 static const struct module *module_at(const struct collect *c, uint64_t pc, enum presence presence)
 {
-    for (size_t i = 0; i < c->module_count; i++) {
-        if (pc >= c->modules[i].map.start && pc < c->modules[i].map.end &&
-            c->modules[i].gone == (presence == UNLOADED))
-            return &c->modules[i];
+    for (size_t i = 0; i < c->names.module_count; i++) {
+        if (pc >= c->names.modules[i].map.start && pc < c->names.modules[i].map.end &&
+            c->names.modules[i].gone == (presence == UNLOADED))
+            return &c->names.modules[i];
     }
     return NULL;
 }
@@ -116,13 +129,13 @@ static void add_map(const trail_module *map, void *context)
 {
     struct collect *c = context;
     struct module *module;
-    if (module_at(c, map->start, LOADED) || c->module_count >= MAX_MODULES)
+    if (module_at(c, map->start, LOADED) || c->names.module_count >= MAX_MODULES)
         return;
-    if (!GROW(c->modules, c->module_room, c->module_count + 1)) {
+    if (!GROW(c->names.modules, c->names.module_room, c->names.module_count + 1)) {
         collect_no_memory(c);
         return;
     }
-    module = &c->modules[c->module_count++];
+    module = &c->names.modules[c->names.module_count++];
     *module =
         (struct module){.map = {map->start, map->end, map->bias, {NULL, 0}, keep(c, map->path)}};
     if (module->map.path.data)
@@ -140,10 +153,10 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
         return module;
     now = clock_ns(CLOCK_MONOTONIC);
     gone = module_at(c, pc, UNLOADED) != NULL;
-    if (c->options.process.pid == 0 || (now - c->maps_ns < MAPS_APART_NS && !gone))
+    if (c->options.process.pid == 0 || (now - c->names.maps_ns < MAPS_APART_NS && !gone))
         return NULL;
     /* What was unloaded may have made room for another one. */
-    c->maps_ns = now;
+    c->names.maps_ns = now;
     maps_each((int)c->options.process.pid, add_map, c);
     module = module_at(c, pc, LOADED);
     return module ? module : module_at(c, pc, UNLOADED);
@@ -153,25 +166,36 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
 static const struct module *data_module(const struct collect *c, uint64_t address)
 {
     const struct module *found = NULL;
-    for (size_t i = 0; i < c->module_count; i++) {
-        const trail_module *map = &c->modules[i].map;
-        if (!c->modules[i].gone && map->bias <= address && (!found || map->bias > found->map.bias))
-            found = &c->modules[i];
+    for (size_t i = 0; i < c->names.module_count; i++) {
+        const trail_module *map = &c->names.modules[i].map;
+        if (!c->names.modules[i].gone && map->bias <= address &&
+            (!found || map->bias > found->map.bias))
+            found = &c->names.modules[i];
     }
     return found;
 }
 
-const trail_module *names_module(struct collect *c, uint64_t pc)
+static const trail_module *find_map(void *context, uint64_t pc)
 {
-    const struct module *module = find_module(c, pc);
+    const struct module *module = find_module(context, pc);
     return module ? &module->map : NULL;
+}
+
+size_t names_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs)
+{
+    return stack_copy_walk(&c->names.unwind_files, sample, find_map, c, pcs, SHM_STACK_FRAMES);
+}
+
+bool names_has_silent_openmp(const struct collect *c)
+{
+    return c->names.gcc_openmp && !c->names.llvm_openmp;
 }
 
 /* Something else lies where it was, or a part of it. */
 static bool is_replaced(const struct collect *c, const struct module *module)
 {
-    for (size_t i = 0; module->gone && i < c->module_count; i++) {
-        const struct module *other = &c->modules[i];
+    for (size_t i = 0; module->gone && i < c->names.module_count; i++) {
+        const struct module *other = &c->names.modules[i];
         if ((!other->gone || other < module) && other->map.start < module->map.end &&
             module->map.start < other->map.end)
             return true;
@@ -182,11 +206,11 @@ static bool is_replaced(const struct collect *c, const struct module *module)
 void names_modules(struct collect *c)
 {
     read_modules(c);
-    for (size_t i = 0; i < c->module_count; i++) {
-        const trail_module *map = &c->modules[i].map;
+    for (size_t i = 0; i < c->names.module_count; i++) {
+        const trail_module *map = &c->names.modules[i].map;
         char line[V2_MAX_STRING + 1];
         int size;
-        if (is_replaced(c, &c->modules[i]))
+        if (is_replaced(c, &c->names.modules[i]))
             continue;
         size = snprintf(
             line, sizeof line,
@@ -239,13 +263,13 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     const trail_symbol *symbols = NULL;
     struct named_pc *named;
     size_t count = 0;
-    if (module && c->options.resolve && !collect_has_time_for_names(c))
+    if (module && c->options.resolve && !deadline_allows_names(c))
         c->summary.unnamed++;
     else if (module && c->options.resolve)
         count = c->options.resolve(c->options.resolve_context, &module->map,
                                    pc - 1 - module->map.bias, &symbols);
     named = arena_alloc(&c->arena, sizeof *named + (count + 1) * sizeof named->frames[0]);
-    if (!named || !idmap_put(&c->frames, pc, named)) {
+    if (!named || !idmap_put(&c->names.frames, pc, named)) {
         collect_no_memory(c);
         return NULL;
     }
@@ -254,7 +278,7 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     named->count = count ? count : 1;
     named->frames[0] = (struct v2_frame){.pc = pc, .function = stand_in(c, module, pc)};
     for (size_t i = 0; i < count; i++)
-        named->frames[i] = (struct v2_frame){.pc = i ? FIRST_NUMBER + c->next_frame++ : pc,
+        named->frames[i] = (struct v2_frame){.pc = i ? FIRST_NUMBER + c->names.next_frame++ : pc,
                                              .function = keep(c, symbols[i].function),
                                              .file = keep(c, symbols[i].file),
                                              .line = symbols[i].line};
@@ -263,16 +287,25 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
 
 static const struct named_pc *named_pc(struct collect *c, uint64_t pc)
 {
-    struct named_pc *named = idmap_find(&c->frames, pc);
+    struct named_pc *named = idmap_find(&c->names.frames, pc);
     return named ? named : resolve(c, pc);
 }
 
 void names_forget(struct collect *c)
 {
-    idmap_clear(&c->frames);
-    idmap_clear(&c->objects);
-    c->module_count = 0;
-    c->modules_version = 0;
+    idmap_clear(&c->names.frames);
+    idmap_clear(&c->names.objects);
+    c->names.module_count = 0;
+    c->names.modules_version = 0;
+}
+
+void names_dispose(struct collect *c)
+{
+    idmap_free(&c->names.stacks);
+    idmap_free(&c->names.frames);
+    idmap_free(&c->names.objects);
+    free(c->names.modules);
+    unwind_files_free(&c->names.unwind_files);
 }
 
 /* MARK: Stacks */
@@ -315,7 +348,7 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
 
     for (size_t i = innermost(c, pcs, n); i < n; i++)
         count = add_frames(c, pcs[i], frames, count);
-    if (!stack || !idmap_put(&c->stacks, key, stack)) {
+    if (!stack || !idmap_put(&c->names.stacks, key, stack)) {
         collect_no_memory(c);
         return NULL;
     }
@@ -333,7 +366,7 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
 
 static struct named_stack *named_stack(struct collect *c, uint64_t key)
 {
-    struct named_stack *stack = idmap_find(&c->stacks, key);
+    struct named_stack *stack = idmap_find(&c->names.stacks, key);
     return stack ? stack : make_stack(c, key);
 }
 
@@ -382,7 +415,7 @@ static bool object_text(struct collect *c, uint64_t address, char *text, size_t 
 static const char *keep_object(struct collect *c, uint64_t address, const char *text)
 {
     char *name = arena_copy(&c->arena, text, strlen(text));
-    if (!name || !idmap_put(&c->objects, address, name)) {
+    if (!name || !idmap_put(&c->names.objects, address, name)) {
         collect_no_memory(c);
         return "";
     }
@@ -391,7 +424,7 @@ static const char *keep_object(struct collect *c, uint64_t address, const char *
 
 const char *names_object(struct collect *c, uint64_t address)
 {
-    const char *known = idmap_find(&c->objects, address);
+    const char *known = idmap_find(&c->names.objects, address);
     char text[256];
     if (known)
         return known;
@@ -401,7 +434,7 @@ const char *names_object(struct collect *c, uint64_t address)
 
 void names_forget_object(struct collect *c, uint64_t address)
 {
-    (void)idmap_remove(&c->objects, address);
+    (void)idmap_remove(&c->names.objects, address);
 }
 
 /* MARK: Places for people */
@@ -548,7 +581,8 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
         if (seen && (!known || starts_with(seen->function, name))) {
             frame = seen;
         } else if (known) {
-            callable = (struct v2_frame){FIRST_NUMBER + c->next_frame++, text_of(name), {0}, 0};
+            callable =
+                (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};
             frame = &callable;
         }
     }
@@ -560,7 +594,7 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
     struct v2_frame frame = {.function = text_of(thread->name)};
     if (!thread->name[0])
         return names_routine(c, thread);
-    frame.pc = FIRST_NUMBER + c->next_frame++;
+    frame.pc = FIRST_NUMBER + c->names.next_frame++;
     return v2_writer_stack(c->writer, &frame, 1);
 }
 
@@ -602,7 +636,7 @@ void names_place(struct collect *c, uint64_t key, char *text, size_t size)
 
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
 {
-    const char *known = idmap_find(&c->objects, address);
+    const char *known = idmap_find(&c->names.objects, address);
     struct v2_frame frames[V2_MAX_FRAMES];
     const struct named_stack *stack;
     const struct v2_frame *first;

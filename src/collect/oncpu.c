@@ -1,15 +1,17 @@
-/* The kernel's switches come to their threads, and beside their ops: see oncpu.h. */
+/* Gives the kernel's switches to their threads, and orders them beside the ops: see oncpu.h. */
+#include "collect/oncpu.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/state.h"
+#include "collect/parts.h"
 
 /* MARK: Coming in */
 
 void collect_switch(struct collect *c, const struct switch_record *record)
 {
-    struct switch_list *list = &c->switches;
+    struct kernel_switches *list = &c->switches;
     if (c->summary.left)
         return;
     if (!GROW(list->at, list->room, list->count + 1)) {
@@ -40,15 +42,13 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
 /* Nobody knows who was switched: all threads are told. */
 static void begin_lost(struct collect *c, uint64_t time)
 {
-    struct lost_spans *lost = &c->lost;
+    struct lost_spans *lost = &c->switches.lost;
+    struct thread *thread;
     if (lost->count == LOST_SPANS)
         memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
     lost->at[lost->count++] = (struct lost_span){time, time};
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (thread)
-            insert(c, thread, time, SWITCH_LOST);
-    }
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+        insert(c, thread, time, SWITCH_LOST);
 }
 
 static void give(struct collect *c, const struct switch_record *record)
@@ -58,16 +58,16 @@ static void give(struct collect *c, const struct switch_record *record)
     if (record->kind == SWITCH_LOST) {
         begin_lost(c, time);
     } else if (record->kind == SWITCH_FOUND) {
-        if (c->lost.count)
-            c->lost.at[c->lost.count - 1].end = time;
-    } else if ((thread = idmap_find(&c->tids, record->tid)) != NULL) {
+        if (c->switches.lost.count)
+            c->switches.lost.at[c->switches.lost.count - 1].end = time;
+    } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
         insert(c, thread, time, record->kind);
     }
 }
 
 void oncpu_feed(struct collect *c, int64_t before_ns)
 {
-    struct switch_list *list = &c->switches;
+    struct kernel_switches *list = &c->switches;
     size_t kept = 0;
     bool lost = false;
     for (size_t i = 0; i < list->count; i++) {
@@ -83,6 +83,11 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     list->count = kept;
 }
 
+void oncpu_dispose(struct collect *c)
+{
+    free(c->switches.at);
+}
+
 static bool is_lost(const struct lost_spans *lost, uint64_t time)
 {
     for (size_t i = 0; i < lost->count; i++) {
@@ -94,18 +99,24 @@ static bool is_lost(const struct lost_spans *lost, uint64_t time)
 
 /* MARK: Beside the ops */
 
+struct cpu_switch oncpu_take(struct thread *thread)
+{
+    thread->oncpu.count--;
+    return thread->oncpu.at[thread->oncpu.first++];
+}
+
 static const struct op *first_op(const struct thread *thread)
 {
-    return &thread->ops[thread->ops_first];
+    return op_in_ring(thread, 0);
 }
 
 /* Between a switch and an op that the clocks have in the wrong order, at most. */
 #define SKEW_NS 100000
 
-bool oncpu_is_told_by_others(const struct thread *thread)
+bool oncpu_is_done_by_others(const struct thread *thread)
 {
     const struct op *op = first_op(thread);
-    return op->kind == OP_NOTHING || (op->kind == OP_BLOCK && thread->in_call);
+    return op->kind == OP_NOTHING || (op->kind == OP_BLOCK && thread->g.in_call);
 }
 
 /* The op is before `in`; the thread went off its CPU at `out`. */
@@ -128,11 +139,11 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     const struct oncpu *o = &thread->oncpu;
     const struct cpu_switch *next;
     const struct op *op;
-    if (o->count == 0 || thread->ops_count == 0)
+    if (o->count == 0 || thread->ops.count == 0)
         return o->count != 0;
     next = &o->at[o->first];
     op = first_op(thread);
-    if (oncpu_is_told_by_others(thread))
+    if (oncpu_is_done_by_others(thread))
         return next->time <= op->time;
     if (next->kind == SWITCH_IN && o->off)
         return next->time <= op->time || !belongs_to_out(o->off_time, op->time, next->time);
@@ -143,24 +154,24 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     return true;
 }
 
+bool oncpu_has_next(const struct thread *thread)
+{
+    return thread->ops.count || thread->oncpu.count;
+}
+
 uint64_t oncpu_next_time(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    uint64_t op = thread->ops_count ? first_op(thread)->time : UINT64_MAX;
+    uint64_t op = thread->ops.count ? first_op(thread)->time : UINT64_MAX;
     uint64_t next = o->count ? o->at[o->first].time : UINT64_MAX;
     return op < next ? op : next;
 }
 
-static const struct op *op_of(const struct thread *thread, size_t i)
-{
-    return &thread->ops[(thread->ops_first + i) % thread->ops_room];
-}
-
 const struct op *oncpu_wake(const struct thread *thread)
 {
-    for (size_t i = 0; i < thread->ops_count; i++) {
-        if (op_of(thread, i)->kind == OP_WAKE)
-            return op_of(thread, i);
+    for (size_t i = 0; i < thread->ops.count; i++) {
+        if (op_in_ring(thread, i)->kind == OP_WAKE)
+            return op_in_ring(thread, i);
     }
     return NULL;
 }
@@ -174,8 +185,8 @@ static uint64_t wake_time(const struct thread *thread)
 /* Whether signal handlers do something before that. */
 static bool is_handled(const struct thread *thread)
 {
-    for (size_t i = 0; i < thread->ops_count && op_of(thread, i)->kind != OP_WAKE; i++) {
-        if (op_of(thread, i)->kind != OP_NOTHING && op_of(thread, i)->kind != OP_BLOCK)
+    for (size_t i = 0; i < thread->ops.count && op_in_ring(thread, i)->kind != OP_WAKE; i++) {
+        if (op_in_ring(thread, i)->kind != OP_NOTHING && op_in_ring(thread, i)->kind != OP_BLOCK)
             return true;
     }
     return false;
@@ -190,7 +201,7 @@ bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t
         if (o->at[i].kind == SWITCH_OUT || o->at[i].kind == SWITCH_LOST)
             return true;
     }
-    return is_lost(&c->lost, begin);
+    return is_lost(&c->switches.lost, begin);
 }
 
 /* It does not if it is off its CPU again, or ends, before the call does. */

@@ -16,11 +16,9 @@
 
 #include "collect/switches.h"
 
-/* Those that wait for a thread: they may be earlier than its first record is read. */
-struct switch_list {
-    struct switch_record *at;
-    size_t count, room;
-};
+struct collect;
+struct op;
+struct thread;
 
 struct cpu_switch {
     uint64_t time; /* ticks */
@@ -48,5 +46,42 @@ struct lost_spans {
     } at[LOST_SPANS];
     size_t count;
 };
+
+/* The kernel's records that no thread has yet: they may be earlier than its first record is read. Owned by oncpu.c. */
+struct kernel_switches {
+    struct switch_record *at;
+    size_t count, room;
+    struct lost_spans lost;
+};
+
+/* MARK: Coming in */
+
+/* Gives the threads their switches before a time. */
+void oncpu_feed(struct collect *c, int64_t before_ns);
+void oncpu_dispose(struct collect *c);
+
+/* MARK: Beside the ops */
+
+/* Whether a thread has an op or a switch that is not written. */
+bool oncpu_has_next(const struct thread *thread);
+
+/* Whether a switch, not an op, is the thread's next; the time of what is next. It has one. */
+bool oncpu_is_next(const struct collect *c, const struct thread *thread);
+uint64_t oncpu_next_time(const struct thread *thread);
+
+/* Removes the thread's first switch. There is one. */
+struct cpu_switch oncpu_take(struct thread *thread);
+
+/* Whether the thread need not have done its next op itself, at that time. */
+bool oncpu_is_done_by_others(const struct thread *thread);
+
+/* Whether a thread goes off its CPU by itself in a call that begins at `begin`, as far as is known. */
+bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t begin);
+
+/* The end of the call that the thread is in; NULL: not known yet. */
+const struct op *oncpu_wake(const struct thread *thread);
+
+/* Whether a thread that was switched in within a call goes on from there to the call's end. */
+bool oncpu_is_wake(const struct thread *thread);
 
 #endif

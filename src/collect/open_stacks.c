@@ -1,15 +1,10 @@
-/*
- * Stacks of calls that have not returned. The program takes a stack before a call only where calls nearly always
- * block, or where the last one did; of others it says in its slot from which frame they were made. While the call
- * lasts that frame and all outer ones stay as they are, so they can be copied from outside, and walked as samples are.
- *
- * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other rights than we, or a
- * security module refuses; such a call has only its place.
- */
+/* Reads the stacks of open calls from outside: see open_stacks.h. */
+#include "collect/open_stacks.h"
+
 #include <errno.h>
 #include <sys/uio.h>
 
-#include "collect/state.h"
+#include "collect/parts.h"
 
 /* Calls that are open for less may return as well before anybody wants to know. */
 #define OPEN_NS     20000000
@@ -39,11 +34,6 @@ static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-static const trail_module *find_module(void *context, uint64_t pc)
-{
-    return names_module(context, pc);
-}
-
 static uint32_t read_open(struct collect *c, const struct thread *thread,
                           const struct area_open *open)
 {
@@ -63,13 +53,13 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     if (sample.stack_size == 0 || !area_open_call(c->area, thread->slot, &after) ||
         after.time != open->time || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
-    count = stack_copy_walk(&c->unwind_files, &sample, find_module, c, pcs, SHM_STACK_FRAMES);
+    count = names_walk(c, &sample, pcs);
     return count ? area_add_stack(c->area, pcs, count) : 0;
 }
 
 void open_stacks_step(struct collect *c)
 {
-    c->open_stacks = 0;
+    c->open_stacks.read = 0;
 }
 
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open)
@@ -79,13 +69,13 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
     /* Of OpenMP: the call that told of it has returned, its place is all there is. */
     if (open->sp == 0)
         return area_add_stack(c->area, &open->pc, 1);
-    if (thread->stack_time == open->time)
-        return thread->stack_number;
+    if (thread->feed.stack_time == open->time)
+        return thread->feed.stack_number;
     if (ticks_now(c->ticks) - open->time < ticks_of_ns(c->ticks, OPEN_NS) ||
-        c->open_stacks == OPEN_STACKS)
+        c->open_stacks.read == OPEN_STACKS)
         return 0;
-    c->open_stacks++;
-    thread->stack_number = read_open(c, thread, open);
-    thread->stack_time = open->time;
-    return thread->stack_number;
+    c->open_stacks.read++;
+    thread->feed.stack_number = read_open(c, thread, open);
+    thread->feed.stack_time = open->time;
+    return thread->feed.stack_number;
 }

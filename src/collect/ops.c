@@ -1,4 +1,6 @@
-/* What an op means for its thread, and for those whom it lets in: see model.h. */
+/* Does ops: see ops.h. */
+#include "collect/ops.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,17 +8,14 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/grow.h"
-#include "collect/model.h"
+#include "collect/parts.h"
 
 /* MARK: Threads */
 
 static void do_start(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool first = c->summary.threads++ == 0;
-    thread->counted = true;
-    if (++c->live > c->summary.most_threads)
-        c->summary.most_threads = c->live;
+    state_begin(c, thread);
     state_run(c, thread, ns);
     if (first)
         EVENT(c, thread, ns, V2_ProcsChange, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 0);
@@ -26,7 +25,7 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
 {
     struct thread *child = thread_of(c, op->object);
     state_run(c, thread, ns);
-    if (!child || child->state != G_NONE || child == thread)
+    if (!child || child->g.state != G_NONE || child == thread)
         return;
     child->routine = op->object2;
     EVENT(c, thread, ns, V2_GoCreate, child->serial, names_thread(c, child),
@@ -68,7 +67,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
 {
     int64_t since = ticks_to_ns(c->ticks, op->object2);
     char text[640], length[DURATION_SIZE];
-    if (!op->object2 || thread->state != G_RUNNING || since > ns ||
+    if (!op->object2 || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
     (void)duration_text(length, ns - since, DURATION_LOG);
@@ -79,36 +78,21 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
           names_hold(c, op->pc, op->stack));
 }
 
-static struct wait_site *site_of(struct collect *c, uint64_t stack, uint8_t wait)
-{
-    uint64_t key = (uint64_t)wait << 56 ^ stack;
-    struct wait_site *site = idmap_find(&c->sites, key);
-    if (site)
-        return site;
-    site = arena_alloc(&c->arena, sizeof *site);
-    if (!site || !idmap_put(&c->sites, key, site)) {
-        collect_no_memory(c);
-        return NULL;
-    }
-    *site = (struct wait_site){.stack = stack, .wait = wait};
-    return site;
-}
-
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = names_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
     log_wait(c, thread, op, ns);
-    thread->wait = op->wait;
-    thread->wait_pc = op->pc;
-    thread->site = site_of(c, op->stack, op->wait);
-    thread->waker_stack = 0;
-    thread->current_wait = op->wait_number;
+    thread->g.wait = op->wait;
+    thread->g.wait_pc = op->pc;
+    thread->g.site = state_wait_site(c, op->stack, op->wait);
+    thread->g.waker_stack = 0;
+    thread->g.current_wait = op->wait_number;
     c->summary.waits++;
-    if (thread->proc < 0)
+    if (thread->g.proc < 0)
         return; /* memory is out */
     if (wait_is_syscall(op->wait)) {
-        EVENT(c, thread, ns, V2_GoSyscallBegin, ++c->procs[thread->proc].seq, stack);
+        EVENT(c, thread, ns, V2_GoSyscallBegin, state_proc_seq(c, thread), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_SYSCALL, ns);
     } else {
@@ -125,8 +109,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     bool on = c->options.switches && !thread->oncpu.off;
-    thread->in_call = true;
-    thread->call = *op;
+    thread->g.in_call = true;
+    thread->g.call = *op;
     if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(c, thread, op->time))
         return;
     op_block(c, thread, op, ns);
@@ -141,7 +125,7 @@ static void let_in_all(struct collect *c, struct thread *thread, struct woken *w
     while (woken) {
         struct woken *next = woken->next;
         struct thread *other = thread_of(c, woken->serial);
-        if (other && other->state == G_WAITING && other->current_wait == woken->wait_number)
+        if (other && other->g.state == G_WAITING && other->g.current_wait == woken->wait_number)
             state_unblock(c, thread, other, ns, stack);
         free(woken);
         woken = next;
@@ -155,19 +139,21 @@ static void let_in_all(struct collect *c, struct thread *thread, struct woken *w
 static void end_parallel_region(struct collect *c, struct thread *thread, const struct op *op,
                                 int64_t ns)
 {
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *worker = c->threads.slots[i].value;
+    struct thread *worker;
+    for (size_t at = 0; (worker = threads_next(c, &at)) != NULL;) {
+        int64_t next;
         bool on;
-        if (!worker || worker == thread || worker->state != G_WAITING || !worker->in_call ||
-            worker->call.wait != SHM_OMP_JOIN || worker->call.object != op->object)
+        if (worker == thread || worker->g.state != G_WAITING || !worker->g.in_call ||
+            worker->g.call.wait != SHM_OMP_JOIN || worker->g.call.object != op->object)
             continue;
         on = worker->oncpu.on_since >= 0;
         state_unblock(c, thread, worker, ns, op->stack);
-        state_run(c, worker, ++c->last_ns);
-        worker->call.wait = SHM_OMP_WORK;
-        op_block(c, worker, &worker->call, c->last_ns);
+        next = model_next_ns(c);
+        state_run(c, worker, next);
+        worker->g.call.wait = SHM_OMP_WORK;
+        op_block(c, worker, &worker->g.call, next);
         if (on)
-            worker->oncpu.on_since = c->last_ns;
+            worker->oncpu.on_since = next;
     }
 }
 
@@ -176,12 +162,10 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
     if (!op->release)
         return;
     /* Who waits may give up a lock, a condition's mutex, in the midst of its wait: as a signal handler does. */
-    if (thread->state == G_NONE)
+    if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
-    let_in_all(c, thread, op->release->woken, op->stack, ns);
-    op->release->woken = NULL;
-    op->release->written = true;
+    let_in_all(c, thread, release_is_written(op->release), op->stack, ns);
     if (op->wait == SHM_OMP_JOIN)
         end_parallel_region(c, thread, op, ns);
 }
@@ -190,9 +174,9 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 {
     struct thread *waker = wake && wake->object ? thread_of(c, wake->object) : NULL;
     /* Who let it in was told too late to be written at its time. */
-    if (waker && waker != thread && thread->state == G_WAITING) {
+    if (waker && waker != thread && thread->g.state == G_WAITING) {
         state_unblock(c, waker, thread, ns, wake->stack);
-        ns = ++c->last_ns;
+        ns = model_next_ns(c);
     }
     state_run(c, thread, ns);
 }
@@ -200,141 +184,15 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 {
     /* One that the trace does not know, as nothing was told of it, ends without a word. */
-    if (thread->state != G_NONE) {
+    if (thread->g.state != G_NONE) {
         state_run(c, thread, ns);
         let_in_all(c, thread, thread->joiners, 0, ns);
         thread->joiners = NULL;
-        state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
-        state_give_proc(c, thread, ns);
-        (void)idmap_remove(&c->ms, thread->m);
     }
-    state_enter(c, thread, G_DEAD, ns);
-    c->live -= thread->counted;
-    thread->next_dead = c->dead;
-    c->dead = thread;
+    state_end(c, thread, ns);
 }
 
-/* MARK: Annotations */
-
-/* What an annotation means: the words of the program, which may change them later, as they were at its begin. */
-static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
-{
-    char *name = arena_copy(&c->arena, text, size);
-    if (!name || !idmap_put(&c->texts, key, name)) {
-        collect_no_memory(c);
-        return "";
-    }
-    return name;
-}
-
-static const char *name_of(struct collect *c, uint32_t number)
-{
-    uint64_t key = (uint64_t)c->image << 32 | number;
-    const char *known = idmap_find(&c->texts, key);
-    char text[SHM_TEXT_MAX];
-    size_t size;
-    if (known)
-        return known;
-    size = area_text(c->area, number, text);
-    return size ? keep_name(c, key, text, size) : "";
-}
-
-/* The events of a task name it by its number, which another program of the process may use again. */
-static uint64_t task_of(const struct collect *c, uint64_t number)
-{
-    return number ? number + ((uint64_t)c->image << 40) : 0;
-}
-
-/* "parallel: main (file.c:7)": a name that has its place in it. */
-static uint64_t name_with_place(struct collect *c, const struct op *op)
-{
-    char place[200], name[300];
-    const char *text = name_of(c, op->text);
-    names_place(c, op->stack, place, sizeof place);
-    snprintf(name, sizeof name, "%s%s%s", text, *place ? ": " : "", place);
-    return names_string(c, name);
-}
-
-/* Readers refuse a second task with the number of one that has not ended. */
-static void begin_task(struct collect *c, struct thread *thread, const struct op *op,
-                       uint64_t stack, int64_t ns)
-{
-    uint64_t task = task_of(c, op->object);
-    if (task == 0 || task == UINT64_MAX || idmap_find(&c->tasks, task)) {
-        collect_damage(c);
-        return;
-    }
-    if (!idmap_put(&c->tasks, task, c))
-        collect_no_memory(c);
-    EVENT(c, thread, ns, V2_UserTaskBegin, task, task_of(c, op->object2),
-          op->flags & SHM_WITH_PLACE ? name_with_place(c, op)
-                                     : names_string(c, name_of(c, op->text)),
-          stack);
-}
-
-static void end_task(struct collect *c, struct thread *thread, const struct op *op, uint64_t stack,
-                     int64_t ns)
-{
-    uint64_t task = task_of(c, op->object);
-    (void)idmap_remove(&c->tasks, task);
-    EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
-}
-
-static void begin_region(struct collect *c, struct thread *thread, const struct op *op,
-                         uint64_t stack, int64_t ns)
-{
-    struct open_region region = {task_of(c, op->object), op->text};
-    if (!GROW(thread->regions, thread->region_room, thread->region_count + 1)) {
-        collect_no_memory(c);
-        return;
-    }
-    thread->regions[thread->region_count++] = region;
-    EVENT(c, thread, ns, V2_UserRegionBegin, region.task, names_string(c, name_of(c, op->text)),
-          stack);
-}
-
-/* One that is not the innermost region's end is left out. */
-static void end_region(struct collect *c, struct thread *thread, const struct op *op,
-                       uint64_t stack, int64_t ns)
-{
-    const struct open_region *region;
-    if (thread->region_count == 0)
-        return;
-    region = &thread->regions[thread->region_count - 1];
-    if (region->task != task_of(c, op->object) || region->text != op->text)
-        return;
-    thread->region_count--;
-    EVENT(c, thread, ns, V2_UserRegionEnd, region->task, names_string(c, name_of(c, op->text)),
-          stack);
-}
-
-static void do_annotation(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
-{
-    uint64_t stack = names_stack(c, op->stack, 0);
-    state_run(c, thread, ns);
-    switch (op->record) {
-    case SHM_TASK_BEGAN:
-        begin_task(c, thread, op, stack, ns);
-        break;
-    case SHM_TASK_ENDED:
-        end_task(c, thread, op, stack, ns);
-        break;
-    case SHM_REGION_BEGAN:
-        begin_region(c, thread, op, stack, ns);
-        break;
-    case SHM_REGION_ENDED:
-        end_region(c, thread, op, stack, ns);
-        break;
-    case SHM_LOGGED:
-        EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object),
-              names_string(c, name_of(c, op->text)),
-              names_string(c, op->message ? op->message : ""), stack);
-        break;
-    default:
-        break;
-    }
-    free(op->message);
-}
+/* MARK: Each op */
 
 /* A thread that has ended, as the kernel said or its own records, does nothing more. */
 static void drop(struct collect *c, struct op *op)
@@ -343,15 +201,13 @@ static void drop(struct collect *c, struct op *op)
     if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE)
         collect_damage(c);
     if (op->release)
-        op->release->written = true;
+        woken_free(release_is_written(op->release));
     free(op->message);
 }
 
-/* MARK: Each op */
-
 void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
 {
-    if (thread->state == G_DEAD) {
+    if (thread->g.state == G_DEAD) {
         drop(c, op);
         return;
     }
@@ -371,7 +227,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         do_release(c, thread, op, ns);
         break;
     case OP_WAKE:
-        thread->in_call = false;
+        thread->g.in_call = false;
         op_go_on(c, thread, op, ns);
         break;
     case OP_EXIT:
@@ -381,7 +237,8 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         names_forget_object(c, op->object);
         break;
     case OP_ANNOTATION:
-        do_annotation(c, thread, op, ns);
+        annotation_do(c, thread, op, ns);
+        free(op->message);
         break;
     }
 }

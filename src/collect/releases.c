@@ -6,17 +6,19 @@
  * once: the oldest one since the wait began that has let nobody in yet is taken. Of a barrier it is the last.
  * Of descriptors, too, the oldest; any number of threads may poll for it.
  */
+#include "collect/releases.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/feed.h"
+#include "collect/parts.h"
 
 /* How many releases of other locks in the same slot are passed over. */
 #define MAX_TRIES 64
 
-/* How many threads may have had a handle since one was joined. */
-#define MAX_OLDER 4096
+/* Waits that ended since the reading of the threads began are kept for the next time, if they are not more. */
+#define MAX_ENDED 65536
 
 /* Releases of OpenMP's locks are told after the fact: no more than so much, unless their thread was preempted. */
 #define AFTER_THE_FACT_NS 20000000
@@ -34,7 +36,7 @@ struct release *release_add(struct collect *c, struct thread *thread,
 {
     struct release *release = calloc(1, sizeof *release);
     if (!release ||
-        !idmap_put(&c->releases, release_key(record->object, record->release), release)) {
+        !idmap_put(&c->releases.by_number, release_key(record->object, record->release), release)) {
         free(release);
         collect_no_memory(c);
         return NULL;
@@ -43,28 +45,44 @@ struct release *release_add(struct collect *c, struct thread *thread,
     release->object = record->object;
     release->serial = thread->serial;
     release->number = record->release;
-    release->stack = stack_key(c, record->stack);
+    release->stack = image_key(c, record->stack);
     release->all = record->flags & SHM_ALL;
-    if (c->newest_release)
-        c->newest_release->newer = release;
+    if (c->releases.newest)
+        c->releases.newest->newer = release;
     else
-        c->oldest_release = release;
-    c->newest_release = release;
+        c->releases.oldest = release;
+    c->releases.newest = release;
     return release;
 }
 
-/* Drops the releases that are written and old. */
-void releases_forget(struct collect *c, uint64_t before)
+struct woken *release_is_written(struct release *release)
+{
+    struct woken *woken = release->woken;
+    release->woken = NULL;
+    release->written = true;
+    return woken;
+}
+
+void woken_free(struct woken *woken)
+{
+    while (woken) {
+        struct woken *next = woken->next;
+        free(woken);
+        woken = next;
+    }
+}
+
+void releases_drop_old(struct collect *c, uint64_t before)
 {
     struct release *oldest;
-    while ((oldest = c->oldest_release) && oldest->written && oldest->time < before) {
+    while ((oldest = c->releases.oldest) && oldest->written && oldest->time < before) {
         uint64_t key = release_key(oldest->object, oldest->number);
         /* A number may have been given twice, by a program that writes where it should not. */
-        if (idmap_find(&c->releases, key) == oldest)
-            (void)idmap_remove(&c->releases, key);
-        c->oldest_release = oldest->newer;
-        if (!c->oldest_release)
-            c->newest_release = NULL;
+        if (idmap_find(&c->releases.by_number, key) == oldest)
+            (void)idmap_remove(&c->releases.by_number, key);
+        c->releases.oldest = oldest->newer;
+        if (!c->releases.oldest)
+            c->releases.newest = NULL;
         free(oldest);
     }
 }
@@ -77,7 +95,7 @@ static bool is_exclusive(uint8_t wait)
 
 static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
 {
-    return idmap_find(&c->releases, release_key(object, number));
+    return idmap_find(&c->releases.by_number, release_key(object, number));
 }
 
 /* The number from which on releases are not older than `begin`; at most number + 1. */
@@ -210,12 +228,10 @@ static void let_in(struct collect *c, struct release *release, uint64_t serial,
 /* Whoever is joined: who ends lets in. */
 static void match_join(struct collect *c, const struct ended_wait *wait)
 {
-    struct thread *target = idmap_find(&c->handles, wait->record.object);
-    struct woken *woken;
     /* The C library gives a thread's handle to the next one. */
-    for (int i = 0; target && target->started > wait->record.end && i < MAX_OLDER; i++)
-        target = target->older;
-    if (!target || target->state == G_DEAD || target->serial == wait->serial)
+    struct thread *target = thread_with_handle(c, wait->record.object, wait->record.end);
+    struct woken *woken;
+    if (!target || target->g.state == G_DEAD || target->serial == wait->serial)
         return;
     woken = malloc(sizeof *woken);
     if (!woken) {
@@ -275,7 +291,7 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
 {
     const struct shm_record *r = &wait->record;
     struct release *release = find_last(c, r->object, r->release, r->time, r->end);
-    const struct release by = {.serial = c->serial_base + r->release2};
+    const struct release by = {.serial = thread_serial(c, r->release2)};
     if (release)
         let_in(c, release, wait->serial, wait->number, wait->op);
     else if (r->release2 && by.serial != wait->serial)
@@ -328,24 +344,56 @@ static int by_release(const void *a_, const void *b_)
  * All waits that ended before `time`, when reading of the threads began: so they are all there, and their
  * releases, which were recorded before they happened. Who saw the lower number is matched first.
  */
-void match_ended(struct collect *c, uint64_t time)
+void releases_match(struct collect *c, uint64_t time)
 {
     uint64_t grace = ticks_of_ns(c->ticks, AFTER_THE_FACT_NS);
     size_t count = 0;
-    for (size_t i = 0; i < c->ended_count; i++) {
-        const struct shm_record *r = &c->ended[i].record;
+    /* Ends in the future would pile up. */
+    if (c->releases.ended_count > MAX_ENDED)
+        time = UINT64_MAX;
+    for (size_t i = 0; i < c->releases.ended_count; i++) {
+        const struct shm_record *r = &c->releases.ended[i].record;
         uint64_t told = time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
         if (told < time) {
-            struct ended_wait wait = c->ended[i];
-            c->ended[i] = c->ended[count];
-            c->ended[count++] = wait;
+            struct ended_wait wait = c->releases.ended[i];
+            c->releases.ended[i] = c->releases.ended[count];
+            c->releases.ended[count++] = wait;
         }
     }
     if (count == 0)
         return;
-    qsort(c->ended, count, sizeof c->ended[0], by_release);
-    for (size_t i = 0; i < count && !collect_is_late(c); i++)
-        match(c, &c->ended[i]);
-    c->ended_count -= count;
-    memmove(c->ended, c->ended + count, c->ended_count * sizeof c->ended[0]);
+    qsort(c->releases.ended, count, sizeof c->releases.ended[0], by_release);
+    for (size_t i = 0; i < count && !deadline_is_over(c); i++)
+        match(c, &c->releases.ended[i]);
+    c->releases.ended_count -= count;
+    memmove(c->releases.ended, c->releases.ended + count,
+            c->releases.ended_count * sizeof c->releases.ended[0]);
+}
+
+void releases_wait_ended(struct collect *c, const struct ended_wait *wait)
+{
+    struct releases *r = &c->releases;
+    if (!GROW(r->ended, r->ended_room, r->ended_count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    r->ended[r->ended_count++] = *wait;
+}
+
+void releases_forget(struct collect *c)
+{
+    c->releases.ended_count = 0;
+}
+
+void releases_dispose(struct collect *c)
+{
+    struct releases *r = &c->releases;
+    while (r->oldest) {
+        struct release *release = r->oldest;
+        r->oldest = release->newer;
+        woken_free(release->woken);
+        free(release);
+    }
+    idmap_free(&r->by_number);
+    free(r->ended);
 }

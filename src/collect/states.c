@@ -1,9 +1,11 @@
-/* What goroutines and Ps are, each change with its event: see model.h. */
+/* Changes the states of goroutines and Ps, each with its event: see states.h. */
+#include "collect/states.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/model.h"
+#include "collect/parts.h"
 
 /* MARK: Words for waits */
 
@@ -27,15 +29,15 @@ bool wait_is_spinning(uint8_t wait)
 
 uint64_t state_m(struct collect *c, struct thread *thread)
 {
-    if (thread->m)
-        return thread->m;
+    if (thread->g.m)
+        return thread->g.m;
     /* No two that live have the same: the kernel may have given the number again before the former's end is known. */
-    thread->m = thread->tid && !idmap_find(&c->ms, thread->tid)
-                    ? thread->tid
-                    : (UINT64_C(1) << 32) + thread->serial;
-    if (!idmap_put(&c->ms, thread->m, thread))
+    thread->g.m = thread->tid && !idmap_find(&c->states.ms, thread->tid)
+                      ? thread->tid
+                      : (UINT64_C(1) << 32) + thread->serial;
+    if (!idmap_put(&c->states.ms, thread->g.m, thread))
         collect_no_memory(c);
-    return thread->m;
+    return thread->g.m;
 }
 
 void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
@@ -43,6 +45,30 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
 {
     c->summary.events++;
     (void)v2_writer_event(c->writer, state_m(c, thread), ns, type, count, args);
+}
+
+void state_write_statuses(struct collect *c, struct thread *writer, int64_t ns)
+{
+    struct thread *thread;
+    for (size_t i = 0; i < c->states.proc_count; i++) {
+        c->states.procs[i].seq = 0;
+        if (!c->states.procs[i].running && c->states.procs[i].known)
+            EVENT(c, writer, ns, V2_ProcStatus, i, V2_PROC_IDLE);
+    }
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
+            continue;
+        thread->g.seq = 0;
+        if (thread->g.state == G_RUNNING) {
+            EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->g.proc, V2_PROC_RUNNING);
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
+        } else if (thread->g.state == G_SYSCALL) {
+            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
+        } else {
+            EVENT(c, writer, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
+                  thread->g.state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
+        }
+    }
 }
 
 /* MARK: States */
@@ -54,17 +80,16 @@ void state_end_moment(struct oncpu *o, int64_t ns)
     o->on_since = -1;
 }
 
-/* Time in the state before goes to the summary. */
 void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns)
 {
-    int64_t spent = ns - thread->since_ns;
+    int64_t spent = ns - thread->g.since_ns;
     state_end_moment(&thread->oncpu, ns);
     /* OpenMP's waits spin: that is not what the program wants of the CPU. */
-    if ((thread->state == G_WAITING || thread->state == G_SYSCALL) &&
-        wait_kinds[thread->wait].group == SHM_GROUP_OPENMP)
+    if ((thread->g.state == G_WAITING || thread->g.state == G_SYSCALL) &&
+        wait_kinds[thread->g.wait].group == SHM_GROUP_OPENMP)
         thread->oncpu.on_ns = 0;
     c->summary.running_ns += thread->oncpu.on_ns;
-    switch (thread->state) {
+    switch (thread->g.state) {
     case G_RUNNING:
         c->summary.running_ns += spent;
         break;
@@ -73,13 +98,13 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
         break;
     case G_WAITING:
     case G_SYSCALL:
-        c->summary.wait_ns[thread->wait] += spent - thread->oncpu.on_ns;
-        if (thread->site) {
-            thread->site->count++;
-            thread->site->total_ns += spent;
-            if (spent > thread->site->longest_ns) {
-                thread->site->longest_ns = spent;
-                thread->site->waker_stack = thread->waker_stack;
+        c->summary.wait_ns[thread->g.wait] += spent - thread->oncpu.on_ns;
+        if (thread->g.site) {
+            thread->g.site->count++;
+            thread->g.site->total_ns += spent;
+            if (spent > thread->g.site->longest_ns) {
+                thread->g.site->longest_ns = spent;
+                thread->g.site->waker_stack = thread->g.waker_stack;
             }
         }
         break;
@@ -87,8 +112,8 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
     case G_DEAD:
         break;
     }
-    thread->state = state;
-    thread->since_ns = ns;
+    thread->g.state = state;
+    thread->g.since_ns = ns;
     thread->oncpu.on_ns = 0;
     thread->oncpu.on_since = thread->oncpu.off_since = -1;
 }
@@ -97,37 +122,51 @@ void state_take_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
     struct proc *proc;
     size_t i = 0;
-    while (i < c->proc_count && c->procs[i].running)
+    while (i < c->states.proc_count && c->states.procs[i].running)
         i++;
-    if (i == c->proc_count) {
-        if (!GROW(c->procs, c->proc_room, c->proc_count + 1)) {
+    if (i == c->states.proc_count) {
+        if (!GROW(c->states.procs, c->states.proc_room, c->states.proc_count + 1)) {
             collect_no_memory(c);
             return;
         }
-        c->procs[c->proc_count++] = (struct proc){0};
+        c->states.procs[c->states.proc_count++] = (struct proc){0};
     }
-    proc = &c->procs[i];
+    proc = &c->states.procs[i];
     if (!proc->known)
         EVENT(c, thread, ns, V2_ProcStatus, i, V2_PROC_IDLE);
     proc->known = true;
     proc->running = thread;
-    thread->proc = (int64_t)i;
+    thread->g.proc = (int64_t)i;
     EVENT(c, thread, ns, V2_ProcStart, i, ++proc->seq);
 }
 
 void state_give_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->proc < 0)
+    if (thread->g.proc < 0)
         return;
     state_event(c, thread, ns, V2_ProcStop, 0, NULL);
-    c->procs[thread->proc].running = NULL;
-    thread->proc = -1;
+    c->states.procs[thread->g.proc].running = NULL;
+    thread->g.proc = -1;
+}
+
+struct thread *state_any_running(const struct collect *c)
+{
+    for (size_t i = 0; i < c->states.proc_count; i++) {
+        if (c->states.procs[i].running)
+            return c->states.procs[i].running;
+    }
+    return NULL;
+}
+
+uint64_t state_proc_seq(struct collect *c, const struct thread *thread)
+{
+    return ++c->states.procs[thread->g.proc].seq;
 }
 
 /* A goroutine that nobody knows yet, created where it runs. */
 static void appear(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->proc < 0)
+    if (thread->g.proc < 0)
         state_take_proc(c, thread, ns);
     EVENT(c, thread, ns, V2_GoCreate, thread->serial, names_thread(c, thread), 0);
     state_enter(c, thread, G_RUNNABLE, ns);
@@ -143,33 +182,97 @@ static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
     /* With a stack a thread's own signal handler did it. */
     if (waker != thread || stack)
         return stack ? names_stack(c, stack, 0) : names_routine(c, waker);
-    return names_stack(c, thread->site ? thread->site->stack : 0, thread->wait_pc);
+    return names_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);
 }
 
 void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,
                    uint64_t stack)
 {
-    EVENT(c, waker, ns, V2_GoUnblock, thread->serial, ++thread->g_seq,
+    EVENT(c, waker, ns, V2_GoUnblock, thread->serial, ++thread->g.seq,
           unblock_stack(c, waker, thread, stack));
-    thread->waker_stack = stack;
+    thread->g.waker_stack = stack;
     c->summary.waits_with_waker += waker != thread || stack;
     state_enter(c, thread, G_RUNNABLE, ns);
 }
 
 void state_run(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->state == G_RUNNING || thread->state == G_DEAD)
+    if (thread->g.state == G_RUNNING || thread->g.state == G_DEAD)
         return;
-    if (thread->state == G_NONE)
+    if (thread->g.state == G_NONE)
         appear(c, thread, ns);
-    if (thread->state == G_WAITING)
+    if (thread->g.state == G_WAITING)
         state_unblock(c, thread, thread, ns, 0);
-    if (thread->state == G_SYSCALL) {
+    if (thread->g.state == G_SYSCALL) {
         state_event(c, thread, ns, V2_GoSyscallEndBlocked, 0, NULL);
         state_enter(c, thread, G_RUNNABLE, ns);
     }
-    if (thread->proc < 0)
+    if (thread->g.proc < 0)
         state_take_proc(c, thread, ns);
-    EVENT(c, thread, ns, V2_GoStart, thread->serial, ++thread->g_seq);
+    EVENT(c, thread, ns, V2_GoStart, thread->serial, ++thread->g.seq);
     state_enter(c, thread, G_RUNNING, ns);
+}
+
+void state_begin(struct collect *c, struct thread *thread)
+{
+    thread->g.counted = true;
+    if (++c->states.alive > c->summary.most_threads)
+        c->summary.most_threads = c->states.alive;
+}
+
+void state_end(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (thread->g.state != G_NONE) {
+        state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
+        state_give_proc(c, thread, ns);
+        (void)idmap_remove(&c->states.ms, thread->g.m);
+    }
+    state_enter(c, thread, G_DEAD, ns);
+    c->states.alive -= thread->g.counted;
+    thread_is_dead(c, thread);
+}
+
+/* MARK: Places */
+
+struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wait)
+{
+    uint64_t key = (uint64_t)wait << 56 ^ stack;
+    struct wait_site *site = idmap_find(&c->states.sites, key);
+    if (site)
+        return site;
+    site = arena_alloc(&c->arena, sizeof *site);
+    if (!site || !idmap_put(&c->states.sites, key, site)) {
+        collect_no_memory(c);
+        return NULL;
+    }
+    *site = (struct wait_site){.stack = stack, .wait = wait};
+    return site;
+}
+
+static void insert_worst(const struct wait_site *worst[3], const struct wait_site *site)
+{
+    for (size_t i = 0; i < 3; i++) {
+        if (!worst[i] || site->total_ns > worst[i]->total_ns) {
+            for (size_t k = 2; k > i; k--)
+                worst[k] = worst[k - 1];
+            worst[i] = site;
+            return;
+        }
+    }
+}
+
+void state_worst_sites(const struct collect *c, const struct wait_site *worst[3])
+{
+    for (size_t i = 0; c->states.sites.slots && i <= c->states.sites.mask; i++) {
+        const struct wait_site *site = c->states.sites.slots[i].value;
+        if (site && site->stack && site->count)
+            insert_worst(worst, site);
+    }
+}
+
+void states_dispose(struct collect *c)
+{
+    idmap_free(&c->states.ms);
+    idmap_free(&c->states.sites);
+    free(c->states.procs);
 }

@@ -1,74 +1,121 @@
-/* The threads of the program and the rings of their ops, which wait there until the model takes them. */
+/* Finds threads, and keeps the rings of their ops: see threads.h. */
+#include "collect/threads.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/grow.h"
-#include "collect/feed.h"
+#include "collect/parts.h"
 
-void collect_damage(struct collect *c)
-{
-    area_count_damage(c->area);
-}
-
-void collect_no_memory(struct collect *c)
-{
-    if (!c->failed)
-        (void)error_set(&c->error, TRAIL_NO_MEMORY, "out of memory");
-    c->failed = true;
-}
+/* How many threads may have had a handle since one was joined. */
+#define MAX_OLDER 4096
 
 /* MARK: Threads */
 
-struct thread *thread_of(struct collect *c, uint64_t serial)
+struct thread *thread_of(const struct collect *c, uint64_t serial)
 {
-    return idmap_find(&c->threads, serial);
+    return idmap_find(&c->threads.by_serial, serial);
 }
 
-struct thread *thread_new(struct collect *c, uint32_t slot, uint64_t serial)
+struct thread *thread_in_slot(const struct collect *c, uint32_t slot)
 {
-    struct thread *thread = calloc(1, sizeof *thread);
-    if (!thread || !idmap_put(&c->threads, serial, thread)) {
+    return c->threads.in_slot[slot];
+}
+
+struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
+{
+    return idmap_find(&c->threads.by_tid, tid);
+}
+
+struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time)
+{
+    struct thread *thread = idmap_find(&c->threads.by_handle, handle);
+    for (int i = 0; thread && thread->started > time && i < MAX_OLDER; i++)
+        thread = thread->older;
+    return thread;
+}
+
+uint64_t thread_serial(const struct collect *c, uint64_t serial)
+{
+    return c->threads.serial_base + serial;
+}
+
+struct thread *threads_next(const struct collect *c, size_t *at)
+{
+    const struct idmap *map = &c->threads.by_serial;
+    while (map->slots && *at <= map->mask) {
+        struct thread *thread = map->slots[(*at)++].value;
+        if (thread)
+            return thread;
+    }
+    return NULL;
+}
+
+size_t threads_count(const struct collect *c)
+{
+    return c->threads.by_serial.count;
+}
+
+struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
+{
+    uint64_t serial = thread_serial(c, number);
+    struct thread *thread;
+    if (serial > c->threads.last_serial)
+        c->threads.last_serial = serial;
+    thread = calloc(1, sizeof *thread);
+    if (!thread || !idmap_put(&c->threads.by_serial, serial, thread)) {
         free(thread);
         collect_no_memory(c);
         return NULL;
     }
     thread->serial = serial;
     thread->slot = slot;
-    thread->proc = -1;
+    thread->g.proc = -1;
     thread->oncpu.on_since = thread->oncpu.off_since = -1;
-    c->slots[slot] = thread;
+    c->threads.in_slot[slot] = thread;
     return thread;
 }
 
-void woken_free(struct woken *woken)
+void thread_identify(struct collect *c, struct thread *thread)
 {
-    while (woken) {
-        struct woken *next = woken->next;
-        free(woken);
-        woken = next;
-    }
+    struct threads *t = &c->threads;
+    thread->older = idmap_find(&t->by_handle, thread->handle);
+    if (!idmap_put(&t->by_handle, thread->handle, thread) ||
+        !idmap_put(&t->by_tid, thread->tid, thread))
+        collect_no_memory(c);
 }
 
-void thread_free(struct thread *thread)
+void thread_leave_slot(struct collect *c, struct thread *thread)
+{
+    c->threads.in_slot[thread->slot] = NULL;
+    thread->slot = 0;
+}
+
+void thread_is_dead(struct collect *c, struct thread *thread)
+{
+    thread->next_dead = c->threads.dead;
+    c->threads.dead = thread;
+}
+
+static void thread_free(struct thread *thread)
 {
     woken_free(thread->joiners);
     free(thread->oncpu.at);
-    for (size_t i = 0; i < thread->ops_count; i++)
-        free(thread->ops[(thread->ops_first + i) % thread->ops_room].message);
-    free(thread->text);
-    free(thread->regions);
-    free(thread->ops);
+    for (size_t i = 0; i < thread->ops.count; i++)
+        free(op_in_ring(thread, i)->message);
+    free(thread->feed.text);
+    free(thread->g.regions);
+    free(thread->ops.at);
     free(thread);
 }
 
 /* Threads that had one handle, one after the other: the newest is in the map. */
 static void handle_forget(struct collect *c, struct thread *thread)
 {
-    struct thread *newer = idmap_find(&c->handles, thread->handle);
+    struct thread *newer = idmap_find(&c->threads.by_handle, thread->handle);
     if (newer == thread) {
-        (void)idmap_remove(&c->handles, thread->handle);
-        if (thread->older && !idmap_put(&c->handles, thread->handle, thread->older))
+        (void)idmap_remove(&c->threads.by_handle, thread->handle);
+        if (thread->older && !idmap_put(&c->threads.by_handle, thread->handle, thread->older))
             collect_no_memory(c);
         return;
     }
@@ -80,70 +127,92 @@ static void handle_forget(struct collect *c, struct thread *thread)
 
 void threads_sweep(struct collect *c)
 {
-    struct thread **link = &c->dead, *thread;
+    struct thread **link = &c->threads.dead, *thread;
     while ((thread = *link) != NULL) {
-        if (!thread->ended || thread->ops_count) {
+        if (!thread->feed.ended || thread->ops.count) {
             link = &thread->next_dead;
             continue;
         }
         *link = thread->next_dead;
-        (void)idmap_remove(&c->threads, thread->serial);
+        (void)idmap_remove(&c->threads.by_serial, thread->serial);
         handle_forget(c, thread);
-        if (idmap_find(&c->tids, thread->tid) == thread)
-            (void)idmap_remove(&c->tids, thread->tid);
+        if (idmap_find(&c->threads.by_tid, thread->tid) == thread)
+            (void)idmap_remove(&c->threads.by_tid, thread->tid);
         thread_free(thread);
     }
 }
 
 void threads_drop_ops(struct collect *c)
 {
-    for (size_t i = 0; c->threads.slots && i <= c->threads.mask; i++) {
-        struct thread *thread = c->threads.slots[i].value;
-        if (!thread)
-            continue;
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
         if (!collect_is_full(c))
-            c->summary.lost_records += thread->ops_count;
-        for (; thread->ops_count; thread->ops_count--, thread->ops_written++) {
-            struct op *op = &thread->ops[thread->ops_first];
-            free(op->message);
-            if (op->release)
-                op->release->written = true;
-            thread->ops_first = (thread->ops_first + 1) % thread->ops_room;
+            c->summary.lost_records += thread->ops.count;
+        while (thread->ops.count) {
+            struct op op = op_take(thread);
+            free(op.message);
+            if (op.release)
+                woken_free(release_is_written(op.release));
         }
     }
 }
 
-/* The ring's next free op; NULL without memory. */
+void threads_forget(struct collect *c)
+{
+    struct threads *t = &c->threads;
+    memset(t->in_slot, 0, sizeof t->in_slot);
+    idmap_clear(&t->by_handle);
+    idmap_clear(&t->by_tid);
+    t->serial_base = t->last_serial;
+}
+
+void threads_dispose(struct collect *c)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+        thread_free(thread);
+    idmap_free(&c->threads.by_serial);
+    idmap_free(&c->threads.by_handle);
+    idmap_free(&c->threads.by_tid);
+}
+
+/* MARK: A thread's ops */
+
+struct op op_take(struct thread *thread)
+{
+    struct op op = *op_in_ring(thread, 0);
+    thread->ops.first = (thread->ops.first + 1) % thread->ops.room;
+    thread->ops.count--;
+    thread->ops.taken++;
+    return op;
+}
+
 struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time)
 {
     struct op *op;
-    if (thread->ops_count == thread->ops_room) {
-        size_t room = thread->ops_room ? 2 * thread->ops_room : 8;
+    if (thread->ops.count == thread->ops.room) {
+        size_t room = thread->ops.room ? 2 * thread->ops.room : 8;
         struct op *ops = malloc(room * sizeof *ops);
         if (!ops) {
             collect_no_memory(c);
             return NULL;
         }
-        for (size_t i = 0; i < thread->ops_count; i++)
-            ops[i] = thread->ops[(thread->ops_first + i) % thread->ops_room];
-        free(thread->ops);
-        thread->ops = ops;
-        thread->ops_first = 0;
-        thread->ops_room = room;
+        for (size_t i = 0; i < thread->ops.count; i++)
+            ops[i] = *op_in_ring(thread, i);
+        free(thread->ops.at);
+        thread->ops.at = ops;
+        thread->ops.first = 0;
+        thread->ops.room = room;
     }
-    op = &thread->ops[(thread->ops_first + thread->ops_count++) % thread->ops_room];
+    op = op_in_ring(thread, thread->ops.count++);
     /* A signal handler's record may be in front of the one that it interrupted. */
-    if (time < thread->last_time)
-        time = thread->last_time;
-    thread->last_time = time;
+    if (time < thread->ops.last_time)
+        time = thread->ops.last_time;
+    thread->ops.last_time = time;
     *op = (struct op){.time = time, .kind = kind};
     return op;
 }
 
-/*
- * An op of the thread that may be earlier than what its signal handlers did meanwhile. What is written already
- * is not gone back to.
- */
 struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time)
 {
     struct op *op, *before;
@@ -152,10 +221,10 @@ struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind
         time = c->watermark;
     if (!op_add(c, thread, kind, time))
         return NULL;
-    at = thread->ops_count - 1;
-    op = &thread->ops[(thread->ops_first + at) % thread->ops_room];
+    at = thread->ops.count - 1;
+    op = op_in_ring(thread, at);
     while (at > 0) {
-        before = &thread->ops[(thread->ops_first + at - 1) % thread->ops_room];
+        before = op_in_ring(thread, at - 1);
         if (before->time <= time)
             break;
         *op = *before;
@@ -166,17 +235,15 @@ struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind
     return op;
 }
 
-/* The number that the thread's next op will have: ops are numbered from its first. */
 uint64_t op_number(const struct thread *thread)
 {
-    return thread->ops_written + thread->ops_count;
+    return thread->ops.taken + thread->ops.count;
 }
 
-/* The op with a number; NULL: it is written. */
 struct op *op_at(struct thread *thread, uint64_t number)
 {
-    uint64_t at = number - thread->ops_written;
-    if (at >= thread->ops_count)
+    uint64_t at = number - thread->ops.taken;
+    if (at >= thread->ops.count)
         return NULL;
-    return &thread->ops[(thread->ops_first + at) % thread->ops_room];
+    return op_in_ring(thread, (size_t)at);
 }

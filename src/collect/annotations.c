@@ -1,0 +1,132 @@
+/* Writes tasks, regions and logs: see annotations.h. */
+#include "collect/annotations.h"
+
+#include <stdio.h>
+
+#include "base/grow.h"
+#include "collect/parts.h"
+
+/* What an annotation means: the words of the program, which may change them later, as they were at its begin. */
+static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
+{
+    char *name = arena_copy(&c->arena, text, size);
+    if (!name || !idmap_put(&c->annotations.texts, key, name)) {
+        collect_no_memory(c);
+        return "";
+    }
+    return name;
+}
+
+static const char *name_of(struct collect *c, uint32_t number)
+{
+    uint64_t key = (uint64_t)c->image << 32 | number;
+    const char *known = idmap_find(&c->annotations.texts, key);
+    char text[SHM_TEXT_MAX];
+    size_t size;
+    if (known)
+        return known;
+    size = area_text(c->area, number, text);
+    return size ? keep_name(c, key, text, size) : "";
+}
+
+/* The events of a task name it by its number, which another program of the process may use again. */
+static uint64_t task_of(const struct collect *c, uint64_t number)
+{
+    return number ? number + ((uint64_t)c->image << 40) : 0;
+}
+
+/* "parallel: main (file.c:7)": a name that has its place in it. */
+static uint64_t name_with_place(struct collect *c, const struct op *op)
+{
+    char place[200], name[300];
+    const char *text = name_of(c, op->text);
+    names_place(c, op->stack, place, sizeof place);
+    snprintf(name, sizeof name, "%s%s%s", text, *place ? ": " : "", place);
+    return names_string(c, name);
+}
+
+/* Readers refuse a second task with the number of one that has not ended. */
+static void begin_task(struct collect *c, struct thread *thread, const struct op *op,
+                       uint64_t stack, int64_t ns)
+{
+    uint64_t task = task_of(c, op->object);
+    if (task == 0 || task == UINT64_MAX || idmap_find(&c->annotations.tasks, task)) {
+        collect_damage(c);
+        return;
+    }
+    if (!idmap_put(&c->annotations.tasks, task, c))
+        collect_no_memory(c);
+    EVENT(c, thread, ns, V2_UserTaskBegin, task, task_of(c, op->object2),
+          op->flags & SHM_WITH_PLACE ? name_with_place(c, op)
+                                     : names_string(c, name_of(c, op->text)),
+          stack);
+}
+
+static void end_task(struct collect *c, struct thread *thread, const struct op *op, uint64_t stack,
+                     int64_t ns)
+{
+    uint64_t task = task_of(c, op->object);
+    (void)idmap_remove(&c->annotations.tasks, task);
+    EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
+}
+
+static void begin_region(struct collect *c, struct thread *thread, const struct op *op,
+                         uint64_t stack, int64_t ns)
+{
+    struct open_region region = {task_of(c, op->object), op->text};
+    if (!GROW(thread->g.regions, thread->g.region_room, thread->g.region_count + 1)) {
+        collect_no_memory(c);
+        return;
+    }
+    thread->g.regions[thread->g.region_count++] = region;
+    EVENT(c, thread, ns, V2_UserRegionBegin, region.task, names_string(c, name_of(c, op->text)),
+          stack);
+}
+
+/* One that is not the innermost region's end is left out. */
+static void end_region(struct collect *c, struct thread *thread, const struct op *op,
+                       uint64_t stack, int64_t ns)
+{
+    const struct open_region *region;
+    if (thread->g.region_count == 0)
+        return;
+    region = &thread->g.regions[thread->g.region_count - 1];
+    if (region->task != task_of(c, op->object) || region->text != op->text)
+        return;
+    thread->g.region_count--;
+    EVENT(c, thread, ns, V2_UserRegionEnd, region->task, names_string(c, name_of(c, op->text)),
+          stack);
+}
+
+void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+{
+    uint64_t stack = names_stack(c, op->stack, 0);
+    state_run(c, thread, ns);
+    switch (op->record) {
+    case SHM_TASK_BEGAN:
+        begin_task(c, thread, op, stack, ns);
+        break;
+    case SHM_TASK_ENDED:
+        end_task(c, thread, op, stack, ns);
+        break;
+    case SHM_REGION_BEGAN:
+        begin_region(c, thread, op, stack, ns);
+        break;
+    case SHM_REGION_ENDED:
+        end_region(c, thread, op, stack, ns);
+        break;
+    case SHM_LOGGED:
+        EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object),
+              names_string(c, name_of(c, op->text)),
+              names_string(c, op->message ? op->message : ""), stack);
+        break;
+    default:
+        break;
+    }
+}
+
+void annotations_dispose(struct collect *c)
+{
+    idmap_free(&c->annotations.tasks);
+    idmap_free(&c->annotations.texts);
+}

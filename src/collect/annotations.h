@@ -1,0 +1,24 @@
+/* The program's own annotations as events: tasks, regions and logs. */
+#ifndef TRAIL_COLLECT_ANNOTATIONS_H
+#define TRAIL_COLLECT_ANNOTATIONS_H
+
+#include <stdint.h>
+
+#include "base/idmap.h"
+
+struct collect;
+struct op;
+struct thread;
+
+/* Owned by annotations.c. Zero-initialised is empty. */
+struct annotations {
+    struct idmap tasks; /* that are open, by the trace's ID */
+    struct idmap texts; /* image_key to the text, in the collector's arena */
+};
+
+/* Writes the event of an OP_ANNOTATION. */
+void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns);
+
+void annotations_dispose(struct collect *c);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * The live heap over time: by how much the threads' counters moved, and when. Most moves are found by reading the
+ * counters in each step; quick and large ones come as records, with their exact times. They are sorted together, and
+ * written between the ops of their time.
+ */
+#ifndef TRAIL_COLLECT_HEAP_H
+#define TRAIL_COLLECT_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct collect;
+struct thread;
+
+/* The live heap grew by `bytes`, or shrank. */
+struct heap_move {
+    uint64_t time; /* ticks */
+    int64_t bytes;
+};
+
+/* Owned by heap.c. */
+struct heap {
+    struct heap_move *moves;   /* from the first to the last that is not written */
+    size_t first, count, room; /* moves[first], up to moves[count] */
+    int64_t rest;              /* how much of the area's rest is among the moves */
+    int64_t live;
+    int64_t written; /* the last event's value; -1: none in this generation */
+};
+
+/* The thread's counter was `bytes` at a time. */
+void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
+
+/* The counter of a slot's thread now; the area's counter of what no thread has. */
+void heap_look(struct collect *c, struct thread *thread, int64_t bytes);
+void heap_look_at_rest(struct collect *c);
+
+/* Called after a step's last move: sorts the moves. */
+void heap_sort(struct collect *c);
+
+/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the live heap then. */
+bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes);
+
+/* A generation begins: it has no event of the heap yet. */
+void heap_begin_generation(struct collect *c);
+
+/* Another program runs in the process. */
+void heap_forget(struct collect *c);
+void heap_dispose(struct collect *c);
+
+#endif

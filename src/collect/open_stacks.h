@@ -1,0 +1,32 @@
+/*
+ * Stacks of calls that have not returned. The program takes a stack before a call only where calls nearly always block,
+ * or where the last one did; for others its slot has the frame that they were made from. While the call lasts, that
+ * frame and all outer ones stay as they are: they can be copied from outside and walked as samples are.
+ *
+ * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other rights than the
+ * recorder, or a security module refuses; such a call has only its place.
+ */
+#ifndef TRAIL_COLLECT_OPEN_STACKS_H
+#define TRAIL_COLLECT_OPEN_STACKS_H
+
+#include <stdint.h>
+
+struct area_open;
+struct collect;
+struct thread;
+
+/* Owned by open_stacks.c. */
+struct open_stacks {
+    unsigned read; /* in this step */
+};
+
+/*
+ * The number of an open call's stack; 0: it has none. A stack that the program has not taken is read from outside when
+ * the call has lasted for a while; a step reads a limited number.
+ */
+uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* A step begins. */
+void open_stacks_step(struct collect *c);
+
+#endif

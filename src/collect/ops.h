@@ -1,0 +1,22 @@
+/* What an op means for its thread, and for the threads that it wakes. */
+#ifndef TRAIL_COLLECT_OPS_H
+#define TRAIL_COLLECT_OPS_H
+
+#include <stdint.h>
+
+struct collect;
+struct op;
+struct thread;
+
+/* Does what the op says, at a time of the trace. Takes over what the op owns. */
+void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns);
+
+/* The thread waits from now on, as the op describes. */
+void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns);
+
+/* The thread's wait ends; `wake` is the op of that end, NULL if it is not known yet. */
+void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
+
+void op_exit(struct collect *c, struct thread *thread, int64_t ns);
+
+#endif

@@ -1,0 +1,74 @@
+/* Releases, and the waits that ended: which release ended which wait. */
+#ifndef TRAIL_COLLECT_RELEASES_H
+#define TRAIL_COLLECT_RELEASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "shm/shm.h"
+
+struct collect;
+struct thread;
+
+/* A wait that a release ended, by the thread and the number of its wait. */
+struct woken {
+    struct woken *next;
+    uint64_t serial, wait_number;
+};
+
+/* A release, from its record until it is written and too old to be matched. */
+struct release {
+    uint64_t time;
+    uint64_t object;
+    uint64_t serial; /* of the thread */
+    uint32_t number;
+    uint64_t stack;
+    uint32_t skip; /* if taken: all releases from this one up to here are taken */
+    bool all, taken, written;
+    struct woken *woken;
+    struct release *newer;
+};
+
+/* A wait that has ended, and whose release has not been looked for. */
+struct ended_wait {
+    struct shm_record record;
+    uint64_t serial, number; /* the thread, and which of its waits */
+    uint64_t op; /* of a condition variable: the op that may become the wait for the mutex */
+};
+
+/* Owned by releases.c. Zero-initialised is empty. */
+struct releases {
+    struct idmap by_number; /* and by the object's slot */
+    struct release *oldest, *newest;
+    struct ended_wait *ended;
+    size_t ended_count, ended_room;
+};
+
+/* NULL when memory is out. */
+struct release *release_add(struct collect *c, struct thread *thread,
+                            const struct shm_record *record);
+
+/*
+ * The release is written, or dropped: a wait that is matched with it from now on gets its waker at its own end. Returns
+ * the waits that were matched before, which the caller owns.
+ */
+struct woken *release_is_written(struct release *release);
+
+/* Adds a wait whose release is to be looked for. */
+void releases_wait_ended(struct collect *c, const struct ended_wait *wait);
+
+/* Finds what ended the waits that ended before that time. */
+void releases_match(struct collect *c, uint64_t time);
+
+/* Drops the releases that are written and of before that time. */
+void releases_drop_old(struct collect *c, uint64_t before);
+
+/* Another program runs in the process: the ended waits were of threads that are gone. */
+void releases_forget(struct collect *c);
+void releases_dispose(struct collect *c);
+
+void woken_free(struct woken *woken);
+
+#endif

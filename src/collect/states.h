@@ -1,0 +1,110 @@
+/*
+ * What goroutines and Ps are, each change with its event. A P is a slot of concurrency: a thread that runs has the lowest
+ * one that was free when it began to run, and gives it back when it blocks.
+ */
+#ifndef TRAIL_COLLECT_STATES_H
+#define TRAIL_COLLECT_STATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "collect/threads.h"
+
+/* MARK: Waits (shm/waits.def) */
+
+struct wait_kind {
+    uint32_t group; /* enum shm_group */
+    const char *words, *reason;
+};
+
+extern const struct wait_kind wait_kinds[SHM_WAITS];
+
+bool wait_is_syscall(uint8_t wait);
+
+/* Whether the wait is spent on a CPU, at first at least: then it need not have a context switch. */
+bool wait_is_spinning(uint8_t wait);
+
+/* Waits at one place, for the summary. */
+struct wait_site {
+    uint64_t stack; /* image_key */
+    uint8_t wait;
+    uint64_t count;
+    int64_t total_ns, longest_ns;
+    uint64_t waker_stack; /* of the longest */
+};
+
+/* MARK: Ps and Ms */
+
+struct proc {
+    uint64_t seq;
+    bool known;             /* the trace has an event of it */
+    struct thread *running; /* NULL: none */
+};
+
+/* Owned by states.c. Zero-initialised is empty. */
+struct states {
+    struct proc *procs;
+    size_t proc_count, proc_room;
+    struct idmap ms;    /* an M's ID to the thread that lives on it */
+    struct idmap sites; /* of waits */
+    uint64_t alive;     /* threads */
+};
+
+/* The thread's ID as an M: its TID, or another number if a thread that is alive has that already. */
+uint64_t state_m(struct collect *c, struct thread *thread);
+
+/* A thread that runs on a P; NULL: none does. */
+struct thread *state_any_running(const struct collect *c);
+
+/* The next sequence number of the thread's P. */
+uint64_t state_proc_seq(struct collect *c, const struct thread *thread);
+
+/* MARK: Events */
+
+void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
+                 unsigned count, const uint64_t *args);
+
+#define EVENT(c, thread, ns, type, ...)                                                            \
+    do {                                                                                           \
+        const uint64_t args_[] = {__VA_ARGS__};                                                    \
+        state_event(c, thread, ns, type, sizeof args_ / sizeof args_[0], args_);                   \
+    } while (0)
+
+/* A generation begins: writes the status of all that is alive. `writer` is a thread that has an M. */
+void state_write_statuses(struct collect *c, struct thread *writer, int64_t ns);
+
+/* MARK: States */
+
+/* A wait's moments on a CPU are not shown, but counted: ends one. */
+void state_end_moment(struct oncpu *o, int64_t ns);
+
+/* Changes the state, without an event. The time in the state before goes to the summary. */
+void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns);
+
+void state_take_proc(struct collect *c, struct thread *thread, int64_t ns);
+void state_give_proc(struct collect *c, struct thread *thread, int64_t ns);
+
+/* `waker`, with its stack, wakes a thread that waits. */
+void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,
+                   uint64_t stack);
+
+/* The thread runs from now on, whatever its state is. */
+void state_run(struct collect *c, struct thread *thread, int64_t ns);
+
+/* Counts a thread that has started. */
+void state_begin(struct collect *c, struct thread *thread);
+
+/* Ends the thread's M and goroutine. */
+void state_end(struct collect *c, struct thread *thread, int64_t ns);
+
+/* The entry of the waits of a kind at a place; NULL when memory is out. */
+struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wait);
+
+/* The three places with the longest waits; NULL behind the last. */
+void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]);
+
+void states_dispose(struct collect *c);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * The threads of the program, each with the ops that the model has not taken yet: what the thread did, in the order of
+ * its time. A thread is found by its serial, by its slot in the area, by its handle (pthread_t) and by its TID; of
+ * threads that had the same handle or TID the newest is found.
+ *
+ * A thread lives from its slot's first use until the feed has read its end and the model has written it.
+ */
+#ifndef TRAIL_COLLECT_THREADS_H
+#define TRAIL_COLLECT_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "collect/area.h"
+#include "collect/oncpu.h"
+
+struct collect;
+struct release;
+struct woken;
+struct wait_site;
+
+/* MARK: Ops */
+
+enum op_kind {
+    OP_START,
+    OP_CREATE,
+    OP_BLOCK,
+    OP_RELEASE,
+    OP_WAKE,
+    OP_EXIT,
+    OP_ANNOTATION,
+    OP_FORGET,
+    OP_NOTHING /* no event: a place for a wait that may turn out to be there */
+};
+
+struct op {
+    uint64_t time; /* ticks */
+    enum op_kind kind;
+    uint8_t wait;
+    uint8_t flags;
+    uint32_t detail;
+    uint64_t stack;           /* image_key */
+    uint64_t object, object2; /* block: object2 is where the lock's holder took it */
+    uint64_t wait_number;     /* block, wake: which wait of the thread */
+    uint64_t pc;              /* used if there is no stack */
+    const char *name;         /* of the descriptor; NULL: not known */
+    struct release *release;
+    uint32_t text;  /* annotations: a name in the area */
+    uint8_t record; /* enum shm_kind */
+    char *message;  /* of a log; owned by the op */
+};
+
+/* A ring. Ops are numbered from the thread's first. */
+struct op_ring {
+    struct op *at;
+    size_t first, count, room;
+    uint64_t taken;     /* ops that have left the ring */
+    uint64_t last_time; /* of the newest */
+};
+
+/* MARK: Threads */
+
+enum g_state { G_NONE, G_RUNNABLE, G_RUNNING, G_WAITING, G_SYSCALL, G_DEAD };
+
+/* What the thread's records have shown so far. In this order only, each once; a record that does not fit is damage. */
+enum life { LIFE_ANNOUNCED, LIFE_STARTED, LIFE_EXITED };
+
+/* What feed.c, releases.c and open_stacks.c keep of a thread. */
+struct thread_feed {
+    enum life life;
+    struct area_cursor cursor;
+    uint64_t wait_numbers;
+    uint64_t open_time;    /* of the open call that is an op already */
+    uint64_t waited_until; /* the end of its last wait */
+    uint64_t stack_time;   /* of the open call whose stack was read from outside, */
+    uint32_t stack_number; /* ... which is this one; 0: it could not be read */
+    bool ended;            /* nothing more comes */
+    char *text;            /* of the log whose pieces are being read */
+    size_t text_size;
+    uint64_t holds; /* the slot's counters when they were read last */
+    uint32_t short_waits;
+};
+
+/* A region that is open: its end has the same task and text. */
+struct open_region {
+    uint64_t task;
+    uint32_t text; /* the number of its name */
+};
+
+/* What model.c, states.c, ops.c and annotations.c keep of a thread: its goroutine. */
+struct goroutine {
+    uint64_t m;   /* the M's ID, from its first event on; 0: it has had none */
+    bool counted; /* among those that are alive */
+    enum g_state state;
+    uint64_t seq;
+    int64_t proc;           /* -1: none */
+    int64_t since_ns;       /* in its state */
+    struct wait_site *site; /* of the wait that it is in */
+    uint64_t waker_stack;
+    uint64_t wait_pc; /* used if the wait has no stack */
+    uint8_t wait;
+    uint64_t current_wait;
+    bool in_call;   /* between a wait's first op and its last */
+    struct op call; /* that first op */
+    /* Readers reject the end of a region that is not the innermost one. */
+    struct open_region *regions;
+    size_t region_count, region_room;
+};
+
+/* A thread: an M and the goroutine that never leaves it. */
+struct thread {
+    uint64_t serial; /* the goroutine's ID */
+    uint64_t tid;    /* in our PID namespace; 0: not known */
+    uint64_t handle; /* pthread_t */
+    uint64_t started;
+    struct thread *older; /* that had the handle before */
+    uint32_t slot;        /* 0: none any more */
+    uint64_t routine;
+    uint64_t callable;    /* see SHM_STARTED */
+    uint64_t first_stack; /* of its ops: shows what a runtime's trampoline calls */
+    char name[16];
+    struct op_ring ops;
+    struct woken *joiners; /* the waits that its end ends */
+    struct thread *next_dead;
+    struct thread_feed feed;
+    struct oncpu oncpu;
+    struct goroutine g;
+    int64_t heap; /* the slot's counter, as far as it is among the heap's moves */
+};
+
+/* Owned by threads.c. Zero-initialised is empty. */
+struct threads {
+    struct idmap by_serial;
+    struct idmap by_handle, by_tid; /* the newest thread that had it */
+    struct thread *in_slot[SHM_THREADS];
+    struct thread *dead; /* the model is done with them */
+    /* Each program that the process executes counts serials from 1: they go on behind the last of the one before. */
+    uint64_t serial_base, last_serial;
+};
+
+/* A thread in a slot, with the serial that it has in the area; NULL when memory is out. */
+struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number);
+
+/* The thread with a serial, in a slot, or with a TID; NULL: there is none. */
+struct thread *thread_of(const struct collect *c, uint64_t serial);
+struct thread *thread_in_slot(const struct collect *c, uint32_t slot);
+struct thread *thread_with_tid(const struct collect *c, uint64_t tid);
+
+/* The newest thread with a handle that started no later than `time`. */
+struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time);
+
+/* Makes the thread the one that its handle and its TID find. */
+void thread_identify(struct collect *c, struct thread *thread);
+
+/* The serial for the whole trace of one in the area. */
+uint64_t thread_serial(const struct collect *c, uint64_t serial);
+
+/* The thread has left its slot. */
+void thread_leave_slot(struct collect *c, struct thread *thread);
+
+/* The model is done with the thread: it is freed when the feed is, too. */
+void thread_is_dead(struct collect *c, struct thread *thread);
+
+/* All threads, in no order: *at is 0 for the first. NULL: no more. */
+struct thread *threads_next(const struct collect *c, size_t *at);
+size_t threads_count(const struct collect *c);
+
+/* Drops the ops that are left, and counts them as lost. */
+void threads_drop_ops(struct collect *c);
+
+/* Frees the threads that both the feed and the model are done with. */
+void threads_sweep(struct collect *c);
+
+/* Another program runs in the process: slots, handles and TIDs are those of its threads from now on. */
+void threads_forget(struct collect *c);
+void threads_dispose(struct collect *c);
+
+/* MARK: A thread's ops */
+
+/* Appends an op; NULL when memory is out. */
+struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
+
+/*
+ * Inserts an op that may be earlier than what the thread's signal handlers did meanwhile; not before the watermark.
+ * NULL when memory is out.
+ */
+struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
+
+/* Removes the thread's first op, which the caller owns from now on. There is one. */
+struct op op_take(struct thread *thread);
+
+/* The ops that are in the ring: `i` is below ops.count. */
+static inline struct op *op_in_ring(const struct thread *thread, size_t i)
+{
+    return &thread->ops.at[(thread->ops.first + i) % thread->ops.room];
+}
+
+/* The number of the op that comes next; the op with a number, NULL if it has left the ring. */
+uint64_t op_number(const struct thread *thread);
+struct op *op_at(struct thread *thread, uint64_t number);
+
+#endif
