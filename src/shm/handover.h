@@ -1,4 +1,6 @@
-/* Asking for an area that cannot be opened: collect/handover.h answers. */
+/*
+ * How a process asks for an area that it cannot open under /proc. The recorder answers (collect/handover.h).
+ */
 #ifndef TRAIL_SHM_HANDOVER_H
 #define TRAIL_SHM_HANDOVER_H
 
@@ -13,7 +15,7 @@ union handover_control {
     char space[CMSG_SPACE(sizeof(int))];
 };
 
-/* Where the process answers of which the environment's word has this descriptor: an abstract name. */
+/* The abstract address at which the recorder `pid` answers for the area that is its descriptor `fd`. Returns its length. */
 static inline socklen_t handover_address(struct sockaddr_un *address, int pid, int fd)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -22,7 +24,7 @@ static inline socklen_t handover_address(struct sockaddr_un *address, int pid, i
                                pid, fd);
 }
 
-/* A descriptor of the area; -1: there is none. */
+/* Returns a descriptor of the area, which the caller closes; -1: none. */
 int handover_ask(int pid, int fd, const char *word);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * What libtrail-ompt.so (src/ompt), which LLVM's OpenMP run-time library loads, asks of the recorder that is in the
- * process: the library that `trail record` loads exports one object of this type. That one knows what OpenMP does,
- * this one how it is recorded.
+ * The interface between libtrail-ompt.so (src/ompt), which LLVM's OpenMP run-time library loads, and the recorder in the
+ * same process (src/preload), which exports one object of this type. libtrail-ompt.so knows what OpenMP does; the
+ * recorder knows how that is recorded.
  *
- * A place is a return address in the program, as OpenMP tells it; NULL: it is not known. Stacks begin with it; where
- * a thread has no function of the program on its stack, as workers between their regions, the place alone is
- * the stack.
+ * A place is a return address in the program, as OpenMP reports it; NULL: not known. Stacks begin with the place. Where
+ * a thread has no function of the program on its stack, as a worker between regions, the place alone is the stack.
  */
 #ifndef TRAIL_SHM_OPENMP_H
 #define TRAIL_SHM_OPENMP_H
@@ -26,7 +25,7 @@ struct openmp_wait {
     bool alone; /* the place is the stack */
 };
 
-/* A lock that the calling thread has. */
+/* A lock that the calling thread holds. */
 struct openmp_hold {
     uint64_t since; /* the clock */
     const void *object, *place;
@@ -35,15 +34,15 @@ struct openmp_hold {
 
 struct openmp_recorder {
     uint32_t version;
-    /* This process is recorded. */
+    /* Whether this process is recorded. */
     bool (*is_recorded)(void);
-    /* A pointer that each thread has for itself; NULL at first. */
+    /* Returns a thread-local pointer; NULL at first. */
     void **(*own)(void);
-    /* The calling thread's number; 0: it has none. */
+    /* Returns the calling thread's serial; 0: none. */
     uint32_t (*number)(void);
     void (*name_thread)(const char *name);
 
-    /* The task's name is completed by its place; 0: it is not recorded. */
+    /* Returns the task's number; 0: it is not recorded. The place is appended to the name. */
     uint64_t (*task_begin)(uint64_t parent, const char *name, const void *place);
     void (*task_end)(uint64_t task);
     void (*region_begin)(uint64_t task, const char *name, const void *place, bool alone);
@@ -51,20 +50,20 @@ struct openmp_recorder {
 
     void (*wait_begin)(struct openmp_wait *wait);
     /*
-     * `next`: what it waited for after its object was released; NULL: for nothing more. `by`: who let it in, if no
-     * release was recorded; 0: not known.
+     * `next`: what the thread waited for after its object was released; NULL: nothing. `by`: the serial of the thread
+     * that woke it, used if no release was recorded; 0: not known.
      */
     void (*wait_end)(struct openmp_wait *wait, const void *next, uint32_t by);
     /*
-     * This thread lets in all who wait for an object, or will have to for no more than a moment. `since`: when the
-     * first of them began; 0: nobody waits, nothing is recorded.
+     * The calling thread wakes all threads that wait for an object, and those that are about to. `since`: when the
+     * first wait began; 0: no thread waits, and nothing is recorded.
      */
     void (*let_in)(enum shm_wait wait, const void *object, uint64_t since, const void *place,
                    bool alone);
 
     void (*lock_wait)(struct openmp_wait *wait);
     void (*lock_got)(struct openmp_wait *wait, struct openmp_hold *hold);
-    /* It turned out that it has the lock already. */
+    /* The thread already held the lock. */
     void (*lock_nested)(struct openmp_wait *wait);
     void (*lock_gone)(const void *object);
     void (*lock_released)(enum shm_wait wait, const struct openmp_hold *hold, const void *place);

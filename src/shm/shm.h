@@ -1,23 +1,23 @@
 /*
- * What the traced program and `trail record` share: one memfd, the area, that the program maps when it
- * starts. The program writes raw records into it and does nothing else: no file, socket or thread of its own.
- * `trail record` takes them out, while the program runs and after it was killed.
+ * The memory that the recorded program and `trail record` share: the area, one memfd that the program maps when it
+ * starts. The program writes raw records into it and does nothing else: it opens no file or socket and starts no
+ * thread. `trail record` reads the records while the program runs, and after the program was killed.
  *
  *   struct shm_area
- *     header      who may write, the options, the coarse clock, free lists
- *     threads[]   a slot a thread: its chain of chunks, and the call that it is in (its open call)
- *     objects[]   a slot for the locks of one hash: how often it was released, who holds it since when
+ *     header      the process that may write, the options, the coarse clock, free lists
+ *     threads[]   one slot a thread: its chain of chunks, and the call that it is in (its open call)
+ *     objects[]   one slot for the locks of one hash: the lock taken last, since when, and the last release's number
  *     stack_index[], stack_words[]   call stacks, each once; never freed
- *     modules     text: what code is mapped where (the lines of a trace's module map)
+ *     modules     text: which code is mapped where (the lines of a trace's module map)
  *     chunks[]    pages of records, on the free list or in a thread's chain
  *
- *   thread - first > chunk - next > chunk - next > chunk (the thread writes here, the last)
+ *   thread - first > chunk - next > chunk - next > chunk (the last: the thread writes here)
  *
- * Only the owner of a thread's slot writes to it and its last chunk; only the collector moves `first` on and
- * frees. Each side distrusts the other: the collector checks every index, and the program never waits for it;
- * a record that has no room is counted as lost.
+ * Only the thread that owns a slot writes to the slot and to the last chunk of its chain; only the collector advances
+ * `first` and frees. Neither side trusts the other: the collector checks every index, and the program never waits for
+ * the collector. A record for which there is no room is counted as lost.
  *
- * Numbers that are shared are accessed with __atomic; each says which store its loads pair with.
+ * Shared numbers are accessed with __atomic; each comment names the store that a load pairs with.
  */
 #ifndef TRAIL_SHM_SHM_H
 #define TRAIL_SHM_SHM_H
@@ -29,11 +29,11 @@
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
 #define SHM_VERSION 2
 
-/* The environment: "pid:PID:FD:WORD", the area is /proc/PID/fd/FD, or is asked for by the word; or "path:FILE". */
+/* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
 #define SHM_WORD_SIZE 32
 
-#define SHM_THREADS      16384 /* at once; slot 0 is nobody's */
+#define SHM_THREADS      16384 /* at once; slot 0 is unused */
 #define SHM_OBJECTS      4096
 #define SHM_CHUNKS       16384 /* chunk 0 is none */
 #define SHM_CHUNK_SIZE   4096
@@ -42,11 +42,11 @@
 #define SHM_STACK_FRAMES 128
 #define SHM_TEXT_BIT     (UINT64_C(1) << 32)
 #define SHM_MODULES_SIZE (1u << 20)
-#define SHM_DESCRIPTORS  16384 /* of higher ones nothing is told */
+#define SHM_DESCRIPTORS  16384 /* higher ones are not recorded */
 
 /* MARK: Records */
 
-/* What a thread waits for, or has released. The collector's table (waits.def) has the words for each. */
+/* What a thread waits for, or has released. waits.def has the words for each. */
 enum shm_wait {
     SHM_NO_WAIT,
 #define WAIT(name, ...) SHM_##name,
@@ -75,10 +75,10 @@ enum shm_kind {
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition */
     SHM_CREATED, /* time; object: serial of the new thread; object2: its start routine; stack */
-    SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown; end: vtable of what it is to run, or 0 */
+    SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown; end: vtable of the object that it runs, or 0 */
     SHM_EXITED,  /* time */
     SHM_NAMED,   /* time; object, object2: 15 bytes of the name and NUL */
-    /* Annotations of the program; the number of a name (struct shm_area's stacks) is in `release`. */
+    /* The program's annotations; `release` is the number of the name (see stack_words). */
     SHM_TASK_BEGAN,   /* time; object: the task; object2: its parent; name; stack */
     SHM_TASK_ENDED,   /* time; object; stack */
     SHM_REGION_BEGAN, /* time; object: the task; name; stack */
@@ -102,7 +102,7 @@ enum shm_flags {
     SHM_WITH_PLACE = 16 /* task: the place of its stack completes its name */
 };
 
-/* Times are readings of the clock that the header names. 56 bytes; fields by kind, above. */
+/* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of the fields. */
 struct shm_record {
     uint64_t time, end;
     uint64_t object, object2;
@@ -113,7 +113,7 @@ struct shm_record {
     uint8_t flags;              /* enum shm_flags */
     uint8_t unused;
     uint32_t detail;     /* of calls: the file descriptor + 1; 0: none */
-    uint32_t generation; /* of the descriptor: what `generations` had when the call ended */
+    uint32_t generation; /* of the descriptor: its `generations` when the call ended */
 };
 
 #define SHM_CHUNK_RECORDS ((SHM_CHUNK_SIZE - 8) / sizeof(struct shm_record))
@@ -139,7 +139,7 @@ enum shm_thread_state {
 #define SHM_SHORT 256
 
 struct shm_thread {
-    /* The call that the thread is in. `time` is stored last, with release; 0: in none. */
+    /* The call that the thread is in. open_time is stored last, with release; 0: in none. */
     uint64_t open_time;
     uint64_t open_object;
     uint64_t open_pc; /* the call's return address */
@@ -159,7 +159,7 @@ struct shm_thread {
     uint32_t serial;
     uint32_t tid; /* 0: not started yet */
     uint32_t next_free;
-    /* Of the chain. `first` is the collector's once the slot is live. */
+    /* Of the chain. Once the slot is live only the collector writes `first`. */
     uint32_t first;
     uint32_t lost; /* records for which there was no room */
     /* The creator's, for the new thread. */
@@ -177,8 +177,8 @@ _Static_assert(sizeof(struct shm_thread) == 128, "two cache lines");
 /* MARK: Objects */
 
 /*
- * The state of the locks with one hash. Two locks that share a slot disturb each other's holds; what a
- * release number refers to is checked by the collector, which has the release's record with the address.
+ * The state of the locks with one hash. Two locks that share a slot disturb each other's hold times. The collector
+ * checks what a release number refers to: the release's record has the address.
  */
 struct shm_object {
     uint64_t held; /* the address of the lock taken last; 0: it was released */
@@ -272,9 +272,9 @@ struct shm_area {
     };
     struct shm_thread threads[SHM_THREADS];
     struct shm_object objects[SHM_OBJECTS];
-    /* Open addressing by hash: the number of a stack, which is the index of its words; 0: free. */
+    /* Open addressing by hash. A stack's number is the index of its words; 0: free. */
     uint32_t stack_index[SHM_STACK_INDEX];
-    /* Each stack: its number of frames, then its PCs. Names are here, too: their bytes + SHM_TEXT_BIT, then those. */
+    /* A stack: its number of frames, then its PCs. A name: its number of bytes + SHM_TEXT_BIT, then the bytes. */
     uint64_t stack_words[SHM_STACK_WORDS];
     /* Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for a module that was unmapped. */
     char modules[SHM_MODULES_SIZE];
@@ -283,7 +283,7 @@ struct shm_area {
     uint8_t chunks[SHM_CHUNKS][SHM_CHUNK_SIZE] __attribute__((aligned(4096)));
 };
 
-/* What --only chooses among. */
+/* The groups of --only. */
 enum shm_group {
     SHM_GROUP_LOCKS = 1,
     SHM_GROUP_CONDITIONS = 2,

@@ -1,7 +1,7 @@
 /*
- * Call stacks, each kept once in the area: a hash table of numbers that is only ever added to, by the program and,
- * for stacks that it reads from outside, by the collector. A stack's words are complete before its number is stored
- * in the index; who finds the number may read them.
+ * Call stacks, each kept once in the area: a hash table of numbers to which stacks are only added, by the program and, for
+ * stacks that are read from outside, by the collector. A stack's words are complete before its number is stored in the
+ * index: a thread that finds the number may read them.
  */
 #ifndef TRAIL_SHM_STACK_TABLE_H
 #define TRAIL_SHM_STACK_TABLE_H
@@ -21,7 +21,7 @@ static inline uint64_t stack_table_hash(const uint64_t *pcs, size_t count)
     return hash;
 }
 
-/* The collector does not trust the index. */
+/* Whether the stack with a number is this one. Checks the number: the collector does not trust the index. */
 static inline bool stack_table_has(const struct shm_area *area, uint32_t number, uint64_t head,
                                    const uint64_t *pcs, size_t count)
 {
@@ -35,7 +35,7 @@ static inline bool stack_table_has(const struct shm_area *area, uint32_t number,
     return true;
 }
 
-/* Writes a stack; its number, 0 if there is no room. */
+/* Writes a stack and returns its number; 0: there is no room. */
 static inline uint32_t stack_table_store(struct shm_area *area, uint64_t head, const uint64_t *pcs,
                                          size_t count)
 {
@@ -52,7 +52,10 @@ static inline uint32_t stack_table_store(struct shm_area *area, uint64_t head, c
     return number;
 }
 
-/* `head` is the word in front of the others. */
+/*
+ * Returns the number of a stack or text, which is added if it is not there; 0: there is no room. `head` is the word in
+ * front of the others.
+ */
 static inline uint32_t stack_table_number(struct shm_area *area, uint64_t head, const uint64_t *pcs,
                                           size_t count)
 {

@@ -1,14 +1,14 @@
 /*
  * Call stacks of programs without frame pointers, for a library that lives in them.
  *
- * On x86-64 a step outwards is one look-up: a table knows for each program counter where its frame
- * ends and where the caller's frame pointer lies. What the table does not know yet is read from the
- * module's .eh_frame (unwind_cfi.h), once. On arm64 frames are chained by frame pointers; elsewhere
- * there is only the first PC.
+ * On x86-64 a step outwards is one look-up: a table has for each program counter where its frame
+ * ends and where the caller's frame pointer is saved. An entry that the table does not have yet is
+ * read from the module's .eh_frame (unwind_cfi.h), once. On arm64 frames are chained by frame
+ * pointers; on other machines only the first PC is known.
  *
- * Nothing here allocates, locks or keeps anything of a thread: a thread's first stack costs what
- * any other does. With glibc 2.35 or later all of it may be called in signal handlers. With older
- * ones a PC's first look-up asks dl_iterate_phdr, which takes a lock of the loader for a moment.
+ * Nothing here allocates, locks or keeps state of a thread: a thread's first stack costs no more
+ * than any other. With glibc 2.35 or later all functions may be called in signal handlers. With older
+ * ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a moment.
  */
 #ifndef TRAIL_SHM_UNWIND_H
 #define TRAIL_SHM_UNWIND_H
@@ -20,35 +20,35 @@
 #include "base/pc.h"
 
 /*
- * Where a walk begins: the registers of a frame as they are when what it called has returned. A PC
- * is a return address: the instruction that is executed is the one before it. Of an interrupted
- * thread, whose PC is the very instruction, it is the PC and one; unwind_stack gives the PCs below
- * a signal's frame in the same way.
+ * Where a walk begins: the registers of a frame as they are when the function that it called has
+ * returned. A PC is a return address: the call is the instruction before it. For an interrupted
+ * thread, whose PC is the instruction itself, it is the PC plus one; unwind_stack returns the PCs
+ * below a signal's frame in the same way.
  */
 struct unwind_start {
     uintptr_t pc, sp, fp;
 };
 
 /*
- * Writes up to max PCs, innermost first, beginning with start->pc; returns how many. [start->sp,
- * stack_end) is the rest of the stack: nothing else is read, whatever the registers and the stack
- * hold. So start->sp must be on the stack that the end is of: unwind_end sees to that. With 0 there
- * is start->pc alone. A walk ends at the outermost frame, where nothing tells the way on, and where
- * the stack is left, as below a handler on a stack of its own.
+ * Writes up to max PCs, innermost first, beginning with start->pc; returns how many. Nothing outside
+ * of [start->sp, stack_end), the rest of the stack, is read, whatever the registers and the stack
+ * hold: so start->sp must lie on the stack that ends there (see unwind_end). If stack_end is 0,
+ * start->pc is the only PC. A walk ends at the outermost frame, at a frame without unwind tables, and
+ * where it would leave the stack, as below a handler on an alternate stack.
  */
 size_t unwind_stack(const struct unwind_start *start, uintptr_t stack_end, uintptr_t *pcs,
                     size_t max);
 
 /*
- * To be called after dlclose: other code may come to lie where code was. Walks by other threads go
- * on meanwhile. Costs some 30 us.
+ * Forgets what is known of PCs. Called after dlclose, as other code may be mapped at the same
+ * addresses. Other threads may walk meanwhile. Costs some 30 us.
  */
 void unwind_forget(void);
 
 /*
- * The end for a walk from sp by a thread whose stack is [low, high). A coroutine, or a signal's
- * handler, may have a stack that nobody knows the bounds of, anywhere, and its frames need not end
- * where it does. What is certain to be there is the page that sp points into.
+ * Returns the end for a walk from sp by a thread whose stack is [low, high). A coroutine or a signal
+ * handler may run on another stack with unknown bounds; only the page that sp points into is certain
+ * to be mapped.
  */
 static inline uintptr_t unwind_end(uintptr_t sp, uintptr_t low, uintptr_t high)
 {
@@ -56,9 +56,9 @@ static inline uintptr_t unwind_end(uintptr_t sp, uintptr_t low, uintptr_t high)
 }
 
 /*
- * The caller of the function whose __builtin_frame_address(0) this is. Asking for that address
- * gives the function a frame pointer; it must not have over-aligned locals, which put something
- * between its frame and its caller's.
+ * Returns the caller of the function whose __builtin_frame_address(0) is `frame`. Using that builtin
+ * gives the function a frame pointer. The function must not have over-aligned locals, which put
+ * padding between its frame and its caller's.
  */
 __attribute__((always_inline)) static inline struct unwind_start unwind_caller_of(const void *frame)
 {
@@ -66,7 +66,7 @@ __attribute__((always_inline)) static inline struct unwind_start unwind_caller_o
     return (struct unwind_start){pc_plain(at[1]), (uintptr_t)(at + 2), at[0]};
 }
 
-/* What a signal interrupted, from the third argument of its handler. */
+/* Returns the frame that a signal interrupted, from the third argument of its handler. */
 static inline struct unwind_start unwind_interrupted(const void *context)
 {
 #if defined(__x86_64__)

@@ -1,9 +1,9 @@
 /*
  * Reading .eh_frame: see unwind_cfi.h.
  *
- * .eh_frame_hdr has a sorted table { function's start, FDE }. An FDE is a program that says, going
- * through the function's code, how the rules change; its CIE has what comes before it for many
- * functions. The program is run up to the PC on a row of rules:
+ * .eh_frame_hdr has a sorted table { function's start, FDE }. An FDE is a program that changes a row
+ * of rules as the location moves through the function's code; its CIE has the initial instructions,
+ * which many functions share. The program is run up to the PC:
  *
  *      length | CIE pointer | start | size | augmentation | program        FDE
  *      length | 0 | version | letters | alignments | ... | program         CIE
@@ -18,7 +18,7 @@
 enum { REG_FP = 6, REG_SP = 7, REG_RA = 16 };
 
 /*
- * Encodings of pointers: the lower four bits say the size, the next three what it is relative to.
+ * Encodings of pointers: the lower four bits are the size, the next three the base address.
  */
 enum {
     PE_ABSOLUTE = 0x00,
@@ -35,7 +35,7 @@ enum {
 
 /* MARK: Bytes */
 
-/* A reader that came to its end, or to what cannot be, gives zeros and says so at last. */
+/* A reader that is past its end, or has met an invalid value, returns zeros and is marked as failed. */
 struct reader {
     uintptr_t at, end;
     bool bad;
@@ -90,7 +90,7 @@ static uint64_t take_sleb(struct reader *r)
     return take_leb(r, true);
 }
 
-/* Cuts off the next `size` bytes. */
+/* Returns a reader of the next `size` bytes, and skips them. */
 static struct reader take_block(struct reader *r, uint64_t size)
 {
     struct reader block = {r->at, r->at, false};
@@ -136,7 +136,7 @@ static uintptr_t take_pointer(struct reader *r, unsigned encoding, uintptr_t dat
         return here + value;
     case PE_DATA_RELATIVE:
         return data + value;
-    default: /* indirect ones and the rest are not for code */
+    default: /* indirect and other encodings are not used for code */
         fail(r);
         return 0;
     }
@@ -144,7 +144,7 @@ static uintptr_t take_pointer(struct reader *r, unsigned encoding, uintptr_t dat
 
 /* MARK: Expressions */
 
-/* A value that is known but for a register, or for a word in memory where such a value points. */
+/* A constant, a register plus an offset, or the word in memory at such an address plus an offset. */
 struct term {
     enum { CONSTANT, OF_SP, OF_FP, OTHER } base;
     bool indirect;
@@ -206,7 +206,7 @@ static struct term dereferenced(struct term a)
     return a;
 }
 
-/* An operation that only puts a value on the stack; false: it is another one. */
+/* Does an operation that only pushes a value; false: it is another one. */
 static bool push_operand(struct reader *r, unsigned op, uintptr_t pc, struct term *term)
 {
     *term = (struct term){.base = CONSTANT};
@@ -231,7 +231,7 @@ static bool push_operand(struct reader *r, unsigned op, uintptr_t pc, struct ter
     return true;
 }
 
-/* The value of an expression that begins with an empty stack, at `pc`. */
+/* Returns the value of an expression that begins with an empty stack, at `pc`. */
 static struct term evaluate(struct reader r, uintptr_t pc)
 {
     struct term stack[MAX_OPERANDS];
@@ -256,7 +256,7 @@ static struct term evaluate(struct reader r, uintptr_t pc)
 
 /* MARK: The program */
 
-/* Where a register's value in the caller is. */
+/* Where the caller's value of a register is. */
 enum place { SAME, UNDEFINED, AT_END, AT_FP, ELSEWHERE };
 
 struct column {
@@ -271,8 +271,8 @@ struct row {
 };
 
 struct program {
-    uintptr_t pc;       /* that is asked for */
-    uintptr_t location; /* that the row is for */
+    uintptr_t pc;       /* that the rule is wanted for */
+    uintptr_t location; /* of the current row */
     uint64_t code_align, data_align;
     unsigned encoding; /* of pointers to code */
     struct row row, initial, remembered[MAX_REMEMBERED];
@@ -333,13 +333,13 @@ static void set_end(struct program *p, uint64_t reg, uint64_t offset)
     p->row.end = of_register(reg, offset);
 }
 
-/* A new register or offset, the other one stays. */
+/* Sets the register or the offset; the other one stays. */
 static void set_end_register(struct program *p, uint64_t reg)
 {
     set_end(p, reg, p->row.end.offset);
 }
 
-/* What changes the frame's end; false: it is another instruction. */
+/* Does an instruction that changes the frame's end; false: it is another one. */
 static bool run_end(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
@@ -369,7 +369,7 @@ static bool run_end(struct program *p, struct reader *r, unsigned op)
     }
 }
 
-/* What changes where a register is saved. */
+/* Does an instruction that changes where a register is saved. */
 static void run_register(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
@@ -417,13 +417,13 @@ static void run_register(struct program *p, struct reader *r, unsigned op)
         reg = take_uleb(r);
         set(p, reg, AT_END, -take_uleb(r) * p->data_align);
         break;
-    default: /* nop, or nothing that x86-64 has */
+    default: /* nop, or an instruction that x86-64 does not have */
         if (op != 0)
             fail(r);
     }
 }
 
-/* How far the location moves; false: it is another instruction. */
+/* Does an instruction that advances the location; false: it is another one. */
 static bool run_advance(struct program *p, struct reader *r, unsigned op)
 {
     if (op == 0x01) /* set_loc */
@@ -435,7 +435,7 @@ static bool run_advance(struct program *p, struct reader *r, unsigned op)
     return true;
 }
 
-/* Up to the PC. Each instruction takes a byte at least: it ends. */
+/* Runs the program up to the PC. Each instruction takes at least a byte: it ends. */
 static void run(struct program *p, struct reader *r)
 {
     while (r->at < r->end && p->location <= p->pc) {
@@ -457,7 +457,7 @@ static void run(struct program *p, struct reader *r)
     }
 }
 
-/* MARK: What comes out */
+/* MARK: The result */
 
 static bool narrow(uint64_t offset, int32_t *narrowed)
 {
@@ -511,7 +511,7 @@ bool cfi_is_readable(const struct cfi_module *module, uintptr_t at, size_t size)
     return range && range->high - at >= size;
 }
 
-/* The CIE or FDE at an address, without its length. */
+/* Returns the CIE or FDE at an address, without its length. */
 static struct reader entry_at(const struct cfi_module *module, uintptr_t at)
 {
     const struct cfi_range *range = range_of(module, at);
@@ -531,7 +531,7 @@ struct cie {
     bool augmented, signal;
 };
 
-/* The letters and what they announce. */
+/* Reads the augmentation letters and the data that they announce. */
 static void read_augmentation(struct cie *cie, struct reader *r, struct reader letters)
 {
     struct reader data;
@@ -632,7 +632,7 @@ static struct function function_at(uintptr_t table, size_t i)
     return f;
 }
 
-/* The last function that starts at or before `pc`. */
+/* Returns the FDE of the last function that starts at or before `pc`; 0: none. */
 static uintptr_t find_fde(uintptr_t header, uintptr_t table, size_t n, uintptr_t pc)
 {
     size_t behind =
@@ -652,7 +652,7 @@ struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at)
     frame_encoding = (unsigned)take(&r, 1);
     count_encoding = (unsigned)take(&r, 1);
     table_encoding = (unsigned)take(&r, 1);
-    /* The start of .eh_frame, which only a search without a table would need. */
+    /* Skips the start of .eh_frame, which only a search without a table needs. */
     (void)take_sized(&r, frame_encoding);
     count = take_sized(&r, count_encoding);
     if (r.bad || table_encoding != (PE_DATA_RELATIVE | PE_SDATA4) ||

@@ -1,10 +1,10 @@
 /*
- * What a module's .eh_frame says of one PC: where the frame that it is in ends, and where the
- * caller's frame pointer is. Only x86-64's; of its registers only those with which a stack can be
- * walked: rsp, rbp and the return address. What needs others is "unknown".
+ * Reads from a module's .eh_frame, for one PC, where the frame that it is in ends and where the
+ * caller's frame pointer is saved. Only for x86-64, and only with the registers that a walk needs:
+ * rsp, rbp and the return address. A rule that needs another register is CFI_UNKNOWN.
  *
- * The tables are the module's word and nothing more: each byte is read only if it lies in a segment
- * that the module has mapped readable, and no table makes it take longer than its own length.
+ * The tables are not trusted: each byte is read only if it lies in a segment that the module has
+ * mapped readable, and the work is bounded by the tables' length.
  *
  * (System V ABI for x86-64, 3.7; LSB Core, "Exception Frames"; DWARF 4, 6.4.)
  */
@@ -28,11 +28,11 @@ struct cfi_module {
 };
 
 enum cfi_kind {
-    CFI_NONE,  /* no entry covers the PC, or the tables are damaged */
-    CFI_FRAME, /* the members below tell; the return address is in the word below the frame's end */
+    CFI_NONE,    /* no entry covers the PC, or the tables are damaged */
+    CFI_FRAME,   /* see struct cfi_rule; the return address is the word below the frame's end */
     CFI_SIGNAL,  /* the kernel's frame of a signal */
     CFI_END,     /* the outermost function */
-    CFI_UNKNOWN, /* there is a rule, but not one that can be told here */
+    CFI_UNKNOWN, /* there is a rule that struct cfi_rule cannot express */
 };
 
 enum cfi_base { CFI_SP, CFI_FP };
