@@ -6,7 +6,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* What an annotation means: the words of the program, which may change them later, as they were at its begin. */
+/* Keeps the text of an annotation as it was first read: the program may change it later. */
 static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
 {
     char *name = arena_copy(&c->arena, text, size);
@@ -29,13 +29,13 @@ static const char *name_of(struct collect *c, uint32_t number)
     return size ? keep_name(c, key, text, size) : "";
 }
 
-/* The events of a task name it by its number, which another program of the process may use again. */
+/* Returns the trace's ID of a task: another program of the process may use its number again. */
 static uint64_t task_of(const struct collect *c, uint64_t number)
 {
     return number ? number + ((uint64_t)c->image << 40) : 0;
 }
 
-/* "parallel: main (file.c:7)": a name that has its place in it. */
+/* Returns the ID of a name with its place: "parallel: main (file.c:7)". */
 static uint64_t name_with_place(struct collect *c, const struct op *op)
 {
     char place[200], name[300];
@@ -45,7 +45,7 @@ static uint64_t name_with_place(struct collect *c, const struct op *op)
     return names_string(c, name);
 }
 
-/* Readers refuse a second task with the number of one that has not ended. */
+/* Readers reject a second task with the ID of one that has not ended. */
 static void begin_task(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {
@@ -83,7 +83,7 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
           stack);
 }
 
-/* One that is not the innermost region's end is left out. */
+/* The end of a region that is not the innermost one is left out. */
 static void end_region(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {

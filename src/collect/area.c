@@ -13,28 +13,28 @@
 #include "base/error.h"
 #include "shm/stack_table.h"
 
-/* Clocks of different CPUs may differ by so much: later than now is not yet wrong. */
+/* Clocks of different CPUs may differ by this much: a time may be later than now. */
 #define SKEW_NS 1000000
 
-/* A program has no more memory than addresses. */
+/* A program has at most as much memory as addresses. */
 #define HEAP_MAX (INT64_C(1) << 47)
 
 struct area {
     struct shm_area *shared;
-    bool owned; /* the mapping is ours */
+    bool owned; /* area_close unmaps it */
     struct area_inode inode;
     struct area_options options;
     uint64_t min_wait_ticks, hold_ticks;
     const struct ticks *ticks;
     uint64_t opened, skew; /* ticks */
-    uint64_t now;          /* the clock, some time ago */
+    uint64_t now;          /* a recent reading of the clock */
     uint64_t damage;
-    uint32_t chunks_left;        /* that this step may enter */
-    bool last;                   /* no chunk is entered twice */
-    uint32_t words_seen;         /* of stacks and texts that were read */
-    uint8_t held[SHM_CHUNKS];    /* the chunk is in the chain of a thread that is read */
-    uint8_t visited[SHM_CHUNKS]; /* ... was, in the last step */
-    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* a bit a stack or text: it is in words_seen */
+    uint32_t chunks_left;                       /* chunks that this step may still enter */
+    bool last;                                  /* no chunk is entered twice */
+    uint32_t words_seen;                        /* of stacks and texts that were read */
+    uint8_t held[SHM_CHUNKS];                   /* the chunk is in a chain that is being read */
+    uint8_t visited[SHM_CHUNKS];                /* ... was in one, in the last step */
+    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit a stack or text: counted in words_seen */
 };
 
 void area_count_damage(struct area *area)
@@ -65,7 +65,7 @@ struct area *area_over(struct shm_area *memory, const struct area_options *optio
     return area;
 }
 
-/* A new area is zeros, but for this. */
+/* Writes the header of a new area, whose other bytes are zero. */
 static void write_header(const struct area *area)
 {
     struct shm_header *header = &area->shared->header;
@@ -88,7 +88,7 @@ static void write_header(const struct area *area)
     header->magic = SHM_MAGIC;
 }
 
-/* Of an open file; NULL with *err. */
+/* Makes an area in an open file. NULL with *err. */
 static struct area *make_in(int fd, const struct area_options *options, const struct ticks *ticks,
                             trail_error *err)
 {
@@ -129,7 +129,7 @@ struct area *area_make(const struct area_options *options, const struct ticks *t
         return NULL;
     }
     area = make_in(*fd, options, ticks, err);
-    /* Who maps it may write it, but not cut it under those that read. */
+    /* Processes that map the memory may write it, but not truncate it. */
     if (area && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot seal the memory that is shared with the program: %s",
                         strerror(errno));
@@ -202,7 +202,7 @@ void area_refuse(struct area *area)
 
 /* MARK: Times */
 
-/* Whether a time lies between the making of the area and now, give or take the skew; which is taken off. */
+/* Whether a time lies between the making of the area and now, within the skew. Clamps it into that range. */
 static bool bring_into_range(struct area *area, uint64_t *time)
 {
     if (__builtin_expect(*time > area->now, 0))
@@ -290,7 +290,7 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
         !__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/* Emptied, so that whoever leads us there again without having taken it finds nothing. */
+/* Empties the chunk: a link that leads to it again without its having been taken finds no records. */
 static void free_chunk(struct area *area, uint32_t index)
 {
     struct shm_chunk *chunk = shm_chunk(area->shared, index);
@@ -315,7 +315,7 @@ static int64_t sane_heap(int64_t bytes)
 struct area_thread area_thread(const struct area *area, uint32_t slot)
 {
     const struct shm_thread *shared = &area->shared->threads[slot];
-    /* Pairs with the stores in preload/record.c: what is read behind it is the slot's. */
+    /* Pairs with the stores in preload/record.c: what is read after it belongs to this state. */
     uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
     return (struct area_thread){
         .state = state <= SHM_ENDED ? (enum shm_thread_state)state : SHM_FREE,
@@ -359,7 +359,7 @@ static bool is_chunk(uint32_t index)
     return index != 0 && index < SHM_CHUNKS;
 }
 
-/* The chain cannot go on like that. */
+/* Ends a chain whose link is not sound. */
 static bool break_chain(struct area *area, struct area_cursor *cursor)
 {
     area->damage++;
@@ -367,7 +367,7 @@ static bool break_chain(struct area *area, struct area_cursor *cursor)
     return false;
 }
 
-/* Finds the first chunk, or goes on to the next. */
+/* Moves the cursor to the first chunk, or the next; false: there is none yet. */
 static bool move_on(struct area *area, uint32_t slot, struct area_cursor *cursor)
 {
     uint32_t next;
@@ -388,7 +388,7 @@ static bool move_on(struct area *area, uint32_t slot, struct area_cursor *cursor
     return true;
 }
 
-/* What a record has besides its times. */
+/* Checks what a record has besides its times. */
 static bool has_sound_fields(const struct shm_record *r)
 {
     switch (r->kind) {
@@ -405,7 +405,7 @@ static bool has_sound_fields(const struct shm_record *r)
     }
 }
 
-/* Times within the recording; a wait ends after its begin; a hold whose begin cannot be has none. */
+/* Checks the times: within the recording, and a wait ends after its begin. A hold with an impossible begin gets none. */
 static bool has_sound_times(struct area *area, struct shm_record *r)
 {
     if (r->kind == SHM_TEXT)
@@ -428,7 +428,7 @@ static bool is_sound(struct area *area, struct shm_record *r)
     return true;
 }
 
-/* The next of the chunk that the cursor is in, copied. */
+/* Copies the next record of the cursor's chunk; false: there is none yet. */
 static bool take_record(const struct area *area, struct area_cursor *cursor,
                         struct shm_record *record)
 {
@@ -446,7 +446,7 @@ bool area_next(struct area *area, uint32_t slot, struct area_cursor *cursor,
 {
     while (!cursor->broken) {
         if (cursor->chunk && take_record(area, cursor, record)) {
-            /* The compiler is not to read the shared record once more after the check. */
+            /* Keeps the compiler from reading the shared record again after the check. */
             __asm__ volatile("" : : "r"(record) : "memory");
             if (is_sound(area, record))
                 return true;
@@ -475,7 +475,7 @@ void area_free_thread(struct area *area, uint32_t slot, struct area_cursor *curs
 bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
 {
     const struct shm_thread *shared = &area->shared->threads[slot];
-    /* The fields are written before the time, and the time of another call is another one. */
+    /* The program writes the fields before the time, and another call has another time. */
     uint64_t time = __atomic_load_n(&shared->open_time, __ATOMIC_ACQUIRE);
     if (!time)
         return false;
@@ -497,7 +497,7 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
         return false;
     if (open->stack >= SHM_STACK_WORDS)
         open->stack = 0;
-    /* Of others what the last lock left there is not theirs. */
+    /* In other waits the value is left from the last lock. */
     if (!shm_is_lock(open->wait))
         open->held_pc = 0;
     return true;
@@ -505,7 +505,7 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
 
 /* MARK: Tables */
 
-/* Whether so many words, of a stack or text that may have been read before, are within what the table holds. */
+/* Whether the words of a stack or text fit into the table together with those that were read before. Counts each once. */
 static bool count_words(struct area *area, uint32_t number, size_t words)
 {
     uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Those that a user sends to a program through us. */
+/* Signals that users send to a program through the recorder. */
 static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
                                 SIGUSR2, SIGCONT, SIGWINCH, SIGALRM, SIGTSTP};
 #define PASSED_ON (sizeof passed_on / sizeof passed_on[0])
@@ -39,7 +39,7 @@ void child_none(struct child *child)
     sigprocmask(SIG_BLOCK, &child->waited, &child->old);
 }
 
-/* Signals that end a program which does nothing about them. */
+/* Signals whose default action ends a program. */
 static bool ends_programs(int number)
 {
     return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
@@ -52,7 +52,7 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* For so long after a signal the user waits for the end. */
+/* How long after a signal the user is taken to wait for the end. */
 #define HURRIED_NS INT64_C(3000000000)
 
 bool child_is_hurried(void *context)
@@ -88,7 +88,7 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
     }
     reason = errno;
     close(ends[1]);
-    /* The pipe is closed by the execution that succeeds. */
+    /* A successful exec closes the pipe. */
     do
         n = child->pid < 0 ? 0 : read(ends[0], &reason, sizeof reason);
     while (n < 0 && errno == EINTR);
@@ -104,8 +104,8 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
 /* MARK: Running */
 
 /*
- * We are a job of a shell that waits for us: it must see that the program has stopped, and not before it has,
- * because it then reads from the terminal itself.
+ * The recorder is a job of a shell that waits for it. The shell must see a stop when the program has stopped, and not
+ * before, because the shell then reads from the terminal itself.
  */
 static bool stops_with(int status)
 {
@@ -125,7 +125,7 @@ static void look_after(struct child *child)
         (void)kill(getpid(), SIGSTOP);
 }
 
-/* The program has the first; one that goes on all the same is left to itself at the second. */
+/* The program gets the first signal; if it goes on, the recorder leaves it at the second. */
 static void pass_on(struct child *child, int number)
 {
     if (ends_programs(number) && child->asked++ > 0)
@@ -151,7 +151,7 @@ int child_wait(struct child *child, int64_t ns, int ours)
     }
     if (number == SIGCHLD)
         look_after(child);
-    /* What the terminal sends goes to the program by itself. */
+    /* The terminal sends its signals to the program as well. */
     else if (number > 0 &&
              (info.si_code == SI_USER || info.si_code == SI_QUEUE || number == SIGCONT))
         pass_on(child, number);

@@ -1,6 +1,6 @@
 /*
- * The program that `trail record` runs: started with the recorder in it, in our own process group, so that
- * the terminal is its as much as ours; signals that are meant for it are passed on.
+ * The program that `trail record` runs, with the preloaded library in it. It is in the recorder's process group, so that
+ * both use the same terminal; signals for the program are passed on to it.
  */
 #ifndef TRAIL_COLLECT_CHILD_H
 #define TRAIL_COLLECT_CHILD_H
@@ -13,11 +13,11 @@
 struct child {
     pid_t pid;
     bool ended;
-    bool given_up; /* `ended` because the user wants that; the program goes on */
-    int status;    /* as of waitpid, once it has ended */
-    /* Signals that were sent to us, and not by the terminal, and that would end us if we did not pass them on. */
+    bool given_up; /* `ended` as the user wants that; the program goes on */
+    int status;    /* of waitpid, when it has ended */
+    /* Signals to the recorder that are passed on: not from the terminal, and with a default action that ends a process. */
     unsigned asked;
-    int64_t asked_ns; /* when the last signal came that ends programs; CLOCK_MONOTONIC, 0: none */
+    int64_t asked_ns; /* when the last signal came that ends programs; CLOCK_MONOTONIC; 0: none */
     sigset_t waited, old;
 };
 
@@ -26,30 +26,29 @@ struct child_variable {
 };
 
 /*
- * Starts argv[0] with these variables (ended by a NULL name) in its environment; `before`, if not NULL, is
- * called in the new process just before. Signals are blocked from here on. False: errno says why it could not be
- * executed.
+ * Starts argv[0] with these variables (ended by a NULL name) in its environment. `before`, if not NULL, is called in the
+ * new process before exec. Signals are blocked from here on. False with errno: it could not be executed.
  */
 bool child_start(struct child *child, char *const *argv, const struct child_variable *variables,
                  void (*before)(void *context), void *context);
 
-/* There is no program: SIGINT, SIGTERM and SIGHUP set `ended`. */
+/* Prepares for no program: SIGINT, SIGTERM and SIGHUP set `ended`. */
 void child_none(struct child *child);
 
-/* The program has ended, what it started goes on: from now on as if there were none. */
+/* The program has ended, but processes that it started go on: from now on as without a program. */
 void child_let_go(struct child *child);
 
 /*
- * Waits for a signal, `ns` at most, and passes it on, but for `ours` (0: none), which is returned. child->ended
- * when the program is gone, or when a second SIGTERM, SIGINT or SIGHUP is sent to us while it is not: then it goes on
- * without us (given_up).
+ * Waits for a signal, at most `ns`, and passes it on; `ours` (0: none) is not passed on but returned. Sets child->ended
+ * when the program has ended, or when a second SIGTERM, SIGINT or SIGHUP is sent to the recorder while it has not: then
+ * the program goes on without the recorder (given_up).
  */
 int child_wait(struct child *child, int64_t ns, int ours);
 
-/* Whether the user has asked for the end a short while ago, or asks now. */
+/* Whether the user has asked for the end recently, or a signal that does is pending. */
 bool child_is_hurried(void *child);
 
-/* The exit status of a shell: 128 + n for signal n; 0 of a program that goes on. */
+/* Returns the exit status as a shell has it: 128 + n for signal n; 0 for a program that goes on. */
 int child_exit_code(const struct child *child);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Keeps the coarse clock of areas (shm/shm.h) going, by a thread of its own, whatever is done otherwise. Only while
- * it is wanted: a thread that wakes a thousand times a second takes some percent of a CPU from the program.
+ * Stores the coarse clock of areas (shm/shm.h) from a thread of its own, so that it is on time. It runs only while the
+ * clock is wanted: a thread that wakes a thousand times a second takes some percent of a CPU from the program.
  */
 #ifndef TRAIL_COLLECT_COARSE_CLOCK_H
 #define TRAIL_COLLECT_COARSE_CLOCK_H
@@ -9,18 +9,20 @@
 #include <stdbool.h>
 
 struct coarse_clock {
-    pthread_mutex_t lock; /* held in `tick`: whoever changes what that looks at takes it */
+    /* Held during `tick`, and by other threads while they change what `tick` reads. */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    bool running; /* there is the thread, since it was first wanted */
+    bool running; /* the thread has been started */
     bool wanted, ending;
-    void (*tick)(void *context, bool going); /* stores the clock; not going: that there is none */
+    void (*tick)(void *context,
+                 bool going); /* stores the clock; with `going` false, stores that there is none */
     void *context;
 };
 
 void coarse_clock_init(struct coarse_clock *clock, void (*tick)(void *context, bool going),
                        void *context);
-/* Without threads nothing ticks. */
+/* Without threads there is no coarse clock. */
 void coarse_clock_want(struct coarse_clock *clock, bool wanted);
 void coarse_clock_stop(struct coarse_clock *clock);
 

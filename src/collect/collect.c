@@ -1,4 +1,4 @@
-/* Opening, stepping and closing the collector: see collect.h. */
+/* Opens, steps and closes the collector: see collect.h. */
 #include "collect/collect.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ void collect_damage(struct collect *c)
 
 /* MARK: Steps */
 
-/* A step that takes longer goes on in the next one: signals are looked at in between. */
+/* The limit of a step: the next one continues, and signals are handled in between. */
 #define STEP_NS 500000000
 
 void collect_tick(struct collect *c, uint64_t ticks)
@@ -54,12 +54,12 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
-/* So old are switches when they are given to their threads: between two readings of both clocks. */
+/* Switches are given to their threads when they are this old, so that both clocks were read before and after them. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
 
 /*
- * Reads what the program that claimed the area told last: it has ended, or executed another one, which began at `next`
- * ticks; 0: when is not known. What the kernel tells of since then is that one's own, also if this comes late.
+ * Reads the last records of the program that claimed the area: it has ended, or the process has executed another one,
+ * which began at `next` ticks (0: not known). The kernel's records from then on belong to the next program.
  */
 static void end_program(struct collect *c, uint64_t next)
 {
@@ -73,8 +73,8 @@ static void end_program(struct collect *c, uint64_t next)
 }
 
 /*
- * Whether the process has executed another program: that does not have the area where the former had. Where we may not
- * look, as when it has other rights, it has not.
+ * Whether the process has executed another program: the area is no longer where the former program had mapped it. False
+ * if the memory may not be read, as when the program has other rights.
  */
 static bool has_executed(struct collect *c)
 {
@@ -84,14 +84,14 @@ static bool has_executed(struct collect *c)
     if (!at || c->refused || c->options.process.pid == 0)
         return false;
     if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) < 0) {
-        /* A security module may write a line for each try. */
+        /* Not tried again: a security module may log each try. */
         c->refused = errno == EPERM;
         return errno == EFAULT;
     }
     return magic != SHM_MAGIC;
 }
 
-/* The program that it has executed may claim an area soon. If not, nothing is known of it. */
+/* The next program may claim an area soon. Until then nothing is known of it. */
 static void leave_program(struct collect *c, uint64_t next)
 {
     end_program(c, next);
@@ -114,7 +114,7 @@ void collect_step(struct collect *c)
     model_run(c);
 }
 
-/* What is known of an area's losses when it is left. */
+/* Adds the area's losses to the summary. */
 static void add_losses(const struct collect *c, struct collect_summary *summary)
 {
     struct area_losses losses = area_losses(c->area);

@@ -1,13 +1,13 @@
 /*
- * The half of `trail record` that is outside the program: takes the raw records out of the shared area, finds
- * out who woke whom, and writes a Go execution trace.
+ * The half of `trail record` that is outside the program: takes the raw records out of the shared area, finds out which
+ * thread woke which, and writes a Go execution trace.
  *
  *     area - records -> feed: ops of each thread, in order of its time; releases matched with waits
  *                         -> model: all ops in order of time; goroutines, Ps, Ms, generations
- *                               -> export/v2_writer
+ *                               -> write/v2_writer
  *
- * An op is written when it is DELAY old: by then the wait that a release ended has been told, and every thread
- * that was writing has finished. What still comes later is put into the trace at its end of the wait.
+ * An op is written when it is COLLECT_DELAY_NS old: by then the wait that a release ended has been recorded, and every
+ * thread that was writing has finished. The waker of a wait that is recorded later is written at the end of the wait.
  */
 #ifndef TRAIL_COLLECT_COLLECT_H
 #define TRAIL_COLLECT_COLLECT_H
@@ -23,94 +23,94 @@
 
 struct collect;
 
-/* What happens is written so much later, at least. */
+/* The least time between an op and its being written. */
 #define COLLECT_DELAY_NS 200000000
 
 struct collect_options {
-    struct area *area;      /* the collector closes it when it is closed */
-    struct process process; /* that has claimed it */
-    struct ticks *ticks;    /* the area's; has to stay */
+    struct area *area;      /* owned by the collector from now on */
+    struct process process; /* that has claimed the area */
+    struct ticks *ticks;    /* the area's; outlives the collector */
     int version;            /* 22, 23, 25, 26 */
     trail_sink sink;
     trail_resolve_fn resolve; /* NULL: no names */
-    /* The variable at an address of a module's file, for a lock's name; NULL: not known. */
+    /* Writes the name of the variable at an address of a module's file, for a lock; false: not known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
     void *resolve_context; /* of both */
     int64_t generation_ns; /* 0: 1 s */
-    uint64_t max_bytes;    /* nothing is written when the trace is so large; 0: no limit */
+    uint64_t max_bytes;    /* the trace ends when it is this large; 0: no limit */
     bool switches;         /* collect_switch will be called */
-    /* Called between generations, with the time at which the next begins; NULL: not. */
+    /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
-    /* Whether the user wants the recording to end: asked while the last records are written. NULL: no. */
+    /* Whether the user wants the recording to end; called while the last records are written. May be NULL. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
 };
 
-/* For the process that has claimed the area. NULL with *err. */
+/* Opens a collector for the process that has claimed the area. NULL with *err. */
 struct collect *collect_open(const struct collect_options *options, trail_error *err);
 
 /*
- * What the kernel tells of the process's threads, before the step that comes next. Without it, when a thread was
- * only ready is inferred from its records.
+ * Takes a context switch of the process's threads; called before the next step. Without switches, the times in which a
+ * thread was only ready are inferred from its records.
  */
 void collect_switch(struct collect *c, const struct switch_record *record);
-/* The same of CPU samples. */
+/* Takes a CPU sample; called before the next step. */
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 
-/* Each AREA_TICK_NS or so while there is one: the coarse clock; 0: from now on there is none. */
+/* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0: it stops. */
 void collect_tick(struct collect *c, uint64_t ticks);
 
-/* Every few milliseconds: takes what there is, and writes what is old enough. */
+/* Takes the new records and writes the ops that are old enough; called every few milliseconds. */
 void collect_step(struct collect *c);
 
-/* Of the time before the last step. */
+/* Of the last step. */
 struct collect_rates {
-    uint64_t records; /* that were taken */
-    bool many_locks;  /* a coarse clock costs less than reading the clock at each of them */
+    uint64_t records; /* records that were taken */
+    bool many_locks;  /* a coarse clock costs less than reading the clock for each lock */
 };
 struct collect_rates collect_rates(const struct collect *c);
 
 /*
- * The process executes another program, which has claimed `area`: the old one is read to its end and unmapped.
- * The trace goes on; the old program's threads have ended.
+ * The process has executed another program, which has claimed `area`: the old area is read to its end and closed. The
+ * trace goes on; the old program's threads have ended.
  */
 void collect_next_area(struct collect *c, struct area *area);
 
-/* Ends the generation, so that all before is in the sink. */
+/* Ends the generation, so that the sink has all before it. */
 void collect_cut(struct collect *c);
 
-/* Which calls the program records from now on. */
+/* Sets which calls the program records from now on. */
 void collect_set_groups(struct collect *c, uint32_t groups);
 
-/* Whether the process has executed another program, which has claimed no area (yet). */
+/* Whether the process has executed another program that has not claimed an area. */
 bool collect_has_left(const struct collect *c);
 
-/* Whether a child that it has forked has not said yet whether it is recorded, too. */
+/* Whether a forked child has not decided yet whether it is recorded. */
 bool collect_forking(const struct collect *c);
 
-/* The trace's size so far; whether it is as large as it may be. */
+/* The trace's size so far; whether it has reached max_bytes. */
 uint64_t collect_bytes(const struct collect *c);
 bool collect_is_full(const struct collect *c);
 
 /*
- * The program has ended, or its recording: takes and writes the rest. False with *err if anything failed at any time.
+ * Takes and writes the rest: the program has ended, or its recording. False with *err if anything failed at any time.
  *
- * When the user wants the recording to end it takes HURRY_NS at most: what is not named until then keeps its addresses,
- * and what is not written then is lost.
+ * If the user wants the recording to end, it takes at most COLLECT_HURRY_NS: code that is not named by then keeps its
+ * addresses, and ops that are not written by then are lost.
  */
 #define COLLECT_HURRY_NS 1000000000
 bool collect_finish(struct collect *c, trail_error *err);
 
-/* MARK: What it was about */
+/* MARK: The summary */
 
 struct collect_wait_place {
     int64_t total_ns, longest_ns;
     uint64_t count;
     uint8_t wait;    /* enum shm_wait */
-    char place[200]; /* function that waited */
-    char waker[200]; /* function that let it in most often; empty: nobody known */
+    char place[200]; /* the function that waited */
+    char waker[200]; /* the function that ended the longest wait; empty: not known */
 };
 
 struct collect_summary {
@@ -118,21 +118,21 @@ struct collect_summary {
     uint64_t threads, most_threads;
     int64_t running_ns, ready_ns;
     int64_t wait_ns[SHM_WAITS];
-    int64_t short_ns; /* of waits too short to be recorded; without switches of their calls */
+    int64_t short_ns; /* of waits too short to be recorded; without switches, of their calls */
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
-    uint64_t damage;  /* records, and links between them, that contradict the rules of the area */
-    uint64_t unnamed; /* places in the code that there was no time to name */
-    bool left; /* the process has executed another program, which has claimed no area (yet) */
-    uint64_t refused_stacks; /* of calls that lasted, by the kernel */
-    bool heap_wanted;        /* the recorder's */
-    bool has_heap;           /* something was allocated that could be seen */
+    uint64_t damage;  /* records and links that contradict the rules of the area */
+    uint64_t unnamed; /* PCs for whose names there was no time */
+    bool left;        /* the process has executed another program that has not claimed an area */
+    uint64_t refused_stacks; /* of open calls: the kernel did not let them be read */
+    bool heap_wanted;        /* set by the recorder */
+    bool has_heap;           /* an allocation was recorded */
     int64_t heap_peak;
-    bool gcc_openmp; /* it uses gcc's library, which tells nothing of what it does */
+    bool gcc_openmp; /* the program uses gcc's OpenMP library, which reports nothing */
     uint64_t samples;
-    uint64_t lost_samples, lost_switches; /* the recorder's to fill in */
-    /* Why no context switches were recorded, and what to do; NULL: they were. The recorder fills this in, too. */
+    uint64_t lost_samples, lost_switches; /* set by the recorder */
+    /* Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder. */
     const char *switches;
     struct collect_wait_place worst[3];
 };

@@ -1,9 +1,9 @@
 /*
- * Names of descriptors: see descriptors.h.
+ * Looks up the names of descriptors: see descriptors.h.
  *
- * The program counts how often each descriptor was closed. A name is good for the count that it was looked up with,
- * if that is still the same after the look-up. Sockets are found by their inode in the kernel's tables, which are
- * read as a whole, and the less often, the longer that takes.
+ * The program counts how often each descriptor was closed. A name is valid for the count with which it was looked up,
+ * if the count is still the same after the look-up. Sockets are found by their inode in the kernel's tables, which are
+ * read as a whole: the longer that takes, the less often.
  */
 #include "collect/descriptors.h"
 
@@ -18,9 +18,9 @@
 #include "base/intern.h"
 #include "collect/parts.h"
 
-#define LOOKUPS_A_STEP 40         /* a step is 10 ms where much is recorded, else 40 */
-#define GOOD_FOR_NS    1000000000 /* closed without our seeing it: looked at again after this */
-#define TABLES_PAUSE   20         /* the tables are read for a twentieth of the time at most */
+#define LOOKUPS_A_STEP 40         /* a step is 10 ms if much is recorded, else 40 */
+#define GOOD_FOR_NS    1000000000 /* looked up again after this: closed by an unwrapped call? */
+#define TABLES_PAUSE   20         /* reading the tables takes at most a twentieth of the time */
 #define MIN_PAUSE_NS   50000000
 #define MAX_SOCKETS    65536
 #define MAX_NAMES      65536
@@ -29,7 +29,7 @@
 
 struct descriptor {
     uint32_t generation;
-    uint32_t name; /* its number; 0: never looked up */
+    uint32_t name; /* the name's number; 0: never looked up */
     uint64_t looked_ns;
 };
 
@@ -38,12 +38,12 @@ struct descriptors {
     struct intern intern;
     const char **names; /* by number - 1 */
     size_t name_count, name_room;
-    unsigned lookups; /* that may still be made in this step */
-    /* The kernel's tables of sockets: inode to where its text begins, and one. */
+    unsigned lookups; /* look-ups that this step may still make */
+    /* The kernel's tables of sockets: inode to 1 + the start of its text. */
     struct idmap sockets;
     char *text;
     size_t text_count, text_room;
-    uint64_t tables_ns; /* when they may be read again */
+    uint64_t tables_ns; /* when the tables may be read again */
 };
 
 static struct descriptors *descriptors_of(struct collect *c)
@@ -78,7 +78,7 @@ void descriptors_free(struct descriptors *d)
     free(d);
 }
 
-/* The number of a name; 0: there are too many, or there is no memory. */
+/* Returns the number of a name; 0: there are too many, or memory is out. */
 static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
 {
     bool fresh;
@@ -111,7 +111,7 @@ static void add_socket(struct descriptors *d, uint64_t inode, const char *text)
     }
 }
 
-/* "0100007F:1F90", or 32 digits: words of the network's order, printed in the machine's. */
+/* Reads "0100007F:1F90", or 32 digits: words in network byte order, printed as the machine's integers. */
 static bool address_text(const char *hex, unsigned port, char *text, size_t size)
 {
     uint32_t words[4];
@@ -134,7 +134,7 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     return true;
 }
 
-/* A line of tcp, tcp6, udp or udp6: the peer, or its own address if it has none. */
+/* Reads a line of tcp, tcp6, udp or udp6: the peer, or the socket's own address if it has none. */
 static void read_inet(struct descriptors *d, const char *line)
 {
     char local[33], remote[33], text[64];
@@ -148,7 +148,7 @@ static void read_inet(struct descriptors *d, const char *line)
         add_socket(d, inode, text);
 }
 
-/* A line of unix: those that have a name. */
+/* Reads a line of unix, if the socket has a name. */
 static void read_unix(struct descriptors *d, const char *line)
 {
     char path[MAX_UNIX_PATH + 1], text[MAX_UNIX_PATH + 8];
@@ -167,7 +167,7 @@ static void read_table(struct descriptors *d, int pid, const char *name)
     file = fopen(path, "re");
     if (!file)
         return;
-    /* The first line is the columns' names. */
+    /* The first line has the names of the columns. */
     for (unsigned i = 0; i <= MAX_SOCKETS && fgets(line, sizeof line, file); i++) {
         if (i == 0)
             continue;
@@ -206,7 +206,7 @@ static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
 
 /* MARK: Looking up */
 
-/* Paths come from the program: a name is a line of limited length. A long one keeps its end. */
+/* Returns the number of a name: one line of limited length, as paths come from the program. A long one keeps its end. */
 static uint32_t keep_name(struct descriptors *d, const char *text)
 {
     char name[MAX_NAME + 1];
@@ -222,7 +222,7 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
     return number_of(d, name, strlen(name));
 }
 
-/* The number of its name; *settled: it will not be found out better. */
+/* Returns the number of its name; *settled: another look-up would not find a better one. */
 static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settled)
 {
     char path[64], target[4096];

@@ -1,6 +1,6 @@
 /*
- * What a descriptor of the program is: the file's path, a socket's peer. Looked up in /proc when a call is first
- * seen to have waited for it, and remembered until it is closed; never more than a few look-ups a millisecond.
+ * Names for the program's descriptors: a file's path, a socket's peer. A name is looked up in /proc when a call has first
+ * waited for the descriptor, and kept until it is closed; a step makes a limited number of look-ups.
  */
 #ifndef TRAIL_COLLECT_DESCRIPTORS_H
 #define TRAIL_COLLECT_DESCRIPTORS_H
@@ -10,16 +10,16 @@
 struct collect;
 struct descriptors;
 
-/* More look-ups may be made: called once a step. */
+/* Called at the begin of a step: more look-ups may be made. */
 void descriptors_step(struct collect *c);
 
 /*
- * The name of a record's `detail`, as long as the collector lives; NULL: it has none, is not known, or was closed
- * before anybody looked. `generation` is what it had when the call ended.
+ * Returns the name of a record's `detail`; it lives as long as the collector. NULL: there is none, or the descriptor was
+ * closed before the look-up. `generation` is the descriptor's when the call ended.
  */
 const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t generation);
 
-/* The process executes another program: what it was is forgotten, names stay. */
+/* Another program runs in the process: descriptors are looked up again. Names stay. */
 void descriptors_forget(struct collect *c);
 void descriptors_free(struct descriptors *descriptors);
 

@@ -1,6 +1,6 @@
 /*
- * The program headers of an ELF file at a path that a recorded program, or the kernel, has told: it may be any file, and
- * may be changed while it is read. Only regular files are opened, all numbers are checked, and nothing is mapped.
+ * Reads the program headers of an ELF file whose path comes from a recorded program, or from the kernel: it may be any
+ * file, and may change while it is read. Only regular files are opened, all numbers are checked, and nothing is mapped.
  */
 #ifndef TRAIL_COLLECT_ELF_FILE_H
 #define TRAIL_COLLECT_ELF_FILE_H
@@ -19,14 +19,14 @@ struct elf_file {
     Elf64_Phdr headers[ELF_FILE_HEADERS];
 };
 
-/* False: it is no 64-bit ELF file that can be read. One that was opened is to be closed. */
+/* False: not a 64-bit ELF file that can be read. The caller closes an opened one. */
 bool elf_file_open(struct elf_file *elf, const char *path);
 void elf_file_close(struct elf_file *elf);
 
-/* The first header of a type; NULL: there is none. */
+/* Returns the first header of a type; NULL: there is none. */
 const Elf64_Phdr *elf_file_find(const struct elf_file *elf, uint32_t type);
 
-/* The p_filesz bytes of a header's part of the file, to be freed; NULL: the file does not have them. */
+/* Returns the p_filesz bytes of a header's part of the file, which the caller frees; NULL: they cannot be read. */
 char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * From records to ops. Each thread's ops are in the order of its time.
+ * Makes ops of records: see feed.h.
  *
- * A thread's life is a small state machine (enum life): it starts once, before all else, and nothing comes behind its
- * exit. What does not fit is counted as damage and left out; but the first record of a thread may have found no room.
+ * A thread's life is a small state machine (enum life): its start comes once and first, and nothing follows its exit. A
+ * record that does not fit is counted as damage and left out. The start may be missing: there may have been no room for
+ * that record.
  */
 #include "collect/feed.h"
 
@@ -11,10 +12,10 @@
 
 #include "collect/parts.h"
 
-/* Releases are kept for so many times that, for waits that are told late. */
+/* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
 #define KEEP_DELAYS 4
 
-/* So long what is being written is waited for: a thread that stops there would hold up all others. */
+/* How long a record that is being written is waited for: a thread that is stopped there must not delay all others. */
 #define MAX_WRITING_NS 2000000000
 
 /* MARK: Records */
@@ -30,7 +31,7 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->object = object;
     op->object2 = held_pc;
     op->stack = image_key(c, stack);
-    /* -1 is no descriptor, and neither is what stdio has for streams of its own. */
+    /* -1 is not a descriptor, nor are the numbers that stdio has for streams without one. */
     op->detail = detail <= INT32_MAX ? detail : 0;
     op->name = descriptors_name(c, op->detail, generation);
     op->pc = pc;
@@ -39,7 +40,7 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
         thread->first_stack = op->stack;
 }
 
-/* What an open call has become is told again, and more, by the record of its end. */
+/* Completes the op of an open call: the record of its end has more. */
 static void complete_block(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     for (size_t i = thread->ops.count; i-- > 0;) {
@@ -65,7 +66,7 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
         c, &(struct ended_wait){*r, thread->serial, thread->feed.wait_numbers, op_number(thread)});
     if (c->failed)
         return;
-    /* Where the wait for the mutex will begin, if it turns out that there was one. */
+    /* The place for the wait for the mutex, if releases_match finds that there was one. */
     if (r->wait == SHM_COND && (op = op_add(c, thread, OP_NOTHING, r->end)) != NULL) {
         op->object = r->object2;
         op->stack = image_key(c, r->stack);
@@ -95,8 +96,8 @@ static void take_released(struct collect *c, struct thread *thread, const struct
 }
 
 /*
- * A signal handler that ran in a thread before its first instruction has a slot of its own. It is told on another M:
- * what the kernel says of the thread is said of who was announced.
+ * Whether the thread is a signal handler that ran before the first instruction of another thread, with a slot of its own.
+ * Its events go to another M: the kernel's records of the TID belong to the thread that its creator announced.
  */
 static bool is_handler_of(struct collect *c, struct thread *thread)
 {
@@ -110,7 +111,7 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
-/* Of one that has ended already the kernel knows nothing any more: it is known by the number that it had. */
+/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps the recorded number. */
 static uint64_t tid_of(const struct collect *c, uint32_t tid)
 {
     uint32_t confirmed = process_thread(&c->options.process, tid);
@@ -169,7 +170,7 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     }
 }
 
-/* Whether the record may come now, in the life of its thread. */
+/* Whether a record of this kind may come now in the life of its thread. */
 static bool fits_life(struct thread *thread, uint8_t kind)
 {
     if (thread->feed.life == LIFE_EXITED ||
@@ -197,7 +198,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         take_started(c, thread, r);
         break;
     case SHM_NAMED:
-        /* A name that a thread gets soon after its start is its goroutine's from the first event on. */
+        /* Set at once, not by an op: a name given soon after the start names the goroutine from its first event on. */
         memcpy(thread->name, &r->object, sizeof r->object);
         memcpy(thread->name + sizeof r->object, &r->object2, sizeof r->object2);
         thread->name[sizeof thread->name - 1] = '\0';
@@ -241,19 +242,19 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
 
 /* MARK: Draining */
 
-/* The descriptor is still the one that the call began with, as far as anybody knows. */
+/* The descriptor is taken to be the one that the call began with. */
 static uint32_t generation_of(const struct collect *c, uint32_t detail)
 {
     return detail && detail <= SHM_DESCRIPTORS ? area_generation(c->area, detail - 1) : 0;
 }
 
-/* A call that has been open for so long that it is written before it ends. */
+/* Takes a call that has been open for so long that it is written before it ends. */
 static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 {
     struct area_open open;
     if (!area_open_call(c->area, thread->slot, &open))
         return;
-    /* Looked at now, while it is there. */
+    /* Looks the name up now, while the descriptor is open. */
     if (open.detail <= SHM_DESCRIPTORS)
         (void)descriptors_name(c, open.detail, generation_of(c, open.detail));
     open.stack = open_stack(c, thread, &open);
@@ -265,13 +266,13 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     thread->feed.open_time = open.time;
 }
 
-/* What a slot counts, since it was looked at last. */
+/* Adds what a slot has counted since it was read last. */
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
     uint64_t passed = c->feed.fed_at - c->feed.fed_before;
     c->feed.holds += shared->holds - thread->feed.holds;
-    /* It cannot have waited for longer than that. */
+    /* It cannot have waited for longer than the time that has passed. */
     c->feed.short_ticks += waited < passed ? waited : passed;
     thread->feed.holds = shared->holds;
     thread->feed.short_waits = shared->short_waits;
@@ -280,7 +281,7 @@ static void take_counts(struct collect *c, struct thread *thread, const struct a
 static void thread_ended(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     c->summary.lost_records += shared->lost;
-    /* It was never started, or what it told last found no room. */
+    /* It was never started, or there was no room for its last record. */
     if (thread->feed.life != LIFE_EXITED)
         (void)op_add(c, thread, OP_EXIT, c->feed.fed_at);
     thread->feed.life = LIFE_EXITED;
@@ -290,7 +291,7 @@ static void thread_ended(struct collect *c, struct thread *thread, const struct 
     thread->feed.ended = true;
 }
 
-/* The thread of a slot that is in use; NULL: there can be none. */
+/* Returns the thread of a slot that is in use; NULL: the slot is damaged, or memory is out. */
 static struct thread *thread_at(struct collect *c, uint32_t slot, const struct area_thread *shared)
 {
     struct thread *thread = thread_in_slot(c, slot);
@@ -303,11 +304,11 @@ static struct thread *thread_at(struct collect *c, uint32_t slot, const struct a
     return thread_new(c, slot, shared->serial);
 }
 
-/* Takes what a slot has; moves *limit back to before what is still being written, or could not be read yet. */
+/* Takes the records of a slot; lowers *limit to before records that are being written or were not read yet. */
 static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool last,
                       uint64_t *limit)
 {
-    /* Read in front of the records: what an ended thread told is all there. */
+    /* Read before the records: if the thread has ended, all its records are there. */
     const struct area_thread shared = area_thread(c->area, slot);
     struct thread *thread;
     struct shm_record record;
@@ -329,7 +330,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     }
 }
 
-/* Up to where all is known: but no thread holds up the others for ever. */
+/* Returns the time up to which all is known. No thread delays the others for longer than MAX_WRITING_NS. */
 static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t now)
 {
     uint64_t longest = ticks_of_ns(c->ticks, MAX_WRITING_NS);
@@ -340,13 +341,13 @@ static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t no
 /* MARK: Rates */
 
 /*
- * Reading the clock twice for each lock takes some 20 ns of the program; waking a thread for the coarse clock a thousand
- * times a second takes from 5 ms of a CPU a second to 30 ms on a virtual one: as much as 250,000 locks or more.
+ * Reading the clock twice for each lock costs the program some 20 ns; waking a thread for the coarse clock a thousand
+ * times a second costs from 5 ms of CPU time a second to 30 ms on a virtual machine: as much as 250,000 locks or more.
  */
-#define MANY_LOCKS 500000 /* a second; */
-#define FEW_LOCKS  200000 /* ... so few until it ends again */
+#define MANY_LOCKS 500000 /* a second: the coarse clock begins; */
+#define FEW_LOCKS  200000 /* ... below this it ends */
 
-/* Computes the rates since the last step, before which all threads had counted so much. */
+/* Computes the rates since the last step, when the totals were `holds` and `records`. */
 static void compute_rates(struct collect *c, uint64_t holds, uint64_t records)
 {
     struct feed *feed = &c->feed;
@@ -378,7 +379,7 @@ void feed_forget(struct collect *c)
 void feed_all(struct collect *c, bool last)
 {
     uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
-    /* However late this step comes: waits that ended since the last one are matched in the next. */
+    /* Relative to the last step, however late this one is: waits that ended since then are matched in the next. */
     uint64_t limit = c->feed.fed_at > delay ? c->feed.fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
@@ -386,7 +387,7 @@ void feed_all(struct collect *c, bool last)
     c->feed.fed_at = now;
     open_stacks_step(c);
     area_begin_step(c->area, last);
-    /* `writing` and open calls are looked at after the clock: what begins now is later than the limit. */
+    /* `writing` and open calls are read after the clock: what begins now is later than the limit. */
     for (uint32_t slot = 1; slot < threads && !c->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);
     heap_look_at_rest(c);

@@ -52,13 +52,13 @@ static void give(const struct handover *handover, struct sockaddr_un *to, sockle
     (void)sendmsg(handover->fd, &message, MSG_NOSIGNAL);
 }
 
-/* Room for the credentials that the kernel sends along. */
+/* Room for the credentials that the kernel adds. */
 union credentials {
     struct cmsghdr header;
     char space[CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* The word that was asked with, and by whom: 0 if the kernel does not tell. The size of the word; -1: nobody asks. */
+/* Reads a request: its word, and the PID of the process (0: not known). Returns the size of the word; -1: none. */
 static ssize_t take_request(const struct handover *handover, char asked[SHM_WORD_SIZE],
                             struct sockaddr_un *from, socklen_t *length, pid_t *pid)
 {
@@ -86,7 +86,7 @@ void handover_serve(struct handover *handover, int area)
     struct sockaddr_un from;
     socklen_t length;
     pid_t pid;
-    /* Anybody may ask, and is not to keep us from all else. */
+    /* Any process may ask: a step answers a limited number. */
     for (int i = 0; i < ASKED_A_STEP && handover->fd >= 0; i++) {
         ssize_t n = take_request(handover, asked, &from, &length, &pid);
         if (n < 0)

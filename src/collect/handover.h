@@ -1,7 +1,7 @@
 /*
- * The spare area for those that may not open it under /proc: they have become another user, or see no /proc any more.
- * They ask for it at an abstract Unix socket by one half of a word that the program's environment has, and are
- * answered with the other.
+ * Gives the spare area to processes that cannot open it under /proc, as they run as another user or have no /proc. Such a
+ * process sends one half of the word in the program's environment to an abstract Unix socket, and gets the area with the
+ * other half.
  */
 #ifndef TRAIL_COLLECT_HANDOVER_H
 #define TRAIL_COLLECT_HANDOVER_H
@@ -10,26 +10,26 @@
 
 #include "shm/shm.h"
 
-/* So many that were given the area last are remembered. */
+/* How many processes that were given the area last are remembered. */
 #define HANDOVER_GIVEN 64
 
 struct handover {
     int fd; /* -1: there is none */
     char word[SHM_WORD_SIZE + 1];
-    pid_t given[HANDOVER_GIVEN]; /* by our numbers, as the kernel told them with the request */
-    unsigned given_count;        /* in all: the newest is at (given_count - 1) % HANDOVER_GIVEN */
+    pid_t given[HANDOVER_GIVEN]; /* PIDs in our namespace, from the kernel's credentials */
+    unsigned given_count; /* of all time: the newest is at (given_count - 1) % HANDOVER_GIVEN */
 };
 
-/* `area` is the descriptor that the environment names. Without a socket the rest works all the same. */
+/* Opens the socket; `area` is the descriptor that the environment names. Without a socket all else works. */
 void handover_open(struct handover *handover, int area);
 
-/* Gives the area to all who have asked. */
+/* Gives the area to all processes that have asked. */
 void handover_serve(struct handover *handover, int area);
 
-/* The process that was given an area and calls itself `claimed`; 0: there is none. */
+/* Returns the process that was given an area and has the PID `claimed` in its own namespace; 0: none. */
 pid_t handover_gave(const struct handover *handover, pid_t claimed);
 
-/* Who asks from now on is told at once that there is none. */
+/* Closes the socket: later requests fail at once. */
 void handover_close(struct handover *handover);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* Less is not written: nor a thousandth of what there is. */
+/* A smaller change is not written, nor one of less than a thousandth of the live heap. */
 #define LEAST_BYTES 1024
 
 static void add_move(struct collect *c, uint64_t time, int64_t bytes)
@@ -33,7 +33,7 @@ void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
     struct area_open open;
     if (bytes == thread->heap)
         return;
-    /* Who is in a call has not allocated since, but what the C library does for itself. */
+    /* A thread in a call has not allocated since its begin, except within the C library. */
     if (!area_open_call(c->area, thread->slot, &open))
         open.time = ticks_now(c->ticks);
     heap_take(c, thread, open.time, bytes);
@@ -42,7 +42,7 @@ void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
 void heap_look_at_rest(struct collect *c)
 {
     int64_t rest = area_heap_rest(c->area);
-    /* What is there first was there at the beginning. */
+    /* The first value is what was live when the recording began. */
     if (rest != c->heap.rest)
         add_move(c, c->heap.rest ? ticks_now(c->ticks) : 0,
                  (int64_t)((uint64_t)rest - (uint64_t)c->heap.rest));
@@ -73,7 +73,7 @@ static bool is_worth_writing(const struct heap *heap)
            heap->written - heap->live >= least;
 }
 
-/* What no program has is as good as the most that can be reckoned with. */
+/* Returns the sum, limited to what no program can have, so that sums do not overflow. */
 static int64_t sum_of(int64_t live, int64_t bytes)
 {
     const int64_t most = INT64_MAX / 4;

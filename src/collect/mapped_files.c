@@ -5,11 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A signal handler has no other place for what it knows. Written by it alone. */
+/* State of the signal handler, which has no other place for it. Written by the handler alone. */
 static uint64_t cut;
 static uintptr_t page_size;
 
-/* Both calls are system calls and nothing else: they do no harm in a signal handler. */
+/* Both functions are plain system calls: they are safe in a signal handler. */
 static void fill_page(int number, siginfo_t *info, void *context)
 {
     uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);
@@ -20,7 +20,7 @@ static void fill_page(int number, siginfo_t *info, void *context)
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
         __atomic_fetch_add(&cut, 1, __ATOMIC_RELAXED);
     else
-        (void)signal(number, SIG_DFL); /* and it comes again */
+        (void)signal(number, SIG_DFL); /* the access faults again */
 }
 
 void mapped_files_guard(void)

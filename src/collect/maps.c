@@ -1,8 +1,8 @@
 /*
- * Libraries that a program has loaded while it ran, from the kernel's list of its mappings. The program's own list
- * (preload/modules.c) has what was there when it started.
+ * Reads the libraries that a program has loaded while it ran from the kernel's list of its mappings. The program's own
+ * list (preload/modules.c) has those that were loaded at its start.
  *
- * A mapping tells where bytes of a file lie; what is to be taken off an address is in the file's program headers.
+ * A mapping is the address of a part of a file; the bias of its addresses is computed from the file's program headers.
  */
 #include "collect/maps.h"
 
@@ -17,7 +17,7 @@ struct mapping {
     char path[512];
 };
 
-/* An executable part of a file; false: the line is none. */
+/* Reads an executable part of a file; false: the line has none. */
 static bool read_line(const char *line, struct mapping *m)
 {
     char permissions[5];
@@ -31,7 +31,7 @@ static bool read_line(const char *line, struct mapping *m)
     return true;
 }
 
-/* What an address of the mapping has more than the file's own; false: it is no code of an ELF file. */
+/* Computes the bias: an address of the mapping less the file's own. False: not code of an ELF file. */
 static bool find_bias(const struct mapping *m, uint64_t *bias)
 {
     struct elf_file elf;

@@ -4,7 +4,7 @@
 
 #include <trail/export.h>
 
-/* Calls `each` for the code of each ELF file; its texts stay until it returns. Nothing if the process is gone. */
+/* Calls `each` for the code of each ELF file; the texts live until it returns. Does nothing if the process has ended. */
 void maps_each(int pid, void (*each)(const trail_module *map, void *context), void *context);
 
 #endif

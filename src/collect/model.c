@@ -1,14 +1,14 @@
 /*
- * From ops to events: all ops in order of time, and what they mean for goroutines, Ps and Ms (§6.5).
+ * Makes events of ops: all ops in the order of time, and what they mean for goroutines, Ps and Ms (§6.5).
  *
- * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread that runs has
- * the lowest one that was free when it began, and gives it back when it blocks; so the Ps show how parallel
- * the program is. Ps have no queues: who was let in is runnable until it runs again.
+ * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread that runs has the lowest
+ * one that was free when it began to run, and releases it when it blocks; so the Ps show how parallel the program is. Ps
+ * have no queues: a thread that was woken is runnable until it runs again.
  *
- * Where the kernel tells when threads were on a CPU (oncpu.h), a wait begins with its call if that slept at all, and
- * ends when the thread is put on a CPU for the last time before the call's end; who is preempted is runnable.
+ * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread slept in it; the wait
+ * ends when the thread is put on a CPU for the last time before the call's end. A preempted thread is runnable.
  *
- * Only this, ops.c and states.c know states, so that whatever the records say, the trace does not contradict itself: an op
+ * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the records contain: an op
  * that does not fit the state of its thread changes the state first, or is dropped.
  */
 #include "collect/model.h"
@@ -24,10 +24,10 @@
 
 /* MARK: Switches */
 
-/* Preempted for less is not shown. */
+/* A shorter preemption is not shown. */
 #define MIN_PREEMPTED_NS 10000
 
-/* How long the thread stays off its CPU, which it has just left. */
+/* Returns how long the thread, which was switched out just now, stays off its CPU. */
 static int64_t off_for(const struct collect *c, const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
@@ -36,7 +36,7 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
     return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
 }
 
-/* In a page fault, in malloc's lock, in a call that nobody wraps. */
+/* Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call. */
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
@@ -75,7 +75,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
         out_elsewhere(c, thread, ns);
 }
 
-/* It was off for so short a time that nothing was written. */
+/* Counts time off the CPU that was too short to be written. */
 static void count_moment_off(struct collect *c, struct thread *thread, int64_t ns)
 {
     int64_t off = ns - thread->oncpu.off_since;
@@ -91,13 +91,14 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
         c->model.moments_ns += off;
 }
 
-/* So long before its end nobody who lets somebody into a call is looked for any more. */
+/* Within this time before a call's end its release is taken to have happened. */
 #define LET_IN_NS 100000
 
 /*
- * In a call that goes on: until its end what the thread does on a CPU is not shown, be it to find that it has to
- * wait once more. It goes on when it was put on a CPU for the last time before; but if nobody has let it in yet, as
- * who was woken for one semaphore's post may take the next one, when somebody does, or at the end.
+ * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has to wait again: that is
+ * not shown. The wait ends when the thread is put on a CPU for the last time before the call's end; but if no release has
+ * been written for it yet (a thread that was woken by one post of a semaphore may take the next), at that release or at
+ * the call's end.
  */
 static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
 {
@@ -122,7 +123,7 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
         op_go_on(c, thread, thread->g.in_call ? oncpu_wake(thread) : NULL, ns);
 }
 
-/* From here on what its records say counts: whether it is in a call that blocked. */
+/* Switches were lost: from here on the thread's own records decide whether it is in a call that blocked. */
 static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
 {
     thread->oncpu.off = false;
@@ -144,7 +145,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         switched_out(c, thread, sw, ns);
         break;
     case SWITCH_EXIT:
-        /* Who was killed in the midst of a wait is left there. */
+        /* A thread that was killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && thread->ops.count == 0)
             op_exit(c, thread, ns);
         break;
@@ -214,7 +215,7 @@ static void queue_build(struct collect *c)
         queue_down(c->model.queue, c->model.queue_count, i, c->model.queue[i]);
 }
 
-/* The thread at the top has nothing more, or later. */
+/* The thread at the top has no more, or its next one is later. */
 static void queue_advance(struct collect *c)
 {
     struct thread *thread = c->model.queue[0];
@@ -232,7 +233,7 @@ static bool is_full(struct collect *c, int64_t ns)
            v2_writer_bytes(c->writer) - c->model.generation_bytes >= GENERATION_BYTES;
 }
 
-/* What is next of a thread, at `ns`. */
+/* Does what is next of a thread, at `ns`. */
 static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (oncpu_is_next(c, thread)) {
@@ -241,7 +242,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
-        /* What it does it does on a CPU, though the switch be lost; in a call it may be its signal handler. */
+        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may be a signal handler. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
@@ -258,8 +259,8 @@ int64_t model_next_ns(struct collect *c)
 }
 
 /*
- * The time of what comes next. No two threads' events have the same: of Ms whose next events have equal times
- * Go's readers may try one twice and another never, and call the trace broken.
+ * Returns the time of the next event. No two threads' events have the same time: among Ms whose next events have equal
+ * times, Go's readers may try one twice and another never, and reject the trace.
  */
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
@@ -268,7 +269,7 @@ static int64_t next_ns(struct collect *c, uint64_t ticks)
     return c->model.last_ns;
 }
 
-/* What was sampled before: what its thread, and P, are now. */
+/* Writes the samples of before, with the thread's state and P of now. */
 static void write_samples(struct collect *c, int64_t before_ns)
 {
     struct pending_sample sample;
@@ -285,7 +286,7 @@ static void write_samples(struct collect *c, int64_t before_ns)
     }
 }
 
-/* On a P, as Go has it: of who runs, or else `teller`, for the moment. */
+/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the moment. */
 static void write_heap_event(struct collect *c, struct thread *writer, int64_t ns, uint64_t bytes)
 {
     struct thread *running = state_any_running(c);
@@ -296,7 +297,7 @@ static void write_heap_event(struct collect *c, struct thread *writer, int64_t n
         state_give_proc(c, writer, ns);
 }
 
-/* What the heap was before the op that comes next, of `teller`. Before the first generation nothing is told. */
+/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is written. */
 static void write_heap(struct collect *c, struct thread *writer, uint64_t before)
 {
     uint64_t time, bytes;
@@ -361,7 +362,7 @@ void model_exec(struct collect *c)
     c->model.new_generation = true;
 }
 
-/* Of a process that was killed before it told of its first thread: a trace in which there is an idle P. */
+/* Writes an idle P: the process was killed before it recorded a thread. */
 static void tell_nothing(struct collect *c)
 {
     int64_t ns = next_ns(c, c->end_ticks);
@@ -370,13 +371,13 @@ static void tell_nothing(struct collect *c)
                            V2_PROC_IDLE);
 }
 
-/* What ends because the trace is full ends with what is in it. */
+/* Returns the time of the end: a trace that is full ends with its last event. */
 static int64_t end_ns(struct collect *c)
 {
     return collect_is_full(c) ? model_next_ns(c) : next_ns(c, c->end_ticks);
 }
 
-/* What lives at the end has spent its time as well. The trace ends when the program did. */
+/* The time of threads that are alive at the end is counted as well. The trace ends when the program ended. */
 void model_end(struct collect *c)
 {
     struct thread *thread, *last = NULL;

@@ -23,8 +23,8 @@ struct model {
     int64_t generation_ns; /* of this one */
     int64_t last_ns;       /* of the last event */
     uint64_t generation_bytes;
-    int64_t
-        moments_ns; /* off a CPU, in calls too short to be recorded and those that are not wrapped */
+    /* Off a CPU, in calls too short to be recorded and those that are not wrapped. */
+    int64_t moments_ns;
 };
 
 /* Writes the ops before the watermark. */

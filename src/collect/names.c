@@ -10,20 +10,20 @@
 #include "collect/maps.h"
 #include "collect/parts.h"
 
-/* Frames that something was inlined into have numbers where no code can be (see trail_symbolize). */
+/* Frames that others are inlined into get numbers at which no code can be (see trail_symbolize). */
 #define FIRST_NUMBER (UINT64_C(1) << 48)
 
-/* Each is looked at for each new PC. */
+/* All are searched for each new PC. */
 #define MAX_MODULES 4096
 
-/* The kernel is asked for new libraries so often at most. */
+/* The least time between two readings of the kernel's list of mappings. */
 #define MAPS_APART_NS 20000000
 
 struct module {
     trail_module map;
-    bool preload; /* our own library: its frames are not shown */
-    bool openmp;  /* a run-time library of OpenMP: not shown within the function that called it */
-    bool gone;    /* unloaded: other code may lie there */
+    bool preload; /* a library of trail: its frames are not shown */
+    bool openmp;  /* a run-time library of OpenMP: its innermost frames are not shown */
+    bool gone;    /* unloaded: other code may be mapped there */
 };
 
 /* A stack of the area in the trace. */
@@ -97,7 +97,7 @@ static bool read_module(struct collect *c, char *line)
     return true;
 }
 
-/* Reads the lines of the area, if they are others than before. They may change meanwhile: next time, then. */
+/* Reads the area's lines if they have changed. If they change meanwhile, the next call reads them. */
 static void read_modules(struct collect *c)
 {
     bool no_memory = false;
@@ -124,7 +124,7 @@ static const struct module *module_at(const struct collect *c, uint64_t pc, enum
     return NULL;
 }
 
-/* A library that the program has loaded meanwhile. */
+/* Adds a library that the program has loaded since. */
 static void add_map(const trail_module *map, void *context)
 {
     struct collect *c = context;
@@ -155,14 +155,14 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
     gone = module_at(c, pc, UNLOADED) != NULL;
     if (c->options.process.pid == 0 || (now - c->names.maps_ns < MAPS_APART_NS && !gone))
         return NULL;
-    /* What was unloaded may have made room for another one. */
+    /* Another module may be mapped where one was unloaded. */
     c->names.maps_ns = now;
     maps_each((int)c->options.process.pid, add_map, c);
     module = module_at(c, pc, LOADED);
     return module ? module : module_at(c, pc, UNLOADED);
 }
 
-/* The module in whose file the variable would be: that which begins last before it. */
+/* Returns the module whose file would have the variable: the last that begins before it. */
 static const struct module *data_module(const struct collect *c, uint64_t address)
 {
     const struct module *found = NULL;
@@ -191,7 +191,7 @@ bool names_has_silent_openmp(const struct collect *c)
     return c->names.gcc_openmp && !c->names.llvm_openmp;
 }
 
-/* Something else lies where it was, or a part of it. */
+/* Whether another module overlaps the addresses of an unloaded one. */
 static bool is_replaced(const struct collect *c, const struct module *module)
 {
     for (size_t i = 0; module->gone && i < c->names.module_count; i++) {
@@ -236,7 +236,7 @@ void names_clock(struct collect *c, int64_t ns, int64_t wall_ns)
 
 /* MARK: PCs */
 
-/* A name for code that nobody has one for: the file's name and the offset in it. */
+/* Returns a name for code without a symbol: the file's name and the offset in it. */
 static trail_string stand_in(struct collect *c, const struct module *module, uint64_t pc)
 {
     const char *path, *slash;
@@ -256,7 +256,7 @@ static trail_string stand_in(struct collect *c, const struct module *module, uin
     return keep(c, text_of(text));
 }
 
-/* Makes frames of what the resolver knows; one without names if it knows nothing. */
+/* Makes frames of what the resolver returns; one without names if it returns nothing. */
 static struct named_pc *resolve(struct collect *c, uint64_t pc)
 {
     const struct module *module = find_module(c, pc);
@@ -320,14 +320,14 @@ static size_t add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames
     return count;
 }
 
-/* Whether a frame is of what the program calls to have its work done by several threads, or of ourselves. */
+/* Whether a frame is of an OpenMP library, or of trail itself. */
 static bool is_runtime(struct collect *c, uint64_t pc)
 {
     const struct named_pc *named = named_pc(c, pc);
     return named && (named->preload || named->openmp);
 }
 
-/* Where the stack begins that is shown: in OpenMP itself only if there is nothing else. */
+/* Returns the first frame that is shown: one of OpenMP itself only if there is no other. */
 static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
 {
     size_t i = 0;
@@ -336,7 +336,7 @@ static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
     return i < n ? i : 0;
 }
 
-/* The frames of a stack in the arena. */
+/* Makes the frames of a stack of the area. */
 static struct named_stack *make_stack(struct collect *c, uint64_t key)
 {
     struct named_stack *stack = arena_alloc(&c->arena, sizeof *stack);
@@ -370,7 +370,6 @@ static struct named_stack *named_stack(struct collect *c, uint64_t key)
     return stack ? stack : make_stack(c, key);
 }
 
-/* The trace's ID of a stack of the area; of a single PC where there is no stack; 0 for neither. */
 uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
 {
     struct named_stack *stack;
@@ -398,7 +397,7 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 
 /* MARK: Objects */
 
-/* A variable's name; false: the address instead. */
+/* Writes a variable's name and returns true; without one, the address. */
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
     const struct module *module;
@@ -454,7 +453,7 @@ static bool starts_with_one(trail_string text, const char *const starts[], size_
     return text.size == 0;
 }
 
-/* Functions of C++'s and Rust's libraries, which only pass on to what waits. */
+/* Whether it is a function of C++'s or Rust's library, which only calls the one that waits. */
 static bool is_plumbing(trail_string function)
 {
     static const char *const starts[] = {"std::",   "__gthread", "__gnu_cxx::", "<std::", "core::",
@@ -462,7 +461,7 @@ static bool is_plumbing(trail_string function)
     return starts_with_one(function, starts, sizeof starts / sizeof *starts);
 }
 
-/* The outer frames, which have a function of the program: it was in that when it took the lock, too. */
+/* The outer frames of the release: the thread was in the same functions when it took the lock. */
 uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
 {
     const struct named_stack *stack = release ? named_stack(c, release) : NULL;
@@ -473,7 +472,7 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
         outer++;
     for (size_t i = 0; i < count; i++)
         found |= !is_plumbing(frames[i].function);
-    /* It is that function that took it; or another one that it called, and that has returned. */
+    /* The first function of the program took the lock, or called a function that did and has returned. */
     if (stack && outer < stack->count && found)
         outer++;
     for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
@@ -482,8 +481,8 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
 }
 
 /*
- * What threads of runtimes start with: the function that the program gave is called by it. The C library's own functions
- * that are not exported have no name where its debug package is missing, but that of a stand-in.
+ * Whether it is a function with which a runtime starts threads, and which calls the program's. Functions of the C library
+ * that are not exported have the name of stand_in() where its debug package is missing.
  */
 static bool is_trampoline(trail_string function)
 {
@@ -504,7 +503,7 @@ static bool is_trampoline(trail_string function)
            starts_with_one(function, starts, sizeof starts / sizeof *starts);
 }
 
-/* The outermost frame that is the program's. */
+/* Returns the outermost frame that is the program's; NULL: there is none. */
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? named_stack(c, key) : NULL;
@@ -516,7 +515,7 @@ static const struct v2_frame *outermost(struct collect *c, uint64_t key)
     return NULL;
 }
 
-/* Where the first of the arguments of a template ends. */
+/* Returns the end of a template's first argument. */
 static const char *argument_end(const char *text)
 {
     int depth = 0;
@@ -530,9 +529,10 @@ static const char *argument_end(const char *text)
 }
 
 /*
- * What a thread of libstdc++ runs, by the name of the vtable of
+ * Writes the name of what a thread of libstdc++ runs, from the name of the vtable of
  * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where CALLABLE may be
- * std::async's own, which has such a tuple in its name again. False: a pointer to a function; the name tells only of which kind.
+ * std::async's own, whose name contains such a tuple again. False: not known, as for a pointer to a function, of which the
+ * name has only the type.
  */
 static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t size)
 {
@@ -557,8 +557,8 @@ static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t
 }
 
 /*
- * The stack that names a goroutine: its start routine; of a runtime's thread, which starts all of them with the
- * same, what it was given to run, or what its first stack has outermost.
+ * Returns the stack that names a goroutine: its start routine. A runtime starts all threads with the same one: then it is
+ * what the thread was given to run, or the outermost function of the thread's first stack.
  */
 uint64_t names_routine(struct collect *c, const struct thread *thread)
 {
@@ -569,7 +569,7 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
     char name[V2_MAX_STRING];
     if (!thread->routine)
         return v2_writer_stack(c->writer, &main, 1);
-    /* A PC is a return address: behind the routine's first byte. */
+    /* A PC is a return address: one more than the routine's first byte. */
     named = named_pc(c, thread->routine + 1);
     if (!named)
         return 0;
@@ -577,7 +577,7 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
     if (is_trampoline(frame->function)) {
         const struct v2_frame *seen = outermost(c, thread->first_stack);
         bool known = thread->callable && callable_name(c, thread->callable, name, sizeof name);
-        /* What was seen to run has a line as well. */
+        /* The frame of a stack has a line as well. */
         if (seen && (!known || starts_with(seen->function, name))) {
             frame = seen;
         } else if (known) {
@@ -598,7 +598,7 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
     return v2_writer_stack(c->writer, &frame, 1);
 }
 
-/* The innermost frame that is no plumbing; NULL: there is none. */
+/* Returns the innermost frame that is not of a language's library; NULL: there is none. */
 static const struct v2_frame *first_own(const struct v2_frame *frames, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -608,7 +608,7 @@ static const struct v2_frame *first_own(const struct v2_frame *frames, size_t co
     return NULL;
 }
 
-/* "FUNCTION FILE:LINE", with something in front of the file, and behind the line. */
+/* Writes "FUNCTION FILE:LINE", with `before` in front of the file and `after` behind the line. */
 static void place_text(const struct v2_frame *frame, const char *before, const char *after,
                        char *text, size_t size)
 {

@@ -21,7 +21,7 @@ void collect_switch(struct collect *c, const struct switch_record *record)
     list->at[list->count++] = *record;
 }
 
-/* Into the thread's, in the order of time: those of another CPU may have come first. */
+/* Inserts a switch in the order of time: records of another CPU may have been read first. */
 static void insert(struct collect *c, struct thread *thread, uint64_t time, enum switch_kind kind)
 {
     struct oncpu *o = &thread->oncpu;
@@ -39,7 +39,7 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
     o->at[i] = (struct cpu_switch){time, kind};
 }
 
-/* Nobody knows who was switched: all threads are told. */
+/* Records were lost, of unknown threads: each thread gets a SWITCH_LOST. */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
@@ -72,7 +72,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     bool lost = false;
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i];
-        /* A span's end goes with its begin. */
+        /* The end of a span goes with its begin. */
         bool late = record->kind == SWITCH_FOUND ? !lost : record->ns >= before_ns;
         lost = record->kind == SWITCH_LOST && !late;
         if (late)
@@ -110,7 +110,7 @@ static const struct op *first_op(const struct thread *thread)
     return op_in_ring(thread, 0);
 }
 
-/* Between a switch and an op that the clocks have in the wrong order, at most. */
+/* The greatest distance of a switch and an op that the clocks have in the wrong order. */
 #define SKEW_NS 100000
 
 bool oncpu_is_done_by_others(const struct thread *thread)
@@ -119,13 +119,13 @@ bool oncpu_is_done_by_others(const struct thread *thread)
     return op->kind == OP_NOTHING || (op->kind == OP_BLOCK && thread->g.in_call);
 }
 
-/* The op is before `in`; the thread went off its CPU at `out`. */
+/* Whether an op before `in` is nearer to the switch out at `out`. */
 static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
 {
     return op < out || op - out < in - op;
 }
 
-/* The thread goes off its CPU in front of `op`, as far as the clocks say. */
+/* Whether the thread leaves its CPU before `op`, by the clocks. */
 static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
 {
     const struct cpu_switch *next = &o->at[o->first];
@@ -182,7 +182,7 @@ static uint64_t wake_time(const struct thread *thread)
     return wake ? wake->time : UINT64_MAX;
 }
 
-/* Whether signal handlers do something before that. */
+/* Whether a signal handler does something before the call's end. */
 static bool is_handled(const struct thread *thread)
 {
     for (size_t i = 0; i < thread->ops.count && op_in_ring(thread, i)->kind != OP_WAKE; i++) {
@@ -192,7 +192,7 @@ static bool is_handled(const struct thread *thread)
     return false;
 }
 
-/* Where records were lost, it does if the thread's own say so. */
+/* Where switches were lost, the thread's own records decide. */
 bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t begin)
 {
     const struct oncpu *o = &thread->oncpu;
@@ -204,7 +204,7 @@ bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t
     return is_lost(&c->switches.lost, begin);
 }
 
-/* It does not if it is off its CPU again, or ends, before the call does. */
+/* It does not if it is switched out again, or ends, before the call does. */
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct cpu_switch *next;

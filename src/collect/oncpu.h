@@ -1,11 +1,11 @@
 /*
  * When a thread was on a CPU, beside its ops: the kernel's switches in the order of its time.
  *
- * The program's clock and the kernel's differ by a microsecond or so, in either direction. So an op and a switch
- * are not paired by a distance, but by what cannot be: a thread that is off its CPU does nothing. An op between
- * a switch out and the next switch in is moved to that one of them that is nearer: in front of the one, as the
- * begin of the wait for which it was switched out; behind the other, as its end. Only the wait for a condition's
- * mutex, whose begin is the time at which somebody else gave the signal, may begin while the thread is off.
+ * The program's clock and the kernel's differ by about a microsecond, in either direction. So an op and a switch are
+ * not ordered by their times alone, but by the rule that a thread that is off its CPU does nothing. An op between a
+ * switch out and the next switch in is moved to the nearer one: before the switch out, as the begin of the wait in which
+ * the thread was switched out, or after the switch in, as its end. Only the wait for the mutex of a condition variable
+ * may begin while the thread is off: it begins when another thread gives the signal.
  */
 #ifndef TRAIL_COLLECT_ONCPU_H
 #define TRAIL_COLLECT_ONCPU_H
@@ -29,13 +29,13 @@ struct cpu_switch {
 struct oncpu {
     struct cpu_switch *at; /* which the model has not taken yet: [first, first + count) */
     size_t first, count, room;
-    bool off; /* off its CPU, since */
+    bool off; /* off its CPU, since off_time */
     uint64_t off_time;
-    /* What is not shown. Times in ns, -1: not now. */
+    /* Moments that are counted but not shown. Times in ns; -1: not now. */
     int64_t on_since;  /* on a CPU within a wait */
     int64_t on_ns;     /* ... in all of this wait */
     int64_t off_since; /* off it for a moment */
-    bool preempted;    /* ... because others ran */
+    bool preempted;    /* ... as it was preempted */
 };
 
 /* When records were lost, the newest last. Ticks. */
@@ -56,7 +56,7 @@ struct kernel_switches {
 
 /* MARK: Coming in */
 
-/* Gives the threads their switches before a time. */
+/* Gives each thread its switches before a time. */
 void oncpu_feed(struct collect *c, int64_t before_ns);
 void oncpu_dispose(struct collect *c);
 

@@ -6,13 +6,13 @@
 
 #include "collect/parts.h"
 
-/* Calls that are open for less may return as well before anybody wants to know. */
+/* The stack of a call that has been open for less is not read yet: the call may still return. */
 #define OPEN_NS     20000000
 #define OPEN_STACKS 64 /* a step */
 #define PAGE        4096
 #define PAGES       16
 
-/* Copies what there is of the stack from `sp` on; returns its size. Page by page: the last one may end it. */
+/* Copies the stack from `sp` on, page by page, as it may end at any page. Returns how many bytes. */
 static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
 {
     struct iovec here = {stack, size}, there[PAGES + 1];
@@ -39,17 +39,17 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
 {
     uint8_t stack[PAGES * PAGE];
     uint64_t pcs[SHM_STACK_FRAMES];
-    /* A sample's PC is the instruction itself, the call's is where it returns to. */
+    /* A sample's PC is the instruction itself; the call's is its return address. */
     struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
     struct area_open after;
     size_t count;
-    /* By the thread's number: the first thread may have ended. It is the process's, before and after. */
+    /* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
     if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
     sample.stack_size = read_stack((int)thread->tid, open->sp, stack, sizeof stack);
     if (sample.stack_size == 0 && (errno == EPERM || errno == ENOSYS))
         c->summary.refused_stacks++;
-    /* It is still the same call: nothing of that has changed meanwhile. */
+    /* If it is still the same call, the frames have not changed meanwhile. */
     if (sample.stack_size == 0 || !area_open_call(c->area, thread->slot, &after) ||
         after.time != open->time || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
@@ -66,7 +66,7 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
 {
     if (open->stack || area_options(c->area)->stacks == SHM_STACKS_NONE)
         return open->stack;
-    /* Of OpenMP: the call that told of it has returned, its place is all there is. */
+    /* A wait of OpenMP: the call that reported it has returned; its place is the stack. */
     if (open->sp == 0)
         return area_add_stack(c->area, &open->pc, 1);
     if (thread->feed.stack_time == open->time)

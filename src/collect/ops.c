@@ -34,9 +34,8 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
 }
 
 /*
- * What is waited for, as a log in front of the wait: key "wait", text "mutex stats_mu", "read /var/lib/x",
- * "accept 127.0.0.1:8080", and where the name of a descriptor is not known "read fd 7". Readers that do not know
- * it show it as a log.
+ * Writes what is waited for, as a log in front of the wait: key "wait", text "mutex stats_mu", "read /var/lib/x",
+ * "accept 127.0.0.1:8080", or, where the name of a descriptor is not known, "read fd 7". Other readers show it as a log.
  */
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -60,8 +59,8 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * A hold that somebody waited for, or that was long: key "held", text "mutex stats_mu 110ms", where it was taken.
- * With "~" its begin is known to the millisecond: locks were taken very often then.
+ * Writes a hold that a thread waited for, or that was long: key "held", text "mutex stats_mu 110ms", with the stack of
+ * the acquisition. With "~" the begin is accurate to a millisecond, as locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -103,8 +102,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * Where the kernel tells, a call is a wait only if the thread went off its CPU by itself before the end: what it
- * needs the CPU for, or others take it for, is none. But who spins waits on the CPU.
+ * If the kernel reports context switches, a call is a wait only if the thread left its CPU by itself before the end: the
+ * time that the call computes, or is preempted, is no wait. A thread that spins waits on the CPU.
  */
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -118,7 +117,7 @@ static void do_block(struct collect *c, struct thread *thread, const struct op *
         thread->oncpu.on_since = ns;
 }
 
-/* Lets in who waits since before; frees the list. */
+/* Unblocks the threads in the list that are still in the wait; frees the list. */
 static void let_in_all(struct collect *c, struct thread *thread, struct woken *woken,
                        uint64_t stack, int64_t ns)
 {
@@ -133,8 +132,8 @@ static void let_in_all(struct collect *c, struct thread *thread, struct woken *w
 }
 
 /*
- * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return from there before
- * the next one begins: from here on they wait for that.
+ * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return from there before the
+ * next region begins: from here on they wait for that.
  */
 static void end_parallel_region(struct collect *c, struct thread *thread, const struct op *op,
                                 int64_t ns)
@@ -161,7 +160,7 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 {
     if (!op->release)
         return;
-    /* Who waits may give up a lock, a condition's mutex, in the midst of its wait: as a signal handler does. */
+    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal handler. */
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
@@ -173,7 +172,7 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
 {
     struct thread *waker = wake && wake->object ? thread_of(c, wake->object) : NULL;
-    /* Who let it in was told too late to be written at its time. */
+    /* The release was recorded too late to be written at its time. */
     if (waker && waker != thread && thread->g.state == G_WAITING) {
         state_unblock(c, waker, thread, ns, wake->stack);
         ns = model_next_ns(c);
@@ -183,7 +182,7 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 
 void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 {
-    /* One that the trace does not know, as nothing was told of it, ends without a word. */
+    /* A thread of which nothing was recorded is not in the trace, nor is its end. */
     if (thread->g.state != G_NONE) {
         state_run(c, thread, ns);
         let_in_all(c, thread, thread->joiners, 0, ns);
@@ -194,10 +193,10 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 
 /* MARK: Each op */
 
-/* A thread that has ended, as the kernel said or its own records, does nothing more. */
+/* Drops an op of a thread that has ended, by the kernel's record or its own. */
 static void drop(struct collect *c, struct op *op)
 {
-    /* The end of a wait is told by the record of its begin. */
+    /* The ops of a wait's end come from the record of its begin: they are no damage. */
     if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE)
         collect_damage(c);
     if (op->release)

@@ -1,4 +1,4 @@
-/* Opening and reading the rings of perf_ring.h. All numbers that the kernel shares are read once. */
+/* Opens and reads the rings of perf_ring.h. All numbers that the kernel shares are read once. */
 #include "collect/perf_ring.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ void perf_rings_close(struct perf_ring_list *list)
     list->rings = NULL;
 }
 
-/* 0, or an errno; what was opened is in the list then, too. */
+/* Returns 0 or an errno; rings that were opened before the error are in the list. */
 static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, long cpus,
                     size_t size)
 {
@@ -62,13 +62,13 @@ static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, l
     for (int cpu = 0; cpu < cpus; cpu++) {
         if (perf_ring_open(&list->rings[list->count], attr, cpu, size))
             list->count++;
-        else if (errno != ENODEV) /* the CPU is off */
+        else if (errno != ENODEV) /* the CPU is offline */
             return errno;
     }
     return list->count ? 0 : ENODEV;
 }
 
-/* A part of the room for each, a power of two. */
+/* Returns the size of each buffer: a power of two, within the room. */
 static size_t share(size_t room, size_t cpu_room, long cpus)
 {
     size_t size = page_size();
@@ -91,7 +91,7 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
         if (reason == 0)
             return true;
         close_all(list);
-        /* With less to lock it may be allowed. If it is not mapping that is refused, it is soon told. */
+        /* Smaller buffers may be allowed; an error that is not about their size ends the loop. */
         if (reason != EPERM && reason != ENOMEM)
             break;
     }
@@ -121,7 +121,7 @@ bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record)
         return false;
     copy(ring, tail, record, sizeof *record);
     if (record->size < sizeof *record || record->size > head - tail) {
-        /* Cannot be: the rest is given up. */
+        /* An impossible size: the rest is skipped. */
         __atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
         return false;
     }

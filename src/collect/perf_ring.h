@@ -1,6 +1,6 @@
 /*
- * One event of the kernel's on one CPU with its buffer: a page that tells where it is written and read, and a
- * power of two of pages that records go round in (perf_event_open(2)).
+ * A perf event on one CPU with its ring buffer: a page with the positions of the kernel and of the reader, and a power of
+ * two of pages with records (perf_event_open(2)).
  */
 #ifndef TRAIL_COLLECT_PERF_RING_H
 #define TRAIL_COLLECT_PERF_RING_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest record that is taken; others are left out. */
+/* The largest record that is read; larger ones are skipped. */
 #define PERF_RING_RECORD 65536
 
 struct perf_ring {
@@ -21,28 +21,28 @@ struct perf_ring {
 };
 
 /*
- * For this process and what it starts, on one CPU. The buffer has `size` bytes, a power of two. False with
- * errno.
+ * Opens the event for this process and the processes that it starts, on one CPU. The buffer has `size` bytes, a power of
+ * two. False with errno.
  */
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
-/* Copies the next record to `record`, of PERF_RING_RECORD bytes; false: there is none now. It stays the next one. */
+/* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer; false: there is none. */
 bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record);
-/* Done with what was copied. */
+/* Removes the record that was copied. */
 void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record);
-/* Both. */
+/* Copies and removes. */
 bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record);
 
-/* Of all CPUs that are on. */
+/* One ring for each CPU that is online. */
 struct perf_ring_list {
     struct perf_ring *rings;
     size_t count;
 };
 
 /*
- * `room` is that of all buffers together, `cpu_room` the most of one; less where the user may not lock so much. False
- * with errno.
+ * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit of one; they are smaller if the user
+ * may not lock that much. False with errno.
  */
 bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
                      size_t cpu_room);

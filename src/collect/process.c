@@ -33,7 +33,7 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
     if (!file)
         return errno == EACCES || errno == EPERM ? PROCESS_UNKNOWN : PROCESS_GONE;
     errno = 0;
-    /* Of one that has ended, and was not waited for, there are no lines. */
+    /* A process that has ended and was not waited for has no lines. */
     while (found != PROCESS_CONFIRMED && fgets(line, sizeof line, file))
         found = maps_file(line, inode) ? PROCESS_CONFIRMED : PROCESS_NOT_OURS;
     if (found == PROCESS_GONE && (errno == EACCES || errno == EPERM))
@@ -44,7 +44,7 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
 
 /* MARK: Numbers */
 
-/* The number that a process or thread of a status file has for itself, and in how many namespaces it has one. */
+/* Returns the number of a status file's process or thread in its own namespace; *count: in how many it has one. */
 static uint32_t innermost_number(const char *path, unsigned *count)
 {
     char line[512], *at, *end;
@@ -100,7 +100,7 @@ static pid_t parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
-/* Longer lines of ancestors are not gone through: parents may change meanwhile. */
+/* The limit on ancestors: parents may change meanwhile. */
 #define MAX_ANCESTORS 64
 
 bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
@@ -114,7 +114,7 @@ bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
     return false;
 }
 
-/* Calls `found` for the numbers in a folder of /proc until it returns true; that one, or 0. */
+/* Calls `found` for the numbers in a folder of /proc until it returns true. Returns that number, or 0. */
 static uint32_t find_entry(const char *folder, bool (*found)(const char *path, void *context),
                            void *context)
 {
@@ -162,7 +162,7 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
         *process = (struct process){claimed, is_nested(claimed)};
     if (claim != PROCESS_NOT_OURS && claim != PROCESS_GONE)
         return claim;
-    /* Another process may have this number for us; the one that claimed has it for itself. */
+    /* In our namespace another process may have this number; the one that claimed has it in its own. */
     nested = (pid_t)find_entry("/proc", is_claimant, &claimant);
     if (!nested)
         return claim;

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* Those of another CPU may have come first. */
+/* Samples of another CPU may have been read first. */
 static void insert(struct collect *c, const struct pending_sample *sample)
 {
     struct pending_sample *first = c->profile.samples + c->profile.first;

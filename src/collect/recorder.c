@@ -14,15 +14,15 @@
 #include "base/error.h"
 
 /*
- * Between looks at the records, each of which wakes us and so takes time from the program. Descriptors whose calls were
- * recorded are named in the next step: of programs that tell much, or of which the kernel tells much, it comes sooner.
+ * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
+ * named in the next step after their calls, so that it comes sooner if there are many records or context switches.
  */
 #define STEP_NS      40000000
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
 
-/* So long a child that was forked is waited for after its parent's end. Without a limit: one whose fork has failed. */
+/* How long a forked child is waited for after its parent's end. There is a limit as the fork may have failed. */
 #define FORK_NS 1000000000
 
 static void tick(void *recorder, bool going);
@@ -39,7 +39,7 @@ static bool is_on(const struct recorder *r)
     return r->begun && !r->stopped;
 }
 
-/* Which calls are recorded: in all processes. */
+/* Sets which calls are recorded, in all processes. */
 static void set_groups(const struct recorder *r, uint32_t groups)
 {
     if (r->spare)
@@ -65,7 +65,7 @@ static void fail(struct recorder *r, const char *path, const trail_error *err)
     hand_on(r, &(struct recorder_failure){.error = err, .path = path});
 }
 
-/* In the change from one file of a trace to the next. */
+/* Reports a failure in the change from one file of a trace to the next. */
 static void look_for_loss(const struct recorder *r, struct recorded *process)
 {
     trail_error err;
@@ -75,7 +75,7 @@ static void look_for_loss(const struct recorder *r, struct recorded *process)
 
 /* MARK: The spare area */
 
-/* Another spare, under the same descriptor. */
+/* Makes another spare, under the same descriptor. */
 static bool make_spare(struct recorder *r, trail_error *err)
 {
     const struct recorder_options *o = &r->options;
@@ -110,7 +110,7 @@ static bool make_spare(struct recorder *r, trail_error *err)
 
 /* MARK: What the kernel tells */
 
-/* False with *err: they were asked for, and cannot be had. */
+/* False with *err: they were asked for, but cannot be recorded. */
 static bool open_switches(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
@@ -169,7 +169,7 @@ static void take_switch(void *recorder, const struct switch_record *record)
     }
 }
 
-/* What is read while nothing is recorded is dropped, and what is of processes that are not known yet. */
+/* Records are dropped while recording is off, and those of processes that are not known. */
 static void read_kernel(struct recorder *r, int64_t before_ns)
 {
     if (r->switches)
@@ -226,13 +226,13 @@ void recorder_announce(void *recorder)
 
 /* MARK: Processes */
 
-/* Of an area: by the process that calls itself so. */
+/* The claim of an area, by the PID that the process has in its own namespace. */
 struct claim {
     pid_t number;
     struct process process;
 };
 
-/* out.trace of a child is out.PID.trace. */
+/* Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. */
 static char *path_of(const struct recorder *r, pid_t pid)
 {
     return numbered_path(r->options.output, pid == r->root ? 0 : (unsigned)pid);
@@ -272,7 +272,7 @@ static void process_free(struct recorded *process)
     free(process);
 }
 
-/* False after handing the failure on. */
+/* False: the failure was reported. */
 static bool open_trace(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
@@ -291,7 +291,7 @@ static bool open_trace(struct recorder *r, struct recorded *process)
     return process->collect;
 }
 
-/* A process that was not recorded before has claimed the spare. */
+/* Adds a process that has claimed the spare and was not recorded before. */
 static void add_process(struct recorder *r, const struct claim *claim)
 {
     struct recorded *process = calloc(1, sizeof *process);
@@ -299,7 +299,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     if (process) {
         process->pid = pid;
         process->process = claim->process;
-        /* Of one that has ended nothing is waited for. */
+        /* Nothing is waited for from a process that has ended. */
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
         process->path = path_of(r, pid);
@@ -316,7 +316,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         r->program = process;
 }
 
-/* The process of a claim, if it is recorded already: it has executed another program. */
+/* Returns the process of a claim if it is recorded already: it has executed another program. */
 static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
 {
     struct recorded *process = r->processes;
@@ -332,10 +332,10 @@ static bool is_recorded(const void *recorder, pid_t pid)
 }
 
 /*
- * The process that has claimed the spare. The number that stands there is confirmed by the kernel: the program itself is
- * our child, which we have not waited for yet; another process has mapped the area, or has done so before it executed
- * what it is now and descends from us, or has got the area from us by a message with its credentials. The first claim
- * is the program's, whatever it has made of the number: nobody else was started. False: none of these.
+ * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the program is our child,
+ * which was not waited for yet; another process has mapped the area, or had done so before its exec and descends from us,
+ * or was given the area by a message with its credentials. The first claim is always the program's, even if the program
+ * has overwritten the PID, as no other process was started. False: none of these.
  */
 static bool identify(const struct recorder *r, struct claim *claim)
 {
@@ -366,8 +366,8 @@ static void refuse(struct recorder *r, pid_t number)
 }
 
 /*
- * A daemon that was forked, has lost its parent, and executes a program before its claim is looked at cannot be told from
- * a stranger; but the program's own claim, which comes next, can.
+ * A forked daemon that has lost its parent and executes a program before its claim is read cannot be distinguished from a
+ * foreign process; but the claim of the program that it executes, which comes next, can.
  */
 static void forgive(struct recorder *r, pid_t number)
 {
@@ -392,12 +392,12 @@ static void look_at_spare(struct recorder *r)
         return;
     }
     forgive(r, claim.number);
-    /* Of those that come by themselves the first is the program. */
+    /* With --attach-shm the first process is the program. */
     if (r->options.shm && !r->root)
         r->root = claim.process.pid ? claim.process.pid : claim.number;
     process = find_recorded(r, claim.process.pid);
     if (process) {
-        /* The last of the former program; of one that is gone already nothing is taken, it would be the new one's. */
+        /* The last records of the former program. If it is gone already, they would be the new one's. */
         if (!collect_has_left(process->collect))
             read_kernel(r, r->claimed_ns);
         collect_next_area(process->collect, r->spare);
@@ -409,7 +409,7 @@ static void look_at_spare(struct recorder *r)
 
 /* MARK: Running */
 
-/* Gives the spare to who has claimed it, and makes another. */
+/* Gives the spare to the process that has claimed it, and makes another. */
 static void hand_out(struct recorder *r)
 {
     trail_error err = no_error();
@@ -435,11 +435,11 @@ static void tick(void *recorder, bool going)
     }
 }
 
-/* One that nobody has waited for yet has ended, too: it may stay like that for long. */
+/* A zombie has ended, too: it may stay one for long. */
 static bool has_ended(const struct recorder *r, const struct recorded *process)
 {
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    /* The program's end is told to us, as long as it is looked at. */
+    /* recorder_program_ended is called for the program; until then it has not ended. */
     if (process->pid == r->root && !r->options.shm && !r->ended)
         return false;
     if (process->pidfd >= 0)
@@ -458,7 +458,7 @@ static void complete(struct recorder *r, struct recorded *process)
     process->over_ns = now_ns();
     pthread_mutex_unlock(&r->clock.lock);
     close_pidfd(process);
-    /* What its output has lost is found when that is closed. */
+    /* Losses of the output are found when it is closed. */
     whole = collect_finish(process->collect, &err) || process->out.out.reason;
     look_for_loss(r, process);
     if (!whole)
@@ -467,14 +467,14 @@ static void complete(struct recorder *r, struct recorded *process)
         fail(r, NULL, &err);
 }
 
-/* The recording is over; the program is not. */
+/* The recording ends while the program goes on. */
 static void stop(struct recorder *r)
 {
     read_kernel(r, INT64_MAX);
     r->stopped = true;
     set_groups(r, 0);
     handover_close(&r->handover);
-    /* Nobody hands out the next one: who comes now is not to wait for it. */
+    /* There is no further area: processes must not wait for one. */
     if (r->spare)
         area_refuse(r->spare);
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -494,14 +494,14 @@ static void keep_time(struct recorder *r)
         stop(r);
 }
 
-/* Less than `pause` if something is due before: at `ns`, 0 for never. */
+/* Shortens `pause` if something is due before its end, at `ns` (0: never). */
 static int64_t until(int64_t pause, int64_t ns, int64_t now)
 {
     int64_t left = ns - now;
     return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
 }
 
-/* Who starts programs starts further ones soon, which wait for the next area: not for much longer than since the last. */
+/* Other claims often follow one, and wait for the next area: the pause is about as long as the time since the last. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
     int64_t now = now_ns(), pause = (now - r->claimed_ns) / 4;
@@ -532,7 +532,7 @@ static void write_snapshots(struct recorder *r)
     }
 }
 
-/* What happened since the last step decides when the next one comes, and whether a coarse clock is worth it. */
+/* The rates of the last step decide when the next one comes, and whether there is a coarse clock. */
 static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
@@ -544,18 +544,18 @@ static void look_at_rates(struct recorder *r)
         locks |= collect_rates(p->collect).many_locks;
     }
     r->busy = records > BUSY_RECORDS || r->samples || r->options.all_holds;
-    /* All holds are told with their times. */
+    /* All holds are recorded with exact times. */
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
-/* Whether it has forked a child that has not told of itself; one that takes long never will. */
+/* Whether a forked child has not decided yet whether it is recorded, for less than the limit. */
 static bool is_forking(const struct recorded *process)
 {
     return process->collect && collect_forking(process->collect) &&
            now_ns() < process->over_ns + FORK_NS;
 }
 
-/* Of those that have ended only the summary is kept: a server may have many children. */
+/* Keeps only the summary of processes that have ended: a server may have many children. */
 static void release_ended(const struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -572,13 +572,13 @@ void recorder_step(struct recorder *r)
     int64_t now;
     if (r->stopped)
         return;
-    /* In front of all that is read, and of the spare: what they did last, and claimed last, is among it. */
+    /* Read before all records and the spare: those then have the last records and claims of processes that have ended. */
     for (struct recorded *p = r->processes; p; p = p->next)
         p->ended = !p->over && has_ended(r, p);
     now = now_ns();
     hand_out(r);
     keep_time(r);
-    /* Who claims the spare from now on is not known yet: what the kernel tells of it is left for the next step. */
+    /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */
     read_kernel(r, now);
     if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
         write_snapshots(r);
@@ -610,7 +610,7 @@ bool recorder_goes_on(const struct recorder *r)
         if (!p->over || is_forking(p))
             return true;
     }
-    /* A child that has just said that it is. */
+    /* Takes the claim of a child that came meanwhile. */
     return r->spare && area_claimed(r->spare) != 0;
 }
 

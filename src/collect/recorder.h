@@ -1,9 +1,9 @@
 /*
- * The recording of a program and, if asked for, of its children: who has which area, and where each trace goes.
+ * The recording of a program and, if wanted, of its children: which process has which area, and where each trace goes.
  *
- * One area is always spare: the variable in the program's environment names a file descriptor of ours, which is
- * the spare's. What claims it, the program at its start, what it executes instead of itself, or a child, gets it
- * for good, and the descriptor becomes that of the next.
+ * One area is always spare: the variable in the program's environment names a file descriptor of the recorder, which is
+ * the spare's. The process that claims it (the program at its start, a program that it executes, or a child) keeps it,
+ * and the descriptor becomes that of the next area.
  */
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H
@@ -20,7 +20,7 @@
 
 enum recorder_switches { SWITCHES_AUTO, SWITCHES_OFF, SWITCHES_NEED };
 
-/* What went wrong with one trace: the others go on. */
+/* A failure of one trace: the others go on. */
 struct recorder_failure {
     const trail_error *error;
     const char *path; /* of the trace; NULL: the message names the file */
@@ -38,28 +38,29 @@ struct recorder_options {
     enum recorder_switches switches;
     unsigned cpu_samples; /* a second of CPU time; 0: none */
     bool cpu_signal;      /* by a timer in the program */
-    const char *shm; /* a file in which programs find the area; NULL: the one that we start does */
+    const char *shm; /* the area is this file, for other programs; NULL: for the started program */
     struct trace_limits limits;
-    int64_t delay_ns, duration_ns; /* of the recording; 0: at once, to the end */
-    uint64_t max_size;             /* of all of a trace; 0: no limit */
-    /* Whether the user wants the recording to end now: asked while traces are completed. */
+    int64_t delay_ns,
+        duration_ns;   /* when recording begins and how long it takes; 0: at once, to the end */
+    uint64_t max_size; /* limit of a whole trace; 0: none */
+    /* Whether the user wants the recording to end now; called while traces are completed. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
-    /* Called with each failure, by all functions but recorder_open, and from their thread. */
+    /* Called for each failure, from all functions but recorder_open, on the calling thread. */
     void (*failed)(void *context, const struct recorder_failure *failure);
     void *failed_context;
 };
 
 /* A process with its trace. */
 struct recorded {
-    pid_t pid;               /* ours, which names its trace */
+    pid_t pid;               /* in our namespace; part of the trace's name */
     struct process process;  /* as the kernel confirmed it */
-    int pidfd;               /* -1: the kernel has none, or it had ended already */
-    struct collect *collect; /* NULL: it is over, and there is the summary */
+    int pidfd;               /* -1: not supported, or the process had ended already */
+    struct collect *collect; /* NULL: the trace is complete, see summary */
     struct collect_summary summary;
     struct trace_output out;
     char *path;
-    bool ended;      /* the process has; what it told last is to be read */
+    bool ended;      /* the process has ended; its last records are to be read */
     bool over;       /* its trace is complete */
     int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
     struct recorded *next;
@@ -72,58 +73,58 @@ struct recorder {
     struct modules *modules;
     struct ticks ticks;
     pid_t root;
-    /* The areas'. Its lock is for the list of processes, their areas and the spare, which it goes through. */
+    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and the spare. */
     struct coarse_clock clock;
     struct area *spare;
-    int fd; /* the spare's */
+    int fd; /* of the spare */
     struct handover handover;
     struct recorded *processes;
-    struct recorded *program;  /* the first; NULL: it has not claimed an area yet */
-    struct samples *samples;   /* NULL: none asked for */
-    struct switches *switches; /* NULL: the kernel does not tell */
+    struct recorded *program;  /* the first process; NULL: it has not claimed an area yet */
+    struct samples *samples;   /* NULL: not wanted */
+    struct switches *switches; /* NULL: the kernel does not report them */
     char why_not[256];         /* ... because */
     int64_t begin_ns;          /* CLOCK_MONOTONIC */
     int64_t claimed_ns;        /* when an area was claimed last */
-    int64_t snapshot_ns;       /* when the snapshot that was asked for is due; 0: none was */
-    bool ended;                /* the program has */
-    bool begun;                /* recording is on, and was not yet */
-    bool stopped;              /* ... not any more */
+    int64_t snapshot_ns;       /* when the requested snapshot is due; 0: none was requested */
+    bool ended;                /* the program has ended */
+    bool begun;                /* recording has begun */
+    bool stopped;              /* ... and has ended */
     bool busy;                 /* much was recorded before the last step */
-    /* Claims of processes that are none of the program's, as far as is known; the newest numbers. */
+    /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];
-    bool failed; /* something was lost: no further area is made */
+    bool failed; /* an area could not be made: no further one is tried */
 };
 
 /*
- * False with *err; recorder_close is called all the same. The code is TRAIL_USAGE, and the message names the option, if what
- * one asks for cannot be had.
+ * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the message names the option,
+ * if an option asks for what is not possible here.
  */
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err);
 
-/* Of a recorded process, with what the recorder knows. */
+/* The summary of a recorded process, with the fields that the recorder sets. */
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary);
 
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
 
-/* In the process that is going to be the program, before it executes it. */
+/* Called in the new process before it executes the program. */
 void recorder_announce(void *recorder);
 
-/* Every few milliseconds: takes and writes what there is, and gives out areas. */
+/* Takes and writes what there is, and assigns areas; called every few milliseconds. */
 void recorder_step(struct recorder *r);
 
-/* For how long there will be nothing to do for recorder_step. */
+/* Returns the time until recorder_step is to be called next. */
 int64_t recorder_pause_ns(const struct recorder *r);
 
-/* The program has ended, what it has started may go on. */
+/* The program has ended; processes that it started may go on. */
 void recorder_program_ended(struct recorder *r);
 
-/* Whether a process is recorded still, or is about to be. */
+/* Whether a process is still recorded, or is about to be. */
 bool recorder_goes_on(const struct recorder *r);
 
-/* Flight: a snapshot is written soon, when all up to now is there. */
+/* Flight recorder: requests a snapshot, which is written when all up to now has been read. */
 void recorder_snapshot(struct recorder *r);
 
 /* The program has ended: completes all traces. */

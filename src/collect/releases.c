@@ -1,10 +1,10 @@
 /*
- * Here releases meet the waits that they ended.
+ * Matches waits with the releases that ended them.
  *
- * A wait tells at its end the number that the last release of its object had then. Of a lock that only one can
- * have, that release is the one which let it in. Of conditions and semaphores several may have been released at
- * once: the oldest one since the wait began that has let nobody in yet is taken. Of a barrier it is the last.
- * Of descriptors, too, the oldest; any number of threads may poll for it.
+ * The record of a wait has the number that the last release of its object had when the wait ended. For a lock that only
+ * one thread can hold, and for a barrier, that release ended the wait. Condition variables and semaphores may have been
+ * released several times by then: the oldest release since the wait began that has woken no thread yet is taken. For
+ * descriptors it is the oldest since the wait began; any number of threads may poll for it.
  */
 #include "collect/releases.h"
 
@@ -14,13 +14,13 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* How many releases of other locks in the same slot are passed over. */
+/* How many releases of other locks in the same slot are skipped. */
 #define MAX_TRIES 64
 
-/* Waits that ended since the reading of the threads began are kept for the next time, if they are not more. */
+/* Waits that ended since the step began are kept for the next one, if there are at most this many. */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP's locks are told after the fact: no more than so much, unless their thread was preempted. */
+/* Releases of OpenMP's locks are recorded after they happened: at most this late, unless the thread was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
 /* MARK: Releases */
@@ -77,7 +77,7 @@ void releases_drop_old(struct collect *c, uint64_t before)
     struct release *oldest;
     while ((oldest = c->releases.oldest) && oldest->written && oldest->time < before) {
         uint64_t key = release_key(oldest->object, oldest->number);
-        /* A number may have been given twice, by a program that writes where it should not. */
+        /* A program that overwrites the area may have used a number twice. */
         if (idmap_find(&c->releases.by_number, key) == oldest)
             (void)idmap_remove(&c->releases.by_number, key);
         c->releases.oldest = oldest->newer;
@@ -98,7 +98,7 @@ static struct release *release_at(struct collect *c, uint64_t object, uint32_t n
     return idmap_find(&c->releases.by_number, release_key(object, number));
 }
 
-/* The number from which on releases are not older than `begin`; at most number + 1. */
+/* Returns the first number whose release is not older than `begin`; at most number + 1. */
 static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
 {
     uint32_t low = 1, high = number + 1;
@@ -118,7 +118,7 @@ static bool is_left_over(const struct release *r)
     return !r || r->all || !r->taken;
 }
 
-/* The first from `number` on that can let in somebody. What is skipped once is skipped faster the next time. */
+/* Returns the first number from `number` on whose release can end a wait. Shortens the way for the next search. */
 static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t number)
 {
     struct release *r = release_at(c, object, number);
@@ -133,8 +133,8 @@ static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t numb
 }
 
 /*
- * The oldest since the wait began that has let nobody in yet. It may be one that the wait did not see: others that saw
- * more may have been matched before, with what it saw.
+ * Returns the oldest release since the wait began that has ended no wait yet. It may be newer than the number in the
+ * wait's record: waits with higher numbers may have been matched with the older releases.
  */
 static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
                                       uint64_t begin, uint64_t end)
@@ -153,7 +153,7 @@ static struct release *find_left_over(struct collect *c, uint64_t object, uint32
     return NULL;
 }
 
-/* The oldest since the wait began: readiness lets in all who look for it. */
+/* Returns the oldest release since the wait began: readiness wakes all threads that poll for it. */
 static struct release *find_first(struct collect *c, uint64_t object, uint32_t number,
                                   uint64_t begin, uint64_t end)
 {
@@ -166,7 +166,7 @@ static struct release *find_first(struct collect *c, uint64_t object, uint32_t n
     return NULL;
 }
 
-/* The last one; other locks may have the same slot. */
+/* Returns the last release; other locks may have the same slot. */
 static struct release *find_last(struct collect *c, uint64_t object, uint32_t number,
                                  uint64_t begin, uint64_t end)
 {
@@ -180,7 +180,7 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
     return NULL;
 }
 
-/* The release of `object` that ended a wait [begin, end] which saw `number`; NULL if it is not known. */
+/* Returns the release of `object` that ended a wait [begin, end] whose record has `number`; NULL: not known. */
 static struct release *find_release(struct collect *c, uint64_t object, uint32_t number,
                                     uint8_t wait, uint64_t begin, uint64_t end)
 {
@@ -190,7 +190,7 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
                             : find_left_over(c, object, number, begin, end);
 }
 
-/* The release is written already: who it let in was long without a processor. The wait's end tells it. */
+/* The release is written already, as its thread waited long for a CPU: the op of the wait's end gets the waker. */
 static void let_in_late(struct collect *c, const struct release *release, uint64_t serial,
                         uint64_t wake)
 {
@@ -213,7 +213,7 @@ static void let_in(struct collect *c, struct release *release, uint64_t serial,
         let_in_late(c, release, serial, wake);
         return;
     }
-    /* A thread that lets itself in does so in a signal handler. */
+    /* A thread that wakes itself does so in a signal handler. */
     woken = malloc(sizeof *woken);
     if (!woken) {
         collect_no_memory(c);
@@ -225,10 +225,10 @@ static void let_in(struct collect *c, struct release *release, uint64_t serial,
 
 /* MARK: Matching */
 
-/* Whoever is joined: who ends lets in. */
+/* A join: the end of the joined thread ends the wait. */
 static void match_join(struct collect *c, const struct ended_wait *wait)
 {
-    /* The C library gives a thread's handle to the next one. */
+    /* The C library uses a thread's handle again. */
     struct thread *target = thread_with_handle(c, wait->record.object, wait->record.end);
     struct woken *woken;
     if (!target || target->g.state == G_DEAD || target->serial == wait->serial)
@@ -243,8 +243,7 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A condition's wait: until the signal for the condition; then, if its mutex was released later than that, for
- * the mutex.
+ * A wait for a condition variable: until its signal; then, if the mutex was released later than that, for the mutex.
  */
 static void match_condition(struct collect *c, const struct ended_wait *wait)
 {
@@ -267,8 +266,8 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A lock of OpenMP: the release has the number, and is told after the fact, so that it may look later than the end
- * of the wait.
+ * A lock of OpenMP: the release with the number ended the wait. It is recorded after it happened, so that its time may be
+ * later than the end of the wait.
  */
 static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 {
@@ -284,7 +283,7 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A barrier of OpenMP: of one at which nobody had to wait for long the release was not recorded, but who did it is
+ * A barrier of OpenMP: if no thread had to wait for long, the release was not recorded, but the last thread to arrive is
  * known.
  */
 static void match_openmp_barrier(struct collect *c, const struct ended_wait *wait)
@@ -298,7 +297,7 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
         let_in_late(c, &by, wait->serial, wait->op);
 }
 
-/* A worker of OpenMP: it was let in by the next parallel region. */
+/* A worker of OpenMP: the next parallel region ended the wait. */
 static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -328,7 +327,7 @@ static void match(struct collect *c, const struct ended_wait *wait)
     }
 }
 
-/* Of the waits for one object: who saw fewer releases first, then who went on first. */
+/* Orders the waits for one object by the number in their record, then by their end. */
 static int by_release(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
@@ -341,14 +340,14 @@ static int by_release(const void *a_, const void *b_)
 }
 
 /*
- * All waits that ended before `time`, when reading of the threads began: so they are all there, and their
- * releases, which were recorded before they happened. Who saw the lower number is matched first.
+ * Waits that ended before `time`, when the step began, are all there, and so are their releases, which are recorded
+ * before they happen. Waits with lower numbers are matched first.
  */
 void releases_match(struct collect *c, uint64_t time)
 {
     uint64_t grace = ticks_of_ns(c->ticks, AFTER_THE_FACT_NS);
     size_t count = 0;
-    /* Ends in the future would pile up. */
+    /* Waits with an end in the future must not pile up. */
     if (c->releases.ended_count > MAX_ENDED)
         time = UINT64_MAX;
     for (size_t i = 0; i < c->releases.ended_count; i++) {

@@ -8,11 +8,11 @@
 
 #include "collect/perf_ring.h"
 
-/* Of all buffers; a sample has some 8 KiB. */
+/* The size of all buffers; a sample has some 8 KiB. */
 #define ROOM       (4u << 20)
 #define STACK_SIZE 8192
 
-/* The kernel's numbers of the registers that a walk needs, in the order in which it writes them. */
+/* The kernel's numbers of the registers that a walk needs, in the order of the record. */
 #if defined(__x86_64__)
 enum { REG_FP = 6, REG_STACK = 7, REG_PC = 8, REG_ABI_64 = PERF_SAMPLE_REGS_ABI_64 };
 #elif defined(__aarch64__)
@@ -82,7 +82,7 @@ void samples_close(struct samples *samples)
 /*
  *   header | pid, tid | time | abi | fp, sp, pc | size | stack, of that size | how much of it is filled
  *
- * With no registers there is no size of the stack either, but 0.
+ * Without registers (abi 0) the size of the stack is 0, too.
  */
 static bool understand(const struct samples *s, struct cpu_sample *sample)
 {

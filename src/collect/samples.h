@@ -1,9 +1,9 @@
 /*
- * CPU samples from the kernel: where a thread was on its CPU, so many times in a second of its CPU time. No signal
- * is sent to the program, and nothing runs in it: the kernel copies the registers and the top of the stack, and
- * the stack is walked here.
+ * CPU samples from the kernel: where a thread was on its CPU, a number of times in each second of its CPU time. No signal
+ * is sent to the program, and no code runs in it: the kernel copies the registers and the top of the stack, and the
+ * stack is walked here.
  *
- * Opened and read as switches are (switches.h).
+ * Opened and read in the same way as switches (switches.h).
  */
 #ifndef TRAIL_COLLECT_SAMPLES_H
 #define TRAIL_COLLECT_SAMPLES_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Time is CLOCK_MONOTONIC's. The stack is good during the call. */
+/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
 struct cpu_sample {
     int64_t ns;
     uint32_t pid, tid;
@@ -24,8 +24,8 @@ struct cpu_sample {
 struct samples;
 
 /*
- * `rate` a second. NULL with errno. Where the kernel does not let us see the time that threads spend in it, as is so
- * for most users, those are of the program's own code only.
+ * Opens samples, `rate` a second. NULL with errno. If the kernel does not let its own code be sampled, as for most users,
+ * the samples are of the program's code only.
  */
 struct samples *samples_open(unsigned rate);
 void samples_close(struct samples *samples);

@@ -1,7 +1,7 @@
 /*
- * See stack_copy.h. Of a file that part is read which has its tables, into memory of our own: the path comes from the
- * program, the file may be anything, and change while it is read. The tables hold distances, so the same PC, moved with
- * the part, finds the same rule.
+ * See stack_copy.h. The part of a file with its tables is read into memory: the path comes from the program, the file may
+ * be anything, and may change while it is read. The tables hold distances, so that a PC that is moved by the same distance
+ * as the part finds the same rule.
  */
 #include "collect/stack_copy.h"
 
@@ -23,7 +23,7 @@
 
 /* MARK: Tables of files */
 
-/* The segment with the tables lies here: the address `a` of the file is at base + a. */
+/* A copy of the segment with the tables: the address `a` of the file is at base + a. */
 struct unwind_file {
     struct unwind_file *next;
     char *path;
@@ -32,10 +32,10 @@ struct unwind_file {
     struct cfi_module tables;
 };
 
-/* No program's tables are larger. */
+/* The limit of a segment. */
 #define MAX_SEGMENT_SIZE (UINT64_C(512) << 20)
 
-/* The segment that is mapped readable, and is not written, with all of `part` in it; NULL: there is none. */
+/* Returns the readable, not writable segment that contains `part`; NULL: there is none. */
 static const Elf64_Phdr *segment_around(const struct elf_file *elf, const Elf64_Phdr *part)
 {
     for (size_t i = 0; i < elf->count; i++) {
@@ -80,7 +80,7 @@ static struct unwind_file *open_file(struct unwind_files *files, trail_string pa
     return file;
 }
 
-/* Only where stacks are walked by tables. */
+/* Only on machines where stacks are walked by tables. */
 __attribute__((unused)) static const struct unwind_file *file_of(struct unwind_files *files,
                                                                  trail_string path)
 {
@@ -104,13 +104,13 @@ void unwind_files_free(struct unwind_files *files)
 
 /* MARK: Steps */
 
-/* A frame on the way out: the registers when what it called has returned. */
+/* A frame of the walk: the registers when the function that it called has returned. */
 struct copied_walk {
     const struct cpu_sample *sample;
     uint64_t pc, sp, fp;
 };
 
-/* The word at an address of the program's stack. */
+/* Copies the word at an address of the program's stack. */
 static bool word_at(const struct copied_walk *w, uint64_t at, uint64_t *word)
 {
     uint64_t offset = at - w->sample->sp;
@@ -151,7 +151,7 @@ static bool step_frame(struct copied_walk *w, const struct cfi_rule *rule)
     return true;
 }
 
-/* What the handler interrupted is in the kernel's frame; its PC is the very instruction. */
+/* The interrupted registers are in the kernel's frame; the PC is the instruction itself. */
 static bool step_signal(struct copied_walk *w)
 {
     const uint64_t regs = w->sp + offsetof(ucontext_t, uc_mcontext.gregs);
@@ -195,10 +195,10 @@ size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *samp
 {
     struct copied_walk w = {sample, sample->pc + 1, sample->sp, sample->fp};
     size_t count = 0;
-    /* Each step takes a word off the stack at least. */
+    /* Each step removes at least a word of the stack: it ends. */
     while (count < max) {
         const trail_module *module = find(context, w.pc - 1);
-        /* The innermost PC is told in any case; outer ones that are no code are none. */
+        /* The innermost PC is always written; an outer one ends the walk if it is not code. */
         if (count && !module)
             break;
         pcs[count++] = w.pc;

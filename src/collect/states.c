@@ -31,7 +31,7 @@ uint64_t state_m(struct collect *c, struct thread *thread)
 {
     if (thread->g.m)
         return thread->g.m;
-    /* No two that live have the same: the kernel may have given the number again before the former's end is known. */
+    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's end is known. */
     thread->g.m = thread->tid && !idmap_find(&c->states.ms, thread->tid)
                       ? thread->tid
                       : (UINT64_C(1) << 32) + thread->serial;
@@ -84,7 +84,7 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
 {
     int64_t spent = ns - thread->g.since_ns;
     state_end_moment(&thread->oncpu, ns);
-    /* OpenMP's waits spin: that is not what the program wants of the CPU. */
+    /* OpenMP's waits spin: that is not counted as running. */
     if ((thread->g.state == G_WAITING || thread->g.state == G_SYSCALL) &&
         wait_kinds[thread->g.wait].group == SHM_GROUP_OPENMP)
         thread->oncpu.on_ns = 0;
@@ -163,7 +163,7 @@ uint64_t state_proc_seq(struct collect *c, const struct thread *thread)
     return ++c->states.procs[thread->g.proc].seq;
 }
 
-/* A goroutine that nobody knows yet, created where it runs. */
+/* Creates the goroutine of a thread that the trace does not have yet, on its own M. */
 static void appear(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (thread->g.proc < 0)
@@ -173,13 +173,13 @@ static void appear(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * Each has a stack, for without one Go's profiles let the wait go on: of who goes on by itself that of its wait;
- * of a thread that ended the function that it began with.
+ * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait: a goroutine that goes
+ * on by itself has the stack of its wait; a thread that ended has its start function.
  */
 static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
                               const struct thread *thread, uint64_t stack)
 {
-    /* With a stack a thread's own signal handler did it. */
+    /* With a stack, the thread's own signal handler woke it. */
     if (waker != thread || stack)
         return stack ? names_stack(c, stack, 0) : names_routine(c, waker);
     return names_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);

@@ -1,6 +1,6 @@
 /*
- * See switches.h. The event itself counts nothing; the kernel adds a record of each switch of its threads, and
- * of the end of each, which has no switch of its own.
+ * See switches.h. The event itself counts nothing; the kernel adds a record for each switch of its threads, and for the
+ * end of each thread, which has no switch.
  */
 #include "collect/switches.h"
 
@@ -17,8 +17,8 @@
 #include "collect/perf_ring.h"
 
 /*
- * Of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that does nothing but
- * switch makes 30,000 in a step (collect/recorder.c). What any user may lock is 516 KiB a CPU, and what ulimit -l says.
+ * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that only
+ * switches makes 30,000 in a step (collect/recorder.c). Any user may lock 516 KiB a CPU, and what ulimit -l allows.
  */
 #define ROOM     (8u << 20)
 #define CPU_ROOM (1u << 20)
@@ -34,7 +34,7 @@ struct switches {
 
 /* MARK: Records */
 
-/* What is at the end of each record but samples. */
+/* The end of each record that is not a sample. */
 struct sample_id {
     uint32_t pid, tid;
     uint64_t time;
@@ -110,7 +110,7 @@ int switches_try(void)
 
 /* MARK: Reading */
 
-/* False: nothing that matters. */
+/* Reads a record; false: not one of a switch, a loss or an exit. */
 static bool understand(struct switches *s, struct perf_ring *ring, struct switch_record *record)
 {
     const struct perf_event_header *header = &s->record.header;
@@ -134,7 +134,7 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
         record->kind = SWITCH_EXIT;
         return true;
     case PERF_RECORD_LOST:
-        /* From the last that was written on. */
+        /* From the last record that was delivered on. */
         *record = (struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST};
         return true;
     default:
@@ -157,7 +157,7 @@ void switches_read(struct switches *s, int64_t before_ns,
         bool lost = false;
         while (perf_ring_peek(ring, &s->record.header)) {
             bool understood = understand(s, ring, &record);
-            /* What ends a span of lost ones is told with its begin. */
+            /* The end of a span of lost records goes with its begin. */
             if (understood && !lost && record.ns >= before_ns)
                 break;
             perf_ring_skip(ring, &s->record.header);
@@ -183,7 +183,7 @@ uint64_t switches_lost(const struct switches *switches)
 
 /* MARK: Refusals */
 
-/* Whether a filter decides about this process's system calls. */
+/* Whether a seccomp filter applies to this process. */
 static bool has_seccomp(void)
 {
     char text[8192];

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* How many threads may have had a handle since one was joined. */
+/* How many newer threads with the same handle are skipped in a search. */
 #define MAX_OLDER 4096
 
 /* MARK: Threads */
@@ -109,7 +109,7 @@ static void thread_free(struct thread *thread)
     free(thread);
 }
 
-/* Threads that had one handle, one after the other: the newest is in the map. */
+/* Removes a thread from the list of those that had its handle; the newest is in the map. */
 static void handle_forget(struct collect *c, struct thread *thread)
 {
     struct thread *newer = idmap_find(&c->threads.by_handle, thread->handle);
@@ -205,7 +205,7 @@ struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, u
         thread->ops.room = room;
     }
     op = op_in_ring(thread, thread->ops.count++);
-    /* A signal handler's record may be in front of the one that it interrupted. */
+    /* A signal handler's record may precede the one that it interrupted. */
     if (time < thread->ops.last_time)
         time = thread->ops.last_time;
     thread->ops.last_time = time;

@@ -1,9 +1,9 @@
-/* The program's clock in nanoseconds: see ticks.h. */
+/* Converts readings of the program's clock: see ticks.h. */
 #include "collect/ticks.h"
 
 #include <string.h>
 
-/* The first pair is this old before a second is taken, the others are this far apart. */
+/* The least time between the first two pairs, and between the others. */
 #define FIRST_NS 500000
 #define APART_NS 50000000
 
@@ -60,7 +60,7 @@ void ticks_end(struct ticks *ticks)
     take_pair(ticks, FIRST_NS);
 }
 
-/* Within what 64 bits hold: what is converted may be any number. */
+/* Limits the result to what 64 bits hold: the number to convert may be any. */
 static int64_t rounded(double value)
 {
     const double most = 4e18;

@@ -1,7 +1,6 @@
 /*
- * From readings of the program's clock to nanoseconds of CLOCK_MONOTONIC: straight lines between pairs of
- * readings that the collector takes while it runs. So times are right however long it runs, and never run
- * backwards.
+ * Converts readings of the program's clock to nanoseconds of CLOCK_MONOTONIC, by straight lines between pairs of readings
+ * of both clocks that the collector takes while it runs. So times stay accurate in long recordings, and never decrease.
  */
 #ifndef TRAIL_COLLECT_TICKS_H
 #define TRAIL_COLLECT_TICKS_H
@@ -17,27 +16,27 @@ struct ticks {
     struct clock clock;
     struct ticks_anchor {
         uint64_t ticks, ns;
-        double ns_per_tick; /* from here on, to the next */
+        double ns_per_tick; /* from this pair to the next */
     } anchors[TICKS_ANCHORS];
     size_t count;
 };
 
-/* The first pair. */
+/* Takes the first pair. */
 void ticks_init(struct ticks *ticks);
-/* Another, half a millisecond later at least: spans can be converted, within a thousandth; times not yet. */
+/* Takes a second pair, at least half a millisecond later: spans can be converted to within 0.1 %, but not times yet. */
 void ticks_settle(struct ticks *ticks);
-/* Takes another pair, if the last is old enough. */
+/* Takes another pair if the last is old enough. */
 void ticks_step(struct ticks *ticks);
-/* And the last one. */
+/* Takes the last pair. */
 void ticks_end(struct ticks *ticks);
 uint64_t ticks_now(const struct ticks *ticks);
-/* Good between the oldest anchor that is kept and the newest; beyond, the nearest line goes on. */
+/* Accurate between the oldest anchor that is kept and the newest; beyond them the nearest line is extended. */
 int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at);
-/* The other way round. */
+/* The inverse. */
 uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns);
-/* The length of a span in ns. */
+/* Returns the length of a span in ns. */
 int64_t ticks_to_span(const struct ticks *ticks, uint64_t span);
-/* The length of a span; 1 at least. */
+/* Returns the length of a span in ticks, at least 1. */
 uint64_t ticks_of_ns(const struct ticks *ticks, uint64_t ns);
 
 #endif

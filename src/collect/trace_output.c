@@ -36,7 +36,7 @@ static bool raw_write(struct trace_output *t, const void *data, size_t size)
     return size == 0 || sink.write(sink.context, data, size);
 }
 
-/* Compresses, and hands over what there is; `how`: as it comes, up to here, or to the end. */
+/* Compresses and writes the output; `how`: continue, flush, or end the frame. */
 static bool zstd_write(struct trace_output *t, const void *data, size_t size, ZSTD_EndDirective how)
 {
     ZSTD_inBuffer in = {data, size, 0};
@@ -114,7 +114,7 @@ static bool keep(struct trace_output *t, const void *data, size_t size)
     return true;
 }
 
-/* What ended before the time that is kept goes. */
+/* Drops generations that ended before the time that is kept. */
 static void forget_old(struct trace_output *t)
 {
     size_t old = 0;
@@ -151,7 +151,7 @@ static bool write_trace(void *context, const void *data, size_t size)
 {
     struct trace_output *t = context;
     const uint8_t *at = data;
-    /* The header comes first, and is written again in front of each further file. */
+    /* The header comes first, and is written again at the begin of each further file. */
     if (t->header_size < sizeof t->header) {
         size_t rest = sizeof t->header - t->header_size, part = size < rest ? size : rest;
         memcpy(t->header + t->header_size, at, part);
@@ -190,7 +190,7 @@ void trace_output_generation(void *context, int64_t ns)
             (void)put(t, t->header, t->header_size);
         t->begin_ns = ns;
     } else if (t->zstd) {
-        /* A file that is cut here can be read up to here. */
+        /* A compressed file that is truncated after this can be read up to here. */
         (void)zstd_write(t, NULL, 0, ZSTD_e_flush);
     }
 }

@@ -1,8 +1,8 @@
 /*
- * Where a trace goes that is being recorded: a file, stdout, one compressed, a row of files, or memory that
+ * The output of a trace that is being recorded: a file, stdout, a compressed file, a series of files, or memory that
  * keeps the newest generations only.
  *
- * All of it is possible because each generation of a trace stands for itself: what is in front may be missing.
+ * This is possible because each generation of a trace can be read without those before it.
  */
 #ifndef TRAIL_COLLECT_TRACE_OUTPUT_H
 #define TRAIL_COLLECT_TRACE_OUTPUT_H
@@ -14,8 +14,8 @@
 #include "base/output.h"
 
 struct trace_limits {
-    int64_t flight_ns;     /* keep so much in memory only; 0: write as it comes */
-    uint64_t rotate_bytes; /* begin another file after so much; 0: do not */
+    int64_t flight_ns;     /* keep only this much, in memory; 0: write all at once */
+    uint64_t rotate_bytes; /* begin another file after this much; 0: do not */
     int64_t rotate_ns;
 };
 
@@ -29,13 +29,13 @@ struct kept {
 struct trace_output {
     struct trace_limits limits;
     const char *path; /* the first file's */
-    char *current;    /* the one that is written; NULL: none yet */
+    char *current;    /* the file that is being written; NULL: none yet */
     unsigned files;
     struct output out;
     bool open;
-    void *zstd; /* a ZSTD_CCtx, if the name says .zst */
+    void *zstd; /* a ZSTD_CCtx if the name ends in .zst */
     int64_t begin_ns, now_ns;
-    uint64_t bytes; /* of this file */
+    uint64_t bytes; /* of the present file */
     uint8_t header[16];
     size_t header_size;
     struct kept *kept;
@@ -45,26 +45,26 @@ struct trace_output {
     trail_error lost;
 };
 
-/* `path` stays the caller's. False with *err: nothing is to be closed. */
+/* Opens an output; the caller keeps `path`. False with *err: nothing is to be closed. */
 bool trace_output_open(struct trace_output *t, const char *path, const struct trace_limits *limits,
                        trail_error *err);
 
-/* A sink that writes to it. */
+/* Returns a sink that writes to the output. */
 trail_sink trace_output_sink(struct trace_output *t);
 
-/* Between two generations: the next begins at `ns`. The context is the struct trace_output. */
+/* Called between two generations: the next begins at `ns`. `context` is the struct trace_output. */
 void trace_output_generation(void *context, int64_t ns);
 
-/* True once, with *err, when trace_output_generation could not complete a file or begin the next: the rest is lost. */
+/* Returns true once, with *err, if trace_output_generation could not complete a file or begin the next: the rest is lost. */
 bool trace_output_lost(struct trace_output *t, trail_error *err);
 
-/* Flight: writes what is kept into a file of its own. False with *err. */
+/* Flight recorder: writes what is kept into a file of its own. False with *err. */
 bool trace_output_snapshot(struct trace_output *t, trail_error *err);
 
-/* Completes the last file; flight: writes it, if the trace is `whole`. False with *err. */
+/* Completes the last file; a flight recorder writes it, if the trace is `whole`. False with *err. */
 bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
 
-/* The first name for `number` 0; then NAME.NUMBER.SUFFIX. To be freed; NULL without memory. */
+/* Returns the first name for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL when memory is out. */
 char *numbered_path(const char *path, unsigned number);
 
 #endif
