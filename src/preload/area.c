@@ -1,8 +1,8 @@
 /*
- * Joining the recording: the constructor maps the area that the environment names. From then on the file
- * descriptor is not needed: programs may close all they have.
+ * Joins the recording: the constructor maps the area that the environment names. After that the file descriptor is not
+ * needed: the program may close all of its descriptors.
  *
- * A forked child has the mapping too, but is another process: it records nothing.
+ * A forked child inherits the mapping, but is another process: it must not write into its parent's area.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@
 #include "preload/call.h"
 #include "shm/handover.h"
 
-/* An area that is taken is waited for, as long as there is a collector, half a second at most. */
+/* How long to wait for the next area if one is taken and there is a collector: at most half a second. */
 #define MAX_TRIES 2500
 
-/* glibc's where there is no limit. */
+/* glibc's default if there is no limit. */
 #define STACK_SIZE (UINT64_C(2) << 20)
 
-/* Opens what the environment's word names. */
+/* Opens the area that the environment variable names. */
 static int open_area(const char *word)
 {
     char path[64], asked[SHM_WORD_SIZE + 1];
@@ -48,7 +48,7 @@ static struct shm_area *map_area(int fd)
 
 enum claim { CLAIMED, NOT_OURS, TAKEN };
 
-/* Whether this process is one whose area it may be, and is the first. */
+/* Claims the area if this process may have it and is the first. */
 static enum claim claim(struct shm_header *header)
 {
     uint32_t mine = (uint32_t)getpid(), nobody = 0;
@@ -64,8 +64,8 @@ static enum claim claim(struct shm_header *header)
 }
 
 /*
- * Maps and claims the area that the word names; NULL: there is none for us. One that is taken, by another
- * process or by the program that this one was before it executed itself anew, is soon replaced by the collector.
+ * Maps and claims the area that the variable names; NULL: there is none for this process. If the area is taken, by another
+ * process or by the program that the process executed before, the collector soon replaces it with the next.
  */
 static struct shm_area *claim_area(const char *word)
 {
@@ -101,10 +101,10 @@ static bool try_rseq(void)
 
 /* MARK: The process's life */
 
-/* The kernel clears `preload` in a child; this one it leaves. */
+/* Not in `preload`, which the kernel clears in a child. */
 static struct shm_area *mapped;
 
-/* Of threads that ask for none, as glibc chooses it; the first thread's can be no larger. */
+/* The default stack size of threads, as glibc computes it; the first thread's stack is not larger. */
 static uint64_t usual_stack_size(void)
 {
     struct rlimit limit;
@@ -115,7 +115,7 @@ static uint64_t usual_stack_size(void)
 
 int64_t preload_heap_early;
 
-/* The child of a fork begins with what its parent has. */
+/* A forked child begins with its parent's live heap. */
 static void sum_heap(const struct shm_area *area)
 {
     uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
@@ -133,7 +133,7 @@ static void before_fork(void)
     struct shm_area *area = preload.area;
     if (!area || !area->header.children)
         return;
-    /* Who forks may end at once, before its child has told of itself: the recorder is not to end then. */
+    /* The parent may end before its child has decided whether it is recorded: the recorder must not end then. */
     (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
     if (area->header.heap)
         sum_heap(area);
@@ -143,14 +143,14 @@ static void after_fork(void)
 {
     struct shm_area *parents = mapped;
     bool children = parents && parents->header.children;
-    /* The mapping stays: a signal handler may have forked in the midst of a call. */
+    /* Not unmapped: a signal handler may have forked during a call. */
     preload.area = NULL;
     mapped = NULL;
     self = (struct self){.over = !children};
     if (!children)
         return;
     preload_attach();
-    /* Pairs with collect_forking. */
+    /* Pairs with the load in area_is_forking. */
     (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 

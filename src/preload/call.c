@@ -1,10 +1,10 @@
-/* Calls that blocked: see call.h. */
+/* Records calls that blocked: see call.h. */
 #include "preload/call.h"
 
 #define TEXT(x)  TEXT_(x)
 #define TEXT_(x) #x
 
-/* A sequence of no instructions; the kernel wants its signature before where it would continue. */
+/* A sequence of no instructions; the kernel requires its signature before the address where it would continue. */
 __asm__(".text\n"
 #if defined(__x86_64__)
         ".byte 0x0f, 0xb9, 0x3d\n"
@@ -22,7 +22,7 @@ const struct rseq_cs preload_no_sequence = {
     .abort_ip = (uintptr_t)preload_abort,
 };
 
-/* The number of the last release of an end, and which of the descriptors with this number it was. */
+/* Sets the number of the end's last release, and the generation of the descriptor. */
 static void tell_descriptor(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
@@ -36,16 +36,16 @@ static void tell_descriptor(struct shm_record *record)
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
 }
 
-/* The frames of who made the open call are still there, even when it is left from a signal handler: the handler's lie
+/* The frames of the open call's caller are still there, even if a signal handler leaves the call: the handler's frames lie
  * beyond them, or on another stack. */
 static uint32_t stack_of_open(void)
 {
     struct unwind_start caller = {self.slot->open_pc, self.slot->open_sp, self.slot->open_fp};
-    /* OpenMP's waits are opened by a call that has returned since. */
+    /* The call that opened a wait of OpenMP has returned since. */
     return caller.sp ? stack_of(&caller) : stack_of_place(caller.pc);
 }
 
-/* Nobody else writes it. */
+/* Only this thread writes it. */
 static void tell_short(struct shm_thread *slot, uint64_t ticks)
 {
     uint32_t before = __atomic_load_n(&slot->short_waits, __ATOMIC_RELAXED);
@@ -68,7 +68,7 @@ void call_record(const struct call *call)
                                 .release2 = call->release2,
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
-    /* It was said to have been left by a jump that stayed in a signal handler. */
+    /* The call was already recorded as left by a jump, which stayed in a signal handler. */
     if (begin == 0)
         return;
     if (record.end - begin < preload.min_wait_ticks && !call->blocks) {

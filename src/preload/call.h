@@ -1,6 +1,7 @@
 /*
- * A call that may block. It says so in the thread's slot before, with the time, and writes a record
- * afterwards, if it did block. So a call that does not costs no record, and one that never returns is seen.
+ * A call that may block. Before the call the wrapper writes it into the thread's slot, with the time; after the call it
+ * writes a record if the call blocked. So a call that does not block costs no record, and one that does not return is
+ * seen.
  *
  *     ssize_t read(int fd, ...)
  *     {
@@ -8,15 +9,14 @@
  *         return REAL(read)(fd, ...);
  *     }
  *
- * A call that has nothing to add when it returns is a brief one: it is the same, and a few ns shorter.
+ * A call that sets nothing after its return is a brief one: the same, but a few ns faster.
  *
- * The end is the variable's clean-up, so that cancellation and exceptions end the call as well; longjmp does
- * not: see jumps.c.
+ * The call ends with the variable's clean-up, so that cancellation and exceptions end it as well; longjmp does not: see
+ * jumps.c.
  *
- * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it switches the
- * thread out (rseq(2)). We let it point to a sequence of no instructions before the call, and look at it
- * after: two instructions, where reading the clock again would be as dear as all the rest. Without rseq the
- * time decides.
+ * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it switches the thread out
+ * (rseq(2)). The wrapper sets the pointer to a sequence of no instructions before the call, and reads it after: two
+ * instructions, while reading the clock again would cost as much as all the rest. Without rseq the time decides.
  */
 #ifndef TRAIL_PRELOAD_CALL_H
 #define TRAIL_PRELOAD_CALL_H
@@ -25,9 +25,9 @@
 
 struct call {
     bool open;
-    bool blocks; /* it is known that it blocks: the record is written in any case */
+    bool blocks; /* known to block: the record is written in any case */
     uint8_t flags;
-    uint32_t release, release2; /* set by the caller when it returned */
+    uint32_t release, release2; /* set by the wrapper after the call */
     uint64_t object2;
     struct shm_object *counted; /* this thread is one of its waiters */
 };
@@ -45,7 +45,7 @@ ALWAYS volatile struct rseq *thread_rseq(void)
     return (volatile struct rseq *)(void *)((char *)__builtin_thread_pointer() + __rseq_offset);
 }
 
-/* Whether this thread has one. */
+/* Whether the calling thread has a registered rseq. */
 ALWAYS bool has_rseq(void)
 {
     return __rseq_size != 0 && (int)thread_rseq()->cpu_id >= 0;
@@ -64,9 +64,9 @@ ALWAYS bool switches_happened(void)
 /* MARK: Calls */
 
 /*
- * Calls whose stack is taken before: those that nearly always block, and those at places where the last one did. So
- * a wait that lasts is shown with its stack while it lasts, and a call that does not block does not pay for it: event
- * loops ask for what is ready, and find something, or do not want to wait.
+ * Kinds of calls whose stack is taken before the call: those that nearly always block. For others it is taken where the
+ * last call blocked. So a long wait is shown with its stack while it lasts, and a call that does not block does not pay
+ * for the stack, as in event loops that find descriptors ready.
  */
 #define STACK_BEFORE                                                                               \
     (1u << SHM_SLEEP | 1u << SHM_JOIN | 1u << SHM_CHILD | 1u << SHM_SIGNAL | 1u << SHM_CONNECT |   \
@@ -77,12 +77,12 @@ ALWAYS uintptr_t *call_place(uintptr_t pc)
     return &self.blocked_at[pc / 4 % SELF_PLACES];
 }
 
-/* The open call, and a record that was being written, are left by a jump. */
+/* A jump leaves the open call, and a record that was being written. */
 void call_leave(void);
 /* The call was switched out, or took long: writes its record. */
 void call_record(const struct call *call);
 
-/* True: the thread's slot says now that it is in this call. */
+/* Opens the call in the thread's slot. False: it is not recorded. */
 ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum shm_wait wait,
                       uint64_t object, uint32_t detail, uint32_t stack)
 {
@@ -97,7 +97,7 @@ ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum sh
     slot->open_pc = caller->pc;
     if (stack == 0 &&
         ((STACK_BEFORE & 1u << wait) || UNLIKELY(*call_place(caller->pc) == caller->pc))) {
-        /* A copy, so that the caller's own need not be in memory. */
+        /* A copy, so that the compiler can keep the caller's in registers. */
         struct unwind_start start = *caller;
         stack = stack_of(&start);
     }
@@ -108,7 +108,7 @@ ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum sh
     slot->open_fp = caller->fp;
     if (LIKELY(self.has_rseq))
         switches_begin();
-    /* Pairs with the collector's load: the rest is there. */
+    /* Pairs with the collector's load: the other fields are complete. */
     __atomic_store_n(&slot->open_time, clock_now(), __ATOMIC_RELEASE);
     return true;
 }
@@ -138,7 +138,7 @@ ALWAYS bool call_blocked(const struct call *call)
     return call->open && (call->blocks || open_blocked());
 }
 
-/* It did not block. */
+/* Closes the open call, which did not block. */
 ALWAYS void call_close(void)
 {
     struct shm_thread *slot = self.slot;
@@ -165,7 +165,7 @@ ALWAYS void call_end(const struct call *call)
         call_close();
 }
 
-/* call_record of a brief one. */
+/* call_record for a brief call. */
 void brief_record(void);
 
 ALWAYS void brief_end(const struct brief_call *call)

@@ -1,14 +1,14 @@
 /*
- * Condition variables, semaphores, barriers.
+ * Wrappers for condition variables, semaphores and barriers.
  *
- * To wait for a condition is two waits: for the signal, then for the mutex. The record tells both releases:
- * that of the condition, and that of the mutex, which the thread has when the call returns.
+ * Waiting for a condition variable is two waits: for the signal, then for the mutex. The record has the numbers of both
+ * releases: that of the condition variable, and that of the mutex, which the thread holds when the call returns.
  */
 #include "preload/objects.h"
 
 /* MARK: Condition variables */
 
-/* The mutex is given up by the wait: who waits for it is let in by this thread. */
+/* The wait releases the mutex: the calling thread wakes a thread that waits for the mutex. */
 static void give_mutex_up(pthread_mutex_t *mutex, const struct unwind_start *caller)
 {
     struct shm_object *slot = object_slot(mutex);
@@ -55,7 +55,7 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mu
     WAIT_CONDITION(REAL(pthread_cond_clockwait)(condition, mutex, clock, until));
 }
 
-/* Somebody waits for it, and what this thread does is recorded. */
+/* Whether a thread waits for the object and the calling thread is recorded. */
 ALWAYS bool is_awaited(const volatile void *object)
 {
     return is_wanted(SHM_GROUP_CONDITIONS) && object_awaited(object) && self_recorded();
@@ -128,7 +128,7 @@ static bool take_semaphore(sem_t *semaphore)
     struct unwind_start caller = CALLER();                                                         \
     if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
         return __VA_ARGS__;                                                                        \
-    /* As the real one: a cancellation that is pending is acted upon first. */                     \
+    /* Like the real function: acts on a pending cancellation first. */                            \
     pthread_testcancel();                                                                          \
     if ((valid) && take_semaphore(semaphore))                                                      \
         return 0;                                                                                  \
@@ -164,7 +164,7 @@ EXPORT int sem_post(sem_t *semaphore)
 
 /* MARK: Barriers */
 
-/* Everybody who arrives tells so: the last before a wait's end is who let it through. */
+/* Each arrival is recorded: the last before a wait's end ended it. */
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     struct unwind_start caller = CALLER();

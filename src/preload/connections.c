@@ -1,26 +1,26 @@
-/* Connections of the process to itself: see connections.h. */
+/* Matches the two ends of connections of the process to itself: see connections.h. */
 #include "preload/connections.h"
 
 #include <netinet/in.h>
 #include <string.h>
 
-#define LISTENED 16 /* ports; what more the process listens at is not looked at */
+#define LISTENED 16 /* ports; further ports of the process are ignored */
 #define HALVES   64
 
 bool connections_own;
 
-/* Of the network's order; 0: none. */
+/* In network byte order; 0: none. */
 static uint16_t listened[LISTENED];
 
 /*
- * Ends whose other one has not been seen: ports, of who connects first | the descriptor's generation | its number. One
- * that is never met is overwritten some time.
+ * Ends whose other end has not been seen: ports, the connecting one's first | the descriptor's generation | its number. An
+ * end that is never matched is overwritten later.
  */
 static uint64_t halves[HALVES];
 
 /* MARK: Addresses */
 
-/* At the same place in both families; 0: of neither. */
+/* The port is at the same offset in both families; 0: another family. */
 static uint16_t port_of(const struct sockaddr *address, socklen_t size)
 {
     if (!address || size < sizeof(struct sockaddr_in) ||
@@ -29,7 +29,7 @@ static uint16_t port_of(const struct sockaddr *address, socklen_t size)
     return ((const struct sockaddr_in *)(const void *)address)->sin_port;
 }
 
-/* Also its port; 0: it has none. */
+/* Returns the port that the socket is bound to; 0: none. */
 static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
@@ -40,7 +40,7 @@ static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
     return status == 0 ? port_of((struct sockaddr *)address, size) : 0;
 }
 
-/* Both are this machine's: the same, or any of 127.0.0.0/8. */
+/* Whether both addresses are this machine's: equal, or both of 127.0.0.0/8. */
 static bool is_near(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
 {
     const struct sockaddr_in *v4 = (const void *)one, *other_v4 = (const void *)other;
@@ -95,7 +95,7 @@ static uint64_t half_of(int fd, uint16_t connector, uint16_t listener)
            (uint64_t)(uint16_t)generation << 16 | (uint64_t)(uint16_t)fd;
 }
 
-/* Takes the other half of the same connection out of the list. */
+/* Removes the other end of the same connection from the list. */
 static bool meet(uint64_t half)
 {
     for (int i = 0; i < HALVES; i++) {
@@ -105,7 +105,7 @@ static bool meet(uint64_t half)
             !__atomic_compare_exchange_n(&halves[i], &other, 0, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        /* Unless it has been closed since. */
+        /* The descriptor may have been closed since. */
         if (half_of(fd, (uint16_t)(other >> 48), (uint16_t)(other >> 32)) != other)
             continue;
         descriptors_meet(fd, own);
@@ -140,7 +140,7 @@ void connection_made(int fd, bool accepted)
     int old_errno = errno;
     uint16_t own_port, peer_port;
     uint64_t half;
-    /* Who is still connecting has no peer yet, and stays unknown. */
+    /* A socket that is still connecting has no peer yet, and stays unknown. */
     if (preload.area && fd >= 0 && fd < DESCRIPTORS &&
         (own_port = address_of(fd, false, &own)) != 0 &&
         (peer_port = address_of(fd, true, &peer)) != 0 && is_near(&own, &peer)) {
@@ -148,7 +148,7 @@ void connection_made(int fd, bool accepted)
         descriptor_half(fd);
         if (!meet(half)) {
             put(half);
-            /* Both may have put theirs at the same time. */
+            /* Both ends may have been put at the same time. */
             if (meet(half))
                 take_out(half);
         }

@@ -1,22 +1,22 @@
 /*
- * TCP connections of the process to itself, on this machine: both of their ends are descriptors of it, as those of a
- * socket pair are, so that who writes to one is known to wake who reads at the other.
+ * TCP connections of the process to itself, on this machine: both ends are its own descriptors, as those of a socket pair
+ * are, so that a write to one is known to wake a thread that reads at the other.
  *
- * The ends are told by their ports. One is seen when it is accepted, one when it is connected; whichever comes first
- * waits in a short list for the other. A program that never connects to where it listens pays for two looks at that.
+ * The ends are matched by their ports. One is registered when it is accepted, one when it is connected; the first waits in
+ * a short list for the other. A program that never connects to a port where it listens pays for two checks.
  */
 #ifndef TRAIL_PRELOAD_CONNECTIONS_H
 #define TRAIL_PRELOAD_CONNECTIONS_H
 
 #include "preload/descriptors.h"
 
-/* Before connect(): whether it is to a port where this process listens. */
+/* Called before connect(): whether it is to a port where this process listens. */
 bool connection_is_own(const struct sockaddr *address, socklen_t size);
 
-/* There has been such a connect(). */
+/* Whether there has been such a connect(). */
 extern bool connections_own __attribute__((visibility("hidden")));
 
-/* After connect() to an own port, and after accept() if connections_own. */
+/* Called after connect() to an own port, and after accept() if connections_own. */
 void connection_made(int fd, bool accepted);
 
 #endif

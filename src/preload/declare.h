@@ -1,11 +1,11 @@
-/* The prototypes of all wrapped functions: the C library's headers, and those that no header declares. */
+/* The prototypes of all wrapped functions: the C library's headers, and functions that no header declares. */
 #ifndef TRAIL_PRELOAD_DECLARE_H
 #define TRAIL_PRELOAD_DECLARE_H
 
-/* The fortified variants that the headers define inline would hide what they call. */
+/* The headers' fortified inline variants would hide the functions that they call. */
 #undef _FORTIFY_SOURCE
 #include <features.h>
-/* And so would those that are inline in any case. */
+/* So would other inline functions. */
 #undef __USE_EXTERN_INLINES
 
 #include <aio.h>
@@ -87,7 +87,7 @@ int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
                  const posix_spawnattr_t *restrict attributes, char *const arguments[restrict],
                  char *const environment[restrict]);
 
-/* Those of libaio and liburing, whose types do not matter here. */
+/* Functions of libaio and liburing; their types are opaque here. */
 struct io_context;
 struct io_event;
 int io_getevents(struct io_context *context, long least, long most, struct io_event *events,

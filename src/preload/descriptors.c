@@ -1,4 +1,4 @@
-/* Ends of pipes and their kin: see descriptors.h. */
+/* Tracks the ends of pipes, socket pairs, eventfds and epoll sets: see descriptors.h. */
 #include "preload/descriptors.h"
 
 #include <stdarg.h>
@@ -8,21 +8,21 @@
 #include "preload/objects.h"
 
 struct end_set {
-    uint32_t serial; /* of the set's end, which may have been closed */
+    uint32_t serial; /* number of the set's end, which may have been closed */
     uint16_t end;
     uint16_t used;
-    uint64_t data; /* that its events have */
+    uint64_t data; /* that the set's events have */
 };
 
 struct end {
-    uint32_t serial; /* stored last, with release, when it is taken */
+    uint32_t serial; /* stored last, with release, when the end is taken */
     uint16_t taken;
     uint16_t peer; /* 0: closed */
     uint16_t descriptors;
-    uint8_t crowd;     /* more threads than the list has room for */
-    uint8_t many_sets; /* more epoll sets */
+    uint8_t crowd;     /* more threads have waited than the list has room for */
+    uint8_t many_sets; /* in more epoll sets than the list has room for */
     uint16_t waiters[END_WAITERS];
-    uint64_t released; /* when it last let anybody in */
+    uint64_t released; /* time of its last release */
     struct end_set sets[END_SETS];
 };
 
@@ -42,7 +42,7 @@ static uint64_t object_of(const struct end *end, enum side side)
 static unsigned take_end(void)
 {
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
-    /* The lowest, so that those in use are few to look through; below first_free is none, but for races. */
+    /* Takes the lowest free end, so that few are searched; below first_free there is none, except after races. */
     for (uint32_t i = __atomic_load_n(&first_free, __ATOMIC_RELAXED); i < ENDS; i++) {
         struct end *end = &ends[i];
         uint16_t none = 0;
@@ -71,7 +71,7 @@ static void give_end(unsigned index)
         __atomic_store_n(&first_free, index, __ATOMIC_RELAXED);
 }
 
-/* Another descriptor of the end. */
+/* Adds a descriptor to the end. */
 static void share_end(int fd, unsigned index)
 {
     if (!index || (unsigned)fd >= DESCRIPTORS)
@@ -80,13 +80,13 @@ static void share_end(int fd, unsigned index)
     __atomic_store_n(&of_descriptor[fd], (uint16_t)index, __ATOMIC_RELEASE);
 }
 
-/* False: the caller is a child of vfork, whose descriptors are its own, though its memory is not. */
+/* False: the caller is a child of vfork, which shares the memory but not the descriptors. */
 static bool is_this_process(void)
 {
     return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
 }
 
-/* The descriptor's end, which it is no longer, and whether that was its last one. */
+/* Removes the descriptor from its end, which is returned; *last: it was the end's last descriptor. */
 static unsigned forget(int fd, bool *last)
 {
     unsigned index;
@@ -160,7 +160,7 @@ void descriptors_meet(int fd, int other)
 
 /* MARK: Who waits */
 
-/* In the place of a thread that has ended; false: all live. */
+/* Replaces a thread that has ended; false: all are alive. */
 static bool replace_waiter(struct end *end, uint16_t mine)
 {
     for (int i = 0; i < END_WAITERS; i++) {
@@ -173,7 +173,7 @@ static bool replace_waiter(struct end *end, uint16_t mine)
     return false;
 }
 
-/* This thread is one of those to look at. */
+/* Adds the calling thread to those that may wait at the end. */
 static void add_waiter(struct end *end)
 {
     uint16_t mine = (uint16_t)self.index;
@@ -191,7 +191,7 @@ static void add_waiter(struct end *end)
         end->crowd = 1;
 }
 
-/* The thread waits for the object, or for several descriptors. */
+/* Whether the thread of a slot waits for the object, or for several descriptors. */
 static bool waits_for(const struct shm_thread *thread, uint64_t object)
 {
     return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) != 0 &&
@@ -220,7 +220,7 @@ static void release(struct end *end, enum side side, const struct unwind_start *
     __atomic_store_n(&end->released, clock_now(), __ATOMIC_RELEASE);
 }
 
-/* There is something to read at the end now: lets in who waits for that, also in epoll sets. */
+/* The end can be read now: wakes the threads that wait for that, also in epoll sets. */
 static void becomes_readable(struct end *end, const struct unwind_start *caller)
 {
     release(end, TO_READ, caller);
@@ -237,7 +237,7 @@ uint64_t end_reads(unsigned index, const struct unwind_start *caller)
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
     add_waiter(end);
-    /* A crowd of writers would have every read tell of a release. */
+    /* With a crowd of writers every read would record a release. */
     if (end->peer && !peer->crowd)
         release(peer, TO_WRITE, caller);
     return object_of(end, TO_READ);
@@ -261,7 +261,7 @@ void descriptor_shut(int fd, const struct unwind_start *caller)
         becomes_readable(&ends[ends[index].peer], caller);
 }
 
-/* Who reads at the other end of what is closed for the last time is let in: it is the end of the data. */
+/* The last close of an end wakes the threads that read at its peer: it is the end of the data. */
 void descriptor_closed(int fd, const struct unwind_start *caller)
 {
     bool last;
@@ -424,7 +424,7 @@ EXPORT int dup3(int fd, int copy, int flags)
     return duplicated(fd, REAL(dup3)(fd, copy, flags));
 }
 
-/* Whatever the third argument is, it is one word. */
+/* The third argument is one word, whatever its type is. */
 #define FCNTL(name)                                                                                \
     EXPORT int name(int fd, int command, ...)                                                      \
     {                                                                                              \

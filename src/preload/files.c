@@ -1,4 +1,4 @@
-/* Calls of the C library that block inside it, where no system call of theirs can be seen from outside. */
+/* Wrappers for calls of the C library that block in system calls within it, which no wrapper sees. */
 #include <errno.h>
 #include <string.h>
 #include <sys/single_threaded.h>
@@ -9,7 +9,7 @@
 
 /* MARK: stdio */
 
-/* The file's descriptor; below 0: it has none. Read without its lock, which its reader may hold for long. */
+/* Returns the file's descriptor; negative: none. Read without the file's lock, which a reader may hold for long. */
 ALWAYS int descriptor_of(const FILE *file)
 {
     return file->_fileno;
@@ -19,7 +19,7 @@ ALWAYS int descriptor_of(const FILE *file)
     BRIEF_CALL(SHM_GROUP_IO, SHM_READ, descriptor_reads(descriptor_of(file), &caller),             \
                (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
-/* Most writes go to the buffer: a reader is let in by those that flush. */
+/* Most writes only fill the buffer: a write that flushes wakes a reader. */
 #define WRITE_FILE(file, ...)                                                                      \
     BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
@@ -29,8 +29,8 @@ ALWAYS int descriptor_of(const FILE *file)
                __VA_ARGS__)
 
 /*
- * What is in the buffer already, or has room there, is so often so little that any look at something else would be felt:
- * the wrapper does this alone, and else jumps to a function that starts anew, as if the program had called that.
+ * Most calls read or write a few bytes in the buffer, so that any further check would cost noticeably: the wrapper handles
+ * only these, and else jumps to a function that starts again, as if the program had called that.
  */
 #define BUFFERED_CALL(result, name, is_there, wrap, arguments, ...)                                \
     NOINLINE result name##_through(__VA_ARGS__)                                                    \
@@ -42,7 +42,7 @@ ALWAYS int descriptor_of(const FILE *file)
         return LIKELY(is_there) ? REAL(name) arguments : name##_through arguments;                 \
     }
 
-/* Of a file that ends its writes with the line there seems to be no room. */
+/* A line-buffered file seems to have no room. */
 ALWAYS bool is_within(const char *from, const char *end, size_t size, size_t count)
 {
     size_t bytes;
@@ -65,7 +65,7 @@ BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
 
-/* All of a line, or `most` bytes of it. Nobody else may read the file now: its buffer is looked into. */
+/* Whether the buffer has a whole line, or `most` bytes of one. The caller must be the only reader of the file. */
 ALWAYS bool has_line(const FILE *file, int end, size_t most)
 {
     size_t there = (size_t)(file->_IO_read_end - file->_IO_read_ptr);
@@ -74,7 +74,7 @@ ALWAYS bool has_line(const FILE *file, int end, size_t most)
 }
 
 #define HAS_STRING (size > 0 && has_line(file, '\n', (size_t)size - 1))
-/* The others take the file's lock only when there are other threads. */
+/* The other functions take the file's lock only if there are other threads. */
 #define ALONE(is_there) (__libc_single_threaded && (is_there))
 
 BUFFERED_CALL(char *, fgets, ALONE(HAS_STRING), READ_FILE, (buffer, size, file),
@@ -86,7 +86,7 @@ BUFFERED_CALL(ssize_t, getline, ALONE(has_line(file, '\n', SIZE_MAX)), READ_FILE
 BUFFERED_CALL(ssize_t, getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
-/* The name under which <stdio.h> inlined it once. */
+/* The name to which <stdio.h> once inlined it. */
 BUFFERED_CALL(ssize_t, __getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
@@ -145,7 +145,7 @@ EXPORT char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, 
 
 /* MARK: Formatted */
 
-/* What is printed or read at a time is seldom more: so much in the buffer, and the call does not go to the file. */
+/* A call seldom prints or reads more: with this much in the buffer it does not go to the file. */
 #define FORMATTED 256
 
 ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FILE *file)
@@ -170,13 +170,13 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
                        (uint32_t)fd + 1);
 }
 
-/* `begin` is one of the above, `where` the file or descriptor. */
+/* `begin` is a function above, `where` the file or descriptor. */
 #define FORMAT_CALL(begin, where, ...)                                                             \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF = begin(&caller, where);                                          \
     return __VA_ARGS__
 
-/* `list` are the arguments after `last`. */
+/* `list` has the arguments after `last`. */
 #define LISTED_CALL(last, begin, where, ...)                                                       \
     struct unwind_start caller = CALLER();                                                         \
     va_list list;                                                                                  \
@@ -249,7 +249,7 @@ EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list
     FORMAT_CALL(print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
 }
 
-/* The same calls have names of their own for the versions of C that count digits differently. */
+/* The same calls have other names for versions of C that read numbers differently. */
 #define SCANF_CALLS(standard, real_vscanf, real_vfscanf)                                           \
     EXPORT int __isoc##standard##_scanf(const char *restrict format, ...)                          \
     {                                                                                              \
@@ -269,7 +269,7 @@ EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list
         FORMAT_CALL(scan_begin, file, real_vfscanf(file, format, list));                           \
     }
 
-/* Of an older C library, the function that was there before. */
+/* With an older C library, the function that it has instead. */
 #define REAL_OR(name, older) (real_has((void **)&real.name, #name) ? real.name : REAL(older))
 
 SCANF_CALLS(99, REAL(__isoc99_vscanf), REAL(__isoc99_vfscanf))
@@ -288,7 +288,7 @@ EXPORT int fflush_unlocked(FILE *file)
     FLUSH_FILE(file, REAL(fflush_unlocked)(file));
 }
 
-/* What is in the buffer is written before the descriptor is closed: who reads it is let in by that. */
+/* The buffer is written before the descriptor is closed: that wakes a reader. */
 EXPORT int fclose(FILE *file)
 {
     struct unwind_start caller = CALLER();
@@ -301,7 +301,7 @@ EXPORT int fclose(FILE *file)
 
 /* MARK: Others */
 
-/* What a function returns that is not there. */
+/* Calls a function if it exists; else the result is `otherwise`. */
 #define IF_THERE(name, otherwise, ...)                                                             \
     (real_has((void **)&real.name, #name) ? real.name(__VA_ARGS__) : (otherwise))
 
@@ -341,7 +341,7 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
 }
 
-/* Until the child has executed its program. */
+/* The call waits until the child has executed its program. */
 EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawn_file_actions_t *restrict actions,
                        const posix_spawnattr_t *restrict attributes,

@@ -1,11 +1,10 @@
 /*
- * syscall(2), for futexes and io_uring alone: std::atomic::wait, std::latch and Rust's locks and channels wait through it,
- * and who uses io_uring without liburing.
+ * Wraps syscall(2) for futexes and io_uring only: std::atomic::wait, std::latch, Rust's locks and channels wait through
+ * it, and programs that use io_uring without liburing.
  *
- * The wrapper is a filter: it looks at the number, and jumps to the real function for all others, with the
- * stack and the registers as they were. So clone, vfork and what else returns twice, or elsewhere, pass
- * through. A futex call goes on in preload_futex_call(), an io_uring one in preload_uring_call(), which was then called by
- * whoever called syscall().
+ * The wrapper is a filter: it checks the number, and for all others jumps to the real function, with stack and registers
+ * as they were. So clone, vfork and other calls that return twice, or elsewhere, pass through. A futex call goes on in
+ * preload_futex_call(), an io_uring one in preload_uring_call(), as if the caller of syscall() had called that.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -30,7 +29,7 @@ __asm__(
     "je preload_futex_call\n"
     "cmp $426, %rdi\n"
     "je preload_uring_call\n"
-    "mov real(%rip), %rax\n" /* free: it holds the number of vector registers, which are not read */
+    "mov real(%rip), %rax\n" /* rax is free: it has the number of vector registers, which are not used */
     "test %rax, %rax\n"
     "jz 1f\n"
     "jmp *%rax\n"
@@ -120,7 +119,7 @@ static enum futex_role role_of(int operation)
     }
 }
 
-/* How many it may wake decides whether one wait is ended by it, or all. */
+/* The number of threads that it may wake decides whether the release ends one wait or all. */
 static void tell_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
                       const struct unwind_start *caller)
 {
@@ -130,7 +129,7 @@ static void tell_wake(const uint32_t *word, int operation, uint32_t count, const
         object_released(word2, SHM_FUTEX, SHM_ALL, caller);
 }
 
-/* In the place of syscall(SYS_futex, ...): see the filter. */
+/* Called instead of syscall(SYS_futex, ...): see the filter. */
 long preload_futex_call(long number, uint32_t *word, int operation, uint32_t value, void *timeout,
                         uint32_t *word2, uint32_t value3) __attribute__((visibility("hidden")));
 
@@ -153,7 +152,7 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
     return status;
 }
 
-/* In the place of syscall(SYS_io_uring_enter, ...). Whoever only submits does not wait. */
+/* Called instead of syscall(SYS_io_uring_enter, ...). A call that only submits does not wait. */
 long preload_uring_call(long number, int ring, unsigned submit, unsigned least, unsigned flags,
                         void *argument, size_t size) __attribute__((visibility("hidden")));
 

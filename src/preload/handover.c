@@ -1,4 +1,4 @@
-/* Asking for an area: see handover.h. Only who is not allowed to open it does. */
+/* Asks for an area: see handover.h. Only used if the process is not allowed to open it. */
 #include "shm/handover.h"
 
 #include <string.h>
@@ -9,14 +9,14 @@
 /* The recorder answers within a few steps. */
 static const struct timeval patience = {0, 500000};
 
-/* A socket that nobody but the recorder can send to. */
+/* Returns a socket to which only the recorder can send. */
 static int connect_to(int pid, int fd)
 {
     const struct sockaddr_un own = {.sun_family = AF_UNIX};
     struct sockaddr_un address;
     socklen_t length = handover_address(&address, pid, fd);
     int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    /* With a name that the kernel chooses, to which the answer is sent. */
+    /* Binds the socket to a name that the kernel chooses, to which the answer is sent. */
     if (s >= 0 && bind(s, (const struct sockaddr *)&own, sizeof own.sun_family) == 0 &&
         REAL(connect)(s, (const struct sockaddr *)&address, length) == 0 &&
         setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0)

@@ -1,13 +1,13 @@
 /*
- * The live heap, in libtrail-heap.so only, which is libtrail-preload.so with malloc and its kin: each thread counts
- * what it allocates and frees in its slot, where the collector sums it up. A record, with the exact time, only when
- * the thread has moved by STEP in another millisecond than before, or by LEAP at once.
+ * The live heap, in libtrail-heap.so only, which is libtrail-preload.so with malloc and related functions: each thread
+ * counts what it allocates and frees in its slot, and the collector sums that up. A record, with the exact time, is
+ * written only if the count has moved by STEP in another millisecond than before, or by LEAP at once.
  *
- * Sizes are those that malloc_usable_size tells, of whichever library the program's malloc is. What that library
- * allocates by calling itself is counted once: the outermost call is.
+ * Sizes are those of malloc_usable_size, of the library that the program's malloc is of. An allocation within a call of
+ * that library is counted once, by the outermost call.
  *
- * malloc is called before everything, by the loader too: until the real functions are found, which may itself
- * allocate, memory comes from a small array.
+ * malloc is called very early, also by the loader: until the real functions are found, which may itself allocate, memory
+ * comes from a small array.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 /* MARK: The real functions */
 
-/* An allocator need not have the second ones; the C library's, whose blocks are others, is called then. */
+/* An allocator need not have the later ones; then the C library's is found, whose blocks are different. */
 #define FUNCTIONS(ROW)                                                                             \
     ROW(malloc)                                                                                    \
     ROW(calloc)                                                                                    \
@@ -42,7 +42,7 @@ static struct {
 #undef ROW
 } heap;
 
-/* Whether their blocks are malloc's. */
+/* Whether the blocks of the later ones are malloc's. */
 static struct {
 #define ROW(name) bool name;
     RARE_FUNCTIONS(ROW)
@@ -51,7 +51,7 @@ static struct {
 
 static bool found; /* `heap` is complete; stored with release after it */
 static PER_THREAD bool
-    inside; /* of a real function, or of finding them: what is called now is its own business */
+    inside; /* in a real function, or in finding one: nested calls are passed on */
 
 static size_t no_size(void *memory)
 {
@@ -59,7 +59,7 @@ static size_t no_size(void *memory)
     return 0;
 }
 
-/* Another library's sizes would be read out of memory that is not as it expects. */
+/* Another library would read sizes from memory with a layout that is not its own. */
 static bool is_of_malloc(void *function)
 {
     Dl_info of_malloc, of_function;
@@ -74,7 +74,7 @@ static __attribute__((noinline)) bool find(void)
     if (inside)
         return false;
     inside = true;
-    /* Those that are not there are told by malloc'ed messages: not while an allocator waits for another function. */
+    /* dlsym allocates a message for a function that does not exist: not while an allocator waits for another one. */
     real_find();
 #define ROW(name) heap.name = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name);
     FUNCTIONS(ROW)
@@ -83,7 +83,7 @@ static __attribute__((noinline)) bool find(void)
 #define ROW(name) is_counted.name = is_of_malloc((void *)(uintptr_t)heap.name);
     RARE_FUNCTIONS(ROW)
 #undef ROW
-    /* A sanitizer's is called before it is ready to be asked. */
+    /* A sanitizer's functions would be called before they are ready. */
     if (!is_of_malloc((void *)(uintptr_t)heap.malloc_usable_size) ||
         dlsym(RTLD_DEFAULT, "__sanitizer_get_allocated_size"))
         heap.malloc_usable_size = no_size;
@@ -108,7 +108,7 @@ static bool is_early(const void *memory)
     return (uintptr_t)memory - (uintptr_t)early < sizeof early;
 }
 
-/* Of zeros; is never used again. */
+/* Returns zeroed memory from the array; it is never reused. */
 static void *early_get(size_t size)
 {
     size_t at, whole = (size + 15) & ~(size_t)15;
@@ -157,7 +157,7 @@ ALWAYS int64_t size_of(void *memory)
     return memory ? (int64_t)heap.malloc_usable_size(memory) : 0;
 }
 
-/* What the real function gives, unless it is called by another one. To ask for a size may allocate, too. */
+/* Counts the result of a real function, if it is the outermost call. Reading a size may allocate, too. */
 #define COUNTED(...)                                                                               \
     ({                                                                                             \
         void *memory_;                                                                             \
@@ -171,7 +171,7 @@ ALWAYS int64_t size_of(void *memory)
         memory_;                                                                                   \
     })
 
-/* Memory that is given back: locks in it are no more. Of a large block the list is looked through, not its lines. */
+/* Records the end of known locks in freed memory. For a large block the list is searched, not the block's lines. */
 static __attribute__((noinline)) void forget_locks(uintptr_t memory, size_t size)
 {
     uintptr_t line = memory;
@@ -270,7 +270,7 @@ EXPORT void free(void *memory)
     inside = false;
 }
 
-/* Memory of before moves to where it can be freed. */
+/* Memory of the array moves to memory that can be freed. */
 static __attribute__((noinline)) void *realloc_early(void *memory, size_t size)
 {
     size_t most = (size_t)(&early[sizeof early] - (char *)memory);
@@ -280,7 +280,7 @@ static __attribute__((noinline)) void *realloc_early(void *memory, size_t size)
     return other;
 }
 
-/* `nothing`: the size is none, for which the memory is freed if nothing is given for it. */
+/* `nothing`: the size is 0: a NULL result means that the memory was freed. */
 #define REALLOC(nothing, ...)                                                                      \
     int64_t old, size_now;                                                                         \
     void *other;                                                                                   \
@@ -318,8 +318,8 @@ EXPORT void *reallocarray(void *memory, size_t count_, size_t size)
 /* MARK: C++'s new and delete */
 
 /*
- * jemalloc and tcmalloc have their own, which do not call malloc; those of C++'s libraries do, and are only passed
- * through. All take up to three words: a size or memory, a size or an alignment, an alignment or std::nothrow.
+ * operator new and delete. Those of jemalloc and tcmalloc do not call malloc; those of C++'s libraries do, and are only
+ * passed on. All take up to three words: a size or memory, a size or an alignment, an alignment or std::nothrow.
  */
 typedef void *cxx_function(uintptr_t one, uintptr_t two, uintptr_t three);
 
@@ -351,10 +351,10 @@ struct cxx {
     const char *name;
     cxx_function *real; /* stored with release after the other */
     bool is_counted;
-    cxx_function *stand_in; /* where there is none */
+    cxx_function *stand_in; /* used if there is none */
 };
 
-/* A library with a C++ library in itself, which asks the whole program first, finds ours, and no other. */
+/* A library with its own copy of a C++ library searches the whole program first, and finds only these wrappers. */
 static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 {
     void *memory = malloc(size ? size : 1);
@@ -401,7 +401,7 @@ enum {
 #undef ROW
 };
 
-/* Of the program; else of a C++ library that was loaded for one library alone, and from now on stays. */
+/* Finds the program's function; else that of a C++ library that was loaded for one library alone, and keeps it loaded. */
 static cxx_function *next_cxx(const char *name)
 {
     static const char *const files[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
@@ -435,7 +435,7 @@ ALWAYS cxx_function *real_cxx(struct cxx *function)
     return LIKELY(other != NULL) ? other : find_cxx(function);
 }
 
-/* Also when the real one throws. */
+/* Runs also if the real function throws. */
 static void leave(const bool *entered)
 {
     (void)entered;

@@ -1,11 +1,11 @@
-/* Calls on file descriptors. Whether one blocks is known only afterwards: call.h. */
+/* Wrappers for calls on file descriptors. Whether one blocks is known only afterwards: see call.h. */
 #include <stdarg.h>
 
 #include "preload/connections.h"
 
 #define IO_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
 
-/* A call of `fd` that waits for `object`. */
+/* The body of a wrapper of a call on `fd` that waits for `object`. */
 #define FD_CALL_OF(kind, object, ...)                                                              \
     BRIEF_CALL(SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, __VA_ARGS__)
 
@@ -227,8 +227,8 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
 }
 
 /*
- * Which of the descriptors it was that a thread of this process made ready. Of a wait that a signal interrupted
- * it may be any: the handler may have written to it.
+ * Finds the descriptor that a thread of this process made ready. After a wait that a signal interrupted all are tried: the
+ * handler may have written to one.
  */
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count, int ready)
 {
@@ -274,7 +274,7 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
     POLL_CALL(REAL(__ppoll_chk)(fds, count, timeout, mask, room));
 }
 
-/* Sets may be larger than fd_set says: the words that `count` needs are there. */
+/* Sets may be larger than fd_set: they have the words that `count` needs. */
 static bool is_in(const fd_set *set, int fd)
 {
     const unsigned bits = 8 * sizeof(set->fds_bits[0]);
@@ -320,7 +320,7 @@ EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
     SELECT_CALL(REAL(pselect)(count, reads, writes, others, timeout, mask));
 }
 
-/* An event of none of our ends was made by nobody that we know. */
+/* No event is of a known end: the waker is not known. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events, int ready)
 {
     if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready))
@@ -354,7 +354,7 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int room,
 
 /* MARK: Event descriptors */
 
-/* What the C library calls within these is not seen. */
+/* The C library's calls within these functions are not wrapped. */
 EXPORT int eventfd_read(int fd, eventfd_t *value)
 {
     READ_CALL(SHM_READ, REAL(eventfd_read)(fd, value));
@@ -473,7 +473,7 @@ EXPORT int tcdrain(int fd)
 
 /* MARK: Opening: FIFOs, devices and files elsewhere block */
 
-/* The descriptor is known only afterwards. */
+/* The descriptor is known only after the call. */
 #define OPEN_CALL(...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, 0, 0);                  \
@@ -483,7 +483,7 @@ EXPORT int tcdrain(int fd)
         self.slot->open_detail = (uint32_t)fd + 1;                                                 \
     return fd
 
-/* The mode is passed only where the flags say that a file may be made. */
+/* There is a mode only if the flags allow that a file is created. */
 #define MODE                                                                                       \
     mode_t mode = 0;                                                                               \
     if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                                   \

@@ -1,7 +1,7 @@
 /*
- * Jumps out of a wait: a signal handler that calls longjmp leaves the call which it interrupted, and no clean-up
- * runs. Where the jump goes to cannot be read (the C library hides the address): one that stays within the
- * handler is taken for one that leaves, and the call then is told to have ended there.
+ * Jumps out of a wait: a signal handler that calls longjmp leaves the call that it interrupted, and no clean-up runs. The
+ * target of the jump cannot be read, as the C library hides the address: every jump is taken to leave the call, and one
+ * that stays within the handler is recorded as the call's end, too.
  */
 #include "preload/call.h"
 

@@ -1,4 +1,4 @@
-/* Locks whose addresses are known outside: see known.h. */
+/* Keeps the locks whose addresses are in records: see known.h. */
 #include "preload/known.h"
 
 struct known known;

@@ -1,9 +1,10 @@
 /*
- * Locks that the collector has been told of by their address, and calls by where they were first seen locked: until
- * they are destroyed, initialised anew or, with libtrail-heap.so, their memory is freed. Then it is told that as well.
+ * Locks whose address is in a record: the collector names a lock without a symbol after where it was first seen locked.
+ * When the lock is destroyed, initialised again or, with libtrail-heap.so, its memory is freed, that is recorded as well:
+ * another lock may follow at the address.
  *
- * They are few: those that somebody has waited for, or that were held for long. When the table is full, the names of
- * further ones do not end.
+ * They are few: locks that a thread has waited for, or that were held for long. When the table is full, the end of further
+ * locks is not recorded.
  */
 #ifndef TRAIL_PRELOAD_KNOWN_H
 #define TRAIL_PRELOAD_KNOWN_H
@@ -14,18 +15,18 @@
 #define KNOWN_LINE  64
 
 struct known {
-    uint32_t used; /* one was added: else nothing is looked for */
-    /* A bit a cache line of memory, by hash, in which there is one, or was. */
+    uint32_t used; /* a lock was added; else nothing is searched */
+    /* One bit for each cache line of memory, by hash, that has or had a known lock. */
     uint64_t lines[64];           /* 12 bits */
     uintptr_t locks[KNOWN_LOCKS]; /* 0: free */
 };
 
 extern struct known known __attribute__((visibility("hidden")));
 
-/* Its address is about to be told. */
+/* Adds a lock whose address is about to be recorded. */
 void known_add(const volatile void *lock);
 
-/* Those from an address up to another one are no more. */
+/* Records the end of the known locks in [low, high). */
 void known_forget(uintptr_t low, uintptr_t high);
 
 ALWAYS uint32_t known_bit(uintptr_t address)
@@ -39,7 +40,7 @@ ALWAYS bool known_has_line(uintptr_t address)
     return __atomic_load_n(&known.lines[bit / 64], __ATOMIC_RELAXED) >> bit % 64 & 1;
 }
 
-/* A lock that is destroyed, or is a new one. */
+/* Called for a lock that is destroyed or initialised. */
 ALWAYS void known_end(const volatile void *lock)
 {
     if (UNLIKELY(known.used) && known_has_line((uintptr_t)lock))

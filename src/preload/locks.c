@@ -1,9 +1,9 @@
 /*
- * Mutexes, reader-writer locks, once.
+ * Wrappers for mutexes, reader-writer locks and once.
  *
- * A lock is tried first: one that is free costs no record. Who finds it taken says so in its slot, waits, and
- * tells in its record the number of the release that let it in; who gives a lock up that somebody waits for
- * writes a record with that number before.
+ * A lock is tried first: a free one costs no record. A thread that finds it taken opens a call in its slot, waits, and
+ * writes a record with the number of the release that ended its wait. A thread that releases a lock for which another one
+ * waits writes a record with that number before the release.
  */
 #include <sys/single_threaded.h>
 
@@ -18,22 +18,22 @@
 #define KIND_ERRORCHECK 2
 #define KIND_RECURSIVE  1
 #define KIND_OWNER_DIES 0x70 /* robust, priority inheritance, priority protection */
-#define KIND_SHARED     0x80 /* among processes */
+#define KIND_SHARED     0x80 /* shared between processes */
 
-/* Trying first is the same as locking for these; errorcheck and those with an owner return other errors. */
+/* For these kinds trying first is equivalent to locking; errorcheck mutexes and those with an owner return other errors. */
 ALWAYS bool is_plain(const pthread_mutex_t *mutex)
 {
     int kind = mutex->__data.__kind;
     return !(kind & KIND_OWNER_DIES) && (kind & KIND_TYPE) != KIND_ERRORCHECK;
 }
 
-/* A nested lock of a recursive mutex, which begins or ends no hold. */
+/* Whether it is a nested lock of a recursive mutex, which begins or ends no hold. */
 ALWAYS bool is_nested(const pthread_mutex_t *mutex)
 {
     return (mutex->__data.__kind & KIND_TYPE) == KIND_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* Somebody waits for it in the kernel, or did. */
+/* Whether a thread waits for it in the kernel, or did. */
 ALWAYS bool is_contended(const pthread_mutex_t *mutex)
 {
     int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
@@ -42,7 +42,7 @@ ALWAYS bool is_contended(const pthread_mutex_t *mutex)
                : word & (int)0x80000000;
 }
 
-/* True: *result is what the caller returns. */
+/* Tries to lock. True: the caller returns *result. */
 ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
 {
     if (!is_plain(mutex))
@@ -64,7 +64,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         return result;                                                                             \
     return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), __VA_ARGS__)
 
-/* The call that waits is made in the midst of this, between the two halves of a wait. */
+/* The real call is made between these two halves of a wait. */
 #define wait_for_lock(kind, object, caller, certain, ...)                                          \
     ({                                                                                             \
         struct call call CALL = object_wait(caller, SHM_GROUP_LOCKS, kind, object, certain);       \
@@ -77,9 +77,8 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
     })
 
 /*
- * The most frequent of all calls: to lock and to unlock where nobody contends is to cost 5 ns more than without us.
- * So the wrappers do this alone; for all else they jump to a function that starts anew, as if the program
- * had called that.
+ * The most frequent calls: an uncontended lock and unlock may cost 5 ns more than without the wrappers. So the wrappers
+ * handle only that case; for all others they jump to a function that starts again, as if the program had called that.
  */
 ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 {
@@ -87,8 +86,8 @@ ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 }
 
 /*
- * While the process has one thread, glibc locks without atomic operations, but does not try so. A mutex of its own that is
- * free is then locked without a wait.
+ * While the process has one thread, glibc locks without atomic operations, but tries with them. A free mutex that is not
+ * shared between processes is then locked directly, which cannot wait.
  */
 ALWAYS bool is_free_for_one(const pthread_mutex_t *mutex)
 {
@@ -136,7 +135,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return result;
 }
 
-/* A mutex is about to be given up by the wrapper that this is part of. */
+/* Called before the wrapper that this is part of releases a mutex. */
 ALWAYS void tell_release(pthread_mutex_t *mutex)
 {
     if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
@@ -237,9 +236,9 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
     return REAL(pthread_rwlock_unlock)(lock);
 }
 
-/* MARK: C11's mutexes, which are glibc's under another name */
+/* MARK: C11's mutexes, which are glibc's under other names */
 
-/* What a mutex that is tried first says of itself is not C11's. */
+/* Converts the result of pthread_mutex_trylock, whose errors are not those of C11. */
 ALWAYS int c11_result(int result)
 {
     return result == EAGAIN || result == EINVAL ? thrd_error : result;
@@ -327,7 +326,7 @@ EXPORT void mtx_destroy(mtx_t *mutex)
 /* glibc's value of a pthread_once_t whose routine has returned. */
 #define ONCE_DONE 2
 
-/* Whose routine this thread runs. */
+/* The once whose routine the calling thread runs. */
 struct once {
     int *control;
     void (*routine)(void);
@@ -342,7 +341,7 @@ static void once_left(const struct once *once)
     running_once = once->outer;
 }
 
-/* In the place of the routine: those who wait go on as soon as it returns, so that they are told before. */
+/* Called instead of the routine: waiting threads go on as soon as it returns, so that the release is recorded before. */
 static void run_once(void)
 {
     const struct once *once = running_once;
@@ -357,7 +356,7 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS))
         return REAL(pthread_once)(control, routine);
-    /* Who runs the routine may wait in it: only who finds it running is said to wait. */
+    /* The thread that runs the routine may wait in it: only threads that find it running wait for the once. */
     if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
         return wait_for_lock(SHM_ONCE, control, &caller, false,
                              REAL(pthread_once)(control, routine));

@@ -1,7 +1,7 @@
 /*
- * What code is mapped where: lines in the area, as the trace's module map has them, written when the program
- * starts and when it unloads a library. Of those that it loads the collector learns from the kernel: a
- * wrapper of dlopen would be the caller whose folders are searched. What is unloaded stays, marked as such.
+ * Writes which code is mapped where: lines in the area, as in the trace's module map, at the program's start and when it
+ * unloads a library. The collector finds loaded libraries in the kernel's list: dlopen is not wrapped, as it searches the
+ * folders of its caller, which would be the wrapper. Unloaded libraries stay, marked as such.
  */
 #include <string.h>
 
@@ -31,10 +31,10 @@ static void add_line(const char *line, void *context)
 #define LOADED   "trail.module "
 #define UNLOADED "trail.unloaded "
 
-/* So much of them is kept: the newest. */
+/* How much of the unloaded libraries' lines is kept: the newest. */
 #define UNLOADED_SIZE (64u << 10)
 
-/* The lines from before a change; pages that are never needed are none. */
+/* The lines from before a change. Unused pages of the array take no memory. */
 static char former[SHM_MODULES_SIZE];
 
 static bool starts_with(const char *line, size_t size, const char *word)
@@ -42,7 +42,7 @@ static bool starts_with(const char *line, size_t size, const char *word)
     return size > strlen(word) && memcmp(line, word, strlen(word)) == 0;
 }
 
-/* Whether a line is among those that end at `end`: what follows its first word. */
+/* Whether a line is among those that end at `end`, by what follows its first word. */
 static bool is_listed(const char *rest, size_t size, const char *end)
 {
     const char *at = preload.area->modules;
@@ -55,8 +55,8 @@ static bool is_listed(const char *rest, size_t size, const char *end)
 }
 
 /*
- * Libraries that are not mapped any more stay in the list, under another word: names for what ran in them are looked
- * for later.
+ * Keeps libraries that are no longer mapped in the list, with another first word: names for PCs in them may be looked up
+ * later.
  */
 static void add_unloaded(struct lines *lines, size_t former_size)
 {
@@ -90,7 +90,7 @@ void modules_changed(void)
     REAL(pthread_mutex_lock)(&lock);
     former_size = header->modules_used;
     memcpy(former, preload.area->modules, former_size);
-    /* Odd while it changes: the collector reads it again then. */
+    /* Odd while the lines change: the collector then reads them again later. */
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
     modules_each(add_line, &lines);
     add_unloaded(&lines, former_size);
@@ -104,7 +104,7 @@ void modules_changed(void)
 EXPORT int dlclose(void *library)
 {
     int status;
-    /* Libraries that were loaded meanwhile are not in the list yet. */
+    /* Libraries that were loaded since are not in the list yet. */
     if (preload.area)
         modules_changed();
     status = REAL(dlclose)(library);

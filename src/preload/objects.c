@@ -1,4 +1,4 @@
-/* Waiting for locks and giving them up: see objects.h. */
+/* Records waits for locks and their releases: see objects.h. */
 #include "preload/objects.h"
 
 #include "preload/known.h"
@@ -27,7 +27,7 @@ void object_released(const volatile void *object, enum shm_wait kind, uint8_t fl
         record.end = slot->held_since;
         record.object2 = slot->held_pc;
         if (!(slot->held_since & SHM_EXACT)) {
-            /* The coarse clock was behind by half its step, on average. */
+            /* On average the coarse clock is behind by half its step. */
             record.end += preload.half_step_ticks;
             record.flags |= SHM_COARSE;
         }
@@ -63,7 +63,7 @@ struct call object_wait(const struct unwind_start *caller, uint32_t group, enum 
 
 void object_got(struct call *call, const volatile void *object, bool got)
 {
-    /* A signal handler forked in the midst of the wait. */
+    /* A signal handler has forked during the wait. */
     if (!self.slot)
         return;
     call->release = __atomic_load_n(&object_slot(object)->release, __ATOMIC_ACQUIRE);

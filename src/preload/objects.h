@@ -1,6 +1,6 @@
 /*
- * What locks have in common: a slot of the area that knows who took the lock where and since when, how many
- * wait, and the number of its last release.
+ * What locks have in common: a slot of the area with the lock that was taken last, when and where, the number of waiting
+ * threads, and the number of the last release.
  */
 #ifndef TRAIL_PRELOAD_OBJECTS_H
 #define TRAIL_PRELOAD_OBJECTS_H
@@ -22,10 +22,10 @@ ALWAYS void object_held_since(const volatile void *object, uintptr_t pc, uint64_
     slot->held = (uint64_t)(uintptr_t)object;
 }
 
-/* object_held by the clock itself: where somebody has waited before, and while there is no coarse clock. */
+/* object_held with the exact clock: if a thread has waited here before, or there is no coarse clock. */
 void object_held_exactly(const volatile void *object, uintptr_t pc);
 
-/* This thread has it now. Races of locks that share a slot cost the length of a hold, nothing else. */
+/* The calling thread holds the object now. Races of locks that share a slot spoil the length of a hold, nothing else. */
 ALWAYS void object_held(const volatile void *object, uintptr_t pc)
 {
     uint64_t coarse = clock_coarse();
@@ -35,15 +35,15 @@ ALWAYS void object_held(const volatile void *object, uintptr_t pc)
         object_held_since(object, pc, coarse);
 }
 
-/* Somebody waits for it, by our own count. */
+/* Whether a thread waits for it, by the slot's count. */
 ALWAYS bool object_awaited(const volatile void *object)
 {
     return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
 }
 
 /*
- * Whether its release is to be recorded: somebody waits, or it may have been held for long; object_released looks
- * more closely.
+ * Whether its release may have to be recorded: a thread waits, or it may have been held for long; object_released checks
+ * that exactly.
  */
 ALWAYS bool object_released_matters(const volatile void *object, bool contended)
 {
@@ -51,7 +51,7 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
     int64_t held;
     if (contended || slot->held != (uint64_t)(uintptr_t)object)
         return contended;
-    /* Below 0: taken after the coarse clock was stored. */
+    /* Negative: taken after the coarse clock was stored. */
     held = (int64_t)(clock_cheap() - slot->held_since);
     if (UNLIKELY(held >= 0 && (uint64_t)held >= preload.hold_ticks))
         return true;
@@ -59,7 +59,7 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
     return false;
 }
 
-/* As quickly as can be: true, it need not be recorded; false, that is to be looked at by object_released_matters. */
+/* The fast check: true if the release need not be recorded; if false, object_released_matters decides. */
 ALWAYS bool object_released_unnoticed(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
@@ -74,20 +74,20 @@ ALWAYS bool object_released_unnoticed(const volatile void *object, bool contende
     return true;
 }
 
-/* Writes the record of a release, which is about to happen. */
+/* Writes the record of a release that is about to happen. */
 void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
                      const struct unwind_start *caller);
 
 /*
- * Begins a wait. `certain`: it was found taken, so that the wait is recorded, with the stack of now; else
- * only if the thread is switched out.
+ * Begins a wait. `certain`: the object was found taken: the wait is recorded in any case, with the stack of now; else it is
+ * recorded if the thread is switched out.
  */
 struct call object_wait(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
                         const volatile void *object, bool certain);
 
 /*
- * Whether a time limit is one: the calls that look at it even if they need not wait are not tried first, so that
- * they can refuse it.
+ * Whether a time limit is valid. With an invalid one the lock is not tried first, so that the real function, which may
+ * check the limit even if it need not wait, can fail.
  */
 ALWAYS bool is_clock(clockid_t clock)
 {
@@ -99,7 +99,7 @@ ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
     return is_clock(clock) && until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
-/* The wait's end: `got` says whether it is over because somebody let this thread in. */
+/* Ends the wait; `got`: the calling thread got the object, and has not timed out or failed. */
 void object_got(struct call *call, const volatile void *object, bool got);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * OpenMP's tasks, regions, waits and locks become records like all else: see openmp.h.
+ * Records OpenMP's tasks, regions, waits and locks: see shm/openmp.h.
  *
- * Its run-time library spins before it sleeps, and sleeps by conditions of its own: the wait is this one, and what
- * is called within it is not recorded, as within every open call. Whether it was one is told by its length, for
- * who spins is not switched out.
+ * The run-time library spins before it sleeps, and sleeps in its own condition variables. The wait that is recorded is
+ * OpenMP's; calls within it are not recorded, as within every open call. Its length decides whether it was a wait, as a
+ * thread that spins is not switched out.
  *
- * A lock is given up before we are told: who was waiting may have it, and go on, before the record of its release
- * is written. So the release gets its number when the lock is taken: whoever takes it next names the number of
- * the one before.
+ * The release of a lock is reported after it happened: a waiting thread may take the lock and go on before the record of
+ * the release is written. So a release gets its number when the lock is taken: the thread that takes the lock next uses
+ * the number of the hold before.
  */
 #include "shm/openmp.h"
 
@@ -16,10 +16,10 @@
 #include "preload/known.h"
 #include "preload/objects.h"
 
-/* Numbers of locks are others than those of all else in the same slot. */
+/* Numbers of locks differ from those of all other objects in the same slot. */
 #define LOCK_NUMBER UINT32_C(0x80000000)
 
-/* Who was let in after this share of the shortest wait that is recorded will hardly have waited for so long. */
+/* A thread that is woken within this share of the shortest recorded wait has hardly waited for that long. */
 #define HARDLY 8
 
 static PER_THREAD void *own_pointer;
@@ -104,7 +104,7 @@ static void region_end(uint64_t task, const char *name)
 
 /* MARK: Waits */
 
-/* As call_begin, but that the place, not the call, is what is remembered to have waited. */
+/* Like call_begin, but the place, not the call, is remembered as one that blocked. */
 ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *caller)
 {
     uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
@@ -123,18 +123,18 @@ ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *calle
     slot->open_held_pc = 0;
     slot->open_sp = slot->open_fp = 0;
     wait->begin = clock_now();
-    /* Pairs with the collector's load: the rest is there. */
+    /* Pairs with the collector's load: the other fields are complete. */
     __atomic_store_n(&slot->open_time, wait->begin, __ATOMIC_RELEASE);
 }
 
-/* Writes the record if the wait was long. `record` has what it was let in by. Returns the time. */
+/* Writes the record if the wait was long; `record` has what ended it. Returns the time. */
 ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
                            const struct unwind_start *caller)
 {
     struct shm_thread *slot = self.slot;
     uint64_t now = clock_now();
     uintptr_t pc;
-    /* Another process, or the call was left by a jump. */
+    /* The process has forked, or a jump has left the call. */
     if (!slot || slot->open_time != wait->begin) {
         wait->begin = 0;
         return now;
@@ -228,7 +228,7 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
     else if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     slot = object_slot(wait->object);
-    /* Nobody else has the lock now; locks that share a slot spoil only who let in whom. */
+    /* Only this thread has the lock now; races of locks that share a slot spoil only the wakers. */
     record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);
     hold->number = LOCK_NUMBER | (record.release + 1);
     __atomic_store_n(&slot->hold, hold->number, __ATOMIC_RELAXED);
@@ -251,7 +251,7 @@ static void lock_nested(struct openmp_wait *wait)
     (void)close_wait(wait, &record, &caller);
 }
 
-/* Somebody waits for it, or it was held for long. */
+/* Whether a thread waits for the lock, or it was held for long. */
 ALWAYS bool release_matters(const struct openmp_hold *hold)
 {
     return preload.all_holds || object_awaited(hold->object) ||

@@ -1,10 +1,9 @@
 /*
- * Inside the traced program: what the wrappers share. The wrappers themselves are in locks.c, conditions.c,
- * io.c, sleep.c, threads.c and modules.c; symbols.def names all of them.
+ * What the wrappers in the recorded program share. symbols.def lists the wrappers and their files.
  *
- * Rules that every wrapper keeps: errno, return values and cancellation points are those of the real
- * function; nothing is allocated; nothing blocks that would not block without us. Where the program is not
- * recorded, or a call is made within another wrapped call (by a signal handler), it goes straight through.
+ * Rules for every wrapper: errno, return values and cancellation points are those of the real function; nothing is
+ * allocated; nothing blocks that would not block without the wrapper. If the program is not recorded, or a call is made
+ * within another wrapped call (by a signal handler), only the real function is called.
  */
 #ifndef TRAIL_PRELOAD_PRELOAD_H
 #define TRAIL_PRELOAD_PRELOAD_H
@@ -26,14 +25,14 @@
 #define NOINLINE    static __attribute__((noinline))
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* No look-up through a function, which could allocate: the library is loaded with the program. */
+/* No access through __tls_get_addr, which could allocate: the library is loaded with the program. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 /* MARK: The process */
 
 /*
- * Pages of their own, which the kernel clears in whatever child process is made: also one that is made behind the
- * C library's back (syscall(SYS_clone), _Fork) must not write into its parent's area.
+ * `preload` has pages of its own, which the kernel clears in every child process: a child that is made without the C
+ * library's fork (syscall(SYS_clone), _Fork) must not write into its parent's area either.
  */
 #if defined(__x86_64__)
 #define PRELOAD_PAGE 4096
@@ -44,8 +43,8 @@
 struct preload {
     struct shm_area *area; /* NULL: the process is not recorded */
     bool has_counter;
-    bool has_rseq; /* the kernel says whether a thread with an rseq was switched out: see call.h */
-    uint64_t stack_size;      /* of threads that do not ask for another */
+    bool has_rseq;            /* switches of a thread with rseq can be seen: see call.h */
+    uint64_t stack_size;      /* the default of threads */
     uint64_t half_step_ticks; /* of the coarse clock */
     uint64_t hold_ticks;
     uint64_t min_wait_ticks;
@@ -60,28 +59,28 @@ void preload_attach(void);
 
 /* MARK: The thread */
 
-/* Places of calls of which a thread remembers that they blocked. */
+/* How many places of calls that blocked a thread remembers. */
 #define SELF_PLACES 8
 
 struct self {
     struct shm_thread *slot;
     struct shm_chunk *chunk;           /* the last of its chain */
-    uintptr_t stack_low, stack_end;    /* the thread's own stack, about; 0: not known */
+    uintptr_t stack_low, stack_end;    /* the thread's own stack, approximately; 0: not known */
     struct shm_object *counted;        /* the open call is one of its waiters */
     uint32_t index;                    /* of the slot */
     uint32_t round;                    /* of destructors at the thread's end */
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
-    bool has_rseq;                     /* and the kernel keeps its word about it */
-    bool over;                         /* it has ended, or is not recorded */
-    int64_t heap_told;                 /* what the last record said of the slot's heap, */
-    uint64_t heap_told_at;             /* ... and when: the coarse clock */
+    bool has_rseq;                     /* and the kernel clears its pointer at a switch */
+    bool over;                         /* the thread has ended, or is not recorded */
+    int64_t heap_told;                 /* the slot's heap in the last record, */
+    uint64_t heap_told_at;             /* ... and its time: the coarse clock */
     bool has_timer;
     timer_t timer; /* of its samples */
 };
 
 extern PER_THREAD struct self self __attribute__((visibility("hidden")));
 
-/* Claims a slot for this thread, which nobody announced. False: there is none, or recording is off. */
+/* Claims a slot for the calling thread, which was not announced. False: there is none, or recording is off. */
 bool self_attach(void);
 
 ALWAYS bool self_recorded(void)
@@ -96,26 +95,26 @@ ALWAYS bool is_wanted(uint32_t group)
            (__atomic_load_n(&preload.area->header.groups, __ATOMIC_RELAXED) & group);
 }
 
-/* And this thread is recorded. */
+/* Whether calls of the group are recorded now, and the calling thread is. */
 ALWAYS bool is_recorded(uint32_t group)
 {
     return is_wanted(group) && self_recorded();
 }
 
-/* Takes a slot for a new thread, for `routine`; 0: there is none. */
+/* Takes a slot for a new thread; 0: there is none. */
 uint32_t thread_slot_take(void);
 void thread_slot_give_back(uint32_t index);
 
-/* The thread is the one for which the slot was taken. */
+/* Begins the records of the calling thread, for which the slot was taken; ends them. */
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
 void self_end(void);
 
-/* What a thread of libstdc++ is to run: the vtable of the object that has it, whose name tells; 0: not such a thread. */
+/* Returns the vtable of the object that a thread of libstdc++ runs, whose name contains the callable; 0: another thread. */
 uint64_t thread_callable(uint64_t routine, uint64_t argument);
 
 /* MARK: CPU samples */
 
-/* When the area is claimed; when a thread begins to be recorded; when it ends. */
+/* Called when the area is claimed; when a thread begins to be recorded; when it ends. */
 void samples_prepare(void);
 void samples_begin(void);
 void samples_end(void);
@@ -139,13 +138,13 @@ ALWAYS uint64_t clock_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The clock as of a millisecond ago, 0 if nobody stores it now. Pairs with the collector's store. */
+/* Returns the coarse clock, up to about a millisecond old; 0: it is not stored now. Pairs with the collector's store. */
 ALWAYS uint64_t clock_coarse(void)
 {
     return __atomic_load_n(&preload.area->header.coarse, __ATOMIC_RELAXED);
 }
 
-/* The coarse clock where there is one. */
+/* Returns the coarse clock if there is one, else the clock. */
 ALWAYS uint64_t clock_cheap(void)
 {
     uint64_t coarse = clock_coarse();
@@ -154,26 +153,26 @@ ALWAYS uint64_t clock_cheap(void)
 
 /* MARK: Where a wrapper was called from */
 
-/* In a wrapper itself, which gets a frame pointer by it. */
+/* Used in the wrapper itself, which gets a frame pointer by it. */
 #define CALLER() unwind_caller_of(__builtin_frame_address(0))
 
-/* The number of the caller's call stack, 0 if there is no room or stacks are not wanted. */
+/* Returns the number of the caller's call stack; 0: there is no room, or stacks are not wanted. */
 uint32_t stack_of(const struct unwind_start *caller);
 
-/* The number of the part of the caller's call stack that begins with a return address; of all if that is not in it. */
+/* Returns the number of the part of the caller's call stack from a return address on; of the whole one if it lacks that. */
 uint32_t stack_from(const struct unwind_start *caller, uintptr_t pc);
 
-/* The number of a stack that is one return address. */
+/* Returns the number of a stack of one return address. */
 uint32_t stack_of_place(uintptr_t pc);
 
-/* The number of a text, cut to SHM_TEXT_MAX bytes; 0: it is empty, or there is no room. */
+/* Returns the number of a text, truncated to SHM_TEXT_MAX bytes; 0: it is empty, or there is no room. */
 uint32_t text_of(const char *text);
 
 /* MARK: Records */
 
 /*
- * Between these two the collector does not go past the time of the thread's last record. False in a signal
- * handler that interrupts a record being written.
+ * Between these two calls the collector does not go past the time of the thread's last record. False in a signal handler
+ * that has interrupted the writing of a record.
  */
 ALWAYS bool record_begin(void)
 {
@@ -192,19 +191,19 @@ ALWAYS void record_end(void)
 /* Appends a record to the thread's chain; counts it as lost if there is no room. */
 void record_put(const struct shm_record *record);
 
-/* Both at once, for one without a time of its own. */
+/* Writes a record with the time of now. */
 void record_now(struct shm_record *record);
 
-/* The next number of a task. */
+/* Returns the next number of a task. */
 uint64_t task_number(void);
 
-/* Tells how much this thread has allocated, if that is another amount than was told. */
+/* Records the calling thread's heap if it differs from the last record's. */
 void heap_tell(void);
 
-/* What was allocated while there was no area. */
+/* Bytes that were allocated before there was an area. */
 extern int64_t preload_heap_early __attribute__((visibility("hidden")));
 
-/* Modules are mapped or unmapped: tells the collector. */
+/* Writes the changed list of modules into the area. */
 void modules_changed(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Finding the real functions: see real.h. It may be an allocator that calls the first wrapper, in the midst of its first
- * allocation. So nothing is looked for that is not there: the loader would allocate the message that tells so.
+ * Finds the real functions: see real.h. The first wrapper may be called by an allocator, during its first allocation. So
+ * only functions that exist are looked up: for others the loader would allocate an error message.
  */
 #include "preload/real.h"
 
@@ -24,7 +24,7 @@ static const struct {
 #undef SYMBOL
 };
 
-/* Those of conditions exist twice on x86-64, the newest one excepted. */
+/* Functions of condition variables exist in two versions on x86-64, except the newest one. */
 static bool exists_twice(const char *name)
 {
 #if defined(__x86_64__)
@@ -36,8 +36,8 @@ static bool exists_twice(const char *name)
 }
 
 /*
- * The next definition after ours. Of two the older one, for another layout, may be what dlsym finds. What is no version at
- * all is another library's wrapper, a sanitizer's: it is the next one.
+ * Returns the next definition after ours. Of two versions dlsym may find the older one, for another layout. A definition
+ * that is neither version is another library's wrapper, as a sanitizer's, and is the next one.
  */
 static void *find(const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * The functions behind the wrappers: what the program would have called. One pointer for each row of
- * symbols.def, found when the library is loaded, or by the first call before that; those that need not be there by real_has().
+ * The functions that the program calls without the wrappers. One pointer for each row of symbols.def, found when the
+ * library is loaded or by an earlier first call; optional ones are found by real_has().
  */
 #ifndef TRAIL_PRELOAD_REAL_H
 #define TRAIL_PRELOAD_REAL_H
@@ -26,12 +26,12 @@ extern struct real real __attribute__((visibility("hidden")));
 void real_find(void);
 
 /*
- * Whether the function of a LIBRARY or NEWER row is there. A library that was loaded later, for one other alone, is found
- * by its name.
+ * Whether the function of a LIBRARY or NEWER row exists. Looks it up by name if it was not found yet, as its library may
+ * have been loaded later, for one other library alone.
  */
 bool real_has(void **function, const char *name);
 
-/* The real function; the program has it if it calls it. */
+/* The real function: it exists if the program calls it. */
 #define REAL(name) (__builtin_expect(real.name == NULL, 0) ? (real_find(), real.name) : real.name)
 
 #endif

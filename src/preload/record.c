@@ -1,4 +1,4 @@
-/* The thread's slot and its chain of chunks: taking, filling and ending them. See shm.h. */
+/* Takes, fills and ends the slots of threads and their chains of chunks: see shm.h. */
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +14,7 @@ PER_THREAD struct self self;
 
 #define TAG (UINT64_C(1) << 32)
 
-/* Takes the head of a list, or one that was never used; 0: there is none. */
+/* Takes the head of a free list, or an index that was never used; 0: there is none. */
 static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(*link)(uint32_t))
 {
     uint64_t old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
@@ -55,7 +55,7 @@ static uint32_t take_chunk(void)
 
 /* MARK: Records */
 
-/* The chunk to write into; NULL: there is none. */
+/* Returns the chunk to write into; NULL: there is none. */
 static struct shm_chunk *room(void)
 {
     struct shm_thread *slot = self.slot;
@@ -79,7 +79,7 @@ void record_put(const struct shm_record *record)
         return;
     }
     chunk->records[chunk->used] = *record;
-    /* Pairs with the collector's load: what it counts is whole. */
+    /* Pairs with the collector's load: the records that it counts are complete. */
     __atomic_store_n(&chunk->used, chunk->used + 1, __ATOMIC_RELEASE);
 }
 
@@ -108,11 +108,11 @@ void heap_tell(void)
 
 /* MARK: Threads */
 
-/* Runs self_end when the thread ends, in whatever way. */
+/* Its destructor runs self_end however the thread ends. */
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 
-/* Other destructors may still lock and wait: the last round is the thread's end. */
+/* Other destructors may still lock and wait: the thread ends in the last round of destructors. */
 static void at_end(void *arg)
 {
     if (++self.round < PTHREAD_DESTRUCTOR_ITERATIONS)
@@ -137,12 +137,12 @@ uint32_t thread_slot_take(void)
     }
     memset(slot, 0, sizeof *slot);
     slot->serial = __atomic_add_fetch(&header->serials, 1, __ATOMIC_RELAXED);
-    /* Pairs with the collector's load: the slot is whole. */
+    /* Pairs with the collector's load: the slot is complete. */
     __atomic_store_n(&slot->state, SHM_LIVE, __ATOMIC_RELEASE);
     return index;
 }
 
-/* Of a thread that was not started. The collector frees the slot, which it may have seen. */
+/* The thread was not started. The collector frees the slot, as it may have seen it. */
 void thread_slot_give_back(uint32_t index)
 {
     __atomic_store_n(&preload.area->threads[index].state, SHM_ENDED, __ATOMIC_RELEASE);
@@ -154,7 +154,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
         .kind = SHM_STARTED, .object = (uint64_t)(uintptr_t)pthread_self(), .object2 = routine};
     struct shm_thread *slot = &preload.area->threads[index];
     (void)REAL(pthread_once)(&end_key_once, make_end_key);
-    /* A signal handler may have taken a slot for this thread already: that is over. From here on none does. */
+    /* A signal handler may have taken a slot for this thread: that one ends. From here on none takes another. */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (self.slot)
@@ -167,7 +167,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     self.stack_end = stack_end;
     self.index = index;
     slot->tid = (uint32_t)syscall(SYS_gettid);
-    /* No record comes before the first. */
+    /* No other record precedes the start. */
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.slot = slot;
@@ -196,7 +196,7 @@ void self_end(void)
     __atomic_store_n(&slot->state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-/* The highest address of this thread's stack: glibc puts the thread's block there, but of the first thread. */
+/* Returns the end of the thread's stack: except for the first thread, glibc puts the thread's block there. */
 static uintptr_t stack_end(void)
 {
     /* NOLINTNEXTLINE(bugprone-reserved-identifier): the loader's name. */

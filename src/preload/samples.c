@@ -1,7 +1,7 @@
 /*
- * CPU samples by a timer in the program, where the kernel gives none to those outside: on request only, because a
- * signal can end a call that would have gone on (poll returns EINTR in spite of SA_RESTART). Each thread has
- * a timer of its own CPU time, so that one that waits gets no signal.
+ * CPU samples by a timer in the program, for kernels that allow none from outside. Only on request, as a signal can end a
+ * call that would have gone on (poll returns EINTR in spite of SA_RESTART). Each thread has a timer of its own CPU time, so
+ * that a waiting thread gets no signals.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 
 #define SIGNAL SIGPROF
 
-/* Registers of the interrupted code; a walk begins one behind the instruction itself (unwind.h). */
+/* The registers of the interrupted code; a walk begins at the PC plus one (unwind.h). */
 static struct unwind_start interrupted(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -55,7 +55,7 @@ void samples_prepare(void)
     preload.sample_ns = preload.area->header.sample_ns;
     if (preload.sample_ns == 0)
         return;
-    /* A program that has use for the signal keeps it. */
+    /* A program that uses the signal keeps it. */
     if (sigaction(SIGNAL, NULL, &old) != 0 || old.sa_handler != SIG_DFL ||
         sigaction(SIGNAL, &ours, NULL) != 0)
         preload.sample_ns = 0;

@@ -1,4 +1,4 @@
-/* Calls that sleep, or wait for a signal. */
+/* Wrappers for calls that sleep or wait for a signal. */
 #include "preload/call.h"
 
 #define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_SLEEP, kind, 0, 0, __VA_ARGS__)

@@ -1,4 +1,4 @@
-/* Call stacks and texts, each kept once in the area: see stack_table.h. */
+/* Takes call stacks and texts, and puts each into the area once: see stack_table.h. */
 #include "shm/stack_table.h"
 
 #include <string.h>

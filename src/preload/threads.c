@@ -1,4 +1,4 @@
-/* Threads: their creation, start, names, end, and waiting for it; and when they lose their clock. */
+/* Wrappers for the creation, names and joining of threads, and for prctl, which can disable the CPU's counter. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 
 /* MARK: Creation */
 
-/* libstdc++ starts all threads with one function of its own, and passes it a std::thread::_State. */
+/* libstdc++ starts all threads with its own function, which gets a std::thread::_State. */
 static bool is_of_libstdcxx(uint64_t routine)
 {
-    /* What was found out: two routines, one of each kind. */
+    /* Cached results: one routine of each kind. */
     static uint64_t its, other;
     const char *slash;
     Dl_info info;
@@ -33,7 +33,7 @@ uint64_t thread_callable(uint64_t routine, uint64_t argument)
     return *(const uint64_t *)(uintptr_t)argument;
 }
 
-/* The thread of a slot begins, in the function whose frame is `here`; its slot. */
+/* Begins the thread of a slot, in the function whose frame is `here`. Returns its slot. */
 static const struct shm_thread *begin(void *arg, uintptr_t here)
 {
     uint32_t index = (uint32_t)(uintptr_t)arg;
@@ -42,7 +42,7 @@ static const struct shm_thread *begin(void *arg, uintptr_t here)
     return slot;
 }
 
-/* After a call: it is no jump, so that the frame where stacks end stays. */
+/* Code after the call keeps it from being a jump: the frame where stacks end stays. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
 static void *run(void *arg)
@@ -63,7 +63,7 @@ static int run_c11(void *arg)
     return result;
 }
 
-/* A slot for a thread that is about to be made, told of before it can write anything; 0: it is not recorded. */
+/* Takes a slot for a thread that is about to be created, and records that before the thread can write; 0: not recorded. */
 static uint32_t announce(uint64_t routine, const void *argument, size_t stack_size,
                          const struct unwind_start *caller)
 {
@@ -93,7 +93,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     if (!index)
         return REAL(pthread_create)(thread, attributes, routine, argument);
     status = REAL(pthread_create)(thread, attributes, run, (void *)(uintptr_t)index);
-    /* One that then does not come is taken back. */
+    /* Frees the slot if the thread was not created. */
     if (status != 0)
         thread_slot_give_back(index);
     return status;
@@ -114,7 +114,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
 /* MARK: Joining */
 
-/* The object is the thread's pthread_t, which its first record has, too. */
+/* The object is the thread's pthread_t, which the thread's first record has as well. */
 #define JOIN(...)                                                                                  \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL =                                                                        \
@@ -159,7 +159,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 
 /* MARK: Clocks that are taken away */
 
-/* Who may not read the CPU's counter any more gets a signal for it. */
+/* A process that may no longer read the CPU's counter gets a signal for reading it. */
 static bool takes_clock(int option, unsigned long what)
 {
     return (option == PR_SET_SECCOMP && what == SECCOMP_MODE_STRICT) ||
@@ -172,7 +172,7 @@ EXPORT int prctl(int option, ...)
     bool ends;
     va_list list;
     int status;
-    /* As the C library does it: there are four, whatever the caller has. */
+    /* Like the C library: always reads four arguments, however many there are. */
     va_start(list, option);
     for (size_t i = 0; i < 4; i++)
         arguments[i] = va_arg(list, unsigned long);
@@ -181,7 +181,7 @@ EXPORT int prctl(int option, ...)
     if (ends)
         self_end();
     status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-    /* It goes on as another one. */
+    /* The call has failed: the thread is recorded again, as another one. */
     if (ends && status != 0)
         self.over = false;
     return status;

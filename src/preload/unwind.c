@@ -1,7 +1,7 @@
 /*
- * Walking stacks: see unwind.h.
+ * Walks stacks: see unwind.h.
  *
- * The table has a word for each PC that was met, the rule for a step out of its frame:
+ * The table has a word for each PC that was looked up, with the rule for a step out of its frame:
  *
  *       63          61 60               30 29      28       20 19         3 2    0
  *      | displacement | PC, low 31 bits   | 1 |   saved / 8   | offset / 8 | base |   a plain frame
@@ -10,20 +10,18 @@
  *      plain:  frame's end = (base ? fp : sp) + offset;  the return address is in the word below it;
  *              the caller's fp is at the end - saved, or, if saved is 8, where the return address is, unchanged
  *
- * A PC's home is one of 2^16 slots, by a multiplication that loses nothing: home and low 31 bits
- * together are the PC, of 47 bits. It lies there or in one of the seven next slots, and the
- * displacement says how far from home. So a word says by itself what it is about: it is read and
- * written at once, without an order to other memory, and there is nothing that a reader could see
- * half of.
+ * A PC's home is one of 2^16 slots, by a multiplication that is a permutation: home and low 31 bits
+ * together identify the PC, of 47 bits. The word is in the home or one of the seven next slots, and
+ * the displacement is the distance. So each word is complete in itself: it is read and written at
+ * once, needs no order with other memory, and a reader can never see a part of one.
  *
- * What does not fit into a word (frames of a megabyte, frame pointers saved far from a frame's end)
- * is read from .eh_frame each time.
+ * A rule that does not fit into a word (a frame of a megabyte, a frame pointer that is saved far
+ * from the frame's end) is read from .eh_frame each time.
  *
- * Why reading a module's tables is safe though another thread may call dlclose: a frame of the
- * module is on this stack, so its code is in use, and unloading it would be the program's error
- * with or without us. A PC that is none, left over on the stack, is looked up only if the loader
- * says that a module lies there now; that module could go in the microsecond until its tables are
- * read, if the program unloads it just then.
+ * Reading a module's tables is safe although another thread may call dlclose: a frame of the module
+ * is on this stack, so its code is in use, and unloading it would be the program's error in any
+ * case. A stale value on the stack that looks like a PC is looked up only if the loader has a module
+ * there now; that module could be unloaded in the microsecond until its tables are read.
  */
 #include "shm/unwind.h"
 
@@ -34,21 +32,20 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * The stack is read as words that are other functions' frames, what ASan keeps between variables
- * among them.
+ * The words of other functions' frames are read, among them ASan's redzones between variables.
  */
 #define READS_STACK __attribute__((no_sanitize("address")))
 
 #define WORD sizeof(uintptr_t)
 
-/* Where the rules are read from .eh_frame. */
+/* Machines on which the rules are read from .eh_frame. */
 #if defined(__x86_64__) && defined(__LP64__)
 #define HAS_TABLES 1
 #else
 #define HAS_TABLES 0
 #endif
 
-/* No program has code in the first page, nor beyond the addresses of user space. */
+/* Whether it can be a PC: not in the first page, and not beyond the addresses of user space. */
 #define FIRST_CODE ((uintptr_t)4096)
 #if HAS_TABLES
 #define LAST_CODE ((uintptr_t)0x800000000000)
@@ -56,12 +53,12 @@
 #define LAST_CODE (UINTPTR_MAX / 4096)
 #endif
 
-/* A frame on the way out. */
+/* A frame of the walk. */
 struct walk {
     uintptr_t pc, sp, fp, end;
 };
 
-/* The word at an address that was checked. */
+/* Reads the word at an address that was checked. */
 READS_STACK static inline uintptr_t word_at(uintptr_t at)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an address on the stack. */
@@ -73,13 +70,13 @@ static inline bool is_code(uintptr_t pc)
     return pc - FIRST_CODE < LAST_CODE - FIRST_CODE;
 }
 
-/* Whether the word at `at` is whole and on what is left of the stack. */
+/* Whether the word at `at` lies completely on the rest of the stack. */
 static inline bool is_on_stack(const struct walk *w, uintptr_t at)
 {
     return at % WORD == 0 && at >= w->sp && at <= w->end - WORD;
 }
 
-/* A frame is { caller's frame pointer, return address } where the frame pointer points. */
+/* The frame pointer points to { caller's frame pointer, return address }. */
 static bool step_frame_pointer(struct walk *w)
 {
     uintptr_t at = w->fp, pc;
@@ -87,7 +84,7 @@ static bool step_frame_pointer(struct walk *w)
         return false;
     pc = pc_plain(word_at(at + WORD));
     /*
-     * Where the register is used for something else, it mostly points to numbers, or to pointers to
+     * If the register is used for something else, it mostly points to numbers, or to pointers to
      * the stack.
      */
     if (pc >= w->sp && pc < w->end)
@@ -118,12 +115,12 @@ static bool step_frame_pointer(struct walk *w)
 #define RULE_BITS   30
 #define NO_RULE     ((uint32_t)0)
 
-/* What is not a plain frame. */
+/* Rules that are not plain frames. */
 enum kind {
-    KIND_REALIGNED = 1, /* gcc's: the end is in the word at fp + inner; the caller's fp is at fp */
+    KIND_REALIGNED = 1, /* gcc's: the word at fp + inner is the end; the caller's fp is at fp */
     KIND_FRAME_POINTER, /* the module has no entry for the PC */
     KIND_SIGNAL,
-    KIND_END, /* or nothing that can be told */
+    KIND_END, /* or a rule that cannot be expressed */
 };
 
 static inline uint32_t saved_of(uint32_t rule)
@@ -131,7 +128,7 @@ static inline uint32_t saved_of(uint32_t rule)
     return rule >> SAVED_SHIFT & SAVED_MASK;
 }
 
-/* A frame's rule if it has the plain form, or NO_RULE. */
+/* Returns a frame's rule if it has the plain form, else NO_RULE. */
 static uint32_t pack_plain(const struct cfi_rule *rule)
 {
     int32_t saved = rule->fp == CFI_FP_SAME ? 8 : -rule->fp_offset;
@@ -182,7 +179,7 @@ static uint32_t pack(const struct cfi_rule *rule)
 /* Odd, times 2^17: the upper 47 bits of the product are a permutation of the 47 bits of a PC. */
 #define MULTIPLIER ((uint64_t)0x9e3779b97f4b5 << 17)
 
-/* Atomic. It takes no memory where it was not used. */
+/* Atomic. Pages that were not used take no memory. */
 static uint64_t slots[SLOTS + PROBES] __attribute__((aligned(64)));
 
 /* Atomic: how often unwind_forget was called. */
@@ -193,16 +190,16 @@ static inline size_t home_of(uintptr_t pc)
     return (size_t)(pc * MULTIPLIER >> (64 - SLOT_BITS));
 }
 
-/* What a word about this PC has above its rule, in its home. */
+/* Returns the bits above the rule in this PC's word, if it is in its home. */
 static inline uint64_t tag_of(uintptr_t pc)
 {
     return (uint64_t)pc << (RULE_BITS + 3) >> 3;
 }
 
-/* What is in the slot, less the tag: below 2^30, it is the rule. */
+/* Returns the slot's word less the tag: the rule, if it is below 2^30. */
 static inline uint64_t look(size_t home, uint64_t tag, unsigned displacement)
 {
-    /* Relaxed: a word is all there is to see, and means the same whenever it is seen. */
+    /* Relaxed: each word is complete in itself, whenever it is read. */
     uint64_t word = __atomic_load_n(&slots[home + displacement], __ATOMIC_RELAXED);
     return word ^ (tag | (uint64_t)displacement << 61);
 }
@@ -218,14 +215,15 @@ static uint32_t find_rule(uintptr_t pc)
 }
 
 /*
- * A free slot, or else the last one it may lie in: what was there is read again when it is needed.
- * So is what two threads put into one slot at once; the later one stays.
+ * Stores a rule in a free slot, or else in the last slot that it may be in: the rule that was there
+ * is read from .eh_frame again when it is needed. If two threads use one slot at once, the later
+ * word stays.
  *
- * `since` is `forgotten` before the module was read. The store, the load after it, and all that
- * unwind_forget does are in one order (sequentially consistent). If unwind_forget looked at the
- * slot before the word was stored, then it had counted before, and the load at the end sees that:
- * the word is taken back. If it looked later, it erases the word itself. Either way no rule stays
- * that was read before.
+ * `since` is the value of `forgotten` before the module was read. The store, the load after it, and
+ * unwind_forget's accesses are sequentially consistent. If unwind_forget reads the slot before the
+ * word is stored, it has counted before that, the load at the end sees the count, and the word is
+ * removed here. If it reads the slot later, it erases the word itself. Either way no rule stays that
+ * was read before.
  */
 static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
 {
@@ -252,7 +250,7 @@ void unwind_forget(void)
 
 /* MARK: Modules */
 
-/* Of an empty module. */
+/* Fills in an empty module. */
 static void describe(struct cfi_module *module, uintptr_t bias, const ElfW(Phdr) * headers,
                      size_t n)
 {
@@ -274,9 +272,8 @@ static void describe(struct cfi_module *module, uintptr_t bias, const ElfW(Phdr)
 #define HAVE_FIND_OBJECT (_dl_find_object != NULL)
 
 /*
- * The program headers of a mapping. The program's own may lie anywhere, and the kernel tells where;
- * of a library the first page is mapped, and has the ELF header if it is laid out as all linkers
- * do.
+ * Finds the program headers of a mapping. The kernel passes the address of the program's own; of a
+ * library the first page is mapped, and has the ELF header with the layout of all linkers.
  */
 static const ElfW(Phdr) * headers_of(const struct dl_find_object *found, size_t *n)
 {
@@ -295,7 +292,7 @@ static const ElfW(Phdr) * headers_of(const struct dl_find_object *found, size_t 
     return (const ElfW(Phdr) *)(start + elf->e_phoff);
 }
 
-/* Takes no lock and may be called anywhere. */
+/* Takes no lock: may be called in a signal handler. */
 static bool find_object(uintptr_t at, struct cfi_module *module)
 {
     struct dl_find_object found;
@@ -354,8 +351,8 @@ static bool find_module(uintptr_t at, struct cfi_module *module)
 /* MARK: A PC's first time */
 
 /*
- * mov $SYS_rt_sigreturn, %rax; syscall: what a handler returns to, and by which debuggers know it
- * too.
+ * mov $SYS_rt_sigreturn, %rax; syscall: a handler returns to this code. Debuggers recognize it in
+ * the same way.
  */
 static const unsigned char sigreturn[9] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
@@ -365,21 +362,21 @@ static bool is_sigreturn(const struct cfi_module *module, uintptr_t at)
            memcmp((const void *)at, sigreturn, sizeof sigreturn) == 0;
 }
 
-/* As a return address, or interrupted at either of its instructions. */
+/* The PC is a return address to it, or was interrupted at one of its two instructions. */
 static bool is_in_sigreturn(const struct cfi_module *module, uintptr_t pc)
 {
     return is_sigreturn(module, pc) || is_sigreturn(module, pc - 1) || is_sigreturn(module, pc - 8);
 }
 
-/* The rule, which is also kept if it fits into a word. */
+/* Returns the rule, and keeps it in the table if it fits into a word. */
 static struct cfi_rule read_rule(uintptr_t pc)
 {
-    /* Before the module is read; pairs with unwind_forget's increment: see keep_rule. */
+    /* Loaded before the module is read; pairs with unwind_forget's increment: see keep_rule. */
     uint64_t since = __atomic_load_n(&forgotten, __ATOMIC_SEQ_CST);
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
     uint32_t packed;
-    /* No module: code made at run time. It is not kept, for it may go at any time. */
+    /* No module: code that was generated at run time. Not kept, as it may disappear at any time. */
     if (!find_module(pc - 1, &module))
         return rule;
     rule = cfi_find(&module, pc - 1);
@@ -406,8 +403,8 @@ static bool step_realigned(struct walk *w, int32_t inner)
 }
 
 /*
- * The kernel has put the interrupted registers behind the return address that the handler has used
- * up.
+ * The kernel has put the interrupted registers behind the return address that the handler has
+ * popped.
  */
 static bool step_signal(struct walk *w)
 {
@@ -419,7 +416,7 @@ static bool step_signal(struct walk *w)
     sp = word_at((uintptr_t)&regs[REG_RSP]);
     w->fp = word_at((uintptr_t)&regs[REG_RBP]);
     w->pc = word_at((uintptr_t)&regs[REG_RIP]) + 1;
-    /* On another stack there is no more to see than the PC. */
+    /* If the interrupted code ran on another stack, only its PC is known. */
     w->sp = is_on_stack(w, sp) ? sp : w->end;
     return true;
 }
@@ -430,8 +427,8 @@ static inline uintptr_t end_of(const struct walk *w, uint32_t rule)
 }
 
 /*
- * At the end of a function the tables may still tell where the frame pointer was saved when it has
- * been popped: then the word is no longer on the stack, and the register has it.
+ * At the end of a function the tables may still have a place for the saved frame pointer when it has
+ * been popped: then the word is no longer on the stack, and the register has the value.
  */
 static bool step_popped(struct walk *w, uint32_t rule)
 {
@@ -443,13 +440,13 @@ static bool step_popped(struct walk *w, uint32_t rule)
     return true;
 }
 
-/* The commonest: see the table's drawing. If it fails the walk is as it was. */
+/* The commonest step: see the table's layout. If it fails, the walk is unchanged. */
 READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
 {
     uintptr_t end = end_of(w, rule), fp;
     uint32_t saved = saved_of(rule);
     /*
-     * All that is read lies in [end - saved, end), and saved is 8 at least: the frame's end grows.
+     * All that is read lies in [end - saved, end), and saved is at least 8: the frame's end grows.
      */
     if (unlikely(end > w->end || end < w->sp + saved || end % WORD != 0))
         return false;
@@ -460,7 +457,7 @@ READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
     return true;
 }
 
-/* Any frame, by its whole rule. As for a popped word see step_popped. */
+/* A step out of any frame, by its complete rule. For a popped word see step_popped. */
 static bool step_frame(struct walk *w, const struct cfi_rule *rule)
 {
     uintptr_t at = rule->base == CFI_FP ? w->fp : w->sp, end, saved;
@@ -483,7 +480,7 @@ static bool step_frame(struct walk *w, const struct cfi_rule *rule)
     return true;
 }
 
-/* A PC that is not in the table. */
+/* A step for a PC that is not in the table. */
 __attribute__((noinline, cold)) static bool step_unknown(struct walk *w)
 {
     struct cfi_rule rule = read_rule(w->pc);
@@ -499,7 +496,7 @@ __attribute__((noinline, cold)) static bool step_unknown(struct walk *w)
     }
 }
 
-/* Whatever the first look at the PC's home does not tell. */
+/* A step if the word in the PC's home is not this PC's. */
 __attribute__((noinline, cold)) static bool step_other(struct walk *w)
 {
     uint32_t rule = find_rule(w->pc);
@@ -520,13 +517,13 @@ __attribute__((noinline, cold)) static bool step_other(struct walk *w)
 }
 
 /*
- * Each step waits for the one before: the PC, a multiplication, the table's word, the frame's end,
- * the next PC. That is some 17 cycles if the table is in the first-level cache. The base is chosen
- * without a branch.
+ * Each step depends on the one before: the PC, a multiplication, the table's word, the frame's end,
+ * the next PC. That takes some 17 cycles if the table is in the first-level cache. The base is
+ * selected without a branch.
  */
 static inline bool step(struct walk *w)
 {
-    uint64_t word = __atomic_load_n(&slots[home_of(w->pc)], __ATOMIC_RELAXED); /* as in look */
+    uint64_t word = __atomic_load_n(&slots[home_of(w->pc)], __ATOMIC_RELAXED); /* as in look() */
     uintptr_t pc = w->pc;
     struct walk copy;
     bool more;
@@ -534,9 +531,8 @@ static inline bool step(struct walk *w)
         likely(step_plain(w, (uint32_t)word)))
         return true;
     /*
-     * A copy, so that the walk itself may stay in registers; from a register of its own, or gcc
-     * keeps PC and stack pointer together in a vector for the sake of this copy, at the cost of
-     * each step above.
+     * A copy, so that the walk itself can stay in registers; from its own register, or gcc keeps PC
+     * and stack pointer together in a vector for this copy, which slows down each step above.
      */
     __asm__("" : "+r"(pc));
     copy = (struct walk){pc, w->sp, w->fp, w->end};
