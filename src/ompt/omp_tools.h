@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The tool's word for a thread, region or task, which the library keeps for it. */
+/* The tool's data for a thread, region or task, which the library stores. */
 typedef union omp_data {
     uint64_t value;
     void *ptr;
@@ -56,7 +56,7 @@ enum omp_work {
     OMP_WORK_DISTRIBUTE = 6,
     OMP_WORK_TASKLOOP = 7,
     OMP_WORK_SCOPE = 8, /* 5.1 */
-    /* 5.2: a loop is one of these where its schedule is known. */
+    /* 5.2: a loop is one of these if its schedule is known. */
     OMP_WORK_LOOP_STATIC = 10,
     OMP_WORK_LOOP_DYNAMIC = 11,
     OMP_WORK_LOOP_GUIDED = 12,

@@ -1,15 +1,14 @@
 /*
- * libtrail-ompt.so: LLVM's OpenMP run-time library loads it where OMP_TOOL_LIBRARIES names it, and calls what is
- * registered here whenever something begins or ends. Without a recorder in the process it is not registered, and
- * costs nothing.
+ * libtrail-ompt.so: LLVM's OpenMP run-time library loads it if OMP_TOOL_LIBRARIES names it, and calls the callbacks that
+ * are registered here. Without a recorder in the process none are registered, and it costs nothing.
  *
- *   parallel region                a task "parallel: FUNCTION (FILE:LINE)", whose parent is what it was met in
- *   explicit task                  a task "task: FUNCTION (FILE:LINE)", whose parent is who created it
+ *   parallel region                a task "parallel: FUNCTION (FILE:LINE)", whose parent is the task that encountered it
+ *   explicit task                  a task "task: FUNCTION (FILE:LINE)", whose parent is the task that created it
  *   implicit task, running of an   a region in that task, on the thread
  *   explicit one, work-sharing
- *   barrier, taskwait, taskgroup   a wait, let in by who arrives last, or ends the last task
- *   critical, ordered, locks       a wait, let in by who gives it up
- *   worker without a region        a wait for work, let in by who begins the next parallel region
+ *   barrier, taskwait, taskgroup   a wait, ended by the thread that arrives last, or ends the last task
+ *   critical, ordered, locks       a wait, ended by the thread that releases the lock
+ *   worker without a region        a wait for work, ended by the thread that begins the next parallel region
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -78,12 +77,12 @@ static void implicit_begin(struct thread *thread, struct team *team, omp_data *d
     }
     task->number = team->number;
     task->is_worker = index != 0;
-    /* All of its threads store the same. */
+    /* All threads of the team store the same value. */
     __atomic_store_n(&team->size, size, __ATOMIC_RELAXED);
     (void)frame_push(thread, task, "implicit task", team->place, index != 0);
 }
 
-/* Of workers it is told when the next one begins. */
+/* For workers the end is reported only when the next region begins. */
 static void implicit_end(struct thread *thread, omp_data *data)
 {
     struct task *task = data ? data->ptr : NULL;
@@ -114,17 +113,17 @@ static void implicit_task(int endpoint, omp_data *parallel, omp_data *data, unsi
 
 /* MARK: Barriers */
 
-/* The barrier is over; at the end of the parallel region workers begin to wait for the next one. */
+/* Ends the barrier. At the end of the parallel region its workers begin to wait for the next region. */
 static void pass_barrier(struct team *team, const void *place, bool alone)
 {
     bool ends = __atomic_load_n(&team->ends, __ATOMIC_RELAXED);
     uint64_t since = __atomic_exchange_n(&team->since, 0, __ATOMIC_RELAXED);
-    /* Who is let in reads it, and the next to store it comes after all of them have arrived again. */
+    /* Threads that are woken read it; it is stored again only after all of them have arrived at the next barrier. */
     __atomic_store_n(&team->last, recorder->number(), __ATOMIC_RELAXED);
     recorder->let_in(ends ? SHM_OMP_JOIN : SHM_OMP_BARRIER, team, since, place, alone);
 }
 
-/* The tasks that are left when all have arrived belong to the barrier. True: this thread is the last. */
+/* Counts an arrival. True: the thread is the last, and no task is left; tasks that are left belong to the barrier. */
 static bool arrive(struct team *team, bool ends, const void *place, bool alone)
 {
     unsigned size = __atomic_load_n(&team->size, __ATOMIC_RELAXED);
@@ -133,7 +132,7 @@ static bool arrive(struct team *team, bool ends, const void *place, bool alone)
     if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) % size != 0)
         return false;
     __atomic_store_n(&team->waits_for_tasks, 1, __ATOMIC_SEQ_CST);
-    /* Either this thread sees no task, or who ends the last one sees that it is waited for. */
+    /* Either this thread sees that no task is left, or the thread that ends the last task sees that all have arrived. */
     if (__atomic_load_n(&team->tasks, __ATOMIC_SEQ_CST) != 0 ||
         !__atomic_exchange_n(&team->waits_for_tasks, 0, __ATOMIC_SEQ_CST))
         return false;
@@ -149,8 +148,8 @@ static void team_task_ended(struct team *team, const void *place)
 }
 
 /*
- * The barrier at the end of a parallel region. Libraries that do not tell tell no place in workers, else the place of
- * the region.
+ * Whether it is the barrier at the end of a parallel region. Libraries that do not report that report no place in workers,
+ * and the place of the region in other threads.
  */
 static bool is_end_of_region(int kind, const struct task *task, const void *place)
 {
@@ -165,13 +164,13 @@ static void barrier_begin(struct thread *thread, const struct task *task, int ki
     struct frame *frame = frame_of(thread, task);
     struct team *team = task->team;
     bool ends = is_end_of_region(kind, task, place);
-    /* A worker has left the program's function already. */
+    /* A worker has already left the program's function. */
     bool is_worker = ends && task->is_worker, last;
     enum shm_wait wait = is_worker ? SHM_OMP_JOIN : SHM_OMP_BARRIER;
     uint64_t nobody = 0;
     if (!frame)
         return;
-    /* It is in no work-sharing region any more. */
+    /* The thread is no longer in a work-sharing region. */
     frame_pop_above(thread, frame);
     if (ends)
         frame_end_region(frame);
@@ -243,7 +242,7 @@ static void task_create(omp_data *creator, const void *frame, omp_data *data, in
         __atomic_fetch_add(&task->team->tasks, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The thread goes on with `next`, which it has begun before, or begins now. */
+/* The thread switches to the task `next`, which it resumes or begins. */
 static void go_on_with(struct thread *thread, struct task *next)
 {
     struct frame *frame = frame_within(thread, next);
@@ -261,7 +260,7 @@ static void explicit_ended(struct thread *thread, struct task *task)
     struct team *team = task->team;
     const void *place = task->place;
     struct frame *frame = frame_of(thread, task);
-    /* Whoever fulfilled the event of a detached task is in another one. */
+    /* The thread that fulfilled the event of a detached task runs another task. */
     if (frame) {
         frame_pop_above(thread, frame);
         frame_end_region(frame);
@@ -326,7 +325,7 @@ static void part_begin(struct thread *thread, struct task *task, const char *nam
         frame->is_work = true;
 }
 
-/* The innermost such part of the task. */
+/* Ends the innermost part of this kind of the task. */
 static void part_end(struct thread *thread, const struct task *task, const char *name)
 {
     for (unsigned i = thread->depth; i-- > 0;) {
@@ -378,12 +377,12 @@ static enum shm_wait lock_kind(int kind)
 }
 
 /*
- * Whether the call only tries: of that nobody says that it failed, and libomp up to 14 does not say either that
- * it is one; so its function is looked at, once for each of the few places that tell us of locks.
+ * Whether the call only tries to lock. The failure of a try is not reported, and libomp up to 14 does not report either
+ * that it is a try: so the function's name is looked up, once for each of the few places that report locks.
  */
 static bool is_try(uintptr_t pc)
 {
-    static uintptr_t known[16]; /* the place << 1 | what it is */
+    static uintptr_t known[16]; /* the place << 1 | whether it tries */
     uintptr_t *at = &known[pc / 4 % (sizeof known / sizeof known[0])];
     uintptr_t is = __atomic_load_n(at, __ATOMIC_RELAXED);
     Dl_info info;
@@ -425,7 +424,7 @@ static void mutex_acquired(int kind, uint64_t object, const void *place)
         thread->holds[thread->held++] = hold;
 }
 
-/* One that it has already. */
+/* The thread already holds the lock. */
 static void nest_lock(int endpoint, uint64_t object, const void *place)
 {
     struct thread *thread = thread_here();
@@ -487,7 +486,7 @@ static int initialize(omp_lookup lookup, int device, omp_data *tool)
     (void)tool;
     if (!set)
         return 0;
-    /* What a library does not tell of is left out. */
+    /* Callbacks that the library does not have are left out. */
     for (unsigned i = 0; i < sizeof callbacks / sizeof callbacks[0]; i++)
         (void)set((int)callbacks[i].event, callbacks[i].callback);
     return 1;
@@ -501,7 +500,7 @@ static void finalize(omp_data *tool)
 __attribute__((visibility("default"))) struct omp_start *ompt_start_tool(unsigned version,
                                                                          const char *library);
 
-/* NULL: the library goes on without us. */
+/* NULL: the library goes on without a tool. */
 struct omp_start *ompt_start_tool(unsigned version, const char *library)
 {
     static struct omp_start start = {initialize, finalize, {0}};

@@ -1,4 +1,4 @@
-/* Frames, teams, tasks: see state.h. */
+/* Keeps frames, teams and tasks: see state.h. */
 #include "ompt/state.h"
 
 #include <stdlib.h>
@@ -117,7 +117,7 @@ void frame_wait_resume(struct frame *frame)
 void frame_wait_end(struct frame *frame)
 {
     uint32_t by = 0;
-    /* The team of a worker that has left the parallel region is gone. */
+    /* The worker has left the parallel region: its team may be gone. */
     if (frame->waits && frame->wait.wait == SHM_OMP_BARRIER)
         by = __atomic_load_n(&frame->task->team->last, __ATOMIC_RELAXED);
     end_wait(frame, by);
@@ -158,7 +158,7 @@ struct task *task_new(struct task *parent, struct team *team)
     return task;
 }
 
-/* Acquire and release: whoever frees it sees it as all others left it. */
+/* Acquire and release: the thread that frees the task sees all changes by others. */
 static void leave(struct task *task)
 {
     while (task && __atomic_sub_fetch(&task->uses, 1, __ATOMIC_ACQ_REL) == 0) {
@@ -174,7 +174,7 @@ static void let_in(const struct task *task, const void *place)
     recorder->let_in(SHM_OMP_TASKS, task, since, place, true);
 }
 
-/* Who waits for children goes on with the last; who waits for a group perhaps: the last before it does counts. */
+/* A wait for children ends with the last child; one for a group may: the last task before the end of the wait counts. */
 static void child_ended(struct task *parent, const void *place)
 {
     unsigned left = __atomic_sub_fetch(&parent->children, 1, __ATOMIC_ACQ_REL);
