@@ -15,7 +15,7 @@ static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
 /* MARK: Starting */
 
 static void become(char *const *argv, const struct child *child,
-                   const struct child_variable *variables, int tell)
+                   const struct child_variable *variables, int report)
 {
     int reason;
     for (; variables->name; variables++)
@@ -25,7 +25,7 @@ static void become(char *const *argv, const struct child *child,
     sigprocmask(SIG_SETMASK, &child->old, NULL);
     execvp(argv[0], argv);
     reason = errno;
-    (void)!write(tell, &reason, sizeof reason);
+    (void)!write(report, &reason, sizeof reason);
     _exit(127);
 }
 

@@ -363,7 +363,7 @@ void model_exec(struct collect *c)
 }
 
 /* Writes an idle P: the process was killed before it recorded a thread. */
-static void tell_nothing(struct collect *c)
+static void write_idle(struct collect *c)
 {
     int64_t ns = next_ns(c, c->end_ticks);
     next_generation(c, NULL, ns);
@@ -383,7 +383,7 @@ void model_end(struct collect *c)
     struct thread *thread, *last = NULL;
     int64_t end;
     if (!c->model.begun)
-        tell_nothing(c);
+        write_idle(c);
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
         if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
             continue;

@@ -118,8 +118,8 @@ static void do_block(struct collect *c, struct thread *thread, const struct op *
 }
 
 /* Unblocks the threads in the list that are still in the wait; frees the list. */
-static void let_in_all(struct collect *c, struct thread *thread, struct woken *woken,
-                       uint64_t stack, int64_t ns)
+static void wake_all(struct collect *c, struct thread *thread, struct woken *woken, uint64_t stack,
+                     int64_t ns)
 {
     while (woken) {
         struct woken *next = woken->next;
@@ -164,7 +164,7 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
-    let_in_all(c, thread, release_is_written(op->release), op->stack, ns);
+    wake_all(c, thread, release_is_written(op->release), op->stack, ns);
     if (op->wait == SHM_OMP_JOIN)
         end_parallel_region(c, thread, op, ns);
 }
@@ -185,7 +185,7 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
     /* A thread of which nothing was recorded is not in the trace, nor is its end. */
     if (thread->g.state != G_NONE) {
         state_run(c, thread, ns);
-        let_in_all(c, thread, thread->joiners, 0, ns);
+        wake_all(c, thread, thread->joiners, 0, ns);
         thread->joiners = NULL;
     }
     state_end(c, thread, ns);

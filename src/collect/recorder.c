@@ -108,7 +108,7 @@ static bool make_spare(struct recorder *r, trail_error *err)
     return true;
 }
 
-/* MARK: What the kernel tells */
+/* MARK: What the kernel reports */
 
 /* False with *err: they were asked for, but cannot be recorded. */
 static bool open_switches(struct recorder *r, trail_error *err)

@@ -191,8 +191,8 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
 }
 
 /* The release is written already, as its thread waited long for a CPU: the op of the wait's end gets the waker. */
-static void let_in_late(struct collect *c, const struct release *release, uint64_t serial,
-                        uint64_t wake)
+static void set_waker_late(struct collect *c, const struct release *release, uint64_t serial,
+                           uint64_t wake)
 {
     struct thread *thread = thread_of(c, serial);
     struct op *op = thread ? op_at(thread, wake) : NULL;
@@ -203,14 +203,14 @@ static void let_in_late(struct collect *c, const struct release *release, uint64
 }
 
 /* `wake` is the number of the op that ends the wait. */
-static void let_in(struct collect *c, struct release *release, uint64_t serial,
-                   uint64_t wait_number, uint64_t wake)
+static void add_woken(struct collect *c, struct release *release, uint64_t serial,
+                      uint64_t wait_number, uint64_t wake)
 {
     struct woken *woken;
     release->taken = true;
     release->skip = release->number + 1;
     if (release->written) {
-        let_in_late(c, release, serial, wake);
+        set_waker_late(c, release, serial, wake);
         return;
     }
     /* A thread that wakes itself does so in a signal handler. */
@@ -255,14 +255,14 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
         signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
     if (!signal)
         return;
-    let_in(c, signal, wait->serial, wait->number, wait->op + 1);
+    add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
     mutex = find_release(c, r->object2, r->release2, SHM_MUTEX, signal->time + 1, r->end);
     op = thread ? op_at(thread, wait->op) : NULL;
     if (!mutex || signal->written || !op || op->kind != OP_NOTHING)
         return;
     op->kind = OP_BLOCK;
     op->time = signal->time + 1;
-    let_in(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
+    add_woken(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
 }
 
 /*
@@ -276,9 +276,9 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
     if (!release || release->object != r->object || release->time < r->time)
         return;
     if (release->time < r->end)
-        let_in(c, release, wait->serial, wait->number, wait->op);
+        add_woken(c, release, wait->serial, wait->number, wait->op);
     else
-        let_in_late(c, release, wait->serial, wait->op);
+        set_waker_late(c, release, wait->serial, wait->op);
     release->taken = true;
 }
 
@@ -292,9 +292,9 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
     struct release *release = find_last(c, r->object, r->release, r->time, r->end);
     const struct release by = {.serial = thread_serial(c, r->release2)};
     if (release)
-        let_in(c, release, wait->serial, wait->number, wait->op);
+        add_woken(c, release, wait->serial, wait->number, wait->op);
     else if (r->release2 && by.serial != wait->serial)
-        let_in_late(c, &by, wait->serial, wait->op);
+        set_waker_late(c, &by, wait->serial, wait->op);
 }
 
 /* A worker of OpenMP: the next parallel region ended the wait. */
@@ -303,7 +303,7 @@ static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
     const struct shm_record *r = &wait->record;
     struct release *release = find_last(c, r->object2, r->release2, r->time, r->end);
     if (release)
-        let_in(c, release, wait->serial, wait->number, wait->op);
+        add_woken(c, release, wait->serial, wait->number, wait->op);
 }
 
 static void match(struct collect *c, const struct ended_wait *wait)
@@ -323,7 +323,7 @@ static void match(struct collect *c, const struct ended_wait *wait)
     } else if (r->release && !(r->flags & (SHM_TIMED_OUT | SHM_LEFT))) {
         release = find_release(c, r->object, r->release, r->wait, r->time, r->end);
         if (release)
-            let_in(c, release, wait->serial, wait->number, wait->op);
+            add_woken(c, release, wait->serial, wait->number, wait->op);
     }
 }
 
@@ -352,8 +352,9 @@ void releases_match(struct collect *c, uint64_t time)
         time = UINT64_MAX;
     for (size_t i = 0; i < c->releases.ended_count; i++) {
         const struct shm_record *r = &c->releases.ended[i].record;
-        uint64_t told = time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
-        if (told < time) {
+        uint64_t known =
+            time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
+        if (known < time) {
             struct ended_wait wait = c->releases.ended[i];
             c->releases.ended[i] = c->releases.ended[count];
             c->releases.ended[count++] = wait;
