@@ -82,7 +82,7 @@ enum shm_kind {
     SHM_TASK_BEGAN,   /* time; object: the task; object2: its parent; name; stack */
     SHM_TASK_ENDED,   /* time; object; stack */
     SHM_REGION_BEGAN, /* time; object: the task; name; stack */
-    SHM_REGION_ENDED, /* as that */
+    SHM_REGION_ENDED, /* the same */
     SHM_LOGGED,  /* time; object: the task; name: the category; stack; its message precedes it */
     SHM_TEXT,    /* a piece of the message, `flags` bytes, in `end`, `object`, `object2` */
     SHM_SAMPLED, /* time; stack: where the thread was on its CPU */
@@ -132,7 +132,7 @@ _Static_assert(sizeof(struct shm_chunk) <= SHM_CHUNK_SIZE, "a chunk is a page");
 
 enum shm_thread_state {
     SHM_FREE,
-    SHM_LIVE,  /* claimed; by its creator first */
+    SHM_LIVE,  /* claimed, at first by the creating thread */
     SHM_ENDED, /* has written its last record: the collector reads it, then frees the slot */
 };
 
@@ -162,7 +162,7 @@ struct shm_thread {
     /* Of the chain. Once the slot is live only the collector writes `first`. */
     uint32_t first;
     uint32_t lost; /* records for which there was no room */
-    /* The creator's, for the new thread. */
+    /* Written by the creating thread for the new one. */
     uint64_t routine, argument, stack_size;
     /* Bytes that it has allocated, less those that it has freed: below 0 if it frees what others allocated. Written by
      * the thread alone. The live heap is the sum over all threads and of the header's heap_rest. */
@@ -224,7 +224,7 @@ enum shm_stacks { SHM_STACKS_NONE, SHM_STACKS_UNWIND, SHM_STACKS_FRAME_POINTERS 
 struct shm_header {
     uint64_t magic;
     uint32_t version;
-    uint32_t size_check; /* sizeof(struct shm_area) / 4096: both sides mean the same */
+    uint32_t size_check; /* sizeof(struct shm_area) / 4096: both sides have the same layout */
     uint32_t root_pid;   /* the PID of the program; 0: not known yet */
     uint32_t claimed; /* the PID of the process that claimed it, by compare-and-swap; 0: none yet */
     /* Which calls are recorded: a set of enum shm_group. The collector may change it. The threads themselves are
@@ -232,7 +232,7 @@ struct shm_header {
     uint32_t groups;
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
-    uint32_t children; /* other processes may claim, too */
+    uint32_t children; /* other processes may claim an area, too */
     /* The number of forked children for which it is not known yet whether they are recorded. */
     uint32_t forking;
     uint32_t heap; /* 1: a forked child counts what its parent had allocated */
