@@ -143,8 +143,8 @@ def check_pipe(*args, **more):
 
 def commands():
     text = in_pipe("--help").out.decode()
-    listed = re.search(r"Commands:\n(.*?)\n\n", text, re.S)[1]
-    return [line.split()[0] for line in listed.splitlines()]
+    listed = re.search(r"FILE...\n\n(.*?)\n\n  --help", text, re.S)[1]
+    return [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
 
 
 def options(command):
