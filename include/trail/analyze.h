@@ -92,7 +92,10 @@ typedef struct trail_profile_options {
     size_t task_count;
     /* Whether the waits of goroutines before they first ran count, too; Go's profiles leave them out. */
     bool first_waits;
+    /* TRAIL_PROFILE_SYNC: a row for each stack and kind of wait, where kinds are recorded. */
+    bool by_kind;
 } trail_profile_options;
+
 /* Whose critical path is asked for. */
 typedef enum trail_path_of {
     TRAIL_PATH_LONGEST, /* the longest task or region; where there is none, the window */
@@ -200,6 +203,22 @@ TRAIL_API void trail_analysis_get_span(const trail_analysis *analysis, trail_ana
 typedef uint32_t trail_name;
 TRAIL_API trail_string trail_analysis_text(const trail_analysis *analysis, trail_name name);
 
+/*
+ * What a wait is for. The name that stands for a wait among the answers (`reason` of a wait, a step or a
+ * segment, and the names of trail_times.block) is that of Go's reason, or in recordings of C programs that of
+ * what the recorder's log in front of the wait says: "mutex stats_mu", and where waits of a kind are added up
+ * "mutex". This takes it apart.
+ */
+typedef struct trail_wait_for {
+    trail_name reason; /* Go's word: "sync"; of other names, the name itself */
+    const char *
+        kind; /* "mutex", "condition", "read", ...: trail-record(1) lists them; NULL: not recorded */
+    const char
+        *phrase; /* "waiting for a mutex", or what the object's name follows; NULL: not recorded */
+    trail_name object; /* "stats_mu"; 0: it has no name, or this is a sum of several */
+} trail_wait_for;
+TRAIL_API trail_wait_for trail_analysis_wait_for(const trail_analysis *analysis, trail_name wait);
+
 /* A frame of a stack. */
 typedef struct trail_place {
     uint64_t pc, line;
@@ -279,7 +298,7 @@ typedef struct trail_times {
     int64_t syscall_block_ns;
     int64_t total_ns;
     int64_t open_block_ns;
-    const trail_named_time *block; /* by reason, in order of appearance */
+    const trail_named_time *block; /* by reason or kind (trail_wait_for), in order of appearance */
     const trail_named_time *range; /* by name */
     uint32_t block_count, range_count;
 } trail_times;
@@ -498,6 +517,8 @@ typedef struct trail_profile_sample {
     uint64_t count;
     int64_t ns;
     trail_histogram times; /* with TRAIL_ANALYZE_DISTRIBUTIONS */
+    trail_name wait;       /* of OFFCPU what was waited for, of SYNC by kind the kind; else 0 */
+    uint64_t timed_out;    /* of SYNC by kind: ended by their time limit, as far as recorded */
 } trail_profile_sample;
 
 typedef struct trail_profile {
@@ -555,11 +576,12 @@ typedef struct trail_longest {
     int64_t goroutine;
 } trail_longest;
 
-/* Waits for one reason, those that ended. */
+/* Waits for one reason, or of one kind (trail_wait_for); those that ended. */
 typedef struct trail_wait {
     trail_name reason;
     trail_histogram spread;
     trail_longest longest;
+    uint64_t timed_out; /* ended by their time limit, as far as recorded */
 } trail_wait;
 
 /* Goroutines with one start function: each time that they were ready, and that they waited. */
@@ -610,6 +632,7 @@ typedef struct trail_lock {
     uint64_t open; /* those that did not */
     int64_t open_ns;
     trail_longest longest_open;
+    uint64_t timed_out;   /* waits that their time limit ended, as far as recorded */
     trail_histogram hold; /* as far as recorded; a length has three digits */
     trail_longest longest_hold;
     const trail_lock_place *waiters; /* those that ended, by stack; longest time first */
@@ -664,9 +687,10 @@ typedef struct trail_hit_step {
     int64_t begin_ns, end_ns; /* of a moment they are the same */
     bool lasts;               /* a state */
     bool open;                /* a state that is not over at the end */
-    trail_name reason;        /* of a wait; of others, what stands in brackets: a region's name */
-    trail_stack stack;        /* of a state: where it began; of running: where it ended */
-    int64_t waker;            /* who ended a wait, or created; TRAIL_NONE: nobody in the trace */
+    trail_name
+        reason; /* of a wait (trail_wait_for); of others, what stands in brackets: a region's name */
+    trail_stack stack; /* of a state: where it began; of running: where it ended */
+    int64_t waker;     /* who ended a wait, or created; TRAIL_NONE: nobody in the trace */
     trail_stack waker_stack;
 } trail_hit_step;
 
@@ -731,12 +755,14 @@ typedef struct trail_path_segment {
     int64_t goroutine;
     trail_name group; /* its start function */
     trail_path_state state;
-    trail_name reason;     /* of BLOCKED */
+    trail_name reason;     /* of BLOCKED, and of SYSCALL where it is recorded; see trail_wait_for */
     trail_stack stack;     /* RUNNING: where it ended; else where it began */
     trail_name function;   /* of that stack: the innermost that is not the runtime's */
     uint32_t depth;        /* 0: the goroutine asked for; 1: one that it waited for; ... */
     int64_t wakes;         /* who was woken, or created, at its end; TRAIL_NONE */
     trail_name awaited;    /* and what for it had waited */
+    bool timed_out;        /* BLOCKED: its time limit ended it, as recorded */
+    int64_t held_ns;       /* how long `goroutine` had held that; 0: not recorded */
     trail_stack waited_at; /* and where */
 } trail_path_segment;
 

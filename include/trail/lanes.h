@@ -114,7 +114,8 @@ typedef struct trail_span {
     int64_t begin_ns, end_ns;
     bool open; /* not ended by the end of the trace */
     unsigned state;
-    trail_name reason; /* of waiting: why */
+    /* Of waiting, and of a system call that waits: what for; see trail_lanes_wait_for. */
+    trail_name reason;
     /*
      * Goroutine: its stack at the transition into the state; for runnable after a wait, the stack of
      * the waker.
@@ -158,6 +159,9 @@ TRAIL_API uint64_t trail_lanes_span_at(const trail_lanes *lanes, trail_lane_kind
 
 /* Texts and stacks of the rows above. Valid until the next feed. */
 TRAIL_API trail_string trail_lanes_text(const trail_lanes *lanes, trail_name name);
+
+/* What the wait of a span's `reason` is for; its `object` is the lanes' name of it. */
+TRAIL_API trail_wait_for trail_lanes_wait_for(const trail_lanes *lanes, trail_name wait);
 TRAIL_API size_t trail_lanes_stack(const trail_lanes *lanes, trail_stack stack,
                                    const trail_place **places);
 

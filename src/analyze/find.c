@@ -52,6 +52,22 @@ static bool passes(struct find *find, trail_stack stack, trail_string function, 
     return *verdict == 2;
 }
 
+/* What is waited for is among the choice's texts: by the name of the wait, its kind, or Go's reason. */
+static bool is_for(const struct find *find, const struct pattern_choice *choice, trail_name wait)
+{
+    const trail_pattern *pattern = find->options->pattern;
+    const struct names *names = &find->analysis->names;
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    if (pattern_text(pattern, choice, names_text(names, wait)))
+        return true;
+    bool waits = choice->thing == THING_BLOCK || choice->thing == THING_WAKE;
+    if (!facts || !waits)
+        return false;
+    const char *word = wire_wait_kinds[facts->kind].word;
+    return pattern_text(pattern, choice, names_text(names, facts->reason)) ||
+           pattern_text(pattern, choice, (trail_string){word, strlen(word)});
+}
+
 static bool is_choice(struct find *find, size_t number, const struct item *item)
 {
     const trail_pattern *pattern = find->options->pattern;
@@ -61,8 +77,7 @@ static bool is_choice(struct find *find, size_t number, const struct item *item)
     if (choice->thing != item->thing || ns < choice->least_ns || ns > choice->most_ns ||
         (step->open && choice->most_ns < INT64_MAX))
         return false;
-    return (choice->text_count == 0 ||
-            pattern_text(pattern, choice, names_text(&find->analysis->names, step->reason))) &&
+    return (choice->text_count == 0 || is_for(find, choice, step->reason)) &&
            passes(find, step->stack, choice->in, 2 * number) &&
            passes(find, step->waker_stack, choice->by, 2 * number + 1);
 }
@@ -236,7 +251,7 @@ static bool offer_state(struct find *find, struct seeker *seeker, int64_t id,
                  .end_ns = now,
                  .lasts = true,
                  .open = event == NULL,
-                 .reason = thing == THING_BLOCK ? seeker->reason : 0,
+                 .reason = thing == THING_BLOCK || thing == THING_SYSCALL ? seeker->reason : 0,
                  .stack = seeker->stack,
                  .waker = TRAIL_NONE},
     };
@@ -320,7 +335,9 @@ static bool state_begins(struct find *find, struct seeker *seeker, const trail_e
     seeker->known = find->analysis->counting && event->transition.from != TRAIL_GO_UNDETERMINED;
     if (thing == THINGS || !(is_sought(find, thing) || (blocks && is_sought(find, THING_WAKE))))
         return true;
-    seeker->reason = blocks ? names_of(&find->analysis->names, event->transition.reason) : 0;
+    seeker->reason = blocks ? follow_wait(&find->analysis->goroutines.follow, event)
+                            : announced_name(&find->analysis->goroutines.follow.announced,
+                                             &find->analysis->names, 0);
     seeker->stack = stacks_of(&find->analysis->stacks, event->transition.stack);
     return !find->analysis->stacks.failed;
 }

@@ -16,6 +16,7 @@ void follow_init(struct follow *follow, const trail_reader *reader, struct names
 void follow_free(struct follow *follow)
 {
     idmap_free(&follow->alive);
+    announced_free(&follow->announced);
     idmap_free(&follow->procs);
     slab_free(&follow->proc_slab);
 }
@@ -77,5 +78,6 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
     if (event->transition.stack != 0 && !follow_name(follow, ops, context, g, event))
         return false;
     return ops->begins(context, g, event, since_ns) &&
-           follow_enter(follow, ops, context, g, event, created ? NULL : &since_ns);
+           follow_enter(follow, ops, context, g, event, created ? NULL : &since_ns,
+                        follow->announced.heard);
 }

@@ -14,7 +14,7 @@
 #ifndef TRAIL_ANALYZE_FOLLOW_H
 #define TRAIL_ANALYZE_FOLLOW_H
 
-#include "analyze/names.h"
+#include "analyze/wait_names.h"
 #include "base/idmap.h"
 #include "base/slab.h"
 
@@ -48,7 +48,10 @@ struct follow_ops {
     bool (*begins)(void *context, struct followed *g, const trail_event *event, int64_t since_ns);
     /* It is about to leave g->state, where it was since g->since_ns. NULL: of no interest. */
     bool (*leaves)(void *context, struct followed *g, const trail_event *event);
-    /* It is in g->state from now on; `reason` is that of a wait, 0 otherwise. */
+    /*
+     * It is in g->state from now on; `reason` is the name of a wait (wait_names.h), also of a system call that
+     * a log announced as one; 0 otherwise.
+     */
     bool (*enters)(void *context, struct followed *g, const trail_event *event, trail_name reason);
     /* The same when it was found in its first state: it was in it since `since_ns`, perhaps without a P. */
     bool (*found)(void *context, struct followed *g, const trail_event *event, trail_name reason,
@@ -77,6 +80,7 @@ struct follow {
     struct followed *near[FOLLOW_NEAR]; /* by P: which goroutine is in a system call there */
     struct idmap procs;                 /* other Ps -> struct followed *, the same */
     struct slab proc_slab;
+    struct announced announced; /* what is about to be waited for */
 };
 
 /* `names` outlive it. follow_sync with the time of the first event before that is handed in. */
@@ -89,6 +93,19 @@ void follow_free(struct follow *follow);
 static inline void follow_sync(struct follow *follow, int64_t now)
 {
     follow->sync_ns = now;
+}
+
+/* A log. False when memory is out. */
+static inline bool follow_log(struct follow *follow, const trail_event *event)
+{
+    return announced_log(&follow->announced, follow->names, event);
+}
+
+/* The name of the wait that a transition into waiting begins, while it is handed in. */
+static inline trail_name follow_wait(const struct follow *follow, const trail_event *event)
+{
+    return announced_name(&follow->announced, follow->names,
+                          names_of(follow->names, event->transition.reason));
 }
 
 static inline struct followed *follow_find(const struct follow *follow, int64_t id)
@@ -144,7 +161,7 @@ FOLLOW_INLINE bool follow_tell(const struct follow_ops *ops, void *context, stru
  */
 FOLLOW_INLINE bool follow_enter(struct follow *follow, const struct follow_ops *ops, void *context,
                                 struct followed *g, const trail_event *event,
-                                const int64_t *found_ns)
+                                const int64_t *found_ns, bool heard)
 {
     unsigned to = event->transition.to;
     if (to == TRAIL_GO_RUNNABLE || to == TRAIL_GO_RUNNING) {
@@ -158,24 +175,33 @@ FOLLOW_INLINE bool follow_enter(struct follow *follow, const struct follow_ops *
             return follow_over(follow, ops, context, g, event);
         g->since_ns = event->time_ns;
         g->state = TRAIL_GO_WAITING;
+        if (heard)
+            reason = announced_name(&follow->announced, follow->names, reason);
         return follow_tell(ops, context, g, event, reason, found_ns);
     }
     if (to == TRAIL_GO_SYSCALL) {
         g->since_ns = event->time_ns;
         g->state = TRAIL_GO_SYSCALL;
         return follow_note(follow, g, event->proc) &&
-               follow_tell(ops, context, g, event, 0, found_ns);
+               follow_tell(ops, context, g, event,
+                           heard ? announced_name(&follow->announced, follow->names, 0) : 0,
+                           found_ns);
     }
     return follow_over(follow, ops, context, g, event);
 }
 
-/* A transition of a goroutine. */
-FOLLOW_INLINE bool follow_goroutine(struct follow *follow, const struct follow_ops *ops,
-                                    void *context, const trail_event *event)
+/*
+ * A transition of a goroutine. `heard` is follow->announced.heard, which only logs change: where it is tested once for
+ * many transitions, waits without logs cost nothing.
+ */
+FOLLOW_INLINE bool follow_goroutine_heard(struct follow *follow, const struct follow_ops *ops,
+                                          void *context, const trail_event *event, bool heard)
 {
     unsigned from = event->transition.from;
     if (from == event->transition.to)
         return true;
+    if (heard)
+        announced_transition(&follow->announced, event->transition.id);
     if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
         return follow_first(follow, ops, context, event);
     struct followed *g = follow_find(follow, event->transition.id);
@@ -189,7 +215,13 @@ FOLLOW_INLINE bool follow_goroutine(struct follow *follow, const struct follow_o
     *g->in_syscall = NULL; /* though another may be noted there by now: so Go's summary has it */
     g->in_syscall = &follow->nobody;
     g->bare = false;
-    return follow_enter(follow, ops, context, g, event, NULL);
+    return follow_enter(follow, ops, context, g, event, NULL, heard);
+}
+
+FOLLOW_INLINE bool follow_goroutine(struct follow *follow, const struct follow_ops *ops,
+                                    void *context, const trail_event *event)
+{
+    return follow_goroutine_heard(follow, ops, context, event, follow->announced.heard);
 }
 
 /* A transition of a P: when it becomes idle, the goroutine in a system call there goes on without it. */

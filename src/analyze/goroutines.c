@@ -120,13 +120,17 @@ static int64_t *block_counter_make(struct goroutine *g, trail_name reason)
     return &g->block[g->block_count++].ns;
 }
 
-/* The counter for a reason: mostly the same as last time. */
-static inline int64_t *block_counter(struct goroutine *g, trail_name reason)
+/*
+ * The counter for a wait: mostly the same as last time. Waits whose kind is known have one a kind, under another
+ * name than their own.
+ */
+static inline int64_t *block_counter(const struct names *names, struct goroutine *g,
+                                     trail_name reason)
 {
     if (__builtin_expect(g->counter < g->block_count, 1) &&
         __builtin_expect(g->block[g->counter].name == reason, 1))
         return &g->block[g->counter].ns;
-    return block_counter_make(g, reason);
+    return block_counter_make(g, wait_kind_name(names, reason));
 }
 
 static bool begins(void *context, struct followed *followed, const trail_event *event,
@@ -167,11 +171,12 @@ FOLLOW_INLINE bool leaves(void *context, struct followed *followed, const trail_
 }
 
 /* Sets `credit` for the new state, and what else belongs to it. False when memory is out. */
-FOLLOW_INLINE bool set_credit(struct goroutine *g, const trail_event *event, trail_name reason)
+FOLLOW_INLINE bool set_credit(struct trail_analysis *analysis, struct goroutine *g,
+                              const trail_event *event, trail_name reason)
 {
     if (g->state == TRAIL_GO_WAITING) {
         g->reason = reason;
-        g->credit = block_counter(g, reason);
+        g->credit = block_counter(&analysis->names, g, reason);
         return g->credit != NULL;
     }
     if (g->state == TRAIL_GO_SYSCALL) {
@@ -193,7 +198,7 @@ FOLLOW_INLINE bool enters(void *context, struct followed *followed, const trail_
 {
     struct trail_analysis *analysis = context;
     struct goroutine *g = goroutine_of(followed);
-    if (__builtin_expect(!set_credit(g, event, reason), 0))
+    if (__builtin_expect(!set_credit(analysis, g, event, reason), 0))
         return false;
     return part_calls_transition(&analysis->enters, g, event);
 }
@@ -206,7 +211,7 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     struct goroutine *g = goroutine_of(followed);
     int64_t since = counted_since(&analysis->goroutines, since_ns);
     bool bare = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
-    if (!set_credit(g, event, reason))
+    if (!set_credit(analysis, g, event, reason))
         return false;
     ns_add(bare ? &g->syscall_block_ns : g->credit, ns_between(since, event->time_ns));
     return part_calls_transition(&analysis->enters, g, event);
@@ -238,17 +243,34 @@ static inline bool other_transition(struct trail_analysis *analysis, const trail
            part_calls_event(&analysis->procs, event);
 }
 
-const trail_event *goroutines_transitions(struct trail_analysis *analysis, const trail_event *event,
-                                          const trail_event *end)
+/* With a constant `heard`: a loop for traces without logs of waits, and one for the others. */
+FOLLOW_INLINE const trail_event *transitions(struct trail_analysis *analysis,
+                                             const trail_event *event, const trail_event *end,
+                                             bool heard)
 {
     struct follow *follow = &analysis->goroutines.follow;
     for (; event < end && event->kind == TRAIL_STATE_TRANSITION; event++) {
         bool is_other = event->transition.resource != TRAIL_RESOURCE_GOROUTINE;
-        if (__builtin_expect(is_other, 0) ? !other_transition(analysis, event)
-                                          : !follow_goroutine(follow, &ops, analysis, event))
+        if (__builtin_expect(is_other, 0)
+                ? !other_transition(analysis, event)
+                : !follow_goroutine_heard(follow, &ops, analysis, event, heard))
             return NULL;
     }
     return event;
+}
+
+static __attribute__((noinline)) const trail_event *
+transitions_heard(struct trail_analysis *analysis, const trail_event *event, const trail_event *end)
+{
+    return transitions(analysis, event, end, true);
+}
+
+const trail_event *goroutines_transitions(struct trail_analysis *analysis, const trail_event *event,
+                                          const trail_event *end)
+{
+    if (__builtin_expect(analysis->goroutines.follow.announced.heard, 0))
+        return transitions_heard(analysis, event, end);
+    return transitions(analysis, event, end, false);
 }
 
 /* MARK: Ranges */
@@ -417,13 +439,13 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
 
 /* MARK: The window, the end */
 
-static void goroutine_count_from(struct goroutine *g, int64_t ns)
+static void goroutine_count_from(struct goroutine *g, const struct names *names, int64_t ns)
 {
     size_t ranges = 0;
     bool waits = g->state == TRAIL_GO_WAITING;
     g->exec_ns = g->sched_wait_ns = g->syscall_ns = g->syscall_block_ns = 0;
     if (waits) {
-        g->block[0] = (trail_named_time){.name = g->reason};
+        g->block[0] = (trail_named_time){.name = wait_kind_name(names, g->reason)};
         g->credit = &g->block[0].ns;
     }
     g->block_count = waits;
@@ -447,7 +469,7 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
     goroutines->seen = alive->count;
     for (size_t i = 0; alive->slots && i <= alive->mask; i++)
         if (alive->slots[i].value)
-            goroutine_count_from(alive->slots[i].value, ns);
+            goroutine_count_from(alive->slots[i].value, goroutines->follow.names, ns);
 }
 
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyze/part.h"
-#include "base/duration.h"
 #include "base/grow.h"
 #include "base/whole.h"
 
@@ -138,81 +137,26 @@ static bool place_count(trail_lock_place *place, int64_t ns, int64_t begin_ns, i
 
 /* MARK: Logs */
 
-/* What a log can name: its words, and what is shown for them. */
-static const struct lock_words {
-    const char *words, *kind;
-} lock_words[] = {
-    {"mutex", "mutex"},
-    {"rwlock to read", "rwlock"},
-    {"rwlock to write", "rwlock"},
-    {"once", "once"},
-    {"spin lock", "spin lock"},
-    {"futex", "futex"},
-    {"condition", "condition"},
-    {"semaphore", "semaphore"},
-    {"barrier", "barrier"},
-    {"OpenMP lock", "OpenMP lock"},
-    {"OpenMP critical", "OpenMP critical"},
-    {"OpenMP ordered", "OpenMP ordered"},
-    {"OpenMP barrier at the region's end", "OpenMP barrier"},
-    {"OpenMP barrier", "OpenMP barrier"},
-    {"OpenMP tasks", "OpenMP tasks"},
-};
-
-/* The words that the text begins with, followed by a name; NULL if it does not. */
-static const struct lock_words *words_of(trail_string text)
-{
-    for (size_t i = 0; i < sizeof lock_words / sizeof *lock_words; i++) {
-        size_t size = strlen(lock_words[i].words);
-        if (has_prefix(text, lock_words[i].words) && (text.size == size || text.data[size] == ' '))
-            return &lock_words[i];
-    }
-    return NULL;
-}
-
-/* "110ms", or "~110ms": nanoseconds; -1 if it is no such length. */
-static int64_t parse_length(const char *at, const char *end)
-{
-    return duration_parse(at + (at < end && *at == '~'), end);
-}
-
-/* Understands "mutex stats_mu", or "mutex stats_mu 110ms". False when memory is out. */
-static bool understand(struct locks *locks, trail_string text, bool holds, struct lock_text *found)
+/* What a hold was of, once for each text. NULL when memory is out. */
+static const struct lock_text *text_of_hold(struct locks *locks, trail_string_handle handle)
 {
     struct names *names = &locks->analysis->names;
-    const struct lock_words *words = words_of(text);
-    if (!words)
-        return true;
-    if (holds) {
-        const char *last = memrchr(text.data, ' ', text.size);
-        found->held_ns = last ? parse_length(last + 1, text.data + text.size) : -1;
-        if (found->held_ns < 0)
-            return true;
-        text.size = (size_t)(last - text.data);
-    }
-    size_t skip = strlen(words->words);
-    skip = skip < text.size ? skip + 1 : text.size;
-    found->lock = lock_named(locks, names_put(names, words->kind, strlen(words->kind)),
-                             names_put(names, text.data + skip, text.size - skip));
-    return found->lock != NULL;
-}
-
-/* The same, once for each text. NULL when memory is out. */
-static const struct lock_text *text_of(struct locks *locks, trail_string_handle handle, bool holds)
-{
-    struct idmap *map = holds ? &locks->held_texts : &locks->wait_texts;
-    trail_name name = names_of(&locks->analysis->names, handle);
-    struct lock_text *known = idmap_find(map, name);
+    trail_name name = names_of(names, handle);
+    struct lock_text *known = idmap_find(&locks->held_texts, name);
     if (known)
         return known;
+    struct wait_text text = wait_text_of_hold(names_text(names, name));
     known = arena_alloc(&locks->texts, sizeof *known);
     if (!known)
         return NULL;
-    *known = (struct lock_text){0};
-    return understand(locks, names_text(&locks->analysis->names, name), holds, known) &&
-                   idmap_put(map, name, known)
-               ? known
-               : NULL;
+    *known = (struct lock_text){.held_ns = text.held_ns};
+    if (wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) {
+        known->lock = lock_named(locks, wait_kind_put(names, text.kind, 0),
+                                 names_put(names, text.object.data, text.object.size));
+        if (!known->lock)
+            return NULL;
+    }
+    return idmap_put(&locks->held_texts, name, known) ? known : NULL;
 }
 
 static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
@@ -238,23 +182,29 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t 
                        waiter->held_ns, begin, goroutine);
 }
 
+/* The thread's last wait was ended by its time limit. */
+static void take_time_out(struct locks *locks, const trail_event *event)
+{
+    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)event->goroutine);
+    if (waiter && waiter->ended)
+        waiter->ended->row.timed_out++;
+    if (waiter)
+        waiter->ended = NULL;
+}
+
 static bool take_log(void *part, const trail_event *event)
 {
     struct locks *locks = part;
-    trail_string category = trail_reader_string(locks->analysis->reader, event->log.category);
-    bool holds = is_text(category, "held");
-    if ((!holds && !is_text(category, "wait")) || event->goroutine == TRAIL_NONE ||
-        !words_of(trail_reader_string(locks->analysis->reader, event->log.message)))
+    const trail_reader *reader = locks->analysis->reader;
+    if (wait_log_timed_out(&locks->analysis->names, event))
+        take_time_out(locks, event);
+    if (event->goroutine == TRAIL_NONE ||
+        !is_text(trail_reader_string(reader, event->log.category), WIRE_HELD_CATEGORY) ||
+        !wait_text_of_hold(trail_reader_string(reader, event->log.message)).kind)
         return true;
-    const struct lock_text *text = text_of(locks, event->log.message, holds);
+    const struct lock_text *text = text_of_hold(locks, event->log.message);
     struct lock_waiter *waiter = text ? waiter_get(locks, event->goroutine) : NULL;
-    if (!waiter)
-        return false;
-    if (!holds) {
-        waiter->announced = text->lock;
-        return true;
-    }
-    if (!count_hold(locks, waiter, event->goroutine))
+    if (!waiter || !count_hold(locks, waiter, event->goroutine))
         return false;
     waiter->gives_up = text->lock;
     waiter->held_ns = text->held_ns;
@@ -436,19 +386,27 @@ static bool chain_build(struct locks *locks, struct ended *ended)
 
 /* MARK: Waits */
 
+/* What the wait's log names, if it is a lock; sets *lock to NULL if not. False when memory is out. */
+static bool lock_announced(struct locks *locks, trail_name wait, struct lock **lock)
+{
+    const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, wait);
+    *lock = NULL;
+    if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK))
+        return true;
+    *lock = lock_named(locks, facts->kind_name, facts->object);
+    return *lock != NULL;
+}
+
 static bool wait_begins(struct locks *locks, const struct goroutine *g, const trail_event *event)
 {
-    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)g->id);
-    trail_name reason = names_of(&locks->analysis->names, event->transition.reason);
-    if (!is_wanted(locks, reason)) {
-        if (waiter)
-            waiter->announced = NULL;
+    trail_name wait = follow_wait(&locks->analysis->goroutines.follow, event);
+    trail_name reason = wait_reason(&locks->analysis->names, wait);
+    if (!is_wanted(locks, reason))
         return true;
-    }
-    if (!waiter)
-        waiter = waiter_get(locks, g->id);
-    if (!waiter)
+    struct lock_waiter *waiter = waiter_get(locks, g->id);
+    if (!waiter || !lock_announced(locks, wait, &waiter->announced))
         return false;
+    waiter->ended = NULL;
     waiter->waits = true;
     waiter->reason = reason;
     waiter->stack = stacks_of(&locks->analysis->stacks, event->transition.stack);
@@ -461,6 +419,7 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
     int64_t ns = ns_between(ended->begin_ns, ended->end_ns);
     if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
+    ended->waiter->ended = ended->lock;
     longest_note(&row->longest, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
            place_count(place_get(locks, ended->lock, false, ended->waiter->stack, 0), ns,
@@ -519,8 +478,6 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         return false;
     if (to == TRAIL_GO_WAITING)
         return wait_begins(locks, g, event);
-    if (waiter)
-        waiter->announced = NULL;
     if (to == TRAIL_GO_NOT_EXIST)
         waiter_drop(locks, g->id);
     return true;
@@ -698,7 +655,6 @@ static void drop(void *part)
     free((void *)locks->all);
     idmap_free(&locks->by_name);
     idmap_free(&locks->by_stacks);
-    idmap_free(&locks->wait_texts);
     idmap_free(&locks->held_texts);
     arena_free(&locks->texts);
     idmap_free(&locks->waiters);

@@ -49,7 +49,8 @@ struct lock_piece {
 /* A goroutine alive that has waited, or said what it is about to wait for. */
 struct lock_waiter {
     bool waits;
-    struct lock *announced; /* by the log in front of the wait; it, while `waits` */
+    struct lock *announced; /* while `waits`: what the log in front of the wait names; or NULL */
+    struct lock *ended;     /* what it waited for last; NULL: not counted */
     trail_stack stack;      /* of the wait */
     trail_name reason;
     /* The lock that it last reported to have held, until it is known whether that release wakes a waiter. */
@@ -60,9 +61,9 @@ struct lock_waiter {
     struct lock_piece pieces[LOCK_PIECES];
 };
 
-/* A text of a log, understood. */
+/* What the log of a hold says. */
 struct lock_text {
-    struct lock *lock; /* NULL: it tells of none */
+    struct lock *lock; /* NULL: no lock */
     int64_t held_ns;
 };
 
@@ -84,9 +85,9 @@ struct locks {
     struct lock **all;
     size_t row_count; /* made at the end: so many of them are rows */
     size_t count, capacity;
-    struct idmap by_name;                /* kind and name -> struct lock */
-    struct idmap by_stacks;              /* of wait and waker -> struct lock */
-    struct idmap wait_texts, held_texts; /* name of a log's text -> struct lock_text */
+    struct idmap by_name;    /* kind and name -> struct lock */
+    struct idmap by_stacks;  /* of wait and waker -> struct lock */
+    struct idmap held_texts; /* name of a log's text -> struct lock_text */
     struct arena texts;
     struct idmap waiters; /* goroutine -> struct lock_waiter */
     struct slab waiter_slab, link_slab;

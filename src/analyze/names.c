@@ -55,6 +55,7 @@ trail_name names_look_up(struct names *names, trail_string_handle handle)
 
 void names_free(struct names *names)
 {
+    idmap_free(&names->waits);
     intern_free(&names->intern);
     arena_free(&names->arena);
     free(names->texts);

@@ -7,6 +7,7 @@
 
 #include <trail/analyze.h>
 
+#include "base/idmap.h"
 #include "base/intern.h"
 
 /* Set `reader` and leave the rest zero. Not thread-safe. */
@@ -19,7 +20,8 @@ struct names {
     uint32_t *by_handle; /* 0: not looked up in this epoch */
     size_t handles, handle_capacity;
     uint64_t epoch;
-    bool failed; /* memory was out: some names are 0 that are not empty */
+    struct idmap waits; /* names of waits that logs announced -> struct wait_facts (wait_names.h) */
+    bool failed;        /* memory was out: some names are 0 that are not empty */
 };
 
 /* To be called when a batch of events arrives. */

@@ -188,6 +188,8 @@ static bool feed_other(struct trail_analysis *analysis, const trail_event *event
     case TRAIL_SYNC:
         follow_sync(&analysis->goroutines.follow, event->time_ns);
         return true;
+    case TRAIL_LOG:
+        return !analysis->follows || follow_log(&analysis->goroutines.follow, event);
     case TRAIL_RANGE_BEGIN:
     case TRAIL_RANGE_ACTIVE:
     case TRAIL_RANGE_END:
@@ -374,6 +376,11 @@ void trail_analysis_get_span(const trail_analysis *analysis, trail_analysis_span
 trail_string trail_analysis_text(const trail_analysis *analysis, trail_name name)
 {
     return names_text(&analysis->names, name);
+}
+
+trail_wait_for trail_analysis_wait_for(const trail_analysis *analysis, trail_name wait)
+{
+    return wait_for_of(&analysis->names, wait);
 }
 
 size_t trail_analysis_stack(const trail_analysis *analysis, trail_stack stack,

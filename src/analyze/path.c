@@ -12,6 +12,8 @@ static uint64_t log_add(struct path *path, struct path_goroutine *g, struct path
 {
     entry->time_ns = path->now_ns;
     uint64_t number = path_log_add(&path->log, entry);
+    if (g->log != path->log_number)
+        g->waited = 0;
     g->entry = number;
     g->log = path->log_number;
     return number;
@@ -38,6 +40,8 @@ static void log_from_here(struct path *path)
         return;
     path->log_number++;
     path_log_clear(&path->log);
+    path->held_count = 0;
+    idmap_clear(&path->expired);
     path->logging = true;
 }
 
@@ -208,6 +212,32 @@ static bool region_end(struct path *path, struct path_goroutine *g, const trail_
     return good;
 }
 
+static void take_hold(struct path *path, const trail_event *event)
+{
+    trail_string category = trail_reader_string(path->names->reader, event->log.category);
+    struct wait_text text;
+    if (category.size != strlen(WIRE_HELD_CATEGORY) ||
+        memcmp(category.data, WIRE_HELD_CATEGORY, category.size) != 0)
+        return;
+    text = wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
+    path->hold = (struct path_hold){
+        .goroutine = event->goroutine,
+        .object = names_put(path->names, text.object.data, text.object.size),
+        .kind = text.kind,
+        .ns = text.held_ns,
+        .time_ns = event->time_ns,
+    };
+}
+
+/* The thread's last wait was ended by its time limit. */
+static bool take_time_out(struct path *path, const trail_event *event)
+{
+    const struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+    if (!g || g->waited == 0 || g->log != path->log_number)
+        return true;
+    return idmap_put(&path->expired, g->waited, path);
+}
+
 static bool other_event(struct path *path, const trail_event *event)
 {
     struct path_goroutine *g;
@@ -216,7 +246,11 @@ static bool other_event(struct path *path, const trail_event *event)
     case TRAIL_TASK_END:
         return task_event(path, event, event->task.id);
     case TRAIL_LOG:
-        return task_event(path, event, event->log.task);
+        take_hold(path, event);
+        if (wait_log_timed_out(path->names, event) && !take_time_out(path, event))
+            return false;
+        return announced_log(&path->announced, path->names, event) &&
+               task_event(path, event, event->log.task);
     case TRAIL_REGION_BEGIN:
     case TRAIL_REGION_END:
         g = idmap_find(&path->alive, (uint64_t)event->goroutine);
@@ -298,11 +332,20 @@ static struct path_goroutine *goroutine_begin(struct path *path, int64_t id)
     return idmap_put(&path->alive, (uint64_t)id, g) ? g : NULL;
 }
 
+/* What the transition into waiting waits for. */
+static trail_name wait_of(struct path *path, const trail_event *event)
+{
+    return announced_name(&path->announced, path->names,
+                          names_of(path->names, event->transition.reason));
+}
+
 static void enter(struct path *path, struct path_goroutine *g, const trail_event *event)
 {
     g->state = event->transition.to;
     if (g->state == TRAIL_GO_WAITING)
-        g->reason = names_of(path->names, event->transition.reason);
+        g->reason = wait_of(path, event);
+    else if (g->state == TRAIL_GO_SYSCALL)
+        g->reason = announced_name(&path->announced, path->names, 0);
 }
 
 /* The first transition of a goroutine. */
@@ -337,11 +380,26 @@ static bool first_transition(struct path *path, const trail_event *event)
     return set_waker(path, &entry, g, event->goroutine) && log_add(path, g, &entry) != 0;
 }
 
+/* The wait that the entry ends was for what its waker has just given up, if the last log of a hold says so. */
+static bool note_held(struct path *path, uint64_t entry, trail_name wait, const trail_event *event)
+{
+    const struct path_hold *hold = &path->hold;
+    const struct wait_facts *facts = wait_facts_of(path->names, wait);
+    if (!facts || hold->goroutine != event->goroutine || hold->time_ns > event->time_ns ||
+        facts->kind != hold->kind || facts->object != hold->object)
+        return true;
+    if (!GROW(path->held, path->held_capacity, path->held_count + 1))
+        return false;
+    path->held[path->held_count++] = (struct path_held){entry, hold->ns};
+    return true;
+}
+
 static bool transition(struct path *path, const trail_event *event)
 {
     unsigned from = event->transition.from, to = event->transition.to;
     if (from == to)
         return true;
+    announced_transition(&path->announced, event->transition.id);
     if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
         return first_transition(path, event);
     struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
@@ -367,8 +425,16 @@ static bool transition(struct path *path, const trail_event *event)
                 return false;
         }
         if (to == TRAIL_GO_WAITING)
-            entry.reason = names_of(path->names, event->transition.reason);
+            entry.reason = wait_of(path, event);
+        else if (to == TRAIL_GO_SYSCALL)
+            entry.reason = announced_name(&path->announced, path->names, 0);
+        trail_name waited = g->reason;
         if (log_add(path, g, &entry) == 0)
+            return false;
+        if (to == TRAIL_GO_WAITING)
+            g->waited = g->entry;
+        if (path->hold.kind && entry.flags & PATH_WOKEN &&
+            !note_held(path, g->entry, waited, event))
             return false;
     }
     enter(path, g, event);
@@ -528,10 +594,13 @@ static void drop(void *part)
     path_log_free(&path->log);
     idmap_free(&path->alive);
     idmap_free(&path->tasks);
+    announced_free(&path->announced);
+    idmap_free(&path->expired);
     slab_free(&path->goroutines);
     slab_free(&path->regions);
     free(path->who);
     free(path->counts);
+    free(path->held);
     intern_free(&path->totals);
     free(path->rows);
 }

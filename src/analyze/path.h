@@ -9,9 +9,9 @@
 #ifndef TRAIL_ANALYZE_PATH_H
 #define TRAIL_ANALYZE_PATH_H
 
-#include "analyze/names.h"
 #include "analyze/path_log.h"
 #include "analyze/stacks.h"
+#include "analyze/wait_names.h"
 #include "base/slab.h"
 
 struct analysis_part;
@@ -21,6 +21,7 @@ struct trail_analysis;
 /* A goroutine alive. */
 struct path_goroutine {
     uint64_t entry;  /* its latest in the log */
+    uint64_t waited; /* that of its last wait in the log `log` */
     uint32_t number; /* row in `who` */
     uint32_t log;    /* the log that `entry` is of */
     trail_name reason;
@@ -58,6 +59,20 @@ struct path_span {
     int64_t length_ns;
 };
 
+/* A log of a hold that ends. */
+struct path_hold {
+    int64_t goroutine;
+    trail_name object;
+    enum wire_wait kind; /* WIRE_WAIT_NONE: there was none */
+    int64_t ns, time_ns;
+};
+
+/* An entry in which a wait ends because what it was for is given up. In the order of their numbers. */
+struct path_held {
+    uint64_t entry;
+    int64_t ns;
+};
+
 struct path {
     struct trail_analysis *analysis;
     struct names *names;
@@ -74,7 +89,12 @@ struct path {
     size_t who_count, who_capacity;
     uint64_t *counts; /* of regions that began, by name */
     size_t count_capacity;
-    struct idmap tasks; /* ID -> struct path_region */
+    struct announced announced;
+    struct path_hold hold; /* the last one that a log told of; its wake-ups follow at once */
+    struct path_held *held;
+    size_t held_count, held_capacity;
+    struct idmap expired; /* entries of waits that their time limit ended */
+    struct idmap tasks;   /* ID -> struct path_region */
     int64_t last_runner;
     struct path_span span;
     struct path_span last; /* the window up to where the goroutine that ran last ended */

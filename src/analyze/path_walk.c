@@ -18,6 +18,7 @@
 #include "analyze/part.h"
 #include "analyze/path.h"
 #include "base/grow.h"
+#include "base/search.h"
 
 struct frame {
     uint64_t entry; /* where the wait began */
@@ -40,6 +41,7 @@ struct walk {
     int64_t wakes;     /* who was woken there */
     trail_name awaited;
     trail_stack waited_at;
+    int64_t held_ns;
     bool failed;
 };
 
@@ -79,6 +81,14 @@ static void add_total(struct walk *walk, const trail_path_segment *segment)
     ns_add(&row->ns, ns_between(segment->begin_ns, segment->end_ns));
 }
 
+static void forget_woken(struct walk *walk)
+{
+    walk->wakes = TRAIL_NONE;
+    walk->awaited = 0;
+    walk->waited_at = 0;
+    walk->held_ns = 0;
+}
+
 /* From `begin` (or the path's begin) up to where the walk is. */
 static void hand_out(struct walk *walk, int64_t begin, trail_path_segment *segment)
 {
@@ -95,13 +105,12 @@ static void hand_out(struct walk *walk, int64_t begin, trail_path_segment *segme
         segment->wakes = walk->wakes;
         segment->awaited = walk->awaited;
         segment->waited_at = walk->waited_at;
+        segment->held_ns = walk->held_ns;
         add_total(walk, segment);
         walk->visit(walk->context, segment);
         walk->at = begin;
     }
-    walk->wakes = TRAIL_NONE;
-    walk->awaited = 0;
-    walk->waited_at = 0;
+    forget_woken(walk);
 }
 
 static trail_path_state state_of(const struct path_entry *entry)
@@ -120,15 +129,18 @@ static trail_path_state state_of(const struct path_entry *entry)
     }
 }
 
-static void hand_out_state(struct walk *walk, const struct path_entry *entry, int64_t begin)
+/* `number` is the entry's. */
+static void hand_out_state(struct walk *walk, const struct path_entry *entry, uint64_t number,
+                           int64_t begin)
 {
     trail_path_segment segment = {.state = state_of(entry), .stack = entry->stack};
     if (segment.state == TRAIL_PATH_RUNNING)
         segment.stack = walk->stack;
     else if (entry->flags & (PATH_WAITED | PATH_CREATED))
         segment.stack = entry->where;
-    if (segment.state == TRAIL_PATH_BLOCKED)
+    if (segment.state == TRAIL_PATH_BLOCKED || segment.state == TRAIL_PATH_SYSCALL)
         segment.reason = entry->reason;
+    segment.timed_out = idmap_find(&walk->path->expired, number) != NULL;
     hand_out(walk, begin, &segment);
 }
 
@@ -155,11 +167,18 @@ static void go_nowhere(struct walk *walk)
         walk->depth = frame->depth;
         const struct path_entry *waits = get(walk, frame->entry);
         if (waits)
-            hand_out_state(walk, waits, frame->since_ns);
+            hand_out_state(walk, waits, frame->entry, frame->since_ns);
         return;
     }
     trail_path_segment segment = {.state = TRAIL_PATH_UNKNOWN};
     hand_out(walk, walk->path->span.path.begin_ns, &segment);
+}
+
+/* How long what the wait that this entry ends was for had been held; 0: not recorded. */
+static int64_t held_of(const struct path *path, uint64_t entry)
+{
+    size_t at = SEARCH(i, 0, path->held_count, path->held[i].entry < entry);
+    return at < path->held_count && path->held[at].entry == entry ? path->held[at].ns : 0;
 }
 
 /* To who woke or created the goroutine whose entry it is. */
@@ -173,6 +192,7 @@ static void go_to_waker(struct walk *walk, const struct path_entry *entry)
     };
     walk->wakes = walk->path->who[walk->number].id;
     walk->waited_at = entry->where;
+    walk->held_ns = held_of(walk->path, walk->entry);
     walk->stack = entry->stack;
     walk->number = entry->waker;
     walk->entry = entry->waker_entry;
@@ -217,7 +237,7 @@ static void step(struct walk *walk)
     int64_t limit = frame ? frame->since_ns : walk->path->span.path.begin_ns;
     if (!before && entry.time_ns > limit)
         limit = entry.time_ns;
-    hand_out_state(walk, &entry, limit);
+    hand_out_state(walk, &entry, walk->entry, limit);
     if (!frame || (!before && walk->entry > frame->entry)) {
         if (walk->at > walk->path->span.path.begin_ns)
             cross(walk, &entry);
@@ -231,9 +251,7 @@ static void step(struct walk *walk)
         if (!found)
             return;
         entry = *found;
-        walk->wakes = TRAIL_NONE;
-        walk->awaited = 0;
-        walk->waited_at = 0;
+        forget_woken(walk);
         cross(walk, &entry);
     }
 }

@@ -186,8 +186,9 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
         return false;
     if (own.count > 0)
         memcpy(frames + at, own.frames, own.count * sizeof *frames);
-    *row =
-        (trail_profile_sample){.frames = frames, .frame_count = at + own.count, .own_frames = at};
+    row->frames = frames;
+    row->frame_count = at + own.count;
+    row->own_frames = at;
     return true;
 }
 
@@ -200,6 +201,7 @@ static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const st
     trail_profile_sample *row = &rows->items[rows->count++];
     const struct profile_stack *stack = &p->stacks[key->stack - 1];
     *row = (trail_profile_sample){.frames = stack->frames, .frame_count = stack->count};
+    row->wait = key->reason;
     return joined && !row_join(p, key, row) ? 0 : (uint32_t)rows->count;
 }
 
@@ -214,7 +216,7 @@ row_of_stack(struct profiles *p, struct profile_rows *rows, const struct row_key
         memset(rows->places + old, 0, (wanted - old) * sizeof *rows->places);
         rows->place_count = wanted;
     }
-    return rows->places[key->stack] = row_make(p, rows, key);
+    return rows->places[key->stack] = row_make(p, rows, &(struct row_key){.stack = key->stack});
 }
 
 static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
@@ -224,6 +226,15 @@ static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const 
     return fresh ? row_make(p, rows, key) : (uint32_t)number;
 }
 
+/* For a stack and kind; for a stack where kinds are not recorded. */
+static uint32_t row_of_kind(struct profiles *p, struct profile_rows *rows,
+                            const struct row_key *key)
+{
+    const struct wait_facts *facts = wait_facts_of(&p->analysis->names, key->reason);
+    return row_of_key(
+        p, rows, &(struct row_key){.stack = key->stack, .reason = facts ? facts->kind_name : 0});
+}
+
 static bool row_add(struct profiles *p, trail_profile_type type, const struct row_key *key,
                     int64_t ns)
 {
@@ -231,6 +242,8 @@ static bool row_add(struct profiles *p, trail_profile_type type, const struct ro
     uint32_t place;
     if (type == TRAIL_PROFILE_OFFCPU)
         place = row_of_key(p, rows, key);
+    else if (type == TRAIL_PROFILE_SYNC && p->options->by_kind)
+        place = p->last_place = row_of_kind(p, rows, key);
     else if (__builtin_expect(key->stack < rows->place_count && rows->places[key->stack], 1))
         place = rows->places[key->stack];
     else
@@ -297,7 +310,8 @@ static uint8_t reason_types(struct profiles *p, trail_name name)
         p->reason_count = (size_t)name + 1;
     }
     if (p->reasons[name] == 0) {
-        trail_string text = names_text(&p->analysis->names, name);
+        const struct names *names = &p->analysis->names;
+        trail_string text = names_text(names, wait_reason(names, name));
         unsigned types = TYPE(OFFCPU) | REASON_KNOWN;
         if (is_text(text, "network"))
             types |= TYPE(NET);
@@ -491,6 +505,16 @@ static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
     return !wait.types || wait_take(p, g, &wait);
 }
 
+/* Notes the row of a wait that has just been counted, for the log behind it. */
+static bool note_sync(struct profiles *p, const struct goroutine *g)
+{
+    uintptr_t place = p->last_place;
+    if (!wait_facts_of(&p->analysis->names, g->reason))
+        return true;
+    (void)idmap_remove(&p->last_sync, (uint64_t)g->id);
+    return place == 0 || idmap_put(&p->last_sync, (uint64_t)g->id, (void *)place);
+}
+
 static bool leaves(void *part, struct goroutine *g, const trail_event *event)
 {
     struct profiles *p = part;
@@ -516,7 +540,11 @@ static bool leaves(void *part, struct goroutine *g, const trail_event *event)
         if (key.waker == 0)
             return false;
     }
-    return leaves_wait(p, g, types, &key, event->time_ns);
+    if (!o->by_kind)
+        return leaves_wait(p, g, types, &key, event->time_ns);
+    p->last_place = 0;
+    return leaves_wait(p, g, types, &key, event->time_ns) &&
+           (g->state != TRAIL_GO_WAITING || note_sync(p, g));
 }
 
 /* The first state that the trace tells of; it may have been in that before this event. */
@@ -539,12 +567,26 @@ static bool enters(void *part, struct goroutine *g, const trail_event *event)
                                                         : enter(part, g, event);
 }
 
-/* A sample of the CPU. */
-static bool take_sample(void *part, const trail_event *event)
+/* The goroutine's last wait was ended by its time limit. */
+static void take_time_out(struct profiles *p, const trail_event *event)
+{
+    struct profile_rows *rows = &p->rows[TRAIL_PROFILE_SYNC];
+    uintptr_t place = (uintptr_t)idmap_remove(&p->last_sync, (uint64_t)event->goroutine);
+    if (place != 0)
+        rows->items[place - 1].timed_out++;
+}
+
+/* A sample of the CPU; a log. */
+static bool take_event(void *part, const trail_event *event)
 {
     struct profiles *p = part;
     const trail_profile_options *o = p->options;
     struct goroutine *g = goroutines_find(&p->analysis->goroutines, event->goroutine);
+    if (event->kind == TRAIL_LOG) {
+        if (p->options->by_kind && wait_log_timed_out(&p->analysis->names, event))
+            take_time_out(p, event);
+        return true;
+    }
     struct wait wait = {
         .begin_ns = event->time_ns,
         .end_ns = event->time_ns,
@@ -655,6 +697,7 @@ static void drop(void *part)
     for (size_t i = 0; profiles->pending.slots && i <= profiles->pending.mask; i++)
         pending_free(profiles->pending.slots[i].value);
     idmap_free(&profiles->pending);
+    idmap_free(&profiles->last_sync);
     intern_free(&profiles->frame_keys);
     intern_free(&profiles->stack_keys);
     arena_free(&profiles->arena);
@@ -671,8 +714,8 @@ const struct analysis_part profiles_part = {
     .init = init,
     .free = drop,
     .finish = finish,
-    .kinds = PART_KIND(STACK_SAMPLE),
-    .event = take_sample,
+    .kinds = PART_KIND(STACK_SAMPLE) | PART_KIND(LOG),
+    .event = take_event,
     .leaves = leaves,
     .enters = enters,
     .ends = ends,

@@ -50,6 +50,9 @@ struct profiles {
     uint8_t *reasons; /* by name: the types that a wait for that counts for, and REASON_KNOWN */
     size_t reason_count, reason_capacity;
     struct profile_rows rows[TRAIL_PROFILES];
+    struct idmap
+        last_sync; /* with by_kind: goroutine -> the place of the row of its last wait, as a pointer */
+    uint32_t last_place;          /* of the row of SYNC that was counted last, + 1 */
     struct idmap pending;         /* goroutine -> struct profile_pending */
     uint64_t goroutines, regions; /* those that were wanted, so far */
 };

@@ -45,8 +45,11 @@ static inline struct wait_group *group_get(struct waits *waits, trail_name name)
     return group_make(waits, name);
 }
 
-static trail_wait *wait_get(struct wait_group *group, trail_name reason)
+/* The slow path of wait_get: it has no row by its own name, but one of its kind, or none yet. */
+static __attribute__((noinline)) trail_wait *
+wait_make(const struct names *names, struct wait_group *group, trail_name wait_for)
 {
+    trail_name reason = wait_kind_name(names, wait_for);
     for (size_t i = 0; i < group->row.wait_count; i++)
         if (group->waits[i].reason == reason)
             return &group->waits[i];
@@ -56,6 +59,15 @@ static trail_wait *wait_get(struct wait_group *group, trail_name reason)
     *wait = (trail_wait){.reason = reason};
     group->row.waits = group->waits;
     return wait;
+}
+
+/* The row of a wait, that of its kind where that is known. */
+static trail_wait *wait_get(const struct names *names, struct wait_group *group, trail_name wait)
+{
+    for (size_t i = 0; i < group->row.wait_count; i++)
+        if (group->waits[i].reason == wait)
+            return &group->waits[i];
+    return wait_make(names, group, wait);
 }
 
 /* MARK: Places */
@@ -289,7 +301,7 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         return trail_histogram_add(&group->row.ready, ns);
     }
     if (g->state == TRAIL_GO_WAITING) {
-        trail_wait *wait = wait_get(group, g->reason);
+        trail_wait *wait = wait_get(&waits->analysis->names, group, g->reason);
         if (!wait)
             return false;
         longest_note(&wait->longest, ns, g->since_ns, g->id);
@@ -304,6 +316,13 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         longest_note(&group->held_longest, ns, g->since_ns, g->id);
     }
     return true;
+}
+
+/* Whether a wait for this is watched at its place. */
+static inline bool is_at_place(const struct waits *waits, trail_name wait)
+{
+    trail_name reason = wait_reason(&waits->analysis->names, wait);
+    return reason != 0 && (reason == waits->sync || reason == waits->condition);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
@@ -322,14 +341,29 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
-    if (from == TRAIL_GO_WAITING && g->reason != 0 &&
-        (g->reason == waits->sync || g->reason == waits->condition))
+    if (from == TRAIL_GO_WAITING && is_at_place(waits, g->reason))
         place_leave(waits, g, event);
     if (to == TRAIL_GO_WAITING)
         return place_enter(waits, g, event);
     if (to <= TRAIL_GO_NOT_EXIST)
         watch_end(waits, g->id);
     return true;
+}
+
+/* The goroutine's last wait was ended by its time limit. */
+static bool take_log(void *part, const trail_event *event)
+{
+    struct waits *waits = part;
+    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    const struct names *names = &waits->analysis->names;
+    if (!waits->analysis->counting || !g || !wait_log_timed_out(names, event) ||
+        !wait_facts_of(names, g->reason))
+        return true;
+    struct wait_group *group = group_get(waits, g->name);
+    trail_wait *wait = group ? wait_get(names, group, g->reason) : NULL;
+    if (wait && wait->timed_out < wait->spread.count)
+        wait->timed_out++;
+    return wait != NULL;
 }
 
 /* MARK: Window and end */
@@ -442,6 +476,8 @@ const struct analysis_part waits_part = {
     .free = drop,
     .window_begins = window_begins,
     .window_ends = window_ends,
+    .kinds = PART_KIND(LOG),
+    .event = take_log,
     .leaves = take_transition,
 };
 

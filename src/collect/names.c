@@ -557,36 +557,40 @@ static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t
 }
 
 /*
- * Returns the stack that names a goroutine: its start routine. A runtime starts all threads with the same one: then it is
- * what the thread was given to run, or the outermost function of the thread's first stack.
+ * Finds the frame that names a goroutine: its start routine. A runtime starts all threads with the same one: then it is
+ * what the thread was given to run, or the outermost function of the thread's first stack. The function may lie in `name`.
+ * Returns false if nothing is known.
  */
-uint64_t names_routine(struct collect *c, const struct thread *thread)
+static bool routine_frame(struct collect *c, const struct thread *thread, char name[V2_MAX_STRING],
+                          struct v2_frame *frame)
 {
-    struct v2_frame main = {.pc = FIRST_NUMBER - 1, .function = text_of("main")};
     const struct named_pc *named;
-    const struct v2_frame *frame;
-    struct v2_frame callable = {0};
-    char name[V2_MAX_STRING];
-    if (!thread->routine)
-        return v2_writer_stack(c->writer, &main, 1);
-    /* A PC is a return address: one more than the routine's first byte. */
+    if (!thread->routine) {
+        *frame = (struct v2_frame){.pc = FIRST_NUMBER - 1, .function = text_of("main")};
+        return true;
+    }
+    /* A PC is a return address: behind the routine's first byte. */
     named = named_pc(c, thread->routine + 1);
     if (!named)
-        return 0;
-    frame = &named->frames[named->count - 1];
+        return false;
+    *frame = named->frames[named->count - 1];
     if (is_trampoline(frame->function)) {
         const struct v2_frame *seen = outermost(c, thread->first_stack);
-        bool known = thread->callable && callable_name(c, thread->callable, name, sizeof name);
-        /* The frame of a stack has a line as well. */
-        if (seen && (!known || starts_with(seen->function, name))) {
-            frame = seen;
-        } else if (known) {
-            callable =
-                (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};
-            frame = &callable;
-        }
+        bool known = thread->callable && callable_name(c, thread->callable, name, V2_MAX_STRING);
+        /* What was seen to run has a line as well. */
+        if (seen && (!known || starts_with(seen->function, name)))
+            *frame = *seen;
+        else if (known)
+            *frame = (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};
     }
-    return v2_writer_stack(c->writer, frame, 1);
+    return true;
+}
+
+uint64_t names_routine(struct collect *c, const struct thread *thread)
+{
+    char name[V2_MAX_STRING];
+    struct v2_frame frame;
+    return routine_frame(c, thread, name, &frame) ? v2_writer_stack(c->writer, &frame, 1) : 0;
 }
 
 uint64_t names_thread(struct collect *c, const struct thread *thread)
@@ -596,6 +600,16 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
         return names_routine(c, thread);
     frame.pc = FIRST_NUMBER + c->names.next_frame++;
     return v2_writer_stack(c->writer, &frame, 1);
+}
+
+void names_thread_text(struct collect *c, const struct thread *thread, char *text, size_t size)
+{
+    char name[V2_MAX_STRING];
+    struct v2_frame frame = {.function = text_of(thread->name)};
+    if (!thread->name[0] && !routine_frame(c, thread, name, &frame))
+        frame.function = text_of("");
+    snprintf(text, size, "%.*s", (int)(frame.function.size < size ? frame.function.size : size - 1),
+             frame.function.data ? frame.function.data : "");
 }
 
 /* Returns the innermost frame that is not of a language's library; NULL: there is none. */

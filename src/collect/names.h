@@ -45,6 +45,9 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count);
 uint64_t names_thread(struct collect *c, const struct thread *thread);
 uint64_t names_routine(struct collect *c, const struct thread *thread);
 
+/* Writes the same as text; empty: not known. */
+void names_thread_text(struct collect *c, const struct thread *thread, char *text, size_t size);
+
 /* Of a lock's acquisition: its PC, within what the release's stack has in common with it. */
 uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release);
 

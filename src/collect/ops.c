@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "collect/parts.h"
+#include "wire/waits.h"
 
 /* MARK: Threads */
 
@@ -33,34 +34,63 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
-/*
- * Writes what is waited for, as a log in front of the wait: key "wait", text "mutex stats_mu", "read /var/lib/x",
- * "accept 127.0.0.1:8080", or, where the name of a descriptor is not known, "read fd 7". Other readers show it as a log.
- */
-static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+/* Writes the name of the thread that a join waits for; empty: not known. */
+static void joined_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
-    const char *words = wait_kinds[op->wait].words;
-    char text[600];
+    /* The C library gives a thread's handle to the next one. */
+    const struct thread *target = thread_with_handle(c, op->object, op->time);
+    *text = '\0';
+    if (target)
+        names_thread_text(c, target, text, size);
+}
+
+/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. */
+static void wait_object(struct collect *c, const struct op *op, char *text, size_t size)
+{
+    *text = '\0';
     if (op->wait == SHM_JOIN)
-        return;
-    if (op->name)
-        snprintf(text, sizeof text, "%s %s", words, op->name);
+        joined_name(c, op, text, size);
+    else if (op->name)
+        snprintf(text, size, "%s", op->name);
     else if (op->detail)
-        snprintf(text, sizeof text, "%s fd %" PRIu32, words, op->detail - 1);
+        snprintf(text, size, "fd %" PRIu32, op->detail - 1);
     else if (op->object && !shm_is_descriptor(op->object) && op->wait != SHM_OMP_WORK)
-        snprintf(text, sizeof text, "%s %s", words,
+        snprintf(text, size, "%s",
                  shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
                                        : names_object(c, op->object));
-    else if (op->wait == SHM_KERNEL || op->wait == SHM_OMP_WORK)
-        snprintf(text, sizeof text, "%s", words);
-    else
-        return;
-    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, "wait"), names_string(c, text), 0);
 }
 
 /*
- * Writes a hold that a thread waited for, or that was long: key "held", text "mutex stats_mu 110ms", with the stack of
- * the acquisition. With "~" the begin is accurate to a millisecond, as locks were taken very often then.
+ * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu", "read /var/lib/x",
+ * "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind alone: "poll". A sleep has none, as
+ * its reason is enough. Readers that do not know it show it as a log.
+ */
+static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+{
+    char object[560], text[600];
+    if (op->wait == SHM_SLEEP)
+        return;
+    wait_object(c, op, object, sizeof object);
+    snprintf(text, sizeof text, "%s%s%s", wait_kinds[op->wait].words, *object ? " " : "", object);
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY), names_string(c, text),
+          0);
+}
+
+/*
+ * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a call that the kernel's
+ * context switches show to have been no wait there is none.
+ */
+static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+{
+    bool waited = thread->g.in_call && thread->g.call.wait_number == thread->g.current_wait;
+    if (op->flags & SHM_EXPIRED && waited && thread->g.state == G_RUNNING)
+        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY),
+              names_string(c, WIRE_WAIT_TIMED_OUT), 0);
+}
+
+/*
+ * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu 110ms", where it was taken.
+ * With "~" its begin is accurate to a millisecond: locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -73,7 +103,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words,
              names_lock(c, op->object, op->pc, op->stack), op->flags & SHM_COARSE ? "~" : "",
              length);
-    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, "held"), names_string(c, text),
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HELD_CATEGORY), names_string(c, text),
           names_hold(c, op->pc, op->stack));
 }
 
@@ -226,8 +256,9 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         do_release(c, thread, op, ns);
         break;
     case OP_WAKE:
-        thread->g.in_call = false;
         op_go_on(c, thread, op, ns);
+        log_end(c, thread, op, ns);
+        thread->g.in_call = false;
         break;
     case OP_EXIT:
         op_exit(c, thread, ns);

@@ -10,8 +10,8 @@
 /* MARK: Words for waits */
 
 const struct wait_kind wait_kinds[SHM_WAITS] = {
-#define WAIT(name, group, words, reason) [SHM_##name] = {SHM_GROUP_##group, words, reason},
-#include "shm/waits.def"
+#define WAIT(name, group, kind, words, reason) [SHM_##name] = {SHM_GROUP_##group, words, reason},
+#include "wire/waits.def"
 #undef WAIT
 };
 

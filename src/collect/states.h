@@ -12,7 +12,7 @@
 #include "base/idmap.h"
 #include "collect/threads.h"
 
-/* MARK: Waits (shm/waits.def) */
+/* MARK: Waits (wire/waits.def) */
 
 struct wait_kind {
     uint32_t group; /* enum shm_group */

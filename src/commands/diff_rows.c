@@ -130,6 +130,15 @@ static char *block_path(trail_string reason)
     return path;
 }
 
+/* By kind where it is recorded, else by reason. */
+static char *wait_path(const struct collector *c, trail_name wait)
+{
+    const trail_analysis *answers = c->analysis->answers;
+    const char *kind = trail_analysis_wait_for(answers, wait).kind;
+    return block_path(kind ? (trail_string){kind, strlen(kind)}
+                           : trail_analysis_text(answers, wait));
+}
+
 static bool index_waits(struct collector *c)
 {
     const trail_wait_group *const *rows;
@@ -155,7 +164,6 @@ static const trail_histogram *spread_of(const trail_wait_group *waits, trail_nam
 static void collect_group(struct collector *c, const trail_group *group)
 {
     static const trail_histogram empty;
-    const trail_analysis *answers = c->analysis->answers;
     const trail_wait_group *waits = group->name < c->wait_count ? c->waits[group->name] : NULL;
     c->name = analysis_text(c->analysis, group->name);
     add(c, "count", DIFF_COUNT, true, (double)group->count);
@@ -166,7 +174,7 @@ static void collect_group(struct collector *c, const trail_group *group)
              waits ? &waits->ready : &empty);
     for (uint32_t i = 0; i < group->times.block_count; i++) {
         const trail_named_time *time = &group->times.block[i];
-        append(c, block_path(trail_analysis_text(answers, time->name)), DIFF_NS, true,
+        append(c, wait_path(c, time->name), DIFF_NS, true,
                measure_of(time->ns, spread_of(waits, time->name)));
     }
 }
@@ -221,8 +229,8 @@ static void sum_reasons(struct collector *c, const trail_group *groups, size_t c
         }
     for (size_t i = 0; i < reasons.count; i++) {
         struct reason *reason = &reasons.list[i];
-        append(c, block_path(trail_analysis_text(c->analysis->answers, reason->name)), DIFF_NS,
-               true, measure_of(reason->ns, &reason->spread));
+        append(c, wait_path(c, reason->name), DIFF_NS, true,
+               measure_of(reason->ns, &reason->spread));
         trail_histogram_free(&reason->spread);
     }
     free(reasons.list);

@@ -85,6 +85,13 @@ static int parse_request(struct request *request, int argc, char **argv)
     return parse_words(request, &options);
 }
 
+/* Whether it is, or ends, a wait; of other steps `reason` is a name of the program's. */
+static bool is_wait(const trail_hit_step *step)
+{
+    return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0 ||
+           strcmp(step->what, "syscall") == 0;
+}
+
 /* MARK: JSON */
 
 static void json_step(struct request *request, const trail_hit_step *step)
@@ -92,7 +99,10 @@ static void json_step(struct request *request, const trail_hit_step *step)
     struct json *json = &request->json;
     json_open(json, NULL, '{');
     json_string(json, "what", step->what);
-    json_text(json, "reason", trail_analysis_text(request->analysis.answers, step->reason));
+    if (is_wait(step))
+        analysis_json_wait(&request->analysis, json, step->reason);
+    else
+        json_text(json, "reason", trail_analysis_text(request->analysis.answers, step->reason));
     json_signed(json, "begin_ns", step->begin_ns);
     json_signed(json, "end_ns", step->end_ns);
     json_bool(json, "unfinished", step->open);

@@ -72,6 +72,7 @@ static int parse_request(struct request *request, int argc, char **argv)
         .goroutines = request->goroutines.ids,
         .goroutine_count = request->goroutines.count,
         .first_waits = true,
+        .by_kind = true,
     };
     for (size_t i = 0; i < KINDS; i++)
         request->analysis.options.profile.types |= 1U << kinds[i].type;
@@ -108,6 +109,10 @@ static void json_kind(const struct request *request, struct json *json, const st
     for (size_t i = 0; i < profile.sample_count && i < request->limit; i++) {
         const trail_profile_sample *sample = &profile.samples[i];
         json_open(json, NULL, '{');
+        if (sample->wait)
+            analysis_json_wait(&request->analysis, json, sample->wait);
+        if (sample->timed_out)
+            json_number(json, "timed_out", sample->timed_out);
         json_number(json, "count", sample->count);
         json_signed(json, "ns", sample->ns);
         analysis_json_histogram(json, "times", &sample->times);
@@ -130,7 +135,7 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it. */
+/* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it; "mutex: work < main" by kind. */
 static void put_stack(const struct request *request, struct table *table,
                       const trail_profile *profile, const trail_profile_sample *sample)
 {
@@ -138,6 +143,15 @@ static void put_stack(const struct request *request, struct table *table,
     char text[512];
     size_t used = 0;
     *text = '\0';
+    if (sample->wait) {
+        trail_string kind = trail_analysis_text(request->analysis.answers, sample->wait);
+        used = (size_t)snprintf(text, sizeof text,
+                                "%.*s: ", (int)(kind.size < 100 ? kind.size : 100), kind.data);
+        if (sample->timed_out)
+            used = (size_t)snprintf(text, sizeof text, "%.*s (%" PRIu64 " timed out): ",
+                                    (int)(kind.size < 100 ? kind.size : 100), kind.data,
+                                    sample->timed_out);
+    }
     for (uint32_t i = 0; i < sample->frame_count && i < MOST && used < sizeof text; i++) {
         const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
         trail_string name = trail_analysis_text(request->analysis.answers, frame->function);
@@ -150,7 +164,9 @@ static void put_stack(const struct request *request, struct table *table,
     }
     if (sample->frame_count > MOST && used < sizeof text)
         (void)snprintf(text + used, sizeof text - used, " < ...");
-    table_word(table, sample->frame_count ? text : "(no stack)");
+    if (sample->frame_count == 0 && used < sizeof text)
+        (void)snprintf(text + used, sizeof text - used, "(no stack)");
+    table_word(table, text);
 }
 
 /* The command that shows each of the longest: who, when, where, and who ended it. */

@@ -83,7 +83,12 @@ static void json_places(const struct request *request, struct json *json, const 
 static void json_name(const struct request *request, struct json *json, const trail_lock *lock)
 {
     const trail_analysis *answers = request->analysis.answers;
+    const char *kind = trail_analysis_wait_for(answers, lock->kind).kind;
     json_text(json, "kind", trail_analysis_text(answers, lock->kind));
+    if (kind)
+        json_string(json, "wait_kind", kind);
+    if (kind && lock->name)
+        json_text(json, "object", trail_analysis_text(answers, lock->name));
     json_text(json, "name", trail_analysis_text(answers, lock->name));
 }
 
@@ -99,6 +104,8 @@ static void json_lock(const struct request *request, struct json *json, const tr
     json_signed(json, "wait_ns", lock->wait.sum_ns);
     analysis_json_histogram(json, "wait", &lock->wait);
     json_longest(json, "longest", &lock->longest);
+    if (lock->timed_out)
+        json_number(json, "timed_out", lock->timed_out);
     json_number(json, "unfinished", lock->open);
     json_signed(json, "unfinished_ns", lock->open_ns);
     json_longest(json, "longest_unfinished", &lock->longest_open);

@@ -10,10 +10,12 @@
 #include "base/share.h"
 #include "ui/cli.h"
 #include "ui/show.h"
+#include "wire/waits.h"
 
-static const char *const wait_words[SHM_WAITS] = {
-#define WAIT(name, group, words, reason) [SHM_##name] = words,
-#include "shm/waits.def"
+/* What each is of: readers add up by the same kinds. */
+static const enum wire_wait wait_kinds[SHM_WAITS] = {
+#define WAIT(name, group, kind, words, reason) [SHM_##name] = WIRE_WAIT_##kind,
+#include "wire/waits.def"
 #undef WAIT
 };
 
@@ -26,6 +28,14 @@ static void put_line(const char *format, ...)
     va_start(args, format);
     show_line_on(stderr, format, args);
     va_end(args);
+}
+
+static int64_t kind_ns(const struct collect_summary *s, enum wire_wait kind)
+{
+    int64_t sum = 0;
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
+        sum += wait_kinds[i] == kind ? s->wait_ns[i] : 0;
+    return sum;
 }
 
 /* Where the threads' time went: what they did, and what for. */
@@ -52,10 +62,11 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
     if (waiting == 0)
         return;
     fputs("  waiting for: ", stderr);
-    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++) {
-        if (i == SHM_KERNEL || percent_of(s->wait_ns[i], total) < 0.5)
+    for (int i = WIRE_WAIT_NONE + 1; i < WIRE_WAITS; i++) {
+        double share = percent_of(kind_ns(s, (enum wire_wait)i), total);
+        if (i == WIRE_WAIT_KERNEL || share < 0.5)
             continue;
-        fprintf(stderr, "%s%s %.0f %%", between, wait_words[i], percent_of(s->wait_ns[i], total));
+        fprintf(stderr, "%s%s %.0f %%", between, wire_wait_kinds[i].title, share);
         between = ", ";
     }
     if (percent_of(brief, total) >= 0.5) {
@@ -71,7 +82,8 @@ static void print_worst(const struct collect_summary *s)
     for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
         const struct collect_wait_place *p = &s->worst[i];
         put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s", *p->place ? p->place : "?",
-                 p->count, wait_words[p->wait], duration_text(total, p->total_ns, DURATION_SUMMARY),
+                 p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
+                 duration_text(total, p->total_ns, DURATION_SUMMARY),
                  duration_text(longest, p->longest_ns, DURATION_SUMMARY),
                  *p->waker ? ", woken by " : "", p->waker);
     }

@@ -125,7 +125,9 @@ static void json_waits(const struct request *request, struct json *json)
         for (size_t n = 0; n < groups[i]->wait_count; n++) {
             const trail_wait *wait = &groups[i]->waits[n];
             json_open(json, NULL, '{');
-            json_text(json, "reason", trail_analysis_text(answers, wait->reason));
+            analysis_json_wait(&request->analysis, json, wait->reason);
+            if (wait->timed_out)
+                json_number(json, "timed_out", wait->timed_out);
             json_number(json, "count", wait->spread.count);
             json_signed(json, "sum_ns", wait->spread.sum_ns);
             analysis_json_histogram(json, "spread", &wait->spread);
@@ -421,6 +423,21 @@ static void show_ready(const struct request *request)
     tell_more(request, count);
 }
 
+static void put_reason(struct table *table, trail_string reason, uint64_t timed_out)
+{
+    char text[128], number[32];
+    if (reason.size == 0)
+        reason = (trail_string){"no reason given", 15};
+    if (timed_out == 0) {
+        table_text(table, reason);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%.*s (%s timed out)",
+                   (int)(reason.size < 64 ? reason.size : 64), reason.data,
+                   table_thousands(number, timed_out));
+    table_word(table, text);
+}
+
 static void print_waits(const struct request *request, const struct overview_wait *list,
                         size_t count)
 {
@@ -429,7 +446,8 @@ static void print_waits(const struct request *request, const struct overview_wai
     table_begin(&table, SPREAD_TITLES "for< began_in< the_longest<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         table_spread(&table, &list[i].wait->spread);
-        table_text(&table, analysis_reason(&request->analysis, list[i].wait->reason));
+        put_reason(&table, analysis_reason(&request->analysis, list[i].wait->reason),
+                   list[i].wait->timed_out);
         table_text(&table, analysis_text(&request->analysis, list[i].group->name));
         put_command(request, &table, &list[i].wait->longest);
     }

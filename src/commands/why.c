@@ -163,6 +163,21 @@ static int from_the_begin(const void *a, const void *b)
 
 /* MARK: JSON */
 
+/* What the goroutine that is woken at the end of the segment waited for. */
+static void json_awaited(struct request *request, const trail_path_segment *segment)
+{
+    struct json *json = &request->json;
+    const trail_analysis *answers = request->analysis.answers;
+    trail_wait_for what = trail_analysis_wait_for(answers, segment->awaited);
+    json_text(json, "awaited", trail_analysis_text(answers, what.reason));
+    if (what.kind)
+        json_string(json, "awaited_kind", what.kind);
+    if (what.object)
+        json_text(json, "awaited_object", trail_analysis_text(answers, what.object));
+    if (segment->held_ns)
+        json_signed(json, "held_ns", segment->held_ns);
+}
+
 static void json_segment(void *context, const trail_path_segment *segment)
 {
     struct request *request = context;
@@ -175,13 +190,15 @@ static void json_segment(void *context, const trail_path_segment *segment)
     json_text(json, "group", trail_analysis_text(answers, segment->group));
     json_number(json, "depth", segment->depth);
     json_string(json, "state", trail_path_state_name(segment->state));
-    if (segment->state == TRAIL_PATH_BLOCKED)
-        json_text(json, "reason", trail_analysis_text(answers, segment->reason));
+    if (segment->state == TRAIL_PATH_BLOCKED || segment->reason)
+        analysis_json_wait(&request->analysis, json, segment->reason);
+    if (segment->timed_out)
+        json_bool(json, "timed_out", true);
     json_text(json, "function", trail_analysis_text(answers, segment->function));
     place_json(&request->analysis, json, "stack", segment->stack);
     if (segment->wakes != TRAIL_NONE) {
         json_signed(json, "wakes", segment->wakes);
-        json_text(json, "awaited", trail_analysis_text(answers, segment->awaited));
+        json_awaited(request, segment);
         place_json(&request->analysis, json, "waited_at", segment->waited_at);
     }
     json_close(json, '}');
@@ -207,8 +224,8 @@ static void json_totals(const struct request *request, struct json *json)
         json_open(json, NULL, '{');
         json_text(json, "group", trail_analysis_text(answers, totals[i].group));
         json_string(json, "state", trail_path_state_name(totals[i].state));
-        if (totals[i].state == TRAIL_PATH_BLOCKED)
-            json_text(json, "reason", trail_analysis_text(answers, totals[i].reason));
+        if (totals[i].state == TRAIL_PATH_BLOCKED || totals[i].reason)
+            analysis_json_wait(&request->analysis, json, totals[i].reason);
         json_text(json, "function", trail_analysis_text(answers, totals[i].function));
         json_number(json, "count", totals[i].count);
         json_signed(json, "ns", totals[i].ns);
@@ -319,6 +336,21 @@ static void put_place(const struct request *request, const trail_path_segment *s
     }
 }
 
+/* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
+static trail_string state_text(const struct request *request, trail_path_state state,
+                               trail_name reason, char buf[WAIT_TEXT_SIZE])
+{
+    trail_string text = analysis_wait_text(&request->analysis, reason, buf);
+    const char *shown = state_word(request, state);
+    if (reason && trail_analysis_wait_for(request->analysis.answers, reason).kind)
+        return text;
+    if (!reason)
+        return (trail_string){shown, strlen(shown)};
+    int size = snprintf(buf, WAIT_TEXT_SIZE, "%s (%.*s)", shown,
+                        (int)(text.size < 200 ? text.size : 200), text.data);
+    return (trail_string){buf, size > 0 ? (size_t)size : 0};
+}
+
 static void show_segment(const struct request *request, const trail_path_segment *segment)
 {
     enum { COLUMNS = 26, DEEPEST = 20 };
@@ -329,18 +361,22 @@ static void show_segment(const struct request *request, const trail_path_segment
            show_duration(length, segment->end_ns - segment->begin_ns), (int)(2 * depth), "",
            word(request, TERM_task_id), segment->goroutine);
     put_name(request, segment->group);
-    printf(": %s", state_word(request, segment->state));
-    if (segment->state == TRAIL_PATH_BLOCKED && segment->reason) {
-        printf(" (");
-        put_name(request, segment->reason);
-        printf(")");
-    }
+    char text[WAIT_TEXT_SIZE];
+    printf(": ");
+    show_plain(state_text(request, segment->state, segment->reason, text));
     put_place(request, segment);
+    if (segment->timed_out)
+        printf(", timed out after %s", show_duration(length, segment->end_ns - segment->begin_ns));
     if (segment->wakes != TRAIL_NONE) {
         printf("; wakes %s%" PRId64, word(request, TERM_task_id), segment->wakes);
         if (segment->awaited) {
             printf(" from ");
-            put_name(request, segment->awaited);
+            show_plain(analysis_wait_text(&request->analysis, segment->awaited, text));
+        }
+        if (segment->held_ns) {
+            printf(" (held by ");
+            put_name(request, segment->group);
+            printf(", %s)", show_duration(length, segment->held_ns));
         }
     }
     putchar('\n');
@@ -382,17 +418,12 @@ static void show_totals(const struct request *request)
     table_begin_with(&table, &request->analysis.vocabulary,
                      "share> time> times> {task}< state< function<");
     for (size_t i = 0; i < count && i < MOST; i++) {
-        char state[128];
-        trail_string reason = analysis_text(&request->analysis, totals[i].reason);
-        bool blocked = totals[i].state == TRAIL_PATH_BLOCKED && totals[i].reason;
-        (void)snprintf(state, sizeof state, blocked ? "%s (%.*s)" : "%s",
-                       state_word(request, totals[i].state),
-                       (int)(reason.size < 100 ? reason.size : 100), reason.data);
+        char state[WAIT_TEXT_SIZE];
         table_percent(&table, (double)totals[i].ns / whole);
         table_duration(&table, totals[i].ns);
         table_number(&table, totals[i].count);
         table_text(&table, analysis_text(&request->analysis, totals[i].group));
-        table_word(&table, state);
+        table_text(&table, state_text(request, totals[i].state, totals[i].reason, state));
         table_text(&table, analysis_text(&request->analysis, totals[i].function));
     }
     printf("\n");

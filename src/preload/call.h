@@ -127,6 +127,12 @@ ALWAYS struct brief_call brief_begin(const struct unwind_start *caller, uint32_t
     return (struct brief_call){call_open(caller, group, wait, object, detail, 0)};
 }
 
+/* Its time limit has ended it, or not. */
+ALWAYS void call_expired(struct call *call, bool expired)
+{
+    call->flags |= expired ? SHM_EXPIRED : 0;
+}
+
 /* Whether the open call has blocked, as far as is known now. */
 ALWAYS bool open_blocked(void)
 {

@@ -35,6 +35,7 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
     struct call call CALL = object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_COND, condition, true); \
     int status = __VA_ARGS__;                                                                      \
     object_got(&call, condition, status == 0);                                                     \
+    call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                           \
     got_mutex(&call, mutex, caller.pc);                                                            \
     return status
 
@@ -136,6 +137,7 @@ static bool take_semaphore(sem_t *semaphore)
         object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, semaphore, true);                \
     int status = __VA_ARGS__;                                                                      \
     object_got(&call, semaphore, status == 0);                                                     \
+    call_expired(&call, status != 0 && errno == ETIMEDOUT);                                        \
     return status
 
 EXPORT int sem_wait(sem_t *semaphore)

@@ -232,6 +232,7 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
  */
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count, int ready)
 {
+    call_expired(call, ready == 0);
     if (ready == 0 || !call_blocked(call))
         return;
     for (nfds_t i = 0; i < count; i++) {
@@ -291,6 +292,7 @@ static void before_select(int count, const fd_set *reads)
 
 static void after_select(struct call *call, int count, const fd_set *reads, int ready)
 {
+    call_expired(call, ready == 0);
     if (ready == 0 || !reads || !call_blocked(call))
         return;
     for (int fd = 0; fd < count; fd++) {
@@ -323,6 +325,7 @@ EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
 /* No event is of a known end: the waker is not known. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events, int ready)
 {
+    call_expired(call, ready == 0);
     if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready))
         call->flags |= SHM_TIMED_OUT;
 }

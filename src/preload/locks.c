@@ -71,6 +71,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         int status = __VA_ARGS__;                                                                  \
         bool got = status == 0 || status == EOWNERDEAD;                                            \
         object_got(&call, object, got);                                                            \
+        call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                       \
         if (got && self.slot)                                                                      \
             object_held(object, (caller)->pc);                                                     \
         status;                                                                                    \

@@ -119,7 +119,9 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL =                                                                        \
         call_begin(&caller, SHM_GROUP_THREADS, SHM_JOIN, (uint64_t)thread, 0, 0);                  \
-    return __VA_ARGS__
+    int status = __VA_ARGS__;                                                                      \
+    call_expired(&call, status == ETIMEDOUT);                                                      \
+    return status
 
 EXPORT int pthread_join(pthread_t thread, void **result)
 {

@@ -112,6 +112,8 @@ bool looks_event(struct looks *looks, const trail_event *event)
         looks->begun = true;
         follow_sync(&looks->follow, event->time_ns);
     }
+    if (event->kind == TRAIL_LOG)
+        return follow_log(&looks->follow, event);
     if (event->kind != TRAIL_STATE_TRANSITION)
         return true;
     return follow_transition(&looks->follow, &ops, looks, event) && !looks->names.failed;

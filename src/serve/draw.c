@@ -356,6 +356,19 @@ static void put_goroutine(struct out *out, const trail_lanes *lanes, size_t lane
     }
 }
 
+/* The members that say what a span waits for. */
+static void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
+{
+    trail_wait_for what = trail_lanes_wait_for(lanes, wait);
+    more_text(out, "reason", trail_lanes_text(lanes, what.reason));
+    if (!what.kind)
+        return;
+    more_text(out, "wait_kind", c_string(what.kind));
+    more_text(out, "phrase", c_string(what.phrase));
+    if (what.object)
+        more_text(out, "object", trail_lanes_text(lanes, what.object));
+}
+
 void draw_span(struct question *question, struct model *model, const trail_lanes *lanes)
 {
     struct out *out = question->out;
@@ -383,7 +396,7 @@ void draw_span(struct question *question, struct model *model, const trail_lanes
     more_number(out, "end", row.end_ns);
     more_bool(out, "open", row.open);
     more_text(out, "state", c_string(state_words[row.state]));
-    more_text(out, "reason", trail_lanes_text(lanes, row.reason));
+    put_wait(out, lanes, row.reason);
     out_char(out, ',');
     put_stack(out, lanes, row.stack);
     if (kind == TRAIL_LANE_GOROUTINE) {

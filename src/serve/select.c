@@ -138,6 +138,17 @@ static bool add_lane(struct selection *s, const trail_lanes *lanes, size_t lane,
     return add_reasons(s, lanes, lane, pace);
 }
 
+/* With the kind and object where they are recorded. */
+static void put_reason(struct out *out, const trail_lanes *lanes, trail_name wait)
+{
+    trail_wait_for what = trail_lanes_wait_for(lanes, wait);
+    put_text(out, "reason", trail_lanes_text(lanes, what.reason));
+    if (what.kind)
+        more_text(out, "wait_kind", (trail_string){what.kind, strlen(what.kind)});
+    if (what.object)
+        more_text(out, "object", trail_lanes_text(lanes, what.object));
+}
+
 static void put_selection(struct out *out, struct selection *s, const trail_lanes *lanes)
 {
     out_char(out, '{');
@@ -160,7 +171,7 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
     count = sort_shares(&s->reasons);
     for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
         out_str(out, i > 0 ? ",\n{" : "{");
-        put_text(out, "reason", trail_lanes_text(lanes, s->reasons.items[i].name));
+        put_reason(out, lanes, s->reasons.items[i].name);
         more_number(out, "ns", s->reasons.items[i].total_ns);
         more_number(out, "spans", (int64_t)s->reasons.items[i].count);
         out_char(out, '}');
@@ -245,6 +256,11 @@ static void add_like(struct like *like, size_t lane, uint64_t span, const trail_
     add_longest(like, (struct like_span){lane, span, row->begin_ns, row->end_ns});
 }
 
+static trail_string reason_text(const trail_lanes *lanes, trail_name wait)
+{
+    return trail_lanes_text(lanes, trail_lanes_wait_for(lanes, wait).reason);
+}
+
 static void collect_like(struct like *like, const trail_lanes *lanes, size_t lane,
                          struct pace *pace)
 {
@@ -257,7 +273,7 @@ static void collect_like(struct like *like, const trail_lanes *lanes, size_t lan
     while (trail_lanes_next(lanes, &cursor, &row)) {
         walk_on(pace, 1);
         if (row.state == like->state &&
-            (!like->reason || is_text(trail_lanes_text(lanes, row.reason), like->reason)))
+            (!like->reason || is_text(reason_text(lanes, row.reason), like->reason)))
             add_like(like, lane, cursor.next - 1, &row);
     }
 }

@@ -50,7 +50,7 @@
 enum shm_wait {
     SHM_NO_WAIT,
 #define WAIT(name, ...) SHM_##name,
-#include "shm/waits.def"
+#include "wire/waits.def"
 #undef WAIT
     SHM_WAITS
 };
@@ -95,11 +95,12 @@ enum shm_kind {
 #define SHM_TEXT_MAX   1024
 
 enum shm_flags {
-    SHM_ALL = 1,        /* released: all threads that wait, not one */
-    SHM_TIMED_OUT = 2,  /* waited: it ended at its time limit or failed; no release ended it */
-    SHM_COARSE = 4,     /* released: `end`, when the hold began, is of the coarse clock */
-    SHM_LEFT = 8,       /* waited: longjmp, an exception or a cancellation ended the call */
-    SHM_WITH_PLACE = 16 /* task: the place of its stack completes its name */
+    SHM_ALL = 1,         /* released: all threads that wait, not one */
+    SHM_TIMED_OUT = 2,   /* waited: it ended at its time limit or failed; no release ended it */
+    SHM_COARSE = 4,      /* released: `end`, when the hold began, is of the coarse clock */
+    SHM_LEFT = 8,        /* waited: longjmp, an exception or a cancellation ended the call */
+    SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
+    SHM_EXPIRED = 32     /* waited: its time limit ended it */
 };
 
 /* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of the fields. */

@@ -4,6 +4,7 @@
  * Periods are cut at the window's edges.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tables/producer.h"
 
@@ -18,8 +19,18 @@ struct span {
     };
     int64_t thread, proc;
     trail_string reason;
+    trail_name wait; /* what it waits for, of which WAIT_KIND and OBJECT are; 0: nothing */
     int32_t stack;
 };
+
+static void put_wait(struct trail_tables *tables, size_t row, trail_name wait)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
+    trail_wait_for what = wait_for_of(&tables->follow_names, wait);
+    trail_string kind = {what.kind, what.kind ? strlen(what.kind) : 0};
+    put_text_if(rows, STATES_WAIT_KIND, row, kind);
+    put_text_if(rows, STATES_OBJECT, row, names_text(&tables->follow_names, what.object));
+}
 
 /* `by` is the event that ended the period; NULL: the end of the trace or window. */
 static void put_span(struct trail_tables *tables, const struct span *span, int64_t end_ns,
@@ -49,6 +60,7 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
                 by ? word_of_go_state(by->transition.to) : 0);
     put_u8(rows, STATES_HAS_BEGIN, row, span->has_begin && !cut);
     put_u8(rows, STATES_HAS_END, row, by != NULL);
+    put_wait(tables, row, span->wait);
 }
 
 /* MARK: Following */
@@ -84,11 +96,11 @@ static inline bool enters(void *context, struct followed *g, const trail_event *
     struct span *span = span_of(g);
     const struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
     bool on = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
-    (void)reason; /* only of waits; the column has the reasons of all states */
     span->has_begin = true;
     span->thread = on ? event->thread : TRAIL_NONE;
     span->proc = on ? event->proc : TRAIL_NONE;
-    if (rows_want(rows, STATES_REASON))
+    span->wait = reason;
+    if (rows_want(rows, STATES_REASON)) /* not of waits only */
         span->reason = text_of(tables, event->transition.reason);
     if (rows_want(rows, STATES_STACK))
         span->stack = stack_of(tables, event->transition.stack);
@@ -130,6 +142,8 @@ bool states_fill(struct trail_tables *tables, const trail_event *events, size_t 
     for (const trail_event *event = events; event < events + count; event++) {
         if (event->kind == TRAIL_SYNC)
             follow_sync(&tables->follow, event->time_ns);
+        else if (event->kind == TRAIL_LOG && !follow_log(&tables->follow, event))
+            return false;
         else if (event->kind == TRAIL_STATE_TRANSITION &&
                  event->transition.resource == TRAIL_RESOURCE_GOROUTINE &&
                  !follow_goroutine(&tables->follow, &ops, tables, event))

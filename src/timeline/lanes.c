@@ -540,6 +540,11 @@ uint64_t trail_lanes_span_at(const trail_lanes *lanes, trail_lane_kind kind, siz
     return position.span;
 }
 
+trail_wait_for trail_lanes_wait_for(const trail_lanes *lanes, trail_name wait)
+{
+    return wait_for_of(&lanes->timeline.names, wait);
+}
+
 trail_string trail_lanes_text(const trail_lanes *lanes, trail_name name)
 {
     return timeline_text(&lanes->timeline, name);

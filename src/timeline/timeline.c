@@ -483,6 +483,7 @@ static void other_event(struct timeline *t, const trail_event *event)
         region_event(t, event);
         break;
     case TRAIL_LOG:
+        t->failed |= !follow_log(&t->follow, event);
         if (t->ops->log && is_wanted(t, event->goroutine))
             TELL(t, log, event);
         break;

@@ -210,6 +210,58 @@ static void json_named(const struct analysis *analysis, struct json *json, const
     json_close(json, '}');
 }
 
+/* By Go's reason: kinds with the same are one. */
+static void json_reasons(const struct analysis *analysis, struct json *json,
+                         const trail_times *times)
+{
+    const trail_analysis *answers = analysis->answers;
+    json_open(json, "block_ns", '{');
+    for (uint32_t i = 0; i < times->block_count; i++) {
+        trail_name reason = trail_analysis_wait_for(answers, times->block[i].name).reason;
+        int64_t ns = times->block[i].ns;
+        bool known = false;
+        for (uint32_t n = 0; n < times->block_count; n++) {
+            if (n == i || trail_analysis_wait_for(answers, times->block[n].name).reason != reason)
+                continue;
+            known |= n < i;
+            ns += times->block[n].ns;
+        }
+        if (known)
+            continue;
+        json_key(json, trail_analysis_text(answers, reason));
+        json_signed(json, NULL, ns);
+    }
+    json_close(json, '}');
+}
+
+void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait)
+{
+    trail_wait_for what = trail_analysis_wait_for(analysis->answers, wait);
+    json_text(json, "reason", trail_analysis_text(analysis->answers, what.reason));
+    if (what.kind)
+        json_string(json, "wait_kind", what.kind);
+    if (what.object)
+        json_text(json, "object", trail_analysis_text(analysis->answers, what.object));
+}
+
+/* By kind, where kinds are recorded. */
+static void json_kinds(const struct analysis *analysis, struct json *json, const trail_times *times)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < times->block_count; i++)
+        any |= trail_analysis_wait_for(analysis->answers, times->block[i].name).kind != NULL;
+    if (!any)
+        return;
+    json_open(json, "waits", '[');
+    for (uint32_t i = 0; i < times->block_count; i++) {
+        json_open(json, NULL, '{');
+        analysis_json_wait(analysis, json, times->block[i].name);
+        json_signed(json, "ns", times->block[i].ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 void analysis_json_times(const struct analysis *analysis, struct json *json,
                          const trail_times *times)
 {
@@ -218,7 +270,8 @@ void analysis_json_times(const struct analysis *analysis, struct json *json,
     json_signed(json, "syscall_ns", times->syscall_ns);
     json_signed(json, "syscall_block_ns", times->syscall_block_ns);
     json_signed(json, "total_ns", times->total_ns);
-    json_named(analysis, json, "block_ns", times->block, times->block_count);
+    json_reasons(analysis, json, times);
+    json_kinds(analysis, json, times);
     json_named(analysis, json, "range_ns", times->range, times->range_count);
     if (times->open_block_ns == 0)
         return;
@@ -284,6 +337,19 @@ int analysis_column(const struct analysis *analysis, const char *word, trail_col
     return usage_error(analysis->command, "no column '%s'; %s%s%sthere are %s", word,
                        nearest ? "did you mean '" : "", nearest ? nearest : "",
                        nearest ? "'? " : "", ANALYSIS_COLUMNS);
+}
+
+trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
+                                char buf[WAIT_TEXT_SIZE])
+{
+    trail_wait_for what = trail_analysis_wait_for(analysis->answers, wait);
+    trail_string object = trail_analysis_text(analysis->answers, what.object);
+    if (!what.phrase)
+        return analysis_text(analysis, wait);
+    int size =
+        snprintf(buf, WAIT_TEXT_SIZE, "%s%s%.*s", what.phrase, object.size ? " " : "",
+                 (int)(object.size < 200 ? object.size : 200), object.size ? object.data : "");
+    return (trail_string){buf, size > 0 ? (size_t)size : 0};
 }
 
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,

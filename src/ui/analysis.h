@@ -117,6 +117,14 @@ int analysis_column(const struct analysis *analysis, const char *word, trail_col
 #define ANALYSIS_COLUMNS "total exec sched-wait block syscall syscall-block"
 
 /* "select 3.2 s, network 1 s": what was waited for, longest first, at most `most` of them. */
+/* The members of a wait: "reason", and where they are recorded "wait_kind" and "object". */
+void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait);
+
+/* "waiting for mutex stats_mu"; where the kind is not recorded, the reason. Any bytes of the trace. */
+enum { WAIT_TEXT_SIZE = 320 };
+trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
+                                char buf[WAIT_TEXT_SIZE]);
+
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size);
 

@@ -85,6 +85,10 @@ export interface Span {
     open: boolean;
     state: string;
     reason: string;
+    /* Where they are recorded: what it waits for. */
+    wait_kind?: string;
+    object?: string;
+    phrase?: string;
     stack: Frame[];
     proc?: LaneRef;
     thread?: LaneRef;
@@ -135,7 +139,13 @@ export interface Selection {
     duration: number;
     states: Record<string, number>;
     by_name: { name: string; lanes: number; states: Record<string, number> }[];
-    by_reason: { reason: string; ns: number; spans: number }[];
+    by_reason: {
+        reason: string;
+        wait_kind?: string;
+        object?: string;
+        ns: number;
+        spans: number;
+    }[];
     spans_seen: number;
     complete: boolean;
 }

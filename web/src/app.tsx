@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { type MarkFacts, type MarkKind, stateNames } from "./api";
 import { Choice } from "./choice";
-import { Details, stateWord } from "./details";
+import { Details, spanWords } from "./details";
 import { Flame } from "./flame";
 import { bytes, count, duration, shortName } from "./format";
 import { isFramed } from "./framed";
@@ -446,7 +446,7 @@ function Mirror() {
         mark.value && markFacts.value
             ? spokenMark(mark.value.kind, markFacts.value)
             : now && place
-              ? `${laneTitle(place.kind, now)}: ${stateWord(now.state)}${now.reason ? `, ${now.reason}` : ""}, ` +
+              ? `${laneTitle(place.kind, now)}: ${spanWords(now, ", ", "")}, ` +
                 `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
                 (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
               : range.value

@@ -35,6 +35,12 @@ export function stateWord(name: string): string {
     return inWords(stateNames[stateNumber(name)] ?? name);
 }
 
+/* "waiting for mutex stats_mu"; where that is not recorded, the state and the reason between these. */
+export function spanWords(of: Span, before: string, after: string): string {
+    if (of.phrase) return of.object ? `${of.phrase} ${of.object}` : of.phrase;
+    return stateWord(of.state) + (of.reason ? before + of.reason + after : "");
+}
+
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
     const of = props.of ?? "goroutine";
     return (
@@ -213,8 +219,7 @@ function Facts(props: { of: Span; kind: Kind }) {
         <dl>
             <dt>State</dt>
             <dd>
-                <i class={`swatch s${stateNumber(of.state)}`} /> {stateWord(of.state)}
-                {of.reason && `: ${of.reason}`}
+                <i class={`swatch s${stateNumber(of.state)}`} /> {spanWords(of, ": ", "")}
             </dd>
             <dt>Duration</dt>
             <dd>
@@ -375,9 +380,7 @@ export function Details() {
                                 >
                                     {laneTitle("goroutine", step)}
                                 </button>{" "}
-                                {stateWord(step.state)}
-                                {step.reason && ` (${step.reason})`},{" "}
-                                {duration(step.end - step.begin)}
+                                {spanWords(step, " (", ")")}, {duration(step.end - step.begin)}
                             </li>
                         ))}
                     </ol>

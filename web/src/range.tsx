@@ -7,6 +7,11 @@ import { timeText } from "./ruler";
 import { filter, kind, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
 
+function waitedFor(row: Selection["by_reason"][number]): string {
+    if (row.wait_kind) return row.object ? `${row.wait_kind} ${row.object}` : row.wait_kind;
+    return row.reason || "(no reason given)";
+}
+
 export function RangePanel() {
     const answer = useSignal<Selection | null>(null);
     const error = useSignal("");
@@ -117,7 +122,7 @@ export function RangePanel() {
                 <Table
                     name="waits-by-reason"
                     columns={[
-                        { title: "waited for", value: (row) => row.reason || "(no reason given)" },
+                        { title: "waited for", value: waitedFor },
                         { title: "time", value: (row) => row.ns, unit: "ns" },
                         { title: "waits", value: (row) => row.spans, unit: "number" },
                     ]}

@@ -1,0 +1,143 @@
+#include "analyze/wait_names.h"
+
+#include <string.h>
+
+#include "base/duration.h"
+
+/* MARK: Texts */
+
+static bool is_text(trail_string text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+struct wait_text wait_text_of_wait(trail_string text)
+{
+    size_t words;
+    struct wait_text found = {.kind = wire_wait_parse(text.data, text.size, &words)};
+    size_t skip = words < text.size ? words + 1 : words;
+    found.object = (trail_string){text.data + skip, text.size - skip};
+    return found;
+}
+
+/* "110ms", or "~110ms": nanoseconds; -1 if it is no such length. */
+static int64_t parse_length(const char *at, const char *end)
+{
+    return duration_parse(at + (at < end && *at == '~'), end);
+}
+
+struct wait_text wait_text_of_hold(trail_string text)
+{
+    const char *last = text.size ? memrchr(text.data, ' ', text.size) : NULL;
+    int64_t ns = last ? parse_length(last + 1, text.data + text.size) : -1;
+    if (ns < 0)
+        return (struct wait_text){0};
+    struct wait_text found =
+        wait_text_of_wait((trail_string){text.data, (size_t)(last - text.data)});
+    found.held_ns = ns;
+    return found;
+}
+
+/* MARK: Facts */
+
+/* Puts facts behind a name. NULL when memory is out. */
+static const struct wait_facts *facts_put(struct names *names, trail_name wait,
+                                          const struct wait_facts *facts)
+{
+    struct wait_facts *own = arena_alloc(&names->arena, sizeof *own);
+    if (!own || wait == 0 || !idmap_put(&names->waits, wait, own)) {
+        names->failed = true;
+        return NULL;
+    }
+    *own = *facts;
+    return own;
+}
+
+/* Sleeping has no log: its reason says all. */
+static void put_sleep(struct names *names)
+{
+    const char *title = wire_wait_kinds[WIRE_WAIT_SLEEP].title;
+    trail_name name = names_put(names, title, strlen(title));
+    (void)facts_put(
+        names, name,
+        &(struct wait_facts){.kind = WIRE_WAIT_SLEEP, .reason = name, .kind_name = name});
+}
+
+trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason)
+{
+    const char *title = wire_wait_kinds[kind].title;
+    trail_name name = names_put(names, title, strlen(title));
+    struct wait_facts *known = idmap_find(&names->waits, name);
+    struct wait_facts facts = {.kind = kind, .reason = reason, .kind_name = name};
+    if (known && known->reason == 0)
+        known->reason = reason;
+    return known || facts_put(names, name, &facts) ? name : 0;
+}
+
+/* The first wait with this text. NULL when memory is out. */
+static const struct wait_facts *facts_make(struct names *names, trail_name reason, trail_name wait)
+{
+    if (names->waits.count == 0)
+        put_sleep(names);
+    struct wait_text text = wait_text_of_wait(names_text(names, wait));
+    trail_name kind = wait_kind_put(names, text.kind, reason);
+    const struct wait_facts *known = wait_facts_of(names, wait);
+    struct wait_facts facts = {
+        .kind = text.kind,
+        .reason = reason,
+        .kind_name = kind,
+        .object = names_put(names, text.object.data, text.object.size),
+    };
+    return known ? known : facts_put(names, wait, &facts);
+}
+
+trail_wait_for wait_for_of(const struct names *names, trail_name wait)
+{
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    if (!facts)
+        return (trail_wait_for){.reason = wait};
+    const struct wire_wait_kind *kind = &wire_wait_kinds[facts->kind];
+    const char *phrase = facts->object ? kind->phrase_of : kind->phrase;
+    return (trail_wait_for){facts->reason, kind->word, phrase, facts->object};
+}
+
+/* MARK: Logs */
+
+bool wait_log_timed_out(const struct names *names, const trail_event *log)
+{
+    return log->goroutine >= 0 &&
+           is_text(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) &&
+           is_text(trail_reader_string(names->reader, log->log.message), WIRE_WAIT_TIMED_OUT);
+}
+
+bool announced_log(struct announced *announced, struct names *names, const trail_event *log)
+{
+    trail_string text = trail_reader_string(names->reader, log->log.message);
+    if (log->goroutine < 0 ||
+        !is_text(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) ||
+        wait_text_of_wait(text).kind == WIRE_WAIT_NONE)
+        return true;
+    trail_name name = names_of(names, log->log.message);
+    announced->heard = true;
+    return name != 0 &&
+           idmap_put(&announced->texts, (uint64_t)log->goroutine, (void *)(uintptr_t)name);
+}
+
+void announced_take(struct announced *announced, int64_t goroutine)
+{
+    announced->text = (trail_name)(uintptr_t)idmap_remove(&announced->texts, (uint64_t)goroutine);
+    announced->heard = announced->text != 0 || announced->texts.count > 0;
+}
+
+trail_name announced_name_of(const struct announced *announced, struct names *names,
+                             trail_name reason)
+{
+    trail_name wait = announced->text;
+    if (wait == 0)
+        return reason;
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    if (!facts)
+        facts = facts_make(names, reason, wait);
+    /* A name stands for one reason; that which a damaged trace gives besides is shown as it is. */
+    return facts && facts->reason == reason ? wait : reason;
+}
