@@ -186,7 +186,7 @@ def locks_are_compared_by_what_they_are_called():
         "mutex a_mu": {"wait": (330, 2, 170), "hold": (220, 2, 190)},
         "mutex b_mu": {"wait": (80, 1, 80), "hold": (160, 2, 140)},
         "mutex c_mu": {"wait": (20, 1, 20)},
-        "condition without a name": {"wait": (89, 0, 0)},
+        "condition variable without a name": {"wait": (89, 0, 0)},
         "sync.(*WaitGroup).Wait in main, let in by give_up < three": {"wait": (30, 1, 30)},
     }
     equal(lock_rows(found), right)

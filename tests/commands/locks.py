@@ -95,7 +95,7 @@ def holds_are_as_long_as_their_text_says():
 def each_lock_has_its_waits_and_holds():
     found = answer("locks", "--json", hand())
     equal([(lock["kind"], lock["name"]) for lock in found["locks"]], [
-        ("mutex", A), ("condition", "0x10"), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu")])
+        ("mutex", A), ("condition variable", "0x10"), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu")])
     locks = by_name(found)
     equal(sums(locks[A]), (2, 330, 0, 0, 2, 220))
     equal(sums(locks["b_mu"]), (1, 80, 0, 0, 2, 160))
@@ -337,7 +337,7 @@ def text_names_who_ended_it_and_shows_a_command():
     equal((code, err), (0, ""))
     lines = out.splitlines()
     equal(lines[0], "G1 main: 180 ns from 50 ns on")
-    equal(lines[1].split(), "50 ns 160 ns block[sync] in take_a (x.c:7) < main, by G2 in give_up (x.c:20) < two".split())
+    equal(lines[1].split(), "50 ns 160 ns block[mutex a_mu (first seen locked in take_a x.c:7)] in take_a (x.c:7) < main, by G2 in give_up (x.c:20) < two".split())
     equal(lines[2].split(), "230 ns start".split())
     equal(lines[3].split()[:5], ["trail", "print", "--stacks", "--goroutine=1", "--from=50ns"])
     equal(run(*lines[3].split()[1:])[0], 0)

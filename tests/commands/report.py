@@ -160,6 +160,10 @@ def without(row, *columns):
     return {key: value for key, value in row.items() if key not in columns}
 
 
+# What people read of a kind of waits, where that is not the word of JSON.
+TITLES = {"condition": "condition variable", "spin": "spin lock", "child": "child process"}
+
+
 @test
 def waits_are_those_of_the_summary():
     for path in traces():
@@ -174,7 +178,7 @@ def waits_are_those_of_the_summary():
             ],
         )
         expected = [
-            {"began in": name_of(w["name"]), "for": b["reason"] or "no reason given"}
+            {"began in": name_of(w["name"]), "for": TITLES.get(b.get("wait_kind"), b.get("wait_kind") or b["reason"] or "no reason given")}
             | spread(b["spread"], b["count"], b["sum_ns"])
             for w in right
             for b in w["blocked"]

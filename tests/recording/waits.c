@@ -1,0 +1,202 @@
+/*
+ * A wait of each kind that a test can know, with its object and the least time that it takes: waits.py has the
+ * answers. What is to be waited for is held or kept back for HOLD from when the waiter is about to wait, by a
+ * thread that sees it wait (/proc has its state), so that however late a thread runs, the wait is there.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HOLD_MS = 50, LIMIT_MS = 30 };
+
+pthread_mutex_t stats_mu = PTHREAD_MUTEX_INITIALIZER;
+pthread_rwlock_t config_lock = PTHREAD_RWLOCK_INITIALIZER;
+pthread_mutex_t queue_mu = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
+sem_t tickets;
+static volatile pid_t waiter_tid;
+
+/* Whether the thread sleeps in the kernel. */
+static int sleeps(pid_t tid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    fclose(file);
+    return state == 'S';
+}
+
+static void pass(int ms)
+{
+    struct timespec left = {0, ms * 1000000L};
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+/* Until it waits, and HOLD longer. */
+static void keep_waiting(void)
+{
+    while (waiter_tid == 0 || !sleeps(waiter_tid))
+        sched_yield();
+    pass(HOLD_MS);
+}
+
+static void *keep_mutex(void *ready)
+{
+    pthread_mutex_lock(&stats_mu);
+    sem_post(ready);
+    keep_waiting();
+    pthread_mutex_unlock(&stats_mu);
+    return NULL;
+}
+
+static void *keep_rwlock(void *ready)
+{
+    pthread_rwlock_wrlock(&config_lock);
+    sem_post(ready);
+    keep_waiting();
+    pthread_rwlock_unlock(&config_lock);
+    return NULL;
+}
+
+static void *post_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    sem_post(&tickets);
+    return NULL;
+}
+
+static void *end_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    return NULL;
+}
+
+static int ends[2];
+
+static void *write_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    if (write(ends[1], "x", 1) != 1)
+        abort();
+    return NULL;
+}
+
+static pthread_t begin(void *(*keeper)(void *))
+{
+    pthread_t thread;
+    sem_t ready;
+    sem_init(&ready, 0, 0);
+    waiter_tid = 0;
+    if (pthread_create(&thread, NULL, keeper, &ready) != 0)
+        abort();
+    while (sem_trywait(&ready) != 0)
+        sched_yield();
+    waiter_tid = gettid();
+    return thread;
+}
+
+static struct timespec limit(clockid_t clock)
+{
+    struct timespec until;
+    clock_gettime(clock, &until);
+    until.tv_nsec += LIMIT_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    return until;
+}
+
+static void expect(int right)
+{
+    if (!right)
+        abort();
+}
+
+static void wait_for_mutex(void)
+{
+    pthread_t keeper = begin(keep_mutex);
+    pthread_mutex_lock(&stats_mu);
+    pthread_mutex_unlock(&stats_mu);
+    pthread_join(keeper, NULL);
+}
+
+static void wait_for_rwlock(void)
+{
+    pthread_t keeper = begin(keep_rwlock);
+    pthread_rwlock_rdlock(&config_lock);
+    pthread_rwlock_unlock(&config_lock);
+    pthread_join(keeper, NULL);
+}
+
+static void wait_for_semaphore(void)
+{
+    pthread_t keeper = begin(post_late);
+    while (sem_wait(&tickets) != 0)
+        ;
+    pthread_join(keeper, NULL);
+}
+
+static void wait_for_thread(void)
+{
+    pthread_t keeper = begin(end_late);
+    pthread_join(keeper, NULL);
+}
+
+static void wait_for_pipe(void)
+{
+    char byte;
+    expect(pipe(ends) == 0);
+    pthread_t keeper = begin(write_late);
+    expect(read(ends[0], &byte, 1) == 1);
+    pthread_join(keeper, NULL);
+}
+
+static void time_out_of_condition(void)
+{
+    struct timespec until = limit(CLOCK_REALTIME);
+    pthread_mutex_lock(&queue_mu);
+    while (pthread_cond_timedwait(&queue_filled, &queue_mu, &until) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&queue_mu);
+}
+
+static void time_out_of_semaphore(void)
+{
+    struct timespec until = limit(CLOCK_REALTIME);
+    while (sem_timedwait(&tickets, &until) != -1 || errno != ETIMEDOUT)
+        ;
+}
+
+static void time_out_of_poll(void)
+{
+    struct pollfd fd = {.fd = ends[0], .events = POLLIN};
+    expect(poll(&fd, 1, LIMIT_MS) == 0);
+}
+
+int main(void)
+{
+    sem_init(&tickets, 0, 0);
+    wait_for_mutex();
+    wait_for_rwlock();
+    wait_for_semaphore();
+    wait_for_thread();
+    wait_for_pipe();
+    time_out_of_condition();
+    time_out_of_semaphore();
+    time_out_of_poll();
+    return 0;
+}

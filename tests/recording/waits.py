@@ -1,0 +1,81 @@
+"""The kinds and objects of waits of a program whose waits are known: see waits.c. TAP.
+
+usage: waits.py TRAIL libtrail-preload.so PROGRAM
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from tap import test
+
+TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
+WORK = tempfile.TemporaryDirectory(prefix="trail-waits-")
+TRACE = os.path.join(WORK.name, "x.trace")
+# What waits.c keeps back: HOLD_MS and LIMIT_MS, less what two clocks may differ by.
+HOLD_NS, LIMIT_NS = 49_000_000, 29_000_000
+
+
+def run(*args):
+    done = subprocess.run(args, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{args}: status {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM)
+
+
+def hits(pattern):
+    found = json.loads(run(TRAIL, "find", "--json", "--limit=0", TRACE, pattern))["hits"]
+    return [(h["end_ns"] - h["begin_ns"], h["steps"][0]) for h in found]
+
+
+def in_function(name, least_ns):
+    """The waits in a function of the program that are as long as it makes them."""
+    return [(s["wait_kind"], s.get("object"), s["reason"]) for ns, s in hits(f"block in {name}") if ns >= least_ns]
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
+
+
+@test
+def each_wait_has_its_kind_and_object():
+    for name, kind, thing, reason in (
+        ("wait_for_mutex", "mutex", "stats_mu", "sync"),
+        ("wait_for_rwlock", "rwlock", "config_lock", "sync"),
+        ("wait_for_semaphore", "semaphore", "tickets", "sync"),
+        ("wait_for_thread", "join", "end_late", "sync"),
+    ):
+        assert (kind, thing, reason) in in_function(name, HOLD_NS), (name, in_function(name, HOLD_NS))
+    reads = in_function("wait_for_pipe", HOLD_NS)
+    assert [r for r in reads if r[0] == "read" and r[1].startswith("pipe") and r[2] == "network"], reads
+
+
+@test
+def a_wait_that_its_time_limit_ended_says_so():
+    main = [w for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"] if w["name"] == "main"][0]["blocked"]
+    late = {b["wait_kind"]: b.get("timed_out", 0) for b in main}
+    equal({k: late.get(k) for k in ("condition", "semaphore", "poll", "mutex", "rwlock", "read", "join")},
+          {"condition": 1, "semaphore": 1, "poll": 1, "mutex": 0, "rwlock": 0, "read": 0, "join": 0})
+    locks = {lock["name"]: lock.get("timed_out", 0) for lock in json.loads(run(TRAIL, "locks", "--json", TRACE))["locks"]}
+    equal([locks[n] for n in ("queue_filled", "tickets", "stats_mu")], [1, 1, 0])
+    segments = json.loads(run(TRAIL, "why", "--json", "--goroutine=1", TRACE))["segments"]
+    ended = sorted((s["wait_kind"], s["end_ns"] - s["begin_ns"] >= LIMIT_NS) for s in segments if s.get("timed_out"))
+    equal(ended, [("condition", True), ("poll", True), ("semaphore", True)])
+
+
+@test
+def the_holder_is_named_with_how_long_it_held():
+    held = [s for s in json.loads(run(TRAIL, "why", "--json", "--goroutine=1", TRACE))["segments"] if "held_ns" in s]
+    found = {(s["awaited_kind"], s["awaited_object"], s["group"]): s["held_ns"] for s in held}
+    # Lengths have three digits.
+    for key in (("mutex", "stats_mu", "keep_mutex"), ("rwlock", "config_lock", "keep_rwlock")):
+        assert found.get(key, 0) >= HOLD_NS * 0.99, found
+
+
+sys.exit(tap.main())
