@@ -582,6 +582,9 @@ typedef struct trail_wait {
     trail_histogram spread;
     trail_longest longest;
     uint64_t timed_out; /* ended by their time limit, as far as recorded */
+    /* Of recordings of C programs: those for work, which a thread returns to most of its life. */
+    uint64_t idle_count;
+    int64_t idle_ns;
 } trail_wait;
 
 /* Goroutines with one start function: each time that they were ready, and that they waited. */

@@ -290,6 +290,78 @@ static void place_leave(struct waits *waits, const struct goroutine *g, const tr
         slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)g->id));
 }
 
+/* MARK: Waits for work */
+
+/* It begins to wait for something that can be work. False when memory is out. */
+static bool idle_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    const struct wait_facts *facts =
+        wait_facts_of(names, follow_wait(&waits->analysis->goroutines.follow, event));
+    enum place_kind kind = PLACE_OTHER;
+    bool fresh;
+    if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE))
+        return true;
+    struct { /* without padding: its bytes are the key */
+        int64_t goroutine;
+        trail_name place, wait;
+    } key = {g->id, place_name(waits, event->transition.stack, &kind), facts->kind_name};
+    size_t number = (size_t)intern_put(&waits->idle_keys, &key, sizeof key, &fresh);
+    if (number == 0 || !GROW(waits->idle, waits->idle_capacity, number))
+        return false;
+    if (fresh) {
+        uint64_t id = (uint64_t)g->id;
+        waits->idle[number - 1] = (struct idle_place){
+            .wait = key.wait, .next = (uintptr_t)idmap_find(&waits->idle_first, id)};
+        if (!idmap_put(&waits->idle_first, id, (void *)(uintptr_t)number))
+            return false;
+    }
+    return idmap_put(&waits->idle_now, (uint64_t)g->id, (void *)(uintptr_t)number);
+}
+
+/* The wait is over. */
+static void idle_leave(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    uintptr_t number = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id);
+    if (number == 0 || !waits->analysis->counting)
+        return;
+    waits->idle[number - 1].count++;
+    ns_add(&waits->idle[number - 1].ns, ns_between(g->since_ns, now));
+}
+
+/* The goroutine's life is known: what it returned to for most of it was waiting for work. */
+static bool idle_judge(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    int64_t from = waits->analysis->goroutines.counted_from_ns;
+    int64_t life = ns_between(g->creation_ns > from ? g->creation_ns : from, now);
+    struct wait_group *group = group_get(waits, g->name);
+    uintptr_t on = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id);
+    size_t at = (uintptr_t)idmap_remove(&waits->idle_first, (uint64_t)g->id);
+    if (!group)
+        return false;
+    for (; at != 0; at = waits->idle[at - 1].next) {
+        struct idle_place *place = &waits->idle[at - 1];
+        int64_t open = at == on ? ns_between(g->since_ns, now) : 0;
+        if (place->count + (at == on) >= IDLE_RETURNS && ns_between(open, life) / 2 < place->ns) {
+            trail_wait *wait = wait_get(&waits->analysis->names, group, place->wait);
+            if (!wait)
+                return false;
+            wait->idle_count += place->count;
+            ns_add(&wait->idle_ns, place->ns);
+        }
+        place->count = 0;
+        place->ns = 0;
+    }
+    return true;
+}
+
+static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
+{
+    struct waits *waits = part;
+    (void)end_ns;
+    return waits->idle_first.count == 0 || !waits->analysis->counting || idle_judge(waits, g, now);
+}
+
 /* MARK: Transitions */
 
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
@@ -343,8 +415,11 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     }
     if (from == TRAIL_GO_WAITING && is_at_place(waits, g->reason))
         place_leave(waits, g, event);
+    if (from == TRAIL_GO_WAITING && waits->idle_now.count > 0)
+        idle_leave(waits, g, event->time_ns);
     if (to == TRAIL_GO_WAITING)
-        return place_enter(waits, g, event);
+        return place_enter(waits, g, event) &&
+               (!waits->analysis->goroutines.follow.announced.heard || idle_enter(waits, g, event));
     if (to <= TRAIL_GO_NOT_EXIST)
         watch_end(waits, g->id);
     return true;
@@ -372,6 +447,9 @@ static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
     (void)ns;
+    intern_clear(&waits->idle_keys);
+    idmap_clear(&waits->idle_first);
+    idmap_clear(&waits->idle_now);
     for (size_t i = 0; i < waits->place_count; i++) {
         struct place *place = waits->all[i];
         *place = (struct place){.name = place->name,
@@ -460,6 +538,10 @@ static void drop(void *part)
     free((void *)waits->items);
     free((void *)waits->by_name);
     free((void *)waits->all);
+    intern_free(&waits->idle_keys);
+    free(waits->idle);
+    idmap_free(&waits->idle_first);
+    idmap_free(&waits->idle_now);
     idmap_free(&waits->places);
     idmap_free(&waits->by_stack);
     idmap_free(&waits->wakers);
@@ -479,6 +561,7 @@ const struct analysis_part waits_part = {
     .kinds = PART_KIND(LOG),
     .event = take_log,
     .leaves = take_transition,
+    .ends = goroutine_ends,
 };
 
 size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)

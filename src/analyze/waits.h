@@ -12,6 +12,7 @@
 
 #include "analyze/activity.h"
 #include "base/idmap.h"
+#include "base/intern.h"
 #include "base/slab.h"
 
 /* What is waited for at a place. */
@@ -56,6 +57,18 @@ struct wait_group {
     int64_t stuck_goroutine;
 };
 
+/*
+ * Waits of one thread at one place and of one kind that a thread can wait for work in. They are waits for work if
+ * it came back at least IDLE_RETURNS times and waited there for more than half of its life.
+ */
+enum { IDLE_RETURNS = 3 };
+struct idle_place {
+    trail_name wait; /* the kind */
+    uint64_t count;  /* of waits that ended, as `ns` */
+    int64_t ns;
+    size_t next; /* of the same goroutine, + 1 */
+};
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* its clocks, and how many wait for locks */
@@ -71,6 +84,12 @@ struct waits {
     uint64_t epoch;
     struct idmap parked; /* goroutine -> struct parked */
     struct slab parked_slab;
+    struct intern
+        idle_keys; /* of goroutine, place and kind; the number is the place in `idle`, + 1 */
+    struct idle_place *idle;
+    size_t idle_capacity;
+    struct idmap idle_first;    /* goroutine -> the first of its idle places, + 1, as a pointer */
+    struct idmap idle_now;      /* the same of the one where it waits now */
     uint64_t watched;           /* goroutines that were woken at a place and did nothing yet */
     trail_name sync, condition; /* reasons */
 };

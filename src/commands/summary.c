@@ -23,6 +23,7 @@ static const int64_t mmu_windows[MMU_WINDOWS] = {1000000, 10000000, 100000000};
 struct request {
     struct analysis analysis;
     size_t limit;
+    bool idle;
     bool colour;
     trail_activity activity;
 };
@@ -30,6 +31,8 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N rows in each table (default 6; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
+    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+     TO_FLAG(struct request, idle)},
     ANALYSIS_ROWS,
     {0},
 };
@@ -126,6 +129,10 @@ static void json_waits(const struct request *request, struct json *json)
             const trail_wait *wait = &groups[i]->waits[n];
             json_open(json, NULL, '{');
             analysis_json_wait(&request->analysis, json, wait->reason);
+            if (wait->idle_count) {
+                json_number(json, "idle_count", wait->idle_count);
+                json_signed(json, "idle_ns", wait->idle_ns);
+            }
             if (wait->timed_out)
                 json_number(json, "timed_out", wait->timed_out);
             json_number(json, "count", wait->spread.count);
@@ -458,7 +465,7 @@ static void print_waits(const struct request *request, const struct overview_wai
 static void show_waits(const struct request *request)
 {
     size_t waits;
-    struct overview_wait *list = overview_waits(request->analysis.answers, &waits);
+    struct overview_wait *list = overview_waits(request->analysis.answers, request->idle, &waits);
     if (list && waits > 0)
         print_waits(request, list, waits);
     free(list);

@@ -187,7 +187,7 @@ static void put_waits(const struct report *report, const struct overview_wait *w
 void report_latency(const struct report *report)
 {
     size_t count;
-    struct overview_wait *waits = overview_waits(report->answers, &count);
+    struct overview_wait *waits = overview_waits(report->answers, false, &count);
     report_section(report, "waits", "Waits and latency");
     out_str(report->out, "<div class=\"plots\">\n");
     put_ready_histogram(report);

@@ -72,7 +72,7 @@ static void pick_waits(struct moments *all, const trail_analysis *answers,
 {
     size_t count, picked = 0;
     trail_name reasons[WAIT_MOMENTS]; /* one of each */
-    struct overview_wait *waits = overview_waits(answers, &count);
+    struct overview_wait *waits = overview_waits(answers, false, &count);
     for (size_t i = 0; waits && i < count && picked < WAIT_MOMENTS && !waits[i].system; i++) {
         const trail_longest *longest = &waits[i].wait->longest;
         trail_string reason =

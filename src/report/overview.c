@@ -64,6 +64,8 @@ static int longest_sum(const void *a, const void *b)
     int64_t p = x->wait->spread.sum_ns, q = y->wait->spread.sum_ns;
     if (x->system != y->system)
         return x->system ? 1 : -1;
+    if (x->idle != y->idle)
+        return x->idle ? 1 : -1;
     if (p != q)
         return p < q ? 1 : -1;
     if (x->group->name != y->group->name)
@@ -71,7 +73,12 @@ static int longest_sum(const void *a, const void *b)
     return x->wait < y->wait ? -1 : x->wait > y->wait;
 }
 
-struct overview_wait *overview_waits(const trail_analysis *answers, size_t *count)
+static bool is_idle(const trail_wait *wait)
+{
+    return wait->idle_ns > wait->spread.sum_ns / 2;
+}
+
+struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count)
 {
     const trail_wait_group *const *groups;
     size_t group_count = trail_analysis_waits(answers, &groups), at = 0;
@@ -85,7 +92,8 @@ struct overview_wait *overview_waits(const trail_analysis *answers, size_t *coun
         trail_string name = trail_analysis_text(answers, groups[i]->name);
         for (size_t n = 0; n < groups[i]->wait_count; n++)
             list[at++] = (struct overview_wait){groups[i], &groups[i]->waits[n],
-                                                trail_is_system_goroutine(name)};
+                                                trail_is_system_goroutine(name),
+                                                !idle && is_idle(&groups[i]->waits[n])};
     }
     qsort(list, *count, sizeof *list, longest_sum);
     return list;

@@ -25,10 +25,11 @@ struct overview_wait {
     const trail_wait_group *group;
     const trail_wait *wait;
     bool system; /* a goroutine of the runtime: its waits are behind all others */
+    bool idle;   /* most of it is waiting for work, which is behind what can be mended */
 };
 
-/* By sum, the greatest first; to be freed. NULL: memory is out. */
-struct overview_wait *overview_waits(const trail_analysis *answers, size_t *count);
+/* By sum, the greatest first, waits for work among the others only with `idle`; to be freed. NULL: memory is out. */
+struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count);
 
 /* The group of goroutines with that start function; NULL: there is none. */
 const trail_group *overview_group(const trail_analysis *answers, trail_name name);

@@ -187,6 +187,37 @@ static void time_out_of_poll(void)
     expect(poll(&fd, 1, LIMIT_MS) == 0);
 }
 
+static int jobs, closed;
+
+/* A worker of a pool: it returns to one wait for each job, and hardly does anything else. */
+static void *work(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&queue_mu);
+    while (!closed) {
+        while (jobs == 0 && !closed)
+            pthread_cond_wait(&queue_filled, &queue_mu);
+        jobs = 0;
+    }
+    pthread_mutex_unlock(&queue_mu);
+    return NULL;
+}
+
+static void give_jobs(void)
+{
+    pthread_t worker;
+    expect(pthread_create(&worker, NULL, work, NULL) == 0);
+    for (int i = 0; i < 6; i++) {
+        pass(HOLD_MS);
+        pthread_mutex_lock(&queue_mu);
+        jobs = 1;
+        closed = i == 5;
+        pthread_cond_signal(&queue_filled);
+        pthread_mutex_unlock(&queue_mu);
+    }
+    pthread_join(worker, NULL);
+}
+
 int main(void)
 {
     sem_init(&tickets, 0, 0);
@@ -198,5 +229,6 @@ int main(void)
     time_out_of_condition();
     time_out_of_semaphore();
     time_out_of_poll();
+    give_jobs();
     return 0;
 }

@@ -78,4 +78,19 @@ def the_holder_is_named_with_how_long_it_held():
         assert found.get(key, 0) >= HOLD_NS * 0.99, found
 
 
+@test
+def a_worker_of_a_pool_waits_for_work():
+    groups = {w["name"]: w["blocked"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]}
+    (worker,) = [b for b in groups["work"] if b["wait_kind"] == "condition"]
+    # One wait a job, and each is most of the worker's life; a job that comes before it waits again costs one.
+    assert worker["idle_count"] == worker["count"] >= 3 and worker["idle_ns"] == worker["sum_ns"], worker
+    equal([b["wait_kind"] for name, rows in groups.items() if name != "work" for b in rows if "idle_count" in b], [])
+    # What can be mended is in front of it, but for --idle: its waits are the longest of all.
+    def place(*options):
+        lines = run(TRAIL, "summary", "--limit=0", *options, TRACE).split("Waits that ended")[1].split("\n\n")[0]
+        return [i for i, line in enumerate(lines.splitlines()) if " work " in line and "condition" in line][0]
+
+    assert place("--idle") < place(), (place("--idle"), place())
+
+
 sys.exit(tap.main())
