@@ -157,6 +157,11 @@ typedef struct trail_analysis_options {
     void *observe_context;
     /* In whose words findings are: those of what made the trace, or Go's, or of threads. */
     trail_words words;
+    /*
+     * Further frames that name no place, NULL behind the last: patterns of functions, or "file:" and patterns of
+     * files; * stands for any text. NULL: none. They must outlive the analysis.
+     */
+    const char *const *skip_frames;
     trail_profile_options profile;
     trail_locks_options locks; /* with TRAIL_ANALYZE_LOCKS */
     trail_find_options find;   /* with TRAIL_ANALYZE_FIND */
@@ -231,8 +236,9 @@ TRAIL_API size_t trail_analysis_stack(const trail_analysis *analysis, trail_stac
                                       const trail_place **places);
 
 /*
- * Which of its frames says best where in the program it is: the innermost that is not of the
- * runtime, of a lock or of a thread library. 0 if there is none such.
+ * The index of the frame that names the place: the innermost that is the program's own, not of Go's runtime, the C
+ * and C++ libraries or a library of threads and locks, nor covered by options.skip_frames. Where there is no such
+ * frame, the innermost that has a name.
  */
 TRAIL_API size_t trail_analysis_stack_own(const trail_analysis *analysis, trail_stack stack);
 
@@ -760,7 +766,7 @@ typedef struct trail_path_segment {
     trail_path_state state;
     trail_name reason;     /* of BLOCKED, and of SYSCALL where it is recorded; see trail_wait_for */
     trail_stack stack;     /* RUNNING: where it ended; else where it began */
-    trail_name function;   /* of that stack: the innermost that is not the runtime's */
+    trail_name function;   /* of that stack: see trail_analysis_stack_own */
     uint32_t depth;        /* 0: the goroutine asked for; 1: one that it waited for; ... */
     int64_t wakes;         /* who was woken, or created, at its end; TRAIL_NONE */
     trail_name awaited;    /* and what for it had waited */

@@ -150,6 +150,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
     analysis->options = *options;
     analysis->reader = analysis->names.reader = reader;
     analysis->stacks.names = &analysis->names;
+    analysis->stacks.skip = options->skip_frames;
     analysis->from_ns = INT64_MIN;
     analysis->to_ns = INT64_MAX;
     goroutines_init(&analysis->goroutines, reader, &analysis->names);
@@ -393,5 +394,5 @@ size_t trail_analysis_stack(const trail_analysis *analysis, trail_stack stack,
 
 size_t trail_analysis_stack_own(const trail_analysis *analysis, trail_stack stack)
 {
-    return stacks_own(&analysis->stacks, stack);
+    return stacks_get(&analysis->stacks, stack).own;
 }

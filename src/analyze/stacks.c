@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "words/wrappers.h"
 
 void stacks_begin_batch(struct stacks *stacks)
 {
@@ -22,30 +23,21 @@ void stacks_begin_batch(struct stacks *stacks)
     stacks->epoch = epoch;
 }
 
-static bool has_one_of(trail_string name, const char *const *prefixes)
+/* The index of the frame that names the place best. */
+static size_t own_of(const struct stacks *stacks, const trail_place *places, size_t count)
 {
-    for (; *prefixes; prefixes++) {
-        size_t size = strlen(*prefixes);
-        if (name.size >= size && memcmp(name.data, *prefixes, size) == 0)
-            return true;
+    enum frame_rank best = FRAME_NAMELESS;
+    size_t own = 0;
+    for (size_t i = 0; i < count && best < FRAME_OWN; i++) {
+        enum frame_rank rank =
+            frame_rank(stacks->skip, names_text(stacks->names, places[i].function),
+                       names_text(stacks->names, places[i].file));
+        if (rank > best) {
+            best = rank;
+            own = i;
+        }
     }
-    return false;
-}
-
-static bool is_of_runtime(trail_string name)
-{
-    static const char *const prefixes[] = {"runtime.",  "runtime/", "sync.",
-                                           "internal/", "syscall.", NULL};
-    return has_one_of(name, prefixes);
-}
-
-/* See stacks_function. */
-static trail_name function_of(const struct names *names, const trail_place *places, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!is_of_runtime(names_text(names, places[i].function)))
-            return places[i].function;
-    return count > 0 ? places[0].function : 0;
+    return own;
 }
 
 /* The number of `count` places in `scratch`. 0 when memory is out. */
@@ -62,11 +54,13 @@ static trail_stack put(struct stacks *stacks, size_t count)
     if (!copy || !GROW(stacks->rows, stacks->capacity, (size_t)number + 1))
         return 0;
     memcpy(copy, stacks->scratch, size);
+    size_t own = own_of(stacks, copy, count);
     stacks->rows[0] = (struct stack_row){0};
     stacks->rows[number] = (struct stack_row){
         .places = copy,
         .count = count,
-        .function = function_of(stacks->names, copy, count),
+        .own = own,
+        .function = copy[own].function,
     };
     stacks->count = (size_t)number + 1;
     return (trail_stack)number;
@@ -94,25 +88,6 @@ trail_stack stacks_look_up(struct stacks *stacks, trail_stack_handle handle)
     if (handle < stacks->handles)
         stacks->by_handle[handle] = stack;
     return stack;
-}
-
-bool stacks_is_inner(trail_string function)
-{
-    /* What C and C++ programs wait in. */
-    static const char *const prefixes[] = {"pthread_",    "__pthread_",  "std::", "__gthread",
-                                           "__gnu_cxx::", "___pthread_", "sem_",  "mtx_",
-                                           "cnd_",        "__GI_",       NULL};
-    return function.size == 0 || is_of_runtime(function) || has_one_of(function, prefixes);
-}
-
-size_t stacks_own(const struct stacks *stacks, trail_stack stack)
-{
-    struct stack_row row = stacks_get(stacks, stack);
-    for (size_t i = 0; i < row.count; i++) {
-        if (!stacks_is_inner(names_text(stacks->names, row.places[i].function)))
-            return i;
-    }
-    return 0;
 }
 
 void stacks_free(struct stacks *stacks)

@@ -10,12 +10,14 @@
 struct stack_row {
     const trail_place *places;
     size_t count;
-    trail_name function; /* see stacks_function */
+    size_t own;          /* index of the frame that names the place: words/wrappers.h */
+    trail_name function; /* of that frame */
 };
 
-/* Set `names` and leave the rest zero. Not thread-safe. */
+/* Set `names`, `skip` if there is any, and leave the rest zero. Not thread-safe. */
 struct stacks {
     struct names *names;
+    const char *const *skip; /* see frame_rank */
     struct intern intern;
     struct arena arena;
     struct stack_row *rows; /* by number; row 0 is empty */
@@ -48,19 +50,10 @@ static inline struct stack_row stacks_get(const struct stacks *stacks, trail_sta
     return stack < stacks->count ? stacks->rows[stack] : (struct stack_row){0};
 }
 
-/*
- * The function that says best what the stack is about: the innermost that belongs to the program,
- * not to the runtime, its locks or its system calls; if all do, the innermost.
- */
+/* The function that names the place of a stack; 0 if it has no name. */
 static inline trail_name stacks_function(const struct stacks *stacks, trail_stack stack)
 {
     return stacks_get(stacks, stack).function;
 }
-
-/* A function below which the program is: of the runtime, of what is waited for itself; or one without a name. */
-bool stacks_is_inner(trail_string function);
-
-/* The index of the innermost frame that is the program's, in C and C++ too; 0 if none is. */
-size_t stacks_own(const struct stacks *stacks, trail_stack stack);
 
 #endif

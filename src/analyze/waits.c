@@ -7,6 +7,8 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "words/place.h"
+#include "words/wrappers.h"
 
 /* Go takes a P from a goroutine after 10 ms; who has it for longer than this while others wait... */
 #define HELD_LEAST_NS 20000000
@@ -97,32 +99,36 @@ static bool tells_condition(trail_string function)
            has(function, "condition_variable") || starts_with(function, "cnd_");
 }
 
+/* "main.work (main.go:42)" of a frame. */
+static trail_name frame_name(struct waits *waits, const trail_frame *frame)
+{
+    char text[PLACE_TEXT_SIZE];
+    (void)place_of_frame(trail_reader_string(waits->analysis->reader, frame->function),
+                         trail_reader_string(waits->analysis->reader, frame->file), frame->line,
+                         PLACE_PARENTHESES, text, sizeof text);
+    return names_put(&waits->analysis->names, text, strlen(text));
+}
+
 /* The place of a stack, and what is waited for there. 0: a stack without frames of a program. */
 static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum place_kind *kind)
 {
     size_t count;
-    char text[512];
     const trail_frame *frame = trail_reader_stack(waits->analysis->reader, stack, &count);
-    for (; count > 0; count--, frame++) {
+    const trail_frame *best = NULL;
+    enum frame_rank best_rank = FRAME_WRAPPER;
+    for (; count > 0 && best_rank < FRAME_OWN; count--, frame++) {
         trail_string function = trail_reader_string(waits->analysis->reader, frame->function);
         trail_string file = trail_reader_string(waits->analysis->reader, frame->file);
-        if (stacks_is_inner(function)) {
-            if (*kind == PLACE_LOCK && (tells_other(function) || tells_condition(function)))
-                *kind = PLACE_OTHER;
-            continue;
+        enum frame_rank rank = frame_rank(waits->analysis->options.skip_frames, function, file);
+        if (rank > best_rank) {
+            best = frame;
+            best_rank = rank;
+        } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK &&
+                   (tells_other(function) || tells_condition(function))) {
+            *kind = PLACE_OTHER;
         }
-        const char *base = file.size ? memrchr(file.data, '/', file.size) : NULL;
-        size_t skip = base ? (size_t)(base + 1 - file.data) : 0;
-        int size = snprintf(text, sizeof text, "%.*s (%.*s:%" PRIu64 ")",
-                            (int)(function.size < 300 ? function.size : 300), function.data,
-                            (int)(file.size - skip < 150 ? file.size - skip : 150),
-                            file.size ? file.data + skip : "", frame->line);
-        if (file.size == 0)
-            size = snprintf(text, sizeof text, "%.*s",
-                            (int)(function.size < 300 ? function.size : 300), function.data);
-        return names_put(&waits->analysis->names, text, size > 0 ? (size_t)size : 0);
     }
-    return 0;
+    return best ? frame_name(waits, best) : 0;
 }
 
 static struct place *place_make(struct waits *waits, trail_name name, enum place_kind kind)

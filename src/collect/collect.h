@@ -36,10 +36,11 @@ struct collect_options {
     /* Writes the name of the variable at an address of a module's file, for a lock; false: not known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
-    void *resolve_context; /* of both */
-    int64_t generation_ns; /* 0: 1 s */
-    uint64_t max_bytes;    /* the trace ends when it is this large; 0: no limit */
-    bool switches;         /* collect_switch will be called */
+    void *resolve_context;          /* of both */
+    const char *const *skip_frames; /* see frame_rank; NULL: none */
+    int64_t generation_ns;          /* 0: 1 s */
+    uint64_t max_bytes;             /* the trace ends when it is this large; 0: no limit */
+    bool switches;                  /* collect_switch will be called */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;

@@ -9,6 +9,8 @@
 #include "base/grow.h"
 #include "collect/maps.h"
 #include "collect/parts.h"
+#include "words/place.h"
+#include "words/wrappers.h"
 
 /* Frames that others are inlined into get numbers at which no code can be (see trail_symbolize). */
 #define FIRST_NUMBER (UINT64_C(1) << 48)
@@ -444,21 +446,14 @@ static bool starts_with(trail_string text, const char *start)
     return text.size >= size && memcmp(text.data, start, size) == 0;
 }
 
-static bool starts_with_one(trail_string text, const char *const starts[], size_t count)
+static enum frame_rank rank_of(const struct collect *c, const struct v2_frame *frame)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (starts_with(text, starts[i]))
-            return true;
-    }
-    return text.size == 0;
+    return frame_rank(c->options.skip_frames, frame->function, frame->file);
 }
 
-/* Whether it is a function of C++'s or Rust's library, which only calls the one that waits. */
-static bool is_plumbing(trail_string function)
+static bool is_wrapper(const struct collect *c, const struct v2_frame *frame)
 {
-    static const char *const starts[] = {"std::",   "__gthread", "__gnu_cxx::", "<std::", "core::",
-                                         "<core::", "alloc::",   "<alloc::",    "__rust_"};
-    return starts_with_one(function, starts, sizeof starts / sizeof *starts);
+    return rank_of(c, frame) <= FRAME_WRAPPER;
 }
 
 /* The outer frames of the release: the thread was in the same functions when it took the lock. */
@@ -468,10 +463,10 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
     struct v2_frame frames[V2_MAX_FRAMES];
     size_t count = add_frames(c, pc, frames, 0), outer = 0;
     bool found = false;
-    while (stack && outer < stack->count && is_plumbing(stack->frames[outer].function))
+    while (stack && outer < stack->count && is_wrapper(c, &stack->frames[outer]))
         outer++;
     for (size_t i = 0; i < count; i++)
-        found |= !is_plumbing(frames[i].function);
+        found |= !is_wrapper(c, &frames[i]);
     /* The first function of the program took the lock, or called a function that did and has returned. */
     if (stack && outer < stack->count && found)
         outer++;
@@ -480,39 +475,20 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
     return count ? v2_writer_stack(c->writer, frames, count) : 0;
 }
 
-/*
- * Whether it is a function with which a runtime starts threads, and which calls the program's. Functions of the C library
- * that are not exported have the name of stand_in() where its debug package is missing.
- */
-static bool is_trampoline(trail_string function)
-{
-    static const char *const starts[] = {"execute_native_thread_routine",
-                                         "thread_start",
-                                         "boost::",
-                                         "libstdc++",
-                                         "libc.so",
-                                         "libpthread",
-                                         "_M_run",
-                                         "pthread_once",
-                                         "__pthread_once",
-                                         "void std::",
-                                         "start_thread",
-                                         "clone",
-                                         "__clone"};
-    return is_plumbing(function) ||
-           starts_with_one(function, starts, sizeof starts / sizeof *starts);
-}
-
-/* Returns the outermost frame that is the program's; NULL: there is none. */
+/* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there is none. */
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? named_stack(c, key) : NULL;
+    const struct v2_frame *best = NULL;
+    enum frame_rank best_rank = FRAME_WRAPPER;
     for (size_t i = stack ? stack->count : 0; i-- > 0;) {
-        trail_string function = stack->frames[i].function;
-        if (!is_trampoline(function))
-            return &stack->frames[i];
+        enum frame_rank rank = rank_of(c, &stack->frames[i]);
+        if (rank > best_rank) {
+            best = &stack->frames[i];
+            best_rank = rank;
+        }
     }
-    return NULL;
+    return best;
 }
 
 /* Returns the end of a template's first argument. */
@@ -574,7 +550,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
     if (!named)
         return false;
     *frame = named->frames[named->count - 1];
-    if (is_trampoline(frame->function)) {
+    if (is_wrapper(c, frame)) {
         const struct v2_frame *seen = outermost(c, thread->first_stack);
         bool known = thread->callable && callable_name(c, thread->callable, name, V2_MAX_STRING);
         /* What was seen to run has a line as well. */
@@ -612,40 +588,32 @@ void names_thread_text(struct collect *c, const struct thread *thread, char *tex
              frame.function.data ? frame.function.data : "");
 }
 
-/* Returns the innermost frame that is not of a language's library; NULL: there is none. */
-static const struct v2_frame *first_own(const struct v2_frame *frames, size_t count)
+/* Returns the innermost frame that is the program's; NULL: there is none. */
+static const struct v2_frame *first_own(const struct collect *c, const struct v2_frame *frames,
+                                        size_t count)
 {
+    const struct v2_frame *best = NULL;
+    enum frame_rank best_rank = FRAME_WRAPPER;
     for (size_t i = 0; i < count; i++) {
-        if (!is_plumbing(frames[i].function))
-            return &frames[i];
+        enum frame_rank rank = rank_of(c, &frames[i]);
+        if (rank > best_rank) {
+            best = &frames[i];
+            best_rank = rank;
+        }
     }
-    return NULL;
-}
-
-/* Writes "FUNCTION FILE:LINE", with `before` in front of the file and `after` behind the line. */
-static void place_text(const struct v2_frame *frame, const char *before, const char *after,
-                       char *text, size_t size)
-{
-    const char *data = frame->file.data;
-    const char *slash = frame->file.size ? memrchr(data, '/', frame->file.size) : NULL;
-    const char *file = slash ? slash + 1 : data;
-    if (frame->file.size)
-        snprintf(text, size, "%.*s %s%.*s:%" PRIu64 "%s", (int)frame->function.size,
-                 frame->function.data, before, (int)(data + frame->file.size - file), file,
-                 frame->line, after);
-    else
-        snprintf(text, size, "%.*s", (int)frame->function.size, frame->function.data);
+    return best;
 }
 
 void names_place(struct collect *c, uint64_t key, char *text, size_t size)
 {
     const struct named_stack *stack = key ? named_stack(c, key) : NULL;
-    const struct v2_frame *frame = stack ? first_own(stack->frames, stack->count) : NULL;
+    const struct v2_frame *frame = stack ? first_own(c, stack->frames, stack->count) : NULL;
     text[0] = '\0';
     if (!frame && stack && stack->count)
         frame = &stack->frames[0];
     if (frame)
-        place_text(frame, "(", ")", text, size);
+        (void)place_of_frame(frame->function, frame->file, frame->line, PLACE_PARENTHESES, text,
+                             size);
 }
 
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
@@ -659,13 +627,14 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
         return known;
     if (object_text(c, address, name, sizeof name))
         return keep_object(c, address, name);
-    first = first_own(frames, pc ? add_frames(c, pc, frames, 0) : 0);
+    first = first_own(c, frames, pc ? add_frames(c, pc, frames, 0) : 0);
     stack = !first && key ? named_stack(c, key) : NULL;
     if (stack)
-        first = first_own(stack->frames, stack->count);
+        first = first_own(c, stack->frames, stack->count);
     if (!first)
         return keep_object(c, address, name);
-    place_text(first, "", "", place, sizeof place);
+    (void)place_of_frame(first->function, first->file, first->line, PLACE_PLAIN, place,
+                         sizeof place);
     snprintf(text, sizeof text, "%s (first seen locked in %s)", name, place);
     return keep_object(c, address, text);
 }

@@ -251,6 +251,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .object = modules_object,
                                       .resolve_context = r->modules,
                                       .max_bytes = r->options.max_size,
+                                      .skip_frames = r->options.skip_frames,
                                       .is_hurried = r->options.is_hurried,
                                       .is_hurried_context = r->options.is_hurried_context,
                                       .switches = r->switches != NULL};

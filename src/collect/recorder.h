@@ -40,9 +40,10 @@ struct recorder_options {
     bool cpu_signal;      /* by a timer in the program */
     const char *shm; /* the area is this file, for other programs; NULL: for the started program */
     struct trace_limits limits;
-    int64_t delay_ns,
-        duration_ns;   /* when recording begins and how long it takes; 0: at once, to the end */
-    uint64_t max_size; /* limit of a whole trace; 0: none */
+    int64_t delay_ns;               /* when recording begins; 0: at once */
+    int64_t duration_ns;            /* how long it takes; 0: to the end */
+    uint64_t max_size;              /* limit of a whole trace; 0: none */
+    const char *const *skip_frames; /* frames that name no place: see frame_rank; NULL: none */
     /* Whether the user wants the recording to end now; called while traces are completed. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;

@@ -47,6 +47,7 @@ static const struct option rows[] = {
      TAKE(OPT_PER)},
     {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

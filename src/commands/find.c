@@ -27,6 +27,7 @@ static const struct option rows[] = {
     {'c', "count", NULL, "print only how many there are; all, without --limit",
      TO_FLAG(struct request, count)},
     WHO_ROWS,
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

@@ -30,6 +30,7 @@ static const struct option rows[] = {
     {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
     {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
     GROUPS_ROWS(struct request, view),
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

@@ -12,6 +12,8 @@
 #include "ui/table.h"
 #include "ui/values.h"
 #include "ui/who.h"
+#include "words/function_name.h"
+#include "words/wrappers.h"
 
 enum { OPT_GOROUTINE = 1 };
 
@@ -42,6 +44,7 @@ static const struct option rows[] = {
     {0, "name", "FUNCTION", "only goroutines that began in this function",
      TO_TEXT(struct request, name)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
@@ -135,13 +138,36 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
+/* Where a stack begins for people: of Go with the leaf, elsewhere with the place. */
+static uint32_t first_frame(const struct request *request, const trail_profile *profile,
+                            const trail_profile_sample *sample)
+{
+    const trail_analysis *answers = request->analysis.answers;
+    enum frame_rank best = FRAME_NAMELESS;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < sample->frame_count && best < FRAME_OWN; i++) {
+        const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
+        trail_string file = trail_analysis_text(answers, frame->file);
+        enum frame_rank rank = frame_rank(request->analysis.options.skip_frames,
+                                          trail_analysis_text(answers, frame->function), file);
+        if (frame_is_go(file))
+            break;
+        if (rank > best) {
+            best = rank;
+            first = i;
+        }
+    }
+    return first;
+}
+
 /* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it; "mutex: work < main" by kind. */
 static void put_stack(const struct request *request, struct table *table,
                       const trail_profile *profile, const trail_profile_sample *sample)
 {
     enum { MOST = 4 };
-    char text[512];
+    char text[512], short_name[FUNCTION_NAME_SIZE];
     size_t used = 0;
+    uint32_t first = first_frame(request, profile, sample);
     *text = '\0';
     if (sample->wait) {
         trail_string kind = trail_analysis_text(request->analysis.answers, sample->wait);
@@ -152,17 +178,19 @@ static void put_stack(const struct request *request, struct table *table,
                                     (int)(kind.size < 100 ? kind.size : 100), kind.data,
                                     sample->timed_out);
     }
-    for (uint32_t i = 0; i < sample->frame_count && i < MOST && used < sizeof text; i++) {
+    for (uint32_t i = first; i < sample->frame_count && i < first + MOST && used < sizeof text;
+         i++) {
         const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
-        trail_string name = trail_analysis_text(request->analysis.answers, frame->function);
-        const char *between = i > 0 ? " < " : "";
+        trail_string name = function_name_short(
+            trail_analysis_text(request->analysis.answers, frame->function), short_name);
+        const char *between = i > first ? " < " : "";
         int size = name.size > 0 ? snprintf(text + used, sizeof text - used, "%s%.*s", between,
                                             (int)(name.size < 100 ? name.size : 100), name.data)
                                  : snprintf(text + used, sizeof text - used, "%s0x%" PRIx64,
                                             between, frame->pc);
         used += size > 0 ? (size_t)size : 0;
     }
-    if (sample->frame_count > MOST && used < sizeof text)
+    if (sample->frame_count > first + MOST && used < sizeof text)
         (void)snprintf(text + used, sizeof text - used, " < ...");
     if (sample->frame_count == 0 && used < sizeof text)
         (void)snprintf(text + used, sizeof text - used, "(no stack)");

@@ -26,6 +26,7 @@ static const struct option rows[] = {
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
     WHO_ROWS,
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

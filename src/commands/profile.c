@@ -44,6 +44,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, region)},
     {0, "task", "N,...", "only time inside regions of these tasks", TAKE(OPT_TASK)},
     {0, "min", "PERCENT", "tree: leave out what is under this share (default 1)", TAKE(OPT_MIN)},
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

@@ -20,6 +20,7 @@
 #include "inspect/preload_path.h"
 #include "inspect/program.h"
 #include "ui/cli.h"
+#include "ui/skip_frames.h"
 #include "ui/values.h"
 
 /* Between lines of progress. */
@@ -38,7 +39,9 @@ struct recording {
     bool quiet, progress, openmp, view, told_patience;
     int64_t shown_ns; /* when the last line of progress was; CLOCK_MONOTONIC */
     struct viewer viewer;
-    char libomp[PATH_MAX]; /* to be loaded instead of gcc's; "": not */
+    const char **skip_frames; /* of the file */
+    const char *skip_file;    /* NULL: none */
+    char libomp[PATH_MAX];    /* to be loaded instead of gcc's; "": not */
     int flight_signal;
     char **argv;
     struct preload preload;
@@ -67,7 +70,7 @@ static const struct option_word signals[] = {
 static const struct option_word formats[] = {
     {"1.22", 22}, {"1.23", 23}, {"1.25", 25}, {"1.26", 26}, {0}};
 
-enum { OPT_ROTATE = 1 };
+enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES };
 
 /* The kernel takes 10000 samples a second at most (kernel.perf_event_max_sample_rate is more). */
 static const struct option rows[] = {
@@ -127,6 +130,7 @@ static const struct option rows[] = {
      TO_FLAG(struct recording, progress)},
     {0, "format", "VERSION", "1.22, 1.23 (the default), 1.25 or 1.26",
      TO_WORD(struct recording, options.version, formats)},
+    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(OPT_SKIP_FRAMES)},
     {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
     {0, "view", NULL,
      "look at the trace in the browser while the program runs, and\nafterwards until Ctrl-C",
@@ -135,21 +139,31 @@ static const struct option rows[] = {
 };
 
 /* --rotate: a size, or a time. */
-static int take_rotate(void *context, int id, const char *value)
+static int take_rotate(struct recording *r, const char *value)
 {
-    struct recording *r = context;
     struct trace_limits *limits = &r->options.limits;
-    (void)id;
     if (parse_size(value, &limits->rotate_bytes) ||
         (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
         return EXIT_GOOD;
     return usage_error(&command_record, "'%s' is no value for this option", value);
 }
 
+static int take_option(void *context, int id, const char *value)
+{
+    struct recording *r = context;
+    int code;
+    if (id == OPT_ROTATE)
+        return take_rotate(r, value);
+    code = skip_frames_read(value, &r->skip_frames);
+    r->options.skip_frames = r->skip_frames;
+    r->skip_file = value;
+    return code;
+}
+
 static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, command, argc, argv, take_rotate, r);
+    int code = options_each(&options, command, argc, argv, take_option, r);
     if (code != EXIT_GOOD)
         return code;
     r->argv = options.words;
@@ -282,7 +296,7 @@ static void start_viewer(struct recording *r)
     const struct recorded *program = r->recorder.program;
     if (!program || !program->out.open || !program->out.current)
         return;
-    viewer_start(&r->viewer, program->out.current);
+    viewer_start(&r->viewer, program->out.current, r->skip_file);
     r->view = false;
 }
 
@@ -449,6 +463,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = choose_libomp(r);
     if (code == EXIT_GOOD)
         code = record(r);
+    skip_frames_free(r->skip_frames);
     free(r);
     return code == OPTIONS_HELP ? EXIT_GOOD : code;
 }

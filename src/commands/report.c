@@ -42,6 +42,7 @@ static const struct option rows[] = {
      "nor "
      "a server",
      TO_FLAG(struct request, embed)},
+    SKIP_FRAMES_ROW,
     ANALYSIS_READ_ROWS,
     {0},
 };

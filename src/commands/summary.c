@@ -33,6 +33,7 @@ static const struct option rows[] = {
      TO_LIMIT(struct request, limit), .expects = "a number"},
     {0, "idle", NULL, "waits for work stand among the others, not behind them",
      TO_FLAG(struct request, idle)},
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };

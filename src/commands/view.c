@@ -16,6 +16,7 @@
 #include "serve/intake.h"
 #include "serve/runs.h"
 #include "ui/cli.h"
+#include "ui/skip_frames.h"
 #include "ui/values.h"
 #include "ui/words.h"
 
@@ -34,6 +35,7 @@ struct request {
     int64_t idle_ns;
     const char *save, *assets, *source;
     trail_words vocabulary;
+    const char *save, *assets, *source, *skip_frames;
 };
 
 static const struct option rows[] = {
@@ -55,6 +57,7 @@ static const struct option rows[] = {
      "anywhere)",
      TO_TEXT(struct request, source)},
     WORDS_ROW(OPT_WORDS),
+    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_TEXT(struct request, skip_frames)},
     {0, "assets", "DIR", "serve the page's files from here, for who works on it",
      TO_TEXT(struct request, assets)},
     {0},
@@ -130,6 +133,7 @@ static void wait_for_end(const struct request *request, const struct http *http,
 /* A trace that is served. */
 struct served {
     const char *word;
+    const char *skip_frames;
     struct intake *intake;
     struct model *model;
     struct runs *runs;
@@ -226,7 +230,7 @@ static int open_one(struct served *served, const struct intake *other)
 {
     trail_error err = no_error();
     served->model = model_open(served->intake, &err);
-    served->runs = runs_open("/proc/self/exe", served->intake, other);
+    served->runs = runs_open("/proc/self/exe", served->intake, other, served->skip_frames);
     if (!served->model)
         return tell_error(served->word, &err);
     return served->runs ? start_reading(served) : EXIT_INOUT;
@@ -241,6 +245,7 @@ static int open_all(const struct request *request, struct served *served)
         struct intake_options from = {
             .path = request->words[i], .save = request->save, .follow = request->follow};
         served[i].word = request->words[i];
+        served[i].skip_frames = request->skip_frames;
         served[i].intake = intake_open(&from, &err);
         if (!served[i].intake)
             return tell_error(served[i].word, &err);
@@ -283,6 +288,15 @@ static int view(const struct request *request)
     return code;
 }
 
+/* The analyses read it for themselves: what is wrong with it is told before the first. */
+static int check_skip_frames(const struct request *request)
+{
+    const char **patterns = NULL;
+    int code = request->skip_frames ? skip_frames_read(request->skip_frames, &patterns) : EXIT_GOOD;
+    skip_frames_free(patterns);
+    return code;
+}
+
 /* Standard input can be one trace only, and tells of the end of one only. */
 static int check_words(const struct request *request)
 {
@@ -314,6 +328,8 @@ static int run(const struct command *command, int argc, char **argv)
     for (size_t i = 0; i < request.count; i++)
         request.words[i] = options.words[i];
     code = check_words(&request);
+    if (code == EXIT_GOOD)
+        code = check_skip_frames(&request);
     return code == EXIT_GOOD ? view(&request) : code;
 }
 

@@ -12,11 +12,15 @@
 #include "ui/cli.h"
 
 /* Its own process group: Ctrl-C is for the program, and the trace is to be looked at afterwards. */
-static int spawn(pid_t *pid, const char *path, int stdin_fd)
+static int spawn(pid_t *pid, const char *path, const char *skip_frames, int stdin_fd)
 {
     extern char **environ;
     char name[] = "trail", view[] = "view", follow[] = "--follow", end[] = "--";
-    char *argv[] = {name, view, follow, end, (char *)(size_t)path, NULL};
+    char skip[] = "--skip-frames";
+    char *all[] = {name, view, follow, skip, (char *)(size_t)skip_frames, end, (char *)(size_t)path,
+                   NULL};
+    char *some[] = {name, view, follow, end, (char *)(size_t)path, NULL};
+    char **argv = skip_frames ? all : some;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -37,12 +41,12 @@ static int spawn(pid_t *pid, const char *path, int stdin_fd)
     return reason;
 }
 
-void viewer_start(struct viewer *viewer, const char *path)
+void viewer_start(struct viewer *viewer, const char *path, const char *skip_frames)
 {
     int ends[2];
     int reason = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
     if (reason == 0) {
-        reason = spawn(&viewer->pid, path, ends[0]);
+        reason = spawn(&viewer->pid, path, skip_frames, ends[0]);
         (void)close(ends[0]);
         viewer->writes = ends[1];
     }

@@ -13,8 +13,8 @@ struct viewer {
     int writes; /* our end of its stdin */
 };
 
-/* Told on stderr if it cannot be started; the recording goes on without. */
-void viewer_start(struct viewer *viewer, const char *path);
+/* `skip_frames` is the file of --skip-frames or NULL. Told on stderr if it cannot be started; the recording goes on without. */
+void viewer_start(struct viewer *viewer, const char *path, const char *skip_frames);
 
 /*
  * The file is complete: waits until the viewer ends, which SIGINT, SIGTERM and SIGHUP, blocked since

@@ -14,6 +14,8 @@
 #include "ui/table.h"
 #include "ui/values.h"
 #include "ui/who.h"
+#include "words/function_name.h"
+#include "words/place.h"
 
 enum { OPT_TASK = 1, OPT_REGION, OPT_GOROUTINE, OPT_WINDOW, OPT_LIMIT };
 
@@ -46,6 +48,7 @@ static const struct option rows[] = {
      TAKE(OPT_WINDOW)},
     {'n', "limit", "N", "show the N longest segments (default 40)", TAKE(OPT_LIMIT)},
     {'s', "stacks", NULL, "show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
@@ -300,40 +303,20 @@ static void show_title(const struct request *request)
            path->goroutine);
 }
 
-static void show_stack(const struct request *request, trail_stack stack, unsigned indent)
-{
-    const trail_place *places;
-    size_t count = trail_analysis_stack(request->analysis.answers, stack, &places);
-    for (size_t i = 0; i < count; i++) {
-        printf("%*s", (int)indent, "");
-        put_name(request, places[i].function);
-        putchar(' ');
-        show_plain(trail_analysis_text(request->analysis.answers, places[i].file));
-        printf(":%" PRIu64 "\n", places[i].line);
-    }
-}
-
-/* Where the function that says best what it did is. */
 static void put_place(const struct request *request, const trail_path_segment *segment)
 {
     const trail_place *places;
-    size_t count = trail_analysis_stack(request->analysis.answers, segment->stack, &places);
-    for (size_t i = 0; i < count; i++) {
-        if (places[i].function != segment->function)
-            continue;
-        trail_string file = trail_analysis_text(request->analysis.answers, places[i].file);
-        const char *slash = file.size ? memrchr(file.data, '/', file.size) : NULL;
-        if (slash) {
-            file.size -= (size_t)(slash + 1 - file.data);
-            file.data = slash + 1;
-        }
-        printf(segment->state == TRAIL_PATH_RUNNING ? " up to " : " in ");
-        put_name(request, segment->function);
-        putchar(' ');
-        show_plain(file);
-        printf(":%" PRIu64, places[i].line);
+    const trail_analysis *answers = request->analysis.answers;
+    size_t count = trail_analysis_stack(answers, segment->stack, &places);
+    char text[PLACE_TEXT_SIZE];
+    if (count == 0)
         return;
-    }
+    const trail_place *own = &places[trail_analysis_stack_own(answers, segment->stack)];
+    (void)place_of_frame(analysis_text(&request->analysis, own->function),
+                         trail_analysis_text(answers, own->file), own->line, PLACE_PLAIN, text,
+                         sizeof text);
+    printf(segment->state == TRAIL_PATH_RUNNING ? " up to " : " in ");
+    show_plain((trail_string){text, strlen(text)});
 }
 
 /* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
@@ -381,7 +364,7 @@ static void show_segment(const struct request *request, const trail_path_segment
     }
     putchar('\n');
     if (request->stacks)
-        show_stack(request, segment->stack, COLUMNS + 2 * depth + 2);
+        place_show(&request->analysis, segment->stack, COLUMNS + 2 * depth + 2);
 }
 
 static void show_gap(const struct request *request, uint64_t count, int64_t ns)
@@ -418,13 +401,14 @@ static void show_totals(const struct request *request)
     table_begin_with(&table, &request->analysis.vocabulary,
                      "share> time> times> {task}< state< function<");
     for (size_t i = 0; i < count && i < MOST; i++) {
-        char state[WAIT_TEXT_SIZE];
+        char state[WAIT_TEXT_SIZE], name[FUNCTION_NAME_SIZE];
         table_percent(&table, (double)totals[i].ns / whole);
         table_duration(&table, totals[i].ns);
         table_number(&table, totals[i].count);
         table_text(&table, analysis_text(&request->analysis, totals[i].group));
         table_text(&table, state_text(request, totals[i].state, totals[i].reason, state));
-        table_text(&table, analysis_text(&request->analysis, totals[i].function));
+        table_text(&table, function_name_short(
+                               analysis_text(&request->analysis, totals[i].function), name));
     }
     printf("\n");
     table_print(&table);

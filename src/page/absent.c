@@ -7,6 +7,8 @@
 #include "export/profile.h"
 #include "read/ahead.h"
 #include "symbols/symbols.h"
+#include "ui/cli.h"
+#include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
 /* Starts nothing, as on a machine with one processor, so that the other functions are never called. */
@@ -47,6 +49,19 @@ bool terminal_end(void)
 void terminal_control(FILE *to, const char *controls)
 {
     fputs(controls, to);
+}
+
+/* --skip-frames */
+int skip_frames_read(const char *path, const char ***patterns)
+{
+    (void)patterns;
+    tell("%s: no file can be read here", path);
+    return EXIT_USAGE;
+}
+
+void skip_frames_free(const char **patterns)
+{
+    (void)patterns;
 }
 
 /* --binary */

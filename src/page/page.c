@@ -104,7 +104,8 @@ void runs_answer_command(struct runs *runs, struct question *question)
 {
     struct words words = {0};
     (void)runs;
-    if (command_line(question, page.name, NULL, &words)) {
+    const struct command_files files = {.path = page.name};
+    if (command_line(question, &files, &words)) {
         for (size_t i = 0; i < words.count; i++)
             out_bytes(question->out, words.items[i], strlen(words.items[i]) + 1);
         question->type = COMMAND_TYPE;

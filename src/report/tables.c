@@ -3,9 +3,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/show.h"
 #include "report/rows.h"
+#include "words/place.h"
 
 void rows_spread(struct html_table *table, const trail_histogram *spread)
 {
@@ -114,17 +116,8 @@ static trail_string place_text(const struct report *report, trail_stack stack, c
     const trail_place *own = &places[trail_analysis_stack_own(report->answers, stack)];
     trail_string name = trail_analysis_text(report->answers, own->function);
     trail_string file = trail_analysis_text(report->answers, own->file);
-    const char *slash = file.size ? memrchr(file.data, '/', file.size) : NULL;
-    size_t skip = slash ? (size_t)(slash + 1 - file.data) : 0;
-    int used;
-    if (file.size > 0)
-        used =
-            snprintf(buf, size, "%.*s (%.*s:%" PRIu64 ")", (int)(name.size < 200 ? name.size : 200),
-                     name.data, (int)(file.size - skip < 100 ? file.size - skip : 100),
-                     file.data + skip, own->line);
-    else
-        used = snprintf(buf, size, "%.*s", (int)(name.size < 200 ? name.size : 200), name.data);
-    return (trail_string){buf, used < 0 ? 0 : strnlen(buf, size)};
+    (void)place_of_frame(name, file, own->line, PLACE_PARENTHESES, buf, size);
+    return (trail_string){buf, strlen(buf)};
 }
 
 /* "mutex stats_mu" into `buf`. */

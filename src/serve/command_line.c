@@ -17,6 +17,7 @@ enum form {
     FORM_WORD,    /* lower-case letters, digits, -, comma and dot: a list or a time */
     FORM_FLAG,    /* 1 */
     FORM_PATTERN, /* of trail find: passed as a separate argument */
+    FORM_OURS,    /* set by the server, not by the request */
 };
 
 struct parameter {
@@ -24,7 +25,7 @@ struct parameter {
     enum form form;
 };
 
-enum { MOST_PARAMETERS = 9 };
+enum { MOST_PARAMETERS = 10 };
 
 struct allowed {
     const char *command;
@@ -38,6 +39,7 @@ struct allowed {
 #define WORD(name)    {#name, FORM_WORD},
 #define FLAG(name)    {#name, FORM_FLAG},
 #define PATTERN(name) {#name, FORM_PATTERN},
+#define OURS(name)    {#name, FORM_OURS},
 #define PARAMETERS(...) {__VA_ARGS__ {0}}
 
 #define HIDDEN(...)
@@ -87,7 +89,7 @@ void words_free(struct words *words)
 }
 
 static void add_parameter(struct words *words, struct question *question,
-                          const struct parameter *parameter)
+                          const struct parameter *parameter, const char *skip_frames)
 {
     static const char *const forms[] = {
         [FORM_TEXT] = "a name",
@@ -97,8 +99,11 @@ static void add_parameter(struct words *words, struct question *question,
         [FORM_FLAG] = "1, or not there",
         [FORM_PATTERN] = "a pattern",
     };
-    const char *value = ask_text(question, parameter->name);
-    if (!value || parameter->form == FORM_PATTERN)
+    const char *value =
+        parameter->form == FORM_OURS ? skip_frames : ask_text(question, parameter->name);
+    if (parameter->form == FORM_OURS && value)
+        words_add(words, "--%s=%s", parameter->name, value);
+    if (!value || parameter->form == FORM_OURS || parameter->form == FORM_PATTERN)
         return;
     if (!has_form(value, parameter->form))
         question_refuse(question, 400, "%s is %s, of at most %d bytes", parameter->name,
@@ -157,11 +162,10 @@ static void add_pattern(struct words *words, struct question *question, const ch
         words_add(words, "%s", pattern);
 }
 
-bool command_line(struct question *question, const char *path, const char *other,
-                  struct words *words)
+bool command_line(struct question *question, const struct command_files *files, struct words *words)
 {
     const struct allowed *command = find_command(question);
-    if (command && compares(command) && !other)
+    if (command && compares(command) && !files->other)
         question_refuse(question, 400, "%s is about two traces: trail view A B", command->command);
     if (!command || question->status != 0)
         return false;
@@ -170,11 +174,11 @@ bool command_line(struct question *question, const char *path, const char *other
     words_add(words, "--json");
     add_window(words, question);
     for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
-        add_parameter(words, question, &command->parameters[i]);
+        add_parameter(words, question, &command->parameters[i], files->skip_frames);
     words_add(words, "--");
-    words_add(words, "%s", path);
+    words_add(words, "%s", files->path);
     if (compares(command))
-        words_add(words, "%s", other);
+        words_add(words, "%s", files->other);
     if (command->parameters[0].form == FORM_PATTERN)
         add_pattern(words, question, command->parameters[0].name);
     if (words->failed)

@@ -28,12 +28,17 @@ void words_free(struct words *words);
  */
 unsigned command_line_traces(struct question *question);
 
+struct command_files {
+    const char *path;
+    const char *other;       /* the second trace; NULL: there is none */
+    const char *skip_frames; /* of --skip-frames; NULL: not given */
+};
+
 /*
- * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run;
- * `other` NULL: there is no second trace. Returns false if the request was refused. The caller frees
- * the words in either case.
+ * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run. Returns false if the
+ * request was refused. The caller frees the words in either case.
  */
-bool command_line(struct question *question, const char *path, const char *other,
+bool command_line(struct question *question, const struct command_files *files,
                   struct words *words);
 
 #endif

@@ -43,6 +43,7 @@ struct runs {
     const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: there is none */
+    const char *skip_frames;    /* NULL: not given */
     pthread_mutex_t lock;       /* protects everything below */
     pthread_cond_t freed;
     unsigned running;
@@ -345,7 +346,8 @@ void runs_answer_command(struct runs *runs, struct question *question)
     if (traces == 0 || !find_file(runs->intake, question, path) ||
         (other && !find_file(runs->other, question, second)))
         return;
-    if (command_line(question, path, other, &words))
+    struct command_files files = {path, other, runs->skip_frames};
+    if (command_line(question, &files, &words))
         run(runs, question, &words, path, other, RUN_SECONDS);
     words_free(&words);
 }
@@ -416,7 +418,8 @@ static void *probe_sql(void *context)
     return NULL;
 }
 
-struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other)
+struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
+                       const char *skip_frames)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
@@ -424,6 +427,7 @@ struct runs *runs_open(const char *program, const struct intake *intake, const s
     runs->program = program;
     runs->intake = intake;
     runs->other = other;
+    runs->skip_frames = skip_frames;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->freed, NULL);
     runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;

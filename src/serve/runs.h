@@ -14,11 +14,11 @@
 struct runs;
 
 /*
- * `program` is the path of the command; it and the intakes must outlive the runs. `other` is the trace
- * to compare with, or NULL. Returns NULL on out of memory.
+ * `program` is the path of the command; it, the intakes and `skip_frames`, the file of --skip-frames or NULL, must outlive
+ * the runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
  */
-struct runs *runs_open(const char *program, const struct intake *intake,
-                       const struct intake *other);
+struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
+                       const char *skip_frames);
 
 /* Kills running children and starts no more. Call it before the server stops. Accepts NULL. */
 void runs_stop(struct runs *runs);

@@ -11,6 +11,7 @@
 
 int analysis_option(struct analysis *analysis, int id, const char *value)
 {
+    int wrong;
     switch (id) {
     case ANALYSIS_FROM:
         return window_from(&analysis->window, analysis->command, value);
@@ -24,6 +25,10 @@ int analysis_option(struct analysis *analysis, int id, const char *value)
         return EXIT_GOOD;
     case ANALYSIS_WORDS:
         return words_option(analysis->command, value, &analysis->options.words);
+    case ANALYSIS_SKIP:
+        wrong = skip_frames_read(value, &analysis->skip_frames);
+        analysis->options.skip_frames = analysis->skip_frames;
+        return wrong;
     default:
         analysis->json = true;
         return EXIT_GOOD;
@@ -169,6 +174,7 @@ void analysis_close(struct analysis *analysis)
     trail_reader_close(analysis->reader);
     trail_source_close(analysis->source);
     symbols_close(analysis->symbols);
+    skip_frames_free(analysis->skip_frames);
 }
 
 int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context)

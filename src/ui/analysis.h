@@ -15,6 +15,7 @@
 #include <trail/analyze.h>
 
 #include "ui/show.h"
+#include "ui/skip_frames.h"
 #include "ui/window.h"
 #include "ui/words.h"
 
@@ -25,7 +26,8 @@ enum {
     ANALYSIS_REPAIR,
     ANALYSIS_BINARY,
     ANALYSIS_JSON,
-    ANALYSIS_WORDS
+    ANALYSIS_WORDS,
+    ANALYSIS_SKIP
 };
 
 /* clang-format off */
@@ -40,6 +42,8 @@ enum {
         WORDS_ROW(ANALYSIS_WORDS)
 #define ANALYSIS_ROWS                                                                              \
     ANALYSIS_READ_ROWS, {'j', "json", NULL, "one JSON object", TAKE(ANALYSIS_JSON)}
+/* Of commands that name places. */
+#define SKIP_FRAMES_ROW {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(ANALYSIS_SKIP)}
 /* clang-format on */
 
 struct input;
@@ -53,7 +57,8 @@ struct analysis {
     bool repair, json;
     bool streams; /* answers are shown while the trace is read */
     const char *binary;
-    struct symbols *symbols; /* of the binary */
+    const char **skip_frames; /* of --skip-frames */
+    struct symbols *symbols;  /* of the binary */
     struct vocabulary vocabulary;
     trail_source *source;
     trail_reader *reader;

@@ -90,8 +90,9 @@ static const char *functions_of(const struct analysis *analysis, trail_stack sta
     }
     size_t own = trail_analysis_stack_own(analysis->answers, stack);
     trail_string function = analysis_text(analysis, places[own].function), caller = {"", 0};
-    if (own + 1 < count)
-        caller = analysis_text(analysis, places[own + 1].function);
+    size_t by = place_caller(analysis, stack);
+    if (by < count)
+        caller = analysis_text(analysis, places[by].function);
     (void)snprintf(buf, size, "%.*s%s%.*s", at_most(function.size, FUNCTION_MOST), function.data,
                    caller.size ? " < " : "", at_most(caller.size, FUNCTION_MOST), caller.data);
     return buf;

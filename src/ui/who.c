@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "words/function_name.h"
+#include "words/place.h"
+#include "words/wrappers.h"
 
 int who_option(struct who *who, struct analysis *analysis, int id, const char *value)
 {
@@ -118,17 +121,25 @@ static void frame_text(const struct analysis *analysis, const trail_place *place
 {
     trail_string name = trail_analysis_text(analysis->answers, place->function);
     trail_string file = trail_analysis_text(analysis->answers, place->file);
-    const char *slash = file.size ? memrchr(file.data, '/', file.size) : NULL;
-    size_t skip = slash ? (size_t)(slash + 1 - file.data) : 0;
-    int name_size = (int)(name.size < 200 ? name.size : 200);
-    int file_size = (int)(file.size - skip < 100 ? file.size - skip : 100);
     if (name.size == 0)
         (void)snprintf(buf, size, "0x%" PRIx64, place->pc);
-    else if (file.size == 0)
-        (void)snprintf(buf, size, "%.*s", name_size, name.data);
     else
-        (void)snprintf(buf, size, "%.*s (%.*s:%" PRIu64 ")", name_size, name.data, file_size,
-                       file.data + skip, place->line);
+        (void)place_of_frame(name, file, place->line, PLACE_PARENTHESES, buf, size);
+}
+
+size_t place_caller(const struct analysis *analysis, trail_stack stack)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(analysis->answers, stack, &places);
+    size_t at = trail_analysis_stack_own(analysis->answers, stack) + 1;
+    for (; at < count; at++) {
+        trail_string name = trail_analysis_text(analysis->answers, places[at].function);
+        trail_string file = trail_analysis_text(analysis->answers, places[at].file);
+        if (frame_is_go(file) ||
+            frame_rank(analysis->options.skip_frames, name, file) > FRAME_WRAPPER)
+            break;
+    }
+    return at < count ? at : count;
 }
 
 const char *place_text(const struct analysis *analysis, trail_stack stack, char *buf, size_t size)
@@ -142,8 +153,11 @@ const char *place_text(const struct analysis *analysis, trail_stack stack, char 
     size_t own = trail_analysis_stack_own(analysis->answers, stack);
     frame_text(analysis, &places[own], buf, size);
     size_t used = strlen(buf);
-    if (own + 1 < count) {
-        trail_string caller = analysis_text(analysis, places[own + 1].function);
+    size_t by = place_caller(analysis, stack);
+    if (by < count) {
+        char short_name[FUNCTION_NAME_SIZE];
+        trail_string caller =
+            function_name_short(analysis_text(analysis, places[by].function), short_name);
         (void)snprintf(buf + used, size - used, " < %.*s",
                        (int)(caller.size < 100 ? caller.size : 100), caller.data);
     }
@@ -157,9 +171,13 @@ void place_show(const struct analysis *analysis, trail_stack stack, unsigned ind
     for (size_t i = 0; i < count; i++) {
         printf("%*s", (int)indent, "");
         show_plain(analysis_text(analysis, places[i].function));
-        putchar(' ');
-        show_plain(trail_analysis_text(analysis->answers, places[i].file));
-        printf(":%" PRIu64 "\n", places[i].line);
+        trail_string file = trail_analysis_text(analysis->answers, places[i].file);
+        if (file.size > 0)
+            putchar(' ');
+        show_plain(file);
+        if (places[i].line > 0)
+            printf(":%" PRIu64, places[i].line);
+        putchar('\n');
     }
 }
 

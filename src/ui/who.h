@@ -48,6 +48,9 @@ size_t who_place(const trail_goroutine *rows, size_t count, int64_t id);
  */
 const char *place_text(const struct analysis *analysis, trail_stack stack, char *buf, size_t size);
 
+/* The index of the frame that called the place: of Go the next, elsewhere the next that is no wrapper. The count: none. */
+size_t place_caller(const struct analysis *analysis, trail_stack stack);
+
 /* A line a frame. */
 void place_show(const struct analysis *analysis, trail_stack stack, unsigned indent);
 

@@ -1,0 +1,184 @@
+#include "words/function_name.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Arguments of a template that are longer than this become "...". */
+enum { ARGUMENTS_MOST = 48 };
+
+/* What is read, and what has become of it. */
+struct shortening {
+    const char *at, *end;
+    char *buf;
+    size_t size;
+};
+
+static void put(struct shortening *s, const char *text, size_t size)
+{
+    size_t room = FUNCTION_NAME_SIZE - s->size;
+    if (size > room)
+        size = room;
+    memcpy(s->buf + s->size, text, size);
+    s->size += size;
+}
+
+static bool next_is(const struct shortening *s, const char *text)
+{
+    size_t size = strlen(text);
+    return (size_t)(s->end - s->at) >= size && memcmp(s->at, text, size) == 0;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* Behind the bracket that closes the one at `at`; `end` if none does. */
+static const char *group_end(const char *at, const char *end)
+{
+    unsigned depth = 0;
+    for (; at < end; at++) {
+        if (memchr("<({[", *at, 4))
+            depth++;
+        else if (memchr(")}]", *at, 3) || (*at == '>' && at[-1] != '-'))
+            depth--;
+        if (depth == 0)
+            return at + 1;
+    }
+    return end;
+}
+
+/* MARK: Arguments of a template */
+
+/* "std::ratio<1l, 1000l>" becomes "ratio<...>". */
+static size_t short_arguments(const char *at, const char *end, char *buf)
+{
+    size_t size = 0, word = 0;
+    while (at < end && size < ARGUMENTS_MOST) {
+        if (end - at > 1 && at[0] == ':' && at[1] == ':') {
+            size = word;
+            at += 2;
+        } else if (memchr("<({[", *at, 4)) {
+            const char *close = group_end(at, end);
+            static const char *const groups[] = {"<...>", "(...)", "{...}", "[...]"};
+            const char *group = groups[strchr("<({[", *at) - "<({["];
+            memcpy(buf + size, group, 5);
+            size += 5;
+            at = close;
+        } else if (*at == ' ' && (end - at == 1 || at[1] == '>')) {
+            at++;
+        } else {
+            buf[size++] = *at;
+            if (!is_word(*at++) || !is_word(buf[size - 1]))
+                word = size;
+        }
+    }
+    return at < end || size > ARGUMENTS_MOST ? 0 : size;
+}
+
+static void put_arguments(struct shortening *s)
+{
+    char buf[ARGUMENTS_MOST + 8];
+    const char *close = group_end(s->at, s->end);
+    const char *inner_end = close > s->at + 1 && close[-1] == '>' ? close - 1 : close;
+    size_t size = short_arguments(s->at + 1, inner_end, buf);
+    bool none = inner_end == s->at + 1;
+    put(s, "<", 1);
+    put(s, size || none ? buf : "...", size || none ? size : 3);
+    put(s, ">", 1);
+    s->at = close;
+}
+
+/* MARK: The name */
+
+/* "operator<<", "operator()", "operator bool": what follows is no bracket. */
+static bool put_operator(struct shortening *s)
+{
+    static const char word[] = "operator";
+    if (!next_is(s, word) || (s->size > 0 && is_word(s->buf[s->size - 1])))
+        return false;
+    const char *rest = s->at + sizeof word - 1;
+    if (rest < s->end && is_word(*rest))
+        return false;
+    const char *stop = rest;
+    if (s->end - rest >= 2 && memcmp(rest, "()", 2) == 0)
+        stop = rest + 2;
+    else if (rest < s->end && *rest == ' ')
+        while (stop < s->end && *stop != '(')
+            stop++;
+    else
+        while (stop < s->end && !is_word(*stop) && *stop != '(')
+            stop++;
+    put(s, s->at, (size_t)(stop - s->at));
+    s->at = stop;
+    return true;
+}
+
+/* "{lambda(int)#1}", "<lambda(int)>", "<T as Trait>": a name in brackets, which stays, without parameters. */
+static void put_braced(struct shortening *s)
+{
+    const char *close = group_end(s->at, s->end);
+    while (s->at < close) {
+        if (*s->at == '(')
+            s->at = group_end(s->at, close);
+        else
+            put(s, s->at++, 1);
+    }
+}
+
+/* Passes over parameters. Returns whether the name ends with them: "(int) const", but not "f()::{lambda()#1}". */
+static bool skip_parameters(struct shortening *s)
+{
+    static const char *const behind[] = {" const", " volatile", " &", "&", " [clone", " noexcept"};
+    s->at = group_end(s->at, s->end);
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+        if (!next_is(s, behind[i]))
+            continue;
+        s->at += strlen(behind[i]);
+        return !next_is(s, "::");
+    }
+    return s->at == s->end;
+}
+
+/* Returns whether more of the name follows. */
+static bool step(struct shortening *s)
+{
+    if (put_operator(s))
+        return true;
+    if (next_is(s, "(anonymous namespace)")) {
+        put(s, s->at, 21);
+        s->at += 21;
+    } else if (*s->at == '(') {
+        return !skip_parameters(s);
+    } else if (*s->at == '{' || (*s->at == '<' && (s->size == 0 || s->buf[s->size - 1] == ':'))) {
+        put_braced(s);
+    } else if (*s->at == '<') {
+        put_arguments(s);
+    } else if (*s->at == ' ') {
+        s->at++;
+        s->size = 0; /* that was the result */
+    } else {
+        put(s, s->at++, 1);
+    }
+    return true;
+}
+
+/* Of C++ and Rust are names with brackets; Go's "main.(*T).run" and "main.run[...]" have others. */
+static bool has_brackets(trail_string name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] == '<' || name.data[i] == '(')
+            return i == 0 || name.data[i - 1] != '.';
+    return false;
+}
+
+trail_string function_name_short(trail_string name, char *buf)
+{
+    if (!has_brackets(name))
+        return name;
+    struct shortening s = {.at = name.data, .end = name.data + name.size, .buf = buf};
+    while (s.at < s.end && step(&s)) {
+    }
+    return s.size > 0 ? (trail_string){buf, s.size} : name;
+}

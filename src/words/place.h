@@ -1,0 +1,22 @@
+/*
+ * A place as people read it: the function in its short form, and where it is, without folders.
+ */
+#ifndef TRAIL_WORDS_PLACE_H
+#define TRAIL_WORDS_PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <trail/read.h>
+
+enum { PLACE_TEXT_SIZE = 512 };
+
+enum place_form {
+    PLACE_PARENTHESES, /* "main.work (main.go:42)" */
+    PLACE_PLAIN,       /* "main.work main.go:42" */
+};
+
+/* Into `buf`, which is returned; no longer than PLACE_TEXT_SIZE. What is not known (empty, line 0) is left out. */
+char *place_of_frame(trail_string function, trail_string file, uint64_t line, enum place_form form,
+                     char *buf, size_t size);
+
+#endif

@@ -1,0 +1,248 @@
+/*
+ * Which frames name a place, and how functions are called there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "words/function_name.h"
+#include "words/place.h"
+#include "words/wrappers.h"
+
+static trail_string text(const char *data)
+{
+    return (trail_string){data, strlen(data)};
+}
+
+struct ranked {
+    const char *function, *file;
+    enum frame_rank rank;
+};
+
+static void check(const char *const *skip, const struct ranked *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum frame_rank rank = frame_rank(skip, text(cases[i].function), text(cases[i].file));
+        if (rank != cases[i].rank)
+            fail_msg("%s in '%s' has rank %d, not %d", cases[i].function, cases[i].file, rank,
+                     cases[i].rank);
+    }
+}
+#define CHECK(skip, cases) check(skip, cases, sizeof(cases) / sizeof(cases)[0])
+
+static void waits_and_locks_of_libraries_name_no_place(void **state)
+{
+    (void)state;
+    static const struct ranked cases[] = {
+        {"pthread_mutex_lock", "", FRAME_WRAPPER},
+        {"___pthread_cond_wait", "", FRAME_WRAPPER},
+        {"__futex_abstimed_wait_common", "../sysdeps/nptl/futex-internal.h", FRAME_WRAPPER},
+        {"lll_mutex_lock_optimized", "nptl/pthread_mutex_lock.c", FRAME_WRAPPER},
+        {"std::mutex::lock()", "/usr/include/c++/12/bits/std_mutex.h", FRAME_WRAPPER},
+        {"void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> >(std::chrono::duration<"
+         "long, std::ratio<1l, 1000l> > const&)",
+         "", FRAME_WRAPPER},
+        {"decltype (::new ((void*)(0)) std::jthread((declval<int>)())) "
+         "std::construct_at<std::jthread, int>(std::jthread*, int&&)",
+         "", FRAME_WRAPPER},
+        /* Names of abstract instances have no scope: the file is what is known. */
+        {"_M_invoke<0, 1>", "/usr/include/c++/12/bits/std_thread.h", FRAME_WRAPPER},
+        {"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
+         FRAME_WRAPPER},
+        {"operator()", "/usr/lib/llvm-14/include/c++/v1/__functional/invoke.h", FRAME_WRAPPER},
+        {"operator new(unsigned long)", "", FRAME_WRAPPER},
+        {"boost::condition_variable::wait(boost::unique_lock<boost::mutex>&)", "", FRAME_WRAPPER},
+        {"absl::Mutex::Lock()", "/src/absl/synchronization/mutex.cc", FRAME_WRAPPER},
+        {"tbb::detail::r1::wait(tbb::detail::d1::wait_context&)", "", FRAME_WRAPPER},
+        {"folly::Baton<true>::wait()", "", FRAME_WRAPPER},
+        {"uv_cond_wait", "/home/a/libuv/src/unix/thread.c", FRAME_WRAPPER},
+        {"g_cond_wait", "", FRAME_WRAPPER},
+        {"g_cond_wait", "../../../glib/gthread-posix.c", FRAME_WRAPPER},
+        {"QWaitCondition::wait(QMutex*, QDeadlineTimer)", "", FRAME_WRAPPER},
+        {"PyThread_acquire_lock_timed", "/src/Python/thread_pthread.h", FRAME_WRAPPER},
+        {"rb_native_cond_wait", "", FRAME_WRAPPER},
+        {"gomp_barrier_wait_end", "", FRAME_WRAPPER},
+        {"__kmp_fork_call", "", FRAME_WRAPPER},
+        {"<std::sync::Mutex<T> as core::fmt::Debug>::fmt", "", FRAME_WRAPPER},
+        {"core::ops::function::FnOnce::call_once", "/rustc/9fc6b4/library/core/src/ops/function.rs",
+         FRAME_WRAPPER},
+        {"read", "", FRAME_WRAPPER},
+    };
+    CHECK(NULL, cases);
+}
+
+static void functions_of_the_program_name_their_place(void **state)
+{
+    (void)state;
+    static const struct ranked cases[] = {
+        {"latch_waiter", "/src/cpp20.cpp", FRAME_OWN},
+        {"main", "", FRAME_OWN},
+        {"Pool<std::mutex>::run(std::function<void ()>)", "/src/pool.h", FRAME_OWN},
+        {"std::string work<int>(int)", "/src/a.cpp", FRAME_OWN},
+        /* Named as the C library's, but of a file of the program's. */
+        {"read", "/src/app.c", FRAME_OWN},
+        {"sem_down", "/src/app.c", FRAME_OWN},
+        {"g_state", "/src/app.c", FRAME_OWN},
+        {"__helper", "/src/app.c", FRAME_OWN},
+        {"core::Engine::step()", "/src/engine.cpp", FRAME_OWN},
+        {"readers", "", FRAME_OWN},
+        {"main._omp_fn.0", "", FRAME_OWN},
+        {"standard::run()", "", FRAME_OWN},
+    };
+    CHECK(NULL, cases);
+}
+
+static void an_address_is_worse_than_a_name_and_better_than_a_wrapper(void **state)
+{
+    (void)state;
+    static const struct ranked cases[] = {
+        {"app+0x1234", "", FRAME_ADDRESS},
+        {"libc.so.6+0x891f6", "", FRAME_NAMELESS},
+        {"libstdc++.so.6+0xd44a2", "", FRAME_NAMELESS},
+        {"", "", FRAME_NAMELESS},
+        {"add+0x", "", FRAME_OWN},
+    };
+    CHECK(NULL, cases);
+    assert_true(FRAME_OWN > FRAME_ADDRESS && FRAME_ADDRESS > FRAME_WRAPPER &&
+                FRAME_WRAPPER > FRAME_NAMELESS);
+}
+
+static void go_has_a_rule_of_its_own(void **state)
+{
+    (void)state;
+    static const struct ranked cases[] = {
+        {"runtime.gopark", "/go/src/runtime/proc.go", FRAME_WRAPPER},
+        {"sync.(*Mutex).Lock", "/go/src/sync/mutex.go", FRAME_WRAPPER},
+        {"internal/poll.(*FD).Read", "/go/src/internal/poll/fd_unix.go", FRAME_WRAPPER},
+        {"syscall.Syscall", "", FRAME_WRAPPER},
+        {"net.(*conn).Read", "/go/src/net/net.go", FRAME_OWN},
+        {"uv_x.Run", "/src/uv_x/run.go", FRAME_OWN},
+        {"gomp_test.main", "/usr/include/c++/main.go", FRAME_OWN},
+        {"synchronous.Run", "/src/run.go", FRAME_OWN},
+    };
+    CHECK(NULL, cases);
+}
+
+static void patterns_of_the_user_add_to_the_table(void **state)
+{
+    (void)state;
+    static const char *const skip[] = {"pool::*", "file:*/pool/*", "wait_until_*_done", "exact",
+                                       NULL};
+    static const struct ranked cases[] = {
+        {"void pool::Queue<int>::pop(int&)", "/src/q.h", FRAME_WRAPPER},
+        {"run", "/src/pool/run.c", FRAME_WRAPPER},
+        {"run", "/src/pool.c", FRAME_OWN},
+        {"wait_until_all_done", "", FRAME_WRAPPER},
+        {"wait_until_all_don", "", FRAME_OWN},
+        {"exact", "/src/a.c", FRAME_WRAPPER},
+        {"exact<int>(int)", "/src/a.c", FRAME_WRAPPER},
+        {"exactly", "/src/a.c", FRAME_OWN},
+        {"main.exact", "main.go", FRAME_OWN},
+        {"pthread_join", "", FRAME_WRAPPER},
+    };
+    CHECK(skip, cases);
+    static const char *const go[] = {"main.Lock*", NULL};
+    assert_int_equal(frame_rank(go, text("main.LockAll"), text("/src/main.go")), FRAME_WRAPPER);
+}
+
+static void a_pattern_that_covers_everything_is_none(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "*a", "file:x*", "operator new*", "files:*"};
+    static const char *const bad[] = {"*", "**", "file:", "file:*", "a\tb"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_null(skip_pattern_error(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_non_null(skip_pattern_error(bad[i]));
+}
+
+static void names_are_without_result_parameters_and_inner_arguments(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> "
+         ">(std::chrono::duration<long, "
+         "std::ratio<1l, 1000l> > const&)",
+         "std::this_thread::sleep_for<long, ratio<...>>"},
+        {"sleep_for<long, std::ratio<1, 1000> >", "sleep_for<long, ratio<...>>"},
+        {"main", "main"},
+        {"work(int, char**)", "work"},
+        {"std::latch::wait() const", "std::latch::wait"},
+        {"Pool::~Pool()", "Pool::~Pool"},
+        {"Pool<std::mutex>::run(std::function<void ()>)", "Pool<mutex>::run"},
+        {"(anonymous namespace)::work(int)", "(anonymous namespace)::work"},
+        {"main::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()"},
+        {"main()::{lambda()#1}::operator()() const", "main::{lambda#1}::operator()"},
+        {"f(int) const::{lambda()#1}", "f::{lambda#1}"},
+        {"bool operator<<A>(A const&, A const&)", "operator<<A>"},
+        {"std::ostream& operator<<(std::ostream&, T)", "operator<<"},
+        {"A::operator->() const", "A::operator->"},
+        {"A::operator bool() const", "A::operator bool"},
+        {"operator new(unsigned long)", "operator new"},
+        {"my_operator(int)", "my_operator"},
+        {"void run<void (*)(int), 3ul>(void (*)(int))", "run<void (...)(...), 3ul>"},
+        {"big<A, Bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, Ccccccccccccccccccccccccccc>()", "big<...>"},
+        {"<app::Pool as core::ops::Drop>::drop", "<app::Pool as core::ops::Drop>::drop"},
+        {"empty<>()", "empty<>"},
+        {"work(int) [clone .cold]", "work"},
+        {"f(", "f"},
+        {"f<", "f<>"},
+        {"main.(*T).Run", "main.(*T).Run"},
+        {"main.Map[...]", "main.Map[...]"},
+        {"main.run.func1", "main.run.func1"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char buf[FUNCTION_NAME_SIZE], shown[FUNCTION_NAME_SIZE + 1];
+        trail_string name = function_name_short(text(cases[i][0]), buf);
+        memcpy(shown, name.data, name.size);
+        shown[name.size] = '\0';
+        assert_string_equal(shown, cases[i][1]);
+    }
+}
+
+static void a_name_is_cut_where_it_is_too_long(void **state)
+{
+    (void)state;
+    char name[2000], buf[FUNCTION_NAME_SIZE];
+    memset(name, 'a', sizeof name);
+    name[1999] = '(';
+    assert_int_equal(function_name_short((trail_string){name, sizeof name}, buf).size,
+                     FUNCTION_NAME_SIZE);
+    memset(name, '<', sizeof name);
+    assert_true(function_name_short((trail_string){name, sizeof name}, buf).size <=
+                FUNCTION_NAME_SIZE);
+}
+
+static void what_is_not_known_of_a_place_is_left_out(void **state)
+{
+    (void)state;
+    char buf[PLACE_TEXT_SIZE];
+    trail_string f = text("work(int)"), file = text("/src/a.cpp"), none = {NULL, 0};
+    assert_string_equal(place_of_frame(f, file, 7, PLACE_PARENTHESES, buf, sizeof buf),
+                        "work (a.cpp:7)");
+    assert_string_equal(place_of_frame(f, file, 7, PLACE_PLAIN, buf, sizeof buf), "work a.cpp:7");
+    assert_string_equal(place_of_frame(f, file, 0, PLACE_PARENTHESES, buf, sizeof buf),
+                        "work (a.cpp)");
+    assert_string_equal(place_of_frame(f, none, 0, PLACE_PARENTHESES, buf, sizeof buf), "work");
+    assert_string_equal(place_of_frame(f, none, 0, PLACE_PLAIN, buf, sizeof buf), "work");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_and_locks_of_libraries_name_no_place),
+        cmocka_unit_test(functions_of_the_program_name_their_place),
+        cmocka_unit_test(an_address_is_worse_than_a_name_and_better_than_a_wrapper),
+        cmocka_unit_test(go_has_a_rule_of_its_own),
+        cmocka_unit_test(patterns_of_the_user_add_to_the_table),
+        cmocka_unit_test(a_pattern_that_covers_everything_is_none),
+        cmocka_unit_test(names_are_without_result_parameters_and_inner_arguments),
+        cmocka_unit_test(a_name_is_cut_where_it_is_too_long),
+        cmocka_unit_test(what_is_not_known_of_a_place_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
