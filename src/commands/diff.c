@@ -166,6 +166,7 @@ static int read_side(struct request *request, int i)
     struct side *side = &request->sides[i];
     struct analysis analysis = request->common;
     analysis.word = side->word;
+    analysis.skip_frames = NULL; /* stay those of request->common */
     int code = analysis_run(&analysis);
     if (code == EXIT_BAD)
         code = DIFF_DAMAGED;
@@ -483,6 +484,7 @@ static int run(const struct command *command, int argc, char **argv)
         diff_condition_free(&request.conditions[i]);
     free(request.conditions);
     diff_rows_free(&request.rows);
+    skip_frames_free(request.common.skip_frames);
     return code == OPTIONS_HELP ? EXIT_GOOD : code;
 }
 

@@ -33,7 +33,6 @@ struct request {
     uint16_t port;
     bool no_open, keep, follow;
     int64_t idle_ns;
-    const char *save, *assets, *source;
     trail_words vocabulary;
     const char *save, *assets, *source, *skip_frames;
 };
