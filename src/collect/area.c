@@ -503,6 +503,33 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
     return true;
 }
 
+/* The lock of a slot, as far as its words are of one lock. */
+static bool read_hold(const struct shm_object *shared, size_t slot, struct area_hold *hold)
+{
+    uint64_t object = __atomic_load_n(&shared->held, __ATOMIC_ACQUIRE);
+    uint64_t holder = __atomic_load_n(&shared->holder, __ATOMIC_RELAXED);
+
+    *hold = (struct area_hold){
+        .object = object,
+        .pc = __atomic_load_n(&shared->held_pc, __ATOMIC_RELAXED),
+        .serial = (uint32_t)(holder >> 32),
+        .wait = (uint8_t)(holder >> 24),
+    };
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return object != 0 && shm_object_slot(object) == slot && hold->wait < SHM_WAITS &&
+           shm_is_lock(hold->wait) && holder == shm_holder(hold->serial, hold->wait, object) &&
+           __atomic_load_n(&shared->held, __ATOMIC_RELAXED) == object;
+}
+
+size_t area_holds(const struct area *area, struct area_hold *holds)
+{
+    size_t count = 0;
+
+    for (size_t slot = 0; slot < SHM_OBJECTS; slot++)
+        count += read_hold(&area->shared->objects[slot], slot, &holds[count]);
+    return count;
+}
+
 /* MARK: Tables */
 
 /* Whether the words of a stack or text fit into the table together with those that were read before. Counts each once. */

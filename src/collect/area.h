@@ -157,6 +157,16 @@ struct area_open {
 };
 bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
 
+/* A lock that a thread has, as far as is known: one that shares its slot with another may be missing. */
+struct area_hold {
+    uint64_t object, pc; /* the lock, and where it was taken */
+    uint32_t serial;     /* of the thread */
+    uint8_t wait;        /* what waiting for it is called: a lock's enum shm_wait */
+};
+
+/* All of them, into holds[SHM_OBJECTS]. Returns how many. */
+size_t area_holds(const struct area *area, struct area_hold *holds);
+
 /* MARK: Tables */
 
 /* Copies the PCs of a stack, innermost first, to pcs[SHM_STACK_FRAMES]. Returns how many; 0: there is no such stack. */

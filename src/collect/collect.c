@@ -202,6 +202,7 @@ void collect_close(struct collect *c)
     states_dispose(c);
     annotations_dispose(c);
     names_dispose(c);
+    holds_dispose(c);
     descriptors_free(c->descriptors);
     arena_free(&c->arena);
     area_close(c->area);

@@ -309,6 +309,7 @@ static void write_heap(struct collect *c, struct thread *writer, uint64_t before
 
 void model_run(struct collect *c)
 {
+    holds_forget(c);
     queue_build(c);
     while (!c->failed && c->model.queue_count &&
            oncpu_next_time(c->model.queue[0]) < c->watermark && !deadline_is_over(c) &&
@@ -391,6 +392,7 @@ void model_end(struct collect *c)
         end = end_ns(c);
         state_enter(c, thread, thread->g.state, end);
         if (thread->g.state == G_RUNNING) {
+            holds_log(c, thread, end);
             state_event(c, thread, end, V2_GoDestroy, 0, NULL);
             state_give_proc(c, thread, end);
         }

@@ -111,6 +111,9 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 {
     uint64_t stack = names_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
+    /* Its end is not known yet: it has lasted for longer than most. */
+    if (thread->ops.count == 0 && op->wait != SHM_KERNEL)
+        holds_log(c, thread, ns);
     log_wait(c, thread, op, ns);
     thread->g.wait = op->wait;
     thread->g.wait_pc = op->pc;

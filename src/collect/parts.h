@@ -6,6 +6,7 @@
  *     feed.h -> threads.h, releases.h, heap.h, profile.h     what was recorded, by thread and time
  *     oncpu.h                                                when the kernel ran each thread
  *     model.h -> ops.h, annotations.h, states.h              what it means, as events
+ *     holds.h                                                which locks each thread holds
  *     names.h, descriptors.h, open_stacks.h                  names for addresses, descriptors and open calls
  *     deadline.h                                             how long the work may take
  */
@@ -19,6 +20,7 @@
 #include "collect/descriptors.h"
 #include "collect/feed.h"
 #include "collect/heap.h"
+#include "collect/holds.h"
 #include "collect/model.h"
 #include "collect/names.h"
 #include "collect/oncpu.h"
@@ -56,6 +58,7 @@ struct collect {
     struct descriptors *descriptors; /* NULL: none was looked up */
     struct model model;
     struct states states;
+    struct holds holds;
     struct annotations annotations;
     struct collect_summary summary;
 };

@@ -24,7 +24,7 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
         return;
     call->object2 = (uint64_t)(uintptr_t)mutex;
     call->release2 = __atomic_load_n(&object_slot(mutex)->release, __ATOMIC_ACQUIRE);
-    object_held(mutex, pc);
+    object_held(mutex, SHM_MUTEX, pc);
 }
 
 #define WAIT_CONDITION(...)                                                                        \

@@ -51,7 +51,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
     if (*result == EBUSY)
         return false;
     if (*result == 0 && !is_nested(mutex))
-        object_held(mutex, pc);
+        object_held(mutex, SHM_MUTEX, pc);
     return true;
 }
 
@@ -73,7 +73,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         object_got(&call, object, got);                                                            \
         call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                       \
         if (got && self.slot)                                                                      \
-            object_held(object, (caller)->pc);                                                     \
+            object_held(object, kind, (caller)->pc);                                               \
         status;                                                                                    \
     })
 
@@ -111,7 +111,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self.slot != NULL && is_usual(mutex)) &&
         LIKELY(try_usual(mutex) == 0)) {
-        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+        object_held(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
         return 0;
     }
     return lock_mutex(mutex);
@@ -132,7 +132,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     int result = REAL(pthread_mutex_trylock)(mutex);
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
-        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+        object_held(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
     return result;
 }
 
@@ -170,7 +170,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
         return __VA_ARGS__;                                                                        \
     result = (valid) ? REAL(try)(lock) : EBUSY;                                                    \
     if (result == 0)                                                                               \
-        object_held(lock, caller.pc);                                                              \
+        object_held(lock, kind, caller.pc);                                                        \
     if (result != EBUSY)                                                                           \
         return result;                                                                             \
     return wait_for_lock(kind, lock, &caller, true, __VA_ARGS__)
@@ -215,7 +215,7 @@ EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 {
     int result = REAL(pthread_rwlock_tryrdlock)(lock);
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
-        object_held(lock, (uintptr_t)__builtin_return_address(0));
+        object_held(lock, SHM_RDLOCK, (uintptr_t)__builtin_return_address(0));
     return result;
 }
 
@@ -223,7 +223,7 @@ EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
     int result = REAL(pthread_rwlock_trywrlock)(lock);
     if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
-        object_held(lock, (uintptr_t)__builtin_return_address(0));
+        object_held(lock, SHM_WRLOCK, (uintptr_t)__builtin_return_address(0));
     return result;
 }
 
@@ -272,7 +272,7 @@ EXPORT int mtx_trylock(mtx_t *c11)
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
     int result = REAL(mtx_trylock)(c11);
     if (result == thrd_success && is_recorded(SHM_GROUP_LOCKS) && !is_nested(mutex))
-        object_held(mutex, (uintptr_t)__builtin_return_address(0));
+        object_held(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
     return result;
 }
 

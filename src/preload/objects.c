@@ -3,9 +3,9 @@
 
 #include "preload/known.h"
 
-void object_held_exactly(const volatile void *object, uintptr_t pc)
+void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
-    object_held_since(object, pc, clock_now() | SHM_EXACT);
+    object_held_since(object, kind, pc, clock_now() | SHM_EXACT);
 }
 
 void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,

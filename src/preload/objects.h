@@ -13,26 +13,28 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
 }
 
 /* `since` is as in struct shm_object. */
-ALWAYS void object_held_since(const volatile void *object, uintptr_t pc, uint64_t since)
+ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, uintptr_t pc,
+                              uint64_t since)
 {
     struct shm_object *slot = object_slot(object);
     self.slot->holds++;
     slot->held_since = since;
     slot->held_pc = pc;
+    slot->holder = shm_holder(self.slot->serial, kind, (uint64_t)(uintptr_t)object);
     slot->held = (uint64_t)(uintptr_t)object;
 }
 
 /* object_held with the exact clock: if a thread has waited here before, or there is no coarse clock. */
-void object_held_exactly(const volatile void *object, uintptr_t pc);
+void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
 /* The calling thread holds the object now. Races of locks that share a slot spoil the length of a hold, nothing else. */
-ALWAYS void object_held(const volatile void *object, uintptr_t pc)
+ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
     uint64_t coarse = clock_coarse();
     if (UNLIKELY(!coarse || object_slot(object)->hot))
-        object_held_exactly(object, pc);
+        object_held_exactly(object, kind, pc);
     else
-        object_held_since(object, pc, coarse);
+        object_held_since(object, kind, pc, coarse);
 }
 
 /* Whether a thread waits for it, by the slot's count. */

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 2
+#define SHM_VERSION 3
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -193,12 +193,22 @@ struct shm_object {
     uint32_t waiters;
     /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one taken. */
     uint32_t hold;
-    uint32_t unused[6];
+    uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
+    uint32_t unused[4];
 };
 
 #define SHM_EXACT UINT64_C(1)
 
 _Static_assert(sizeof(struct shm_object) == 64, "a cache line");
+
+/*
+ * Which thread took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of the address. These show
+ * whether it is of the same lock as `held`, which is another word.
+ */
+static inline uint64_t shm_holder(uint32_t serial, unsigned wait, uint64_t object)
+{
+    return (uint64_t)serial << 32 | (uint64_t)wait << 24 | (object >> 3 & 0xffffff);
+}
 
 static inline size_t shm_object_slot(uint64_t address)
 {

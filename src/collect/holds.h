@@ -1,0 +1,31 @@
+/*
+ * Which locks each thread holds: written as logs in front of waits that may last to the end of the trace, so that a deadlock
+ * can be recognised in it (category "holds", text "mutex stats_mu").
+ */
+#ifndef TRAIL_COLLECT_HOLDS_H
+#define TRAIL_COLLECT_HOLDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct area_hold;
+struct collect;
+struct thread;
+
+/* Owned by holds.c. Zero-initialised is empty. */
+struct holds {
+    struct area_hold *list; /* room for SHM_OBJECTS, of all threads */
+    size_t count;
+    bool known; /* read from the area in this step */
+};
+
+/* A new step begins: the locks are read from the area again when they are needed. */
+void holds_forget(struct collect *c);
+
+/* Logs the locks that a running thread holds. */
+void holds_log(struct collect *c, struct thread *thread, int64_t ns);
+
+void holds_dispose(struct collect *c);
+
+#endif
