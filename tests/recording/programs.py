@@ -1085,7 +1085,7 @@ def test_identity(folder):
             f"{w.object}, not {function}"
             for (address, function), w in zip(answers, waits)
             if not re.fullmatch(
-                rf"[a-z ]+ 0x{address} \(first seen locked in {function}\(.*\) identity\.cpp:\d+\)", w.object
+                rf"[a-z ]+ 0x{address} \(first seen locked in {function} identity\.cpp:\d+\)", w.object
             )
         ]
         report(not wrong, f"identity, {name}: by where it was first locked", *wrong)
