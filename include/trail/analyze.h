@@ -46,7 +46,7 @@ enum {
     TRAIL_ANALYZE_MMU = 128,
     TRAIL_ANALYZE_GC = 256,
     TRAIL_ANALYZE_ACTIVITY = 512,  /* how busy the Ps were; each wait; heap; tasks by type */
-    TRAIL_ANALYZE_FINDINGS = 1024, /* what looks wrong; with ACTIVITY, GC and MMU (corrected) */
+    TRAIL_ANALYZE_FINDINGS = 1024, /* known problems; with ACTIVITY, GC and MMU (corrected) */
     TRAIL_ANALYZE_PROFILES = 2048, /* those of options.profile */
     TRAIL_ANALYZE_THREADS = 4096,  /* threads (Ms) and Ps */
     TRAIL_ANALYZE_PATH = 8192,     /* the critical path of what options.path asks for */
@@ -714,10 +714,11 @@ typedef struct trail_hit {
 
 /* MARK: Findings */
 
-/* Something that looks wrong. */
+/* A problem that the trace shows. */
 typedef struct trail_finding {
     const char *kind; /* "lock-serialises" "futile-wakeups" "one-runs-alone" "ready-while-idle"
-                         "keeps-p" "delays-stop" "long-pause" "gc-share" "leak" */
+                         "keeps-p" "delays-stop" "long-pause" "gc-share" "leak"
+                         "deadlock" "open-wait" "slow-task" "ready" */
     const char *text; /* a sentence; names in it are any bytes of the trace but NUL */
     double weight;    /* orders them: about the share of the time */
     bool has_moment;  /* the three below are of the worst case */

@@ -1,5 +1,5 @@
 /*
- * Findings: what looks wrong in a trace, in plain words, with numbers and the place. One function a
+ * Findings: problems that a trace shows, in plain words, with numbers and the place. One function a
  * finding; each has a threshold below which it says nothing, because a list of what is normal is
  * read once.
  */
@@ -11,11 +11,13 @@
 
 #include "analyze/gc.h"
 #include "analyze/part.h"
+#include "analyze/stuck.h"
 #include "analyze/utilisation.h"
 #include "analyze/waits.h"
 #include "base/duration.h"
 #include "base/grow.h"
 #include "base/share.h"
+#include "words/function_name.h"
 #include "words/vocabulary.h"
 
 /* Shares of the time from which on something is worth a line. */
@@ -29,6 +31,14 @@
 #define LOCK_WAITS   10
 #define FUTILE_LEAST 100
 #define LEAK_LEAST   20
+#define OPEN_LEAST   INT64_C(100000000) /* a wait that has not ended */
+#define MOST_OPEN    3
+#define CIRCLE_LEAST INT64_C(1000000) /* each wait of a deadlock: one with a limit may end yet */
+#define SLOW_LEAST   INT64_C(10000000)
+#define SLOW_TIMES   10 /* the slowest against the median */
+#define SLOW_COUNT   5
+#define READY_SHARE  0.2
+#define READY_LEAST  INT64_C(10000000)
 
 /* The answers that it looks at, which are not its own; NULL: not asked for. */
 struct findings {
@@ -37,6 +47,7 @@ struct findings {
     const struct waits *waits; /* with activity */
     const struct gc *gc;
     const struct utilisations *utilisation;
+    const struct stuck *stuck;
     struct vocabulary vocabulary;
     trail_finding *rows;
     size_t count, capacity;
@@ -166,6 +177,174 @@ static void futile_wakeups(struct findings *findings)
             "10 us; wake one instead of all, or only when the condition holds",
             place->futile, place->waits, word(findings, TERM_task), (int)at.size, at.data);
     }
+}
+
+/* MARK: What has not ended */
+
+/* "thread forward (2)" */
+static void put_task(const struct findings *findings, char *text, size_t size, trail_name name,
+                     int64_t goroutine)
+{
+    char buf[FUNCTION_NAME_SIZE];
+    trail_string shown = function_name_short(text_of(findings, name), buf);
+    (void)snprintf(text, size, "%s %.*s (%" PRId64 ")", word(findings, TERM_task),
+                   (int)(shown.size < 100 ? shown.size : 100), shown.data, goroutine);
+}
+
+/* "mutex a_mu" */
+static void put_lock(const struct findings *findings, char *text, size_t size,
+                     const struct stuck_wait *wait)
+{
+    trail_string kind = text_of(findings, wait->kind);
+    trail_string object = names_text(&findings->analysis->names, wait->object);
+    (void)snprintf(text, size, "%.*s%s%.*s", (int)(kind.size < 40 ? kind.size : 40), kind.data,
+                   object.size ? " " : "", (int)(object.size < 150 ? object.size : 150),
+                   object.size ? object.data : "");
+}
+
+enum { NAME_SIZE = 256 };
+
+/* The lock that `wait` holds in its circle is the one that another in it waits for. */
+static const struct stuck_wait *waits_for(const struct stuck *stuck, const struct stuck_wait *wait)
+{
+    const struct stuck_wait *other = wait;
+    while (&stuck->waits[other->next] != wait)
+        other = &stuck->waits[other->next];
+    return other;
+}
+
+/* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ..." */
+static void put_circle(const struct findings *findings, const struct stuck_wait *first, char *text,
+                       size_t size)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    size_t used = 0;
+    do {
+        char task[NAME_SIZE], has[NAME_SIZE], wants[NAME_SIZE];
+        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+        put_lock(findings, has, sizeof has, waits_for(stuck, wait));
+        put_lock(findings, wants, sizeof wants, wait);
+        int added = snprintf(text + used, size - used, "%s%s holds %s and waits for %s",
+                             wait == first ? "" : "; ", task, has,
+                             wait->next == (size_t)(wait - stuck->waits) ? "it" : wants);
+        used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
+        wait = &stuck->waits[wait->next];
+    } while (wait != first && size - used > 3 * NAME_SIZE);
+    if (wait != first)
+        (void)snprintf(text + used, size - used, "; ...");
+}
+
+static void deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    for (size_t circle = 1; circle <= stuck->circles; circle++) {
+        const struct stuck_wait *first = NULL;
+        char text[4 * NAME_SIZE];
+        int64_t ns = INT64_MAX;
+        for (size_t i = 0; i < stuck->count; i++) {
+            const struct stuck_wait *wait = &stuck->waits[i];
+            if (wait->circle != circle)
+                continue;
+            first = first ? first : wait;
+            ns = wait->ns < ns ? wait->ns : ns;
+        }
+        if (!first || ns < CIRCLE_LEAST)
+            continue;
+        trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
+        put_circle(findings, first, text, sizeof text);
+        say(findings, "deadlock", 2, &moment,
+            "deadlock for %s when the trace ended: %s; take locks in the same order everywhere",
+            duration(ns).text, text);
+    }
+}
+
+/* The longest first. */
+static int by_length(const void *a, const void *b)
+{
+    const struct stuck_wait *x = *(const struct stuck_wait *const *)a;
+    const struct stuck_wait *y = *(const struct stuck_wait *const *)b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return x->goroutine < y->goroutine ? -1 : 1;
+}
+
+static void say_open(struct findings *findings, const struct stuck_wait *wait)
+{
+    char task[NAME_SIZE], lock[NAME_SIZE], holder[NAME_SIZE];
+    trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
+    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+    put_lock(findings, lock, sizeof lock, wait);
+    put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
+    say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
+        "%s had waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
+        wait->holder == TRAIL_NONE ? "; its holder is not recorded" : "; it is held by ",
+        wait->holder == TRAIL_NONE ? "" : holder);
+}
+
+/* Those of a deadlock are told with it. */
+static void open_waits(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof *longest);
+    size_t count = 0;
+    if (!longest) {
+        findings->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < stuck->count; i++)
+        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST)
+            longest[count++] = &stuck->waits[i];
+    qsort((void *)longest, count, sizeof *longest, by_length);
+    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
+        say_open(findings, longest[i]);
+    free((void *)longest);
+}
+
+/* MARK: Tasks */
+
+static void slow_task(struct findings *findings)
+{
+    const trail_task_kind *const *kinds;
+    size_t count = trail_analysis_task_kinds(findings->analysis, &kinds);
+    for (size_t i = 0; i < count; i++) {
+        int64_t median = trail_histogram_quantile(&kinds[i]->spread, 0.5);
+        int64_t slowest = kinds[i]->longest.ns;
+        trail_longest moment = kinds[i]->longest;
+        if (kinds[i]->spread.count < SLOW_COUNT || slowest < SLOW_LEAST ||
+            slowest / SLOW_TIMES < median)
+            continue;
+        trail_string name = text_of(findings, kinds[i]->name);
+        moment.goroutine = TRAIL_NONE;
+        say(findings, "slow-task", share_of(slowest, length_of(findings)), &moment,
+            "the slowest task %.*s took %s, the median of %" PRIu64
+            " took %s: it waited for something that the others did not; trail why --task=%" PRId64
+            " shows for what",
+            (int)(name.size < 100 ? name.size : 100), name.data, duration(slowest).text,
+            kinds[i]->spread.count, duration(median).text, kinds[i]->longest.goroutine);
+    }
+}
+
+/* MARK: Ready without running */
+
+static void ready_for_long(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    trail_activity activity;
+    trail_longest longest = {0};
+    trail_analysis_activity(findings->analysis, &activity);
+    double share = share_of(activity.runnable_ns, activity.running_ns + activity.runnable_ns);
+    for (size_t i = 0; i < waits->count; i++)
+        if (waits->items[i]->row.ready_longest.ns > longest.ns)
+            longest = waits->items[i]->row.ready_longest;
+    if (share < READY_SHARE || longest.ns < READY_LEAST ||
+        share_of(activity.runnable_ns, length_of(findings)) < READY_SHARE)
+        return;
+    say(findings, "ready", share / 2, &longest,
+        "%s were ready but not running for %.0f %% of the time in which they could run, the "
+        "longest "
+        "%s: more of them want to run than there are CPUs for the program",
+        word(findings, TERM_tasks), 100 * share, duration(longest.ns).text);
 }
 
 /* MARK: Ps */
@@ -307,8 +486,9 @@ static void leaks(struct findings *findings)
 /* MARK: All */
 
 static void (*const all[])(struct findings *) = {
-    lock_serialises, futile_wakeups, one_runs_alone, ready_while_idle, keeps_p, late_for_stop,
-    long_pause,      gc_takes_much,  leaks,
+    deadlock,       open_waits,       slow_task, ready_for_long, lock_serialises, futile_wakeups,
+    one_runs_alone, ready_while_idle, keeps_p,   late_for_stop,  long_pause,      gc_takes_much,
+    leaks,
 };
 
 static int by_weight(const void *a, const void *b)
@@ -327,6 +507,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     findings->waits = needed[1];
     findings->gc = needed[2];
     findings->utilisation = needed[3];
+    findings->stuck = needed[4];
     return true;
 }
 
@@ -353,7 +534,7 @@ static void drop(void *part)
 const struct analysis_part findings_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct findings),
-    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part},
+    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part},
     .init = init,
     .free = drop,
     .finish = finish,

@@ -12,7 +12,7 @@
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
 
-enum { PARTS_MOST = 16, PART_NEEDS = 4 };
+enum { PARTS_MOST = 16, PART_NEEDS = 5 };
 
 /* A set of kinds of events. */
 #define PART_KIND(kind) (1U << TRAIL_##kind)

@@ -244,7 +244,9 @@ static void show_json(const struct request *request)
     json_number(&json, "events", span->events);
     json_number(&json, "goroutines", span->goroutines);
     json_number(&json, "goroutines_alive", span->goroutines_alive);
+    char largest[OVERVIEW_SIZE];
     json_findings(request, &json);
+    json_string(&json, "largest", overview_largest(request->analysis.answers, largest));
     json_activity(request, &json);
     size_t count = trail_analysis_groups(request->analysis.answers, &groups);
     json_groups(request, &json, "groups", groups, count);
@@ -344,7 +346,12 @@ static void show_findings(const struct request *request)
     const trail_finding *findings;
     size_t count = trail_analysis_findings(request->analysis.answers, &findings);
     char command[MOMENT_SIZE];
-    title(request, count ? "What looks wrong" : "Nothing looks wrong");
+    title(request, "Findings");
+    if (count == 0) {
+        char largest[OVERVIEW_SIZE];
+        (void)overview_largest(request->analysis.answers, largest);
+        show_line("No known problem found. The largest figures: %s.", largest);
+    }
     for (size_t i = 0; i < count; i++) {
         const trail_finding *finding = &findings[i];
         put_colour(request, "\033[33m");

@@ -1,7 +1,10 @@
 #include "report/overview.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/duration.h"
 
 /* MARK: Where time went */
 
@@ -97,6 +100,35 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
     }
     qsort(list, *count, sizeof *list, longest_sum);
     return list;
+}
+
+const char *overview_largest(const trail_analysis *answers, char *buf)
+{
+    char sum[DURATION_SIZE], longest[DURATION_SIZE];
+    trail_analysis_span span;
+    int64_t longest_ns = 0;
+    size_t count = 0, used = 0;
+    struct overview_wait *waits = overview_waits(answers, &count);
+    trail_analysis_get_span(answers, &span);
+    for (size_t i = 0; waits && i < count && !waits[i].system; i++)
+        if (waits[i].wait->longest.ns > longest_ns)
+            longest_ns = waits[i].wait->longest.ns;
+    *buf = '\0';
+    if (longest_ns > 0) {
+        trail_string reason = trail_analysis_text(answers, waits[0].wait->reason);
+        (void)duration_text(sum, waits[0].wait->spread.sum_ns, DURATION_WORDS);
+        (void)duration_text(longest, longest_ns, DURATION_WORDS);
+        used =
+            (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s; ",
+                             (int)(reason.size < 200 ? reason.size : 200),
+                             reason.size ? reason.data : "", sum, longest);
+    } else {
+        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended; ");
+    }
+    (void)snprintf(buf + used, OVERVIEW_SIZE - used, "GC: %.0f %% of the time",
+                   100 * (1 - trail_analysis_mmu(answers, 0, span.end_ns - span.begin_ns)));
+    free(waits);
+    return buf;
 }
 
 const trail_group *overview_group(const trail_analysis *answers, trail_name name)

@@ -31,6 +31,14 @@ struct overview_wait {
 /* By sum, the greatest first, waits for work among the others only with `idle`; to be freed. NULL: memory is out. */
 struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count);
 
+enum { OVERVIEW_SIZE = 400 };
+
+/*
+ * The largest figures, for where there is no finding: "most waited for: sync (1.20 s); longest wait: 200 ms; GC: 3 %".
+ * Into `buf` of OVERVIEW_SIZE, which is returned.
+ */
+const char *overview_largest(const trail_analysis *answers, char *buf);
+
 /* The group of goroutines with that start function; NULL: there is none. */
 const trail_group *overview_group(const trail_analysis *answers, trail_name name);
 

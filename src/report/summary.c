@@ -123,8 +123,14 @@ static void put_findings(const struct report *report)
     size_t count = trail_analysis_findings(report->answers, &findings);
     struct out *out = report->out;
     char command[512];
-    out_str(out, count ? "<h3>What looks wrong</h3><ul class=\"findings\">\n"
-                       : "<h3>Nothing looks wrong</h3>\n");
+    out_str(out, count ? "<h3>Findings</h3><ul class=\"findings\">\n"
+                       : "<h3>Findings</h3>\n<p>No known problem found. The largest figures: ");
+    if (count == 0) {
+        char largest[OVERVIEW_SIZE];
+        (void)overview_largest(report->answers, largest);
+        html_text(out, (trail_string){largest, strlen(largest)});
+        out_str(out, ".</p>\n");
+    }
     for (size_t i = 0; i < count; i++) {
         const trail_finding *f = &findings[i];
         out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);

@@ -72,6 +72,9 @@ class Trace:
         s = self.stack(stack)
         self.at(time, thread, f"GoCreate new_g={g} new_stack={s} stack={s}")
 
+    def log(self, time, thread, category, text):
+        self.at(time, thread, f"UserLog task=0 key_string={self.string(category)} value_string={self.string(text)} stack=0")
+
     def stop(self, time, thread, end):
         kind = self.string("GC mark termination")
         self.at(time, thread, f"STWBegin kind_string={kind} stack=0")
@@ -590,6 +593,146 @@ def each_wait_is_counted_by_itself():
     equal((wait["longest"]["ns"], wait["longest"]["goroutine"]), (MS - 100, 2))
     equal(wait["sum_ns"], 15 * (MS - 100))
     equal((group["ready"]["count"], group["created"]), (16, 1))
+
+
+def waiting(waits, lasts=150 * MS):
+    """Goroutines, each with the locks that it holds and the one that it waits for until the end: 'mutex a_mu'."""
+    trace = Trace(len(waits) + 1)
+    end = 2 * MS + lasts
+    for n, (holds, wanted) in enumerate(waits, 1):
+        trace.here(n, 2, n)
+        for i, lock in enumerate(holds):
+            trace.log(2 * MS - 20 + i, n, "holds", lock)
+        if wanted:
+            trace.log(2 * MS - 10, n, "wait", wanted)
+            trace.block(2 * MS, n, "sync", WORK_STACK)
+    return {f["kind"]: f for f in trace.summary(end, "--from=0ns", f"--to={end}ns")["findings"]}, trace
+
+
+@test
+def two_that_wait_for_each_other_are_in_a_deadlock():
+    found, _ = waiting([(["mutex a_mu"], "mutex b_mu"), (["mutex b_mu"], "mutex a_mu")])
+    text = found["deadlock"]["text"]
+    assert re.search(r"\(1\) holds mutex a_mu and waits for mutex b_mu; \S+ .*\(2\) holds mutex b_mu and waits for mutex a_mu;", text), text
+    assert "open-wait" not in found, found
+    equal(found["deadlock"]["end_ns"] - found["deadlock"]["begin_ns"], 150 * MS)
+
+
+@test
+def three_a_reader_and_one_alone_can_be_in_a_deadlock():
+    found, _ = waiting([(["mutex a"], "mutex b"), (["mutex b"], "rwlock to read c"), (["rwlock to write c"], "mutex a")])
+    text = found["deadlock"]["text"]
+    assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a;", text), text
+    found, _ = waiting([(["mutex a"], "mutex a")])
+    assert "holds mutex a and waits for it;" in found["deadlock"]["text"], found
+
+
+@test
+def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
+    _, trace = waiting([(["mutex a"], "mutex b"), (["mutex b"], "mutex a"), (["mutex c"], "mutex d"), (["mutex d"], "mutex c"),
+                        ([], "mutex a")])
+    found = trace.summary(152 * MS, "--from=0ns", "--to=152ms")["findings"]
+    equal([f["kind"] for f in found][:3], ["deadlock", "deadlock", "open-wait"])
+    assert "(5)" not in found[0]["text"] + found[1]["text"], found
+    assert "(5) had waited for mutex a for 150 ms when the trace ended; it is held by " in found[2]["text"], found
+    assert found[2]["text"].endswith("(1)"), found
+
+
+@test
+def a_chain_that_ends_is_no_deadlock():
+    found, _ = waiting([(["mutex a"], "mutex b"), (["mutex b"], "mutex c"), (["mutex c"], None)])
+    assert "deadlock" not in found and "open-wait" in found, found
+    found, _ = waiting([([], "mutex b"), ([], "mutex a")])
+    assert "deadlock" not in found and "its holder is not recorded" in found["open-wait"]["text"], found
+
+
+@test
+def a_deadlock_lasts_for_a_millisecond_and_an_open_wait_for_a_hundred():
+    pair = [(["mutex a"], "mutex b"), (["mutex b"], "mutex a")]
+    assert "deadlock" in waiting(pair, MS)[0]
+    equal(waiting(pair, MS - 1)[0], {})
+    assert "open-wait" in waiting([([], "mutex a")], 100 * MS)[0]
+    assert "open-wait" not in waiting([([], "mutex a")], 100 * MS - 1)[0]
+    # Who waits for a condition may wait for work.
+    assert "open-wait" not in waiting([([], "condition work")])[0]
+
+
+@test
+def what_was_held_before_a_wait_that_ended_is_forgotten():
+    trace = Trace(3)
+    trace.here(1, 2, 1)
+    trace.here(2, 2, 2)
+    trace.here(3, 2, 0)
+    trace.log(100, 1, "holds", "mutex a")
+    trace.log(110, 1, "wait", "mutex b")
+    trace.block(120, 1, "sync", WORK_STACK)
+    trace.wake(MS, 0, 1)
+    trace.start(MS + 10, 1, 1)
+    trace.log(MS + 20, 1, "wait", "mutex b")
+    trace.block(MS + 30, 1, "sync", WORK_STACK)
+    trace.log(MS + 20, 2, "holds", "mutex b")
+    trace.log(MS + 30, 2, "wait", "mutex a")
+    trace.block(MS + 40, 2, "sync", WORK_STACK)
+    assert "deadlock" not in trace.findings(200 * MS)
+
+
+def tasks(slowest, others=MS, count=9):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    name, now = trace.string("request"), 100
+    for i in range(count + 1):
+        trace.at(now, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={name} stack=0")
+        now += slowest if i == count else others
+        trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
+        now += 10
+    return trace.findings(now + 100)
+
+
+@test
+def a_task_is_slow_from_ten_times_the_median_and_10_ms_on():
+    found = tasks(20 * MS)["slow-task"]
+    assert "the slowest task request took 20.0 ms, the median of 10 took 1.0" in found["text"], found
+    assert "trail why --task=10 " in found["text"], found
+    equal(list(tasks(10 * MS, MS // 2)), ["slow-task"])
+    equal(tasks(10 * MS - 1, MS // 2), {})
+    equal(tasks(20 * MS, 3 * MS), {})
+    equal(tasks(20 * MS, count=3), {})
+
+
+def queued(share, length):
+    """One of two runs all the time; the other is ready for so long and then runs."""
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    stop = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
+    trace.at(10 + length, 0, stop)
+    trace.start(20 + length, 0, 2)
+    trace.at(30 + length, 0, "GoDestroy")
+    trace.start(40 + length, 0, 1)
+    trace.block(45 + length, 0, "chan receive", WORK_STACK)
+    end = int(length / share)
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
+    found = queued(0.3, 12 * MS)["ready"]
+    equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 12 * MS + 10))
+    assert "ready" not in queued(0.3, 9 * MS)
+    assert "ready" not in queued(0.15, 12 * MS)
+
+
+@test
+def no_finding_is_not_that_nothing_is_wrong():
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    path = trace.path(MS)
+    out = subprocess.run([TRAIL, "summary", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    assert "No known problem found. The largest figures: no wait ended; GC: 0 % of the time." in out, out
+    report = subprocess.run([TRAIL, "report", path], capture_output=True, text=True).stdout
+    assert "No known problem found." in report
+    found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
+    assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1.00 ms; GC: 0 %" in found["largest"], found["largest"]
 
 
 @test

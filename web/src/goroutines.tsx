@@ -25,6 +25,7 @@ interface Summary {
     goroutines: number;
     goroutines_alive: number;
     findings: Finding[];
+    largest: string;
     activity: {
         procs: number;
         running_ns: number;
@@ -55,7 +56,9 @@ export function SummaryPanel() {
                 for {percent(activity.idle_lock_ns, activity.available_ns)}, although work was ready{" "}
                 {percent(activity.idle_work_ns, activity.available_ns)}.
             </p>
-            {of.findings.length === 0 && <p>Nothing looks wrong.</p>}
+            {of.findings.length === 0 && (
+                <p>No known problem found. The largest figures: {of.largest}.</p>
+            )}
             <ol class="findings">
                 {of.findings.map((finding) => (
                     <li key={`${finding.kind} ${finding.begin_ns} ${finding.text}`}>

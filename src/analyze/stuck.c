@@ -1,0 +1,174 @@
+#include "analyze/stuck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/part.h"
+#include "base/grow.h"
+
+static bool is_text(trail_string text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+/* MARK: Holds */
+
+static bool take_log(void *part, const trail_event *event)
+{
+    struct stuck *stuck = part;
+    const trail_reader *reader = stuck->analysis->reader;
+    if (event->goroutine == TRAIL_NONE ||
+        !is_text(trail_reader_string(reader, event->log.category), "holds"))
+        return true;
+    struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
+    const struct goroutine *g = goroutines_find(&stuck->analysis->goroutines, event->goroutine);
+    if (!(wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) || !g)
+        return true;
+    struct stuck_holds *holds = idmap_find(&stuck->holds, (uint64_t)event->goroutine);
+    if (!holds) {
+        holds = slab_get(&stuck->slab);
+        if (!holds || !idmap_put(&stuck->holds, (uint64_t)event->goroutine, holds))
+            return false;
+    }
+    holds->name = g->name;
+    if (holds->count < STUCK_HOLDS)
+        holds->locks[holds->count++] =
+            (uint64_t)text.kind << 32 |
+            names_put(&stuck->analysis->names, text.object.data, text.object.size);
+    return !stuck->analysis->names.failed;
+}
+
+/* The wait that the logs were in front of is over, or another goroutine has the number. */
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
+{
+    struct stuck *stuck = part;
+    bool over = g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
+                event->transition.from <= TRAIL_GO_NOT_EXIST;
+    struct stuck_holds *holds = over ? idmap_remove(&stuck->holds, (uint64_t)g->id) : NULL;
+    if (holds)
+        slab_put(&stuck->slab, holds);
+    return true;
+}
+
+/* MARK: The end */
+
+/* Which goroutine has the lock: the first that says so. */
+static void find_holder(const struct stuck *stuck, uint64_t lock, struct stuck_wait *wait)
+{
+    const struct idmap *map = &stuck->holds;
+    wait->holder = TRAIL_NONE;
+    for (size_t i = 0; map->slots && i <= map->mask; i++) {
+        const struct stuck_holds *holds = map->slots[i].value;
+        for (size_t n = 0; holds && n < holds->count; n++)
+            if (holds->locks[n] == lock &&
+                (wait->holder == TRAIL_NONE || (int64_t)map->slots[i].id < wait->holder)) {
+                wait->holder = (int64_t)map->slots[i].id;
+                wait->holder_name = holds->name;
+            }
+    }
+}
+
+/* False when memory is out. */
+static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
+{
+    const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
+    if (g->state != TRAIL_GO_WAITING || !facts ||
+        !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK) ||
+        wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE || facts->kind == WIRE_WAIT_JOIN)
+        return true;
+    if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
+        return false;
+    struct stuck_wait *wait = &stuck->waits[stuck->count++];
+    *wait = (struct stuck_wait){
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .ns = ns_between(g->since_ns, now),
+        .name = g->name,
+        .kind = facts->kind_name,
+        .object = facts->object,
+        .next = SIZE_MAX,
+    };
+    find_holder(stuck, (uint64_t)facts->kind << 32 | facts->object, wait);
+    return true;
+}
+
+static int by_goroutine(const void *a, const void *b)
+{
+    const struct stuck_wait *x = a, *y = b;
+    return x->goroutine < y->goroutine ? -1 : x->goroutine > y->goroutine;
+}
+
+static void link_waits(struct stuck *stuck)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_wait key = {.goroutine = stuck->waits[i].holder};
+        const struct stuck_wait *next =
+            bsearch(&key, stuck->waits, stuck->count, sizeof key, by_goroutine);
+        if (next)
+            stuck->waits[i].next = (size_t)(next - stuck->waits);
+    }
+}
+
+/* Each waits for one holder at most: who comes back to the beginning within as many steps as there are waits is in a circle. */
+static void find_circles(struct stuck *stuck)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        size_t at = stuck->waits[i].next, steps = 0;
+        if (stuck->waits[i].circle)
+            continue;
+        while (at != SIZE_MAX && at != i && steps++ < stuck->count)
+            at = stuck->waits[at].next;
+        if (at != i)
+            continue;
+        stuck->circles++;
+        do {
+            stuck->waits[at].circle = stuck->circles;
+            at = stuck->waits[at].next;
+        } while (at != i);
+    }
+}
+
+static bool window_ends(void *part, int64_t now)
+{
+    struct stuck *stuck = part;
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    for (size_t i = 0; stuck->analysis->counting && alive->slots && i <= alive->mask; i++)
+        if (alive->slots[i].value && !add_wait(stuck, alive->slots[i].value, now))
+            return false;
+    if (stuck->count > 0)
+        qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
+    link_waits(stuck);
+    find_circles(stuck);
+    return true;
+}
+
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+{
+    struct stuck *stuck = part;
+    (void)needed;
+    stuck->analysis = analysis;
+    stuck->slab.object_size = sizeof(struct stuck_holds);
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct stuck *stuck = part;
+    idmap_free(&stuck->holds);
+    slab_free(&stuck->slab);
+    free(stuck->waits);
+}
+
+const struct analysis_part stuck_part = {
+    .what = TRAIL_ANALYZE_FINDINGS,
+    .size = sizeof(struct stuck),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .window_ends = window_ends,
+    .kinds = PART_KIND(LOG),
+    .event = take_log,
+    .leaves = take_transition,
+};
