@@ -152,11 +152,13 @@ static void lock_serialises(struct findings *findings)
         trail_string at = text_of(findings, place->name);
         trail_string by = text_of(findings, most_frequent(place)->name);
         say(findings, "lock-serialises", share, &place->longest,
-            "a lock serialises the program: during %.0f %% of the time somebody waited for it at "
-            "%.*s while at most one %s worked; %" PRIu64
-            " waits, %s in all, the longest %s; released mostly at %.*s",
-            100 * share, (int)at.size, at.data, word(findings, TERM_task), place->waits,
-            duration(place->ns).text, duration(place->longest.ns).text, (int)by.size, by.data);
+            "a lock serialises the program: during %.0f %% of the time a %s waited for it at %.*s "
+            "while at most one worked; %" PRIu64
+            " wait%s, %s in all, the longest %s; released mostly at %.*s: hold it for a shorter "
+            "time, or divide what it protects",
+            100 * share, word(findings, TERM_task), (int)at.size, at.data, place->waits,
+            plural_s(place->waits), duration(place->ns).text, duration(place->longest.ns).text,
+            (int)by.size, by.data);
     }
 }
 
@@ -172,7 +174,7 @@ static void futile_wakeups(struct findings *findings)
         trail_string at = text_of(findings, place->name);
         say(findings, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
             NULL,
-            "wake-ups in vain: %" PRIu64 " of %" PRIu64
+            "wake-ups without effect: %" PRIu64 " of %" PRIu64
             " times a %s that was woken at %.*s woke nobody and waited there again within "
             "10 us; wake one instead of all, or only when the condition holds",
             place->futile, place->waits, word(findings, TERM_task), (int)at.size, at.data);
@@ -277,7 +279,7 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     put_lock(findings, lock, sizeof lock, wait);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
-        "%s had waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
+        "%s has waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
         wait->holder == TRAIL_NONE ? "; its holder is not recorded" : "; it is held by ",
         wait->holder == TRAIL_NONE ? "" : holder);
 }
@@ -357,11 +359,11 @@ static void one_runs_alone(struct findings *findings)
         return;
     say(findings, "one-runs-alone", share, &sum->longest,
         "one %s ran alone although others were ready and %s idle: %" PRIu64
-        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of %s "
-        "%" PRId64,
-        word(findings, TERM_task), word(findings, TERM_slots), sum->count, duration(sum->ns).text,
-        100 * share, duration(sum->longest.ns).text, word(findings, TERM_task),
-        sum->longest.goroutine);
+        " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of %s "
+        "%" PRId64 "; the others were woken late, or other programs had the CPUs",
+        word(findings, TERM_task), word(findings, TERM_slots), sum->count,
+        sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
+        duration(sum->longest.ns).text, word(findings, TERM_task), sum->longest.goroutine);
 }
 
 static void ready_while_idle(struct findings *findings)
@@ -374,10 +376,11 @@ static void ready_while_idle(struct findings *findings)
     moment.goroutine = TRAIL_NONE;
     say(findings, "ready-while-idle", share, &moment,
         "%s were ready while %s were idle: %" PRIu64
-        " stretches of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
+        " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
         "had no CPU for the program's threads%s",
-        word(findings, TERM_tasks), word(findings, TERM_slots), sum->count, duration(sum->ns).text,
-        100 * share, duration(sum->longest.ns).text, word(findings, TERM_not_woken));
+        word(findings, TERM_tasks), word(findings, TERM_slots), sum->count,
+        sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
+        duration(sum->longest.ns).text, word(findings, TERM_not_woken));
 }
 
 static void keeps_p(struct findings *findings)
@@ -391,9 +394,10 @@ static void keeps_p(struct findings *findings)
         say(findings, "keeps-p", share_of(group->held_longest.ns, length_of(findings)),
             &group->held_longest,
             "%s of %.*s kept their %s for 20 ms or more while others were ready and no %s "
-            "was idle: %" PRIu64 " times, the longest %s",
+            "was idle: %" PRIu64 " time%s, the longest %s; divide the work, or let it yield",
             word(findings, TERM_tasks), (int)name.size, name.data, word(findings, TERM_slot),
-            word(findings, TERM_slot), group->held, duration(group->held_longest.ns).text);
+            word(findings, TERM_slot), group->held, plural_s(group->held),
+            duration(group->held_longest.ns).text);
     }
 }
 
@@ -405,11 +409,11 @@ static void late_for_stop(struct findings *findings)
     if (late->count == 0)
         return;
     say(findings, "delays-stop", share_of(late->longest.ns, length_of(findings)), &late->longest,
-        "the world could not be stopped at once: %" PRIu64
-        " times somebody ran on for 1 ms or more; the longest was %s %" PRId64
-        ", for %s of a pause of %s",
-        late->count, word(findings, TERM_task), late->longest.goroutine,
-        duration(late->longest.ns).text, duration(late->pause_ns).text);
+        "stop-the-world pauses were delayed %" PRIu64
+        " time%s by a %s that ran on for 1 ms or more; the longest was %s %" PRId64
+        ", for %s of a pause of %s; a loop without calls delays them",
+        late->count, plural_s(late->count), word(findings, TERM_task), word(findings, TERM_task),
+        late->longest.goroutine, duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
 
 static int64_t pause_ns(const trail_gc_pause *pause)
@@ -439,9 +443,9 @@ static void long_pause(struct findings *findings)
     trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
     say(findings, "long-pause", share_of(moment.ns, length_of(findings)), &moment,
-        "the world was stopped for %s at once: %.*s; the median of %zu pauses is %s",
+        "a stop-the-world pause took %s: %.*s; the median of %zu pause%s is %s",
         duration(moment.ns).text, (int)name.size, name.data, gc->pause_count,
-        duration(median).text);
+        plural_s(gc->pause_count), duration(median).text);
 }
 
 static void gc_takes_much(struct findings *findings)
@@ -454,9 +458,9 @@ static void gc_takes_much(struct findings *findings)
     if (share < GC_SHARE)
         return;
     say(findings, "gc-share", share, NULL,
-        "garbage collection took %.0f %% of the %s' time, in %zu cycles, one every %s: allocate "
+        "garbage collection took %.0f %% of the %s' time, in %zu cycle%s, one every %s: allocate "
         "less, or let the heap grow (GOGC, GOMEMLIMIT)",
-        100 * share, word(findings, TERM_slots), gc->cycle_count,
+        100 * share, word(findings, TERM_slots), gc->cycle_count, plural_s(gc->cycle_count),
         duration(length_of(findings) / (int64_t)gc->cycle_count).text);
 }
 
@@ -476,7 +480,7 @@ static void leaks(struct findings *findings)
         trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
         say(findings, "leak", 0.5, &moment,
             "%s of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
-            " ended, %" PRIu64 " are blocked since a tenth of the time or longer; the first is "
+            " ended, %" PRIu64 " have been blocked for a tenth of the time or longer; the first is "
             "%s %" PRId64,
             word(findings, TERM_tasks), (int)name.size, name.data, group->row.created,
             group->row.ended, group->stuck, word(findings, TERM_task), group->stuck_goroutine);

@@ -337,7 +337,7 @@ def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least(
         found = lone(5 * MS, of=100 * MS, **more)
         equal(list(found), [kind])
         equal(found[kind]["weight"], 0.05)
-        assert "1 stretches of 1 ms or more, 5.00 ms in all (5 % of the time), the longest 5.00 ms" in found[kind]["text"], found
+        assert "1 stretch of 1 ms or more, 5.00 ms in all (5 % of the time), the longest 5.00 ms" in found[kind]["text"], found
         equal(lone(5 * MS - 1, of=100 * MS, **more), {})
         equal(list(lone(MS, of=10 * MS, **more)), [kind])
         equal(lone(MS - 1, of=10 * MS, **more), {})
@@ -355,9 +355,9 @@ def turns(length):
 
 @test
 def a_goroutine_keeps_its_p_while_others_wait_for_it():
-    found = turns(30 * MS)
-    equal(list(found), ["keeps-p"])
-    equal(turns(15 * MS), {})
+    # They take turns: one is always ready.
+    equal(set(turns(30 * MS)), {"keeps-p", "ready"})
+    equal(set(turns(15 * MS)), {"ready"})
 
 
 def kept(ran):
@@ -375,8 +375,8 @@ def kept(ran):
 def a_p_is_kept_from_20_ms_on():
     found = kept(20 * MS)["keeps-p"]
     equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 20 * MS))
-    assert "1 times, the longest 20.0 ms" in found["text"], found
-    equal(kept(20 * MS - 1), {})
+    assert "1 time, the longest 20.0 ms" in found["text"], found
+    assert "keeps-p" not in kept(20 * MS - 1)
 
 
 @test
@@ -403,7 +403,7 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(list(found), ["delays-stop"])
     equal(found["delays-stop"]["goroutine"], 2)
     equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 5 * MS)
-    assert "1 times somebody ran on for 1 ms or more; the longest was goroutine 2, for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
+    assert "delayed 1 time by a goroutine that ran on for 1 ms or more; the longest was goroutine 2, for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
     equal(list(stopped(MS)), ["delays-stop"])
     equal(stopped(MS - 1), {})
 
@@ -428,7 +428,7 @@ def a_pause_is_long_for_itself_or_beside_the_others():
     equal(list(found), ["long-pause"])
     equal(found["long-pause"]["end_ns"] - found["long-pause"]["begin_ns"], 1200 * US)
     text = found["long-pause"]["text"]
-    assert "stopped for 1.20 ms at once: stop-the-world (GC mark termination); the median of 5 pauses is " in text, text
+    assert "pause took 1.20 ms: stop-the-world (GC mark termination); the median of 5 pauses is " in text, text
     # Histograms know lengths to an eighth.
     assert 50 <= float(re.search(r"is ([0-9.]+) us$", text)[1]) <= 50 * 9 / 8, text
     text = paused(*(4 * [800]), 10 * MS)["long-pause"]["text"]
@@ -457,7 +457,7 @@ def garbage_collection_takes_a_large_share():
     found = collected(30 * MS)
     equal(list(found), ["gc-share"])
     assert " 30 % " in found["gc-share"]["text"], found
-    assert "in 1 cycles, one every 100 ms" in found["gc-share"]["text"], found
+    assert "in 1 cycle, one every 100 ms" in found["gc-share"]["text"], found
     equal(list(collected(25 * MS + 100 * US)), ["gc-share"])
     equal(collected(25 * MS - 100 * US), {})
 
@@ -520,7 +520,7 @@ def twenty_that_are_blocked_leak_if_few_end_and_they_come_all_along():
 def all_that_are_blocked_are_counted():
     for count in range(20, 60):
         text = created(80 * MS, count=count)["leak"]["text"]
-        assert f"{count} were created all along, 0 ended, {count} are blocked" in text, text
+        assert f"{count} were created all along, 0 ended, {count} have been blocked" in text, text
 
 
 @test
@@ -599,13 +599,14 @@ def waiting(waits, lasts=150 * MS):
     """Goroutines, each with the locks that it holds and the one that it waits for until the end: 'mutex a_mu'."""
     trace = Trace(len(waits) + 1)
     end = 2 * MS + lasts
+    trace.here(99, 2, 0)
     for n, (holds, wanted) in enumerate(waits, 1):
         trace.here(n, 2, n)
         for i, lock in enumerate(holds):
             trace.log(2 * MS - 20 + i, n, "holds", lock)
         if wanted:
             trace.log(2 * MS - 10, n, "wait", wanted)
-            trace.block(2 * MS, n, "sync", WORK_STACK)
+            trace.block(2 * MS + 1 - n, n, "sync", WORK_STACK)  # the first waits for `lasts`
     return {f["kind"]: f for f in trace.summary(end, "--from=0ns", f"--to={end}ns")["findings"]}, trace
 
 
@@ -634,7 +635,7 @@ def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
     found = trace.summary(152 * MS, "--from=0ns", "--to=152ms")["findings"]
     equal([f["kind"] for f in found][:3], ["deadlock", "deadlock", "open-wait"])
     assert "(5)" not in found[0]["text"] + found[1]["text"], found
-    assert "(5) had waited for mutex a for 150 ms when the trace ended; it is held by " in found[2]["text"], found
+    assert "(5) has waited for mutex a for 150 ms when the trace ended; it is held by " in found[2]["text"], found
     assert found[2]["text"].endswith("(1)"), found
 
 
@@ -732,7 +733,7 @@ def no_finding_is_not_that_nothing_is_wrong():
     report = subprocess.run([TRAIL, "report", path], capture_output=True, text=True).stdout
     assert "No known problem found." in report
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
-    assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1.00 ms; GC: 0 %" in found["largest"], found["largest"]
+    assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1000 us; GC: 0 %" in found["largest"], found["largest"]
 
 
 @test
