@@ -559,7 +559,7 @@ def findings_speak_of_threads_where_these_are_asked_for():
         all_found = [lone(12 * MS), lone(12 * MS, idle=(2,), second=True), turns(30 * MS), created(95 * MS)]
     finally:
         Trace.findings = real
-    equal([list(found) for found in all_found], [["one-runs-alone"], ["ready-while-idle"], ["keeps-p"], ["leak"]])
+    equal([list(found) for found in all_found], [["one-runs-alone"], ["ready-while-idle"], ["ready", "keeps-p"], ["leak"]])
     for found in all_found:
         for finding in found.values():
             assert "thread" in finding["text"] and not re.search(r"goroutine|\bPs?\b", finding["text"]), finding["text"]
