@@ -108,9 +108,9 @@ const char *overview_largest(const trail_analysis *answers, char *buf)
     trail_analysis_span span;
     int64_t longest_ns = 0;
     size_t count = 0, used = 0;
-    struct overview_wait *waits = overview_waits(answers, &count);
+    struct overview_wait *waits = overview_waits(answers, false, &count);
     trail_analysis_get_span(answers, &span);
-    for (size_t i = 0; waits && i < count && !waits[i].system; i++)
+    for (size_t i = 0; waits && i < count && !waits[i].system && !waits[i].idle; i++)
         if (waits[i].wait->longest.ns > longest_ns)
             longest_ns = waits[i].wait->longest.ns;
     *buf = '\0';
