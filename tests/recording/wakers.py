@@ -1,4 +1,4 @@
-"""Who woke whom: programs of wakers.c with a known answer, recorded and read back.
+"""Wake-ups: programs of wakers.c with a known answer, recorded and read back.
 
 usage: wakers.py TRAIL libtrail-preload.so PROGRAM...; the programs are those of meson.build. Prints TAP.
 """
@@ -62,7 +62,7 @@ class Event:
 
 
 def events_of(trace):
-    text = subprocess.run([TRAIL, "print", "--stacks", trace], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([TRAIL, "print", "--words=go", "--stacks", trace], capture_output=True, text=True, check=True).stdout
     events = []
     for line in text.splitlines():
         if re.match(r"  \d+\.\d{9}\s", line):
@@ -83,7 +83,7 @@ def waker_of(events, function="wait_here", least=0.02):
                 if end.time - block.time < least:
                     break
                 return block, end
-    raise AssertionError("nobody waited in " + function)
+    raise AssertionError("no thread waited in " + function)
 
 
 # How often what a busy machine may spoil is tried: a thread that comes late does not wait for long, and a
