@@ -13,11 +13,11 @@ const struct sql_named sql_queries[] = {
      "       quantile_disc(duration_ns, 0.5) AS p50_ns, quantile_disc(duration_ns, 0.99) AS p99_ns,\n"
      "       max(duration_ns) AS max_ns\n"
      "FROM states GROUP BY ALL ORDER BY total_ns DESC, state, reason"},
-    {"groups", "goroutines by the function that they began with",
+    {"groups", "goroutines by start function",
      "SELECT name, count(*) AS goroutines, sum(exec_ns) AS exec_ns, sum(sched_wait_ns) AS sched_wait_ns,\n"
      "       sum(block_ns) AS block_ns, sum(syscall_ns + syscall_block_ns) AS syscall_ns\n"
      "FROM goroutines GROUP BY name ORDER BY exec_ns DESC, name"},
-    {"long-waits", "the 20 longest waits that ended: of whom, for what, where, and who ended them",
+    {"long-waits", "the 20 longest waits that ended: goroutine, reason, place and waker",
      "SELECT s.goroutine, g.name, s.reason, s.begin_ns, s.duration_ns, k.function AS waits_in,\n"
      "       s.waker, w.function AS woken_in\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
@@ -29,7 +29,7 @@ const struct sql_named sql_queries[] = {
      "SELECT s.reason, k.function, count(*) AS waits, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns\n"
      "FROM states s LEFT JOIN stacks k USING (file, stack)\n"
      "WHERE s.state = 'Waiting' GROUP BY ALL ORDER BY total_ns DESC, s.reason, k.function LIMIT 30"},
-    {"sched-latency", "the 20 longest times from ready to running, and who made them ready where",
+    {"sched-latency", "the 20 longest times from ready to running, with the waker and its place",
      "SELECT s.goroutine, g.name, s.begin_ns, s.duration_ns, before.waker, k.function AS woken_in\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN states before ON before.file = s.file AND before.goroutine = s.goroutine\n"
@@ -37,7 +37,7 @@ const struct sql_named sql_queries[] = {
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = before.waker_stack\n"
      "WHERE s.state = 'Runnable' AND s.has_end\n"
      "ORDER BY s.duration_ns DESC, s.begin_ns LIMIT 20"},
-    {"wakers", "who wakes whom: by the functions that both began with",
+    {"wakers", "wake-ups by the start functions of waker and woken goroutine",
      "SELECT w.name AS waker, g.name AS woken, s.reason, count(*) AS times, sum(s.duration_ns) AS waited_ns\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
      "JOIN goroutines w ON w.file = s.file AND w.goroutine = s.waker\n"
@@ -53,12 +53,12 @@ const struct sql_named sql_queries[] = {
     {"procs", "how long each P ran goroutines",
      "SELECT proc, count(*) AS runs, sum(duration_ns) AS running_ns\n"
      "FROM states WHERE state = 'Running' AND proc IS NOT NULL GROUP BY proc ORDER BY proc"},
-    {"heap", "memory in use over time, in 50 pieces",
+    {"heap", "memory in use over time, in 50 intervals",
      "WITH heap AS (SELECT time_ns, value FROM events WHERE name = '/memory/classes/heap/objects:bytes'),\n"
      "     span AS (SELECT min(time_ns) AS first, greatest(max(time_ns) - min(time_ns), 1) AS length FROM heap)\n"
      "SELECT (time_ns - first) * 50 // (length + 1) AS piece, min(value) AS least, max(value) AS most\n"
      "FROM heap, span GROUP BY piece ORDER BY piece"},
-    {"pauses", "each time that the world was stopped",
+    {"pauses", "each stop-the-world pause",
      "WITH stops AS (\n"
      "    SELECT file, id, kind, name, time_ns AS begin_ns,\n"
      "           lead(time_ns) OVER (PARTITION BY file, id ORDER BY time_ns) AS end_ns\n"
@@ -73,7 +73,7 @@ const struct sql_named sql_queries[] = {
      "SELECT name, count(*) AS regions, sum(total_ns) AS total_ns, sum(exec_ns) AS exec_ns,\n"
      "       sum(sched_wait_ns) AS sched_wait_ns, sum(block_ns) AS block_ns, max(total_ns) AS max_ns\n"
      "FROM regions GROUP BY name ORDER BY total_ns DESC, name"},
-    {"leaks", "goroutines that wait at the end, by what they began with and where they wait",
+    {"leaks", "goroutines that wait at the end, by start function and place",
      "SELECT g.name, s.reason, k.function AS waits_in, count(*) AS goroutines, max(s.duration_ns) AS longest_ns\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = s.stack\n"
