@@ -155,6 +155,7 @@ static const struct lock_text *text_of_hold(struct locks *locks, trail_string_ha
                                  names_put(names, text.object.data, text.object.size));
         if (!known->lock)
             return NULL;
+        known->lock->for_work = wire_wait_kinds[text.kind].traits & WIRE_WAIT_IDLE;
     }
     return idmap_put(&locks->held_texts, name, known) ? known : NULL;
 }
@@ -394,6 +395,8 @@ static bool lock_announced(struct locks *locks, trail_name wait, struct lock **l
     if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK))
         return true;
     *lock = lock_named(locks, facts->kind_name, facts->object);
+    if (*lock)
+        (*lock)->for_work = wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE;
     return *lock != NULL;
 }
 
@@ -524,9 +527,14 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
+/* Conditions and the like, by which work comes, behind locks that something holds. */
 static int by_waiting(const void *a, const void *b)
 {
     const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+    bool x_last = x->for_work && x->row.hold.count == 0;
+    bool y_last = y->for_work && y->row.hold.count == 0;
+    if (x_last != y_last)
+        return x_last ? 1 : -1;
     int64_t x_ns = waited_ns(&x->row), y_ns = waited_ns(&y->row);
     if (x_ns != y_ns)
         return x_ns > y_ns ? -1 : 1;

@@ -28,6 +28,7 @@ enum { LOCK_PIECES = 8, LOCK_CHAINS = 64 };
 struct lock {
     trail_lock row; /* first: rows are handed out as pointers to it */
     size_t place;   /* made at the end: among the rows */
+    bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
 };
 
 /* A wait in a chain. Counted: a piece, a chain that is kept and a link before it refer to it. */

@@ -380,7 +380,7 @@ static void show_segments(const struct request *request)
 {
     uint64_t place = request->segments;
     int64_t at = request->path.begin_ns;
-    printf("%12s %12s\n", "at", "for");
+    printf("\n%12s %12s\n", "at", "for");
     for (size_t i = 0; i < request->kept_count; i++) {
         const struct kept *kept = &request->kept[i];
         show_gap(request, place - kept->place - 1, kept->segment.begin_ns - at);
@@ -393,7 +393,7 @@ static void show_segments(const struct request *request)
 
 static void show_totals(const struct request *request)
 {
-    enum { MOST = 20 };
+    enum { MOST = 10 };
     struct table table;
     const trail_path_total *totals;
     size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
@@ -410,7 +410,6 @@ static void show_totals(const struct request *request)
         table_text(&table, function_name_short(
                                analysis_text(&request->analysis, totals[i].function), name));
     }
-    printf("\n");
     table_print(&table);
     if (count > MOST)
         printf("... and %zu more\n", count - MOST);
@@ -443,9 +442,9 @@ static int show_text(struct request *request)
     if (request->kept_count > 0)
         qsort(request->kept, request->kept_count, sizeof *request->kept, from_the_begin);
     show_title(request);
-    show_segments(request);
     if (request->segments > 0)
         show_totals(request);
+    show_segments(request);
     show_command(request);
     return 0;
 }

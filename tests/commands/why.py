@@ -213,8 +213,13 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
     lines = out.splitlines()
     equal(code, 0)
     equal(lines[0], "task 7 request: 150 ns from 30 ns on; what it waited for, back from G1:")
+    # First the sums, which add up to all of the path, then the path.
+    begin = next(i for i, line in enumerate(lines) if line.split() == ["at", "for"])
+    sums = [line.split() for line in lines[3 : begin - 1]]
+    equal(sum(int(words[2]) for words in sums), 150)
+    equal(sums[0][:5], ["26.7", "%", "40", "ns", "2"])
     equal(
-        [line.split() for line in lines[3:9]],
+        [line.split() for line in lines[begin + 1 : begin + 7]],
         [
             "... 40 ns 4 shorter segments".split(),
             "70 ns 30 ns G3 main.feeder: running up to main.feeder main.go:100; wakes G2 from chan receive".split(),
