@@ -40,11 +40,11 @@ documents = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.m
 for document in documents:
     check(f"links of {document.relative_to(root)}", list(links(document)))
 
-readme = (root / "README.md").read_text()
-shown = re.search(r"```c\n(.*?)```", readme, re.S).group(1)
+readme, library = (root / "README.md").read_text(), (root / "docs/library.md").read_text()
+shown = re.search(r"```c\n(.*?)```", library, re.S).group(1)
 example = (root / "examples/count-events/count_events.c").read_text()
 check(
-    "the README shows the example that is built",
+    "docs/library.md shows the example that is built",
     [] if program(shown) == program(example) else ["they differ"],
 )
 
@@ -119,7 +119,7 @@ def blocks(document, language):
     return "".join(re.findall(rf"```{language}\n(.*?)```", document.read_text(), re.S))
 
 
-recording = re.findall(r"```c\n(.*?)```", readme, re.S)[1:]
+recording = re.findall(r"```c\n(.*?)```", readme, re.S)
 check(
     "the README's program that records does",
     [line for code in recording for line in runs(code, ["UserTaskBegin", "UserRegionEnd", "UserLog"])]

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What the documents show of the command's output is what it prints. TAP.
+
+usage: shown.py TRAIL SOURCE_ROOT [--write]
+
+In a document's code, a line "$ trail ..." is followed by its output, up to the next "$" or the end of the code. A last line
+of dots stands for what is left out; dots alone become the first ten lines. Those whose traces are in examples/traces are run there and compared; --write puts
+the output of now in their places.
+
+After such a piece of code a line "Answer: ..." may follow: what is in backquotes there must stand in the first ten
+lines of the output.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+WRITE = "--write" in sys.argv[3:]
+FOLDER = ROOT / "examples/traces"
+ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+DOTS = re.compile(r"^\s*\.\.\.$")
+ANSWER_LINES = 10
+
+
+def is_run(line):
+    """Whether all its traces are there."""
+    traces = [word for word in shlex.split(line) if word.endswith(".trace")]
+    return line.startswith("$ trail ") and bool(traces) and all((FOLDER / name).exists() for name in traces)
+
+
+def output(line):
+    words = shlex.split(line)[2:]
+    done = subprocess.run(
+        [TRAIL, *words], cwd=FOLDER, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240
+    )
+    return [text.rstrip() for text in done.stdout.decode().split("\n")[:-1]]
+
+
+def blocks(lines):
+    """(begin, end, indent) of the code of a document: of lines within fences, or indented by four."""
+    at = 0
+    while at < len(lines):
+        if lines[at].startswith("```"):
+            end = next((i for i in range(at + 1, len(lines)) if lines[i].startswith("```")), len(lines))
+            yield at + 1, end, ""
+            at = end + 1
+        elif lines[at].startswith("    ") and (at == 0 or not lines[at - 1].strip()):
+            end = at
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
+                end += 1
+            while not lines[end - 1].strip():
+                end -= 1
+            yield at, end, "    "
+            at = end
+        else:
+            at += 1
+
+
+def commands(lines, begin, end, indent):
+    """(first line, end) of each command of a block with what is shown of it."""
+    starts = [i for i in range(begin, end) if lines[i].startswith(indent + "$ ")]
+    for i, start in enumerate(starts):
+        stop = starts[i + 1] if i + 1 < len(starts) else end
+        while stop > start + 1 and not lines[stop - 1].strip():
+            stop -= 1
+        yield start, stop
+
+
+def answers(lines, at):
+    """What the line "Answer: ..." after the code says must be there."""
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    text = ""
+    while at < len(lines) and lines[at].strip() and (text or lines[at].startswith("Answer: ")):
+        text += lines[at] + " "
+        at += 1
+    return re.findall(r"`([^`]+)`", text)
+
+
+def compare(shown, printed):
+    if shown and DOTS.match(shown[-1]):
+        shown = shown[:-1]
+        printed = printed[: len(shown)]
+    for i, (a, b) in enumerate(zip(shown + [None] * len(printed), printed + [None] * len(shown))):
+        if a is None and b is None:
+            return []
+        if a != b:
+            return [f"line {i + 1} is shown as {a!r}, and is {b!r}"]
+    return []
+
+
+def anew(shown, printed, indent):
+    lines = printed
+    count = len(shown) - 1 if len(shown) > 1 else ANSWER_LINES
+    if shown and DOTS.match(shown[-1]) and count < len(printed):
+        lines = printed[:count] + ["..."]
+    return [(indent + line).rstrip() for line in lines]
+
+
+def check(document):
+    """The number of commands that were tried, and what is wrong."""
+    lines = document.read_text().split("\n")
+    tried, problems, edits = 0, [], []
+    for begin, end, indent in blocks(lines):
+        printed = []
+        for start, stop in commands(lines, begin, end, indent):
+            line = lines[start][len(indent) :]
+            if not is_run(line):
+                continue
+            tried += 1
+            shown = [text[len(indent) :].rstrip() for text in lines[start + 1 : stop]]
+            printed = output(line)
+            problems += [f"line {start + 1}, {line}: {text}" for text in compare(shown, printed)]
+            edits.append((start + 1, stop, anew(shown, printed, indent)))
+        fence = 1 if end < len(lines) and lines[end].startswith("```") else 0
+        head = "\n".join(printed[:ANSWER_LINES])
+        for word in answers(lines, end + fence) if printed else []:
+            if word not in head:
+                problems.append(f"line {end}: {word!r} is not in the first {ANSWER_LINES} lines")
+    if WRITE:
+        for start, stop, text in reversed(edits):
+            lines[start:stop] = text
+        document.write_text("\n".join(lines))
+    return tried, problems
+
+
+def main():
+    documents = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    results = [(document, *check(document)) for document in documents]
+    results = [result for result in results if result[1]]
+    print(f"1..{len(results)}")
+    for i, (document, tried, problems) in enumerate(results, 1):
+        print(f"{'not ' if problems else ''}ok {i} - {tried} outputs of {document.relative_to(ROOT)}")
+        for problem in problems:
+            print(f"# {problem}")
+    return any(problems for _, _, problems in results)
+
+
+sys.exit(main())
