@@ -6,6 +6,7 @@ packages_sql="clickhouse-server clickhouse-client nodejs" # tests of the tables 
 packages_web="chromium nodejs" # a browser for the tests of the viewer
 packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm
 packages_lint="clang clang-tidy clang-format cppcheck"
+packages_words="codespell" # for tools/words
 packages_models="spin gcc libc6-dev"
 packages_fresh="debootstrap" # installs Debian into a folder
 packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only
