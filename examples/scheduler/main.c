@@ -266,6 +266,7 @@ int main(int argc, char **argv)
     wait_for(&c.ready);
     if (c.before)
         throw_one_away(c.before);
+    c.trace.task_word = "coroutine";
     start_trace(&c.trace, fd);
     atomic_store(&sched.log_sure, true);
     sema_post(&c.start);

@@ -137,6 +137,7 @@ int main(int argc, char **argv)
 {
     struct pool pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     const trail_host host = {.context = &pool, .each_goroutine = each_job};
+    const trail_options options = {.task_word = "job"};
     const char *path = argc > 1 ? argv[1] : "pool.trace";
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     trail_error err = {0};
@@ -145,7 +146,7 @@ int main(int argc, char **argv)
         perror(path);
         return 1;
     }
-    if (trail_start_fd(NULL, fd, &err)) {
+    if (trail_start_fd(&options, fd, &err)) {
         use(&pool);
         if (trail_stop(&err))
             return 0;

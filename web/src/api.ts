@@ -9,7 +9,7 @@ export type Kind = "goroutine" | "proc" | "thread";
 /* States of a span, by number. 0: the lane does not exist at that time. */
 export const states = ["none", "runnable", "running", "waiting", "syscall", "blocked"] as const;
 export const stateNames = [
-    "not there",
+    "none",
     "runnable",
     "running",
     "waiting",

@@ -260,7 +260,7 @@ function Banner() {
     if (now?.error)
         return (
             <div class="banner" role="alert">
-                Shown is what could be read: {now.error}
+                Trace damaged; recovered up to the error: {now.error}
             </div>
         );
     return null;
@@ -448,7 +448,7 @@ function Mirror() {
             : now && place
               ? `${laneTitle(place.kind, now)}: ${spanWords(now, ", ", "")}, ` +
                 `${duration(now.end - now.begin)}, span ${now.span + 1} of ${now.spans}` +
-                (now.waker ? `, made ready by ${laneTitle("goroutine", now.waker)}` : "")
+                (now.waker ? `, woken by ${laneTitle("goroutine", now.waker)}` : "")
               : range.value
                 ? `selected ${duration(range.value.to - range.value.from)}`
                 : "";

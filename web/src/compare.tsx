@@ -256,7 +256,7 @@ function Differences() {
             ) : (
                 <p class="empty">
                     {wrong.value ||
-                        (isDone.value ? "Adding up …" : "When both traces have been read.")}
+                        (isDone.value ? "Computing …" : "When both traces have been read.")}
                 </p>
             )}
         </section>

@@ -232,8 +232,8 @@ function Facts(props: { of: Span; kind: Kind }) {
             </dd>
             <LaneFact title={inWords("{Task}")} to={of.goroutine} />
             <LaneFact title="On" to={of.proc} of="proc" />
-            <LaneFact title="Made ready by" to={of.waker} />
-            <LaneFact title="Ended by" to={of.ender} />
+            <LaneFact title="Woken by" to={of.waker} />
+            <LaneFact title="Woken by" to={of.ender} />
             {of.wakes && of.wakes.length > 0 && (
                 <>
                     <dt>Made ready</dt>

@@ -222,7 +222,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
         label(to, `heap, goal (${bytes(heapMost)})`, y + HEAP / 2, colors);
         y += HEAP;
     }
-    if (hasPhases()) label(to, "collector, world stopped", y + PHASES / 2 - 1, colors);
+    if (hasPhases()) label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
 }
 
 /* Draws the selected range. */

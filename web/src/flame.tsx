@@ -51,8 +51,8 @@ const types: [string, string][] = [
     ["sync", "waits for channels and locks"],
     ["net", "waits for the network"],
     ["syscall", "system calls"],
-    ["sched", "ready until running, by who made ready"],
-    ["offcpu", "all waits, by who ended them"],
+    ["sched", "scheduling latency, by waker"],
+    ["offcpu", "all waits, by waker"],
     ["running", "running, by where it ended"],
     ["cpu", "CPU samples"],
 ];
@@ -132,7 +132,7 @@ export function Flame() {
                 )}
                 {root && <span class="faint">{value(root)} in all</span>}
             </div>
-            {answer.state === "asking" && <p class="empty">Adding up …</p>}
+            {answer.state === "asking" && <p class="empty">Computing …</p>}
             {answer.state === "bad" && <p class="empty">{answer.error}</p>}
             {answer.state === "good" && root?.value === 0 && (
                 <p class="empty">

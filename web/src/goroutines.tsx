@@ -120,7 +120,7 @@ export function GoroutinesPanel() {
     if (!of?.goroutines) return <Waiting answer={answer} />;
     const columns: Column<GoroutineRow>[] = [
         { title: "{task}", value: (row) => row.id, unit: "number" },
-        { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
         ...times,
     ];
     return (
@@ -150,7 +150,7 @@ export function FunctionsPanel() {
     const of = answer.value;
     if (!of?.groups) return <Waiting answer={answer} />;
     const columns: Column<GroupRow>[] = [
-        { title: "began in", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
         { title: "{tasks}", value: (row) => row.count, unit: "number" },
         ...times,
     ];

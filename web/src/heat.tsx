@@ -217,7 +217,7 @@ export function HeatPanel() {
     useEffect(() => {
         if (canvas.current && of) draw(canvas.current, of, at.value);
     }, [of, at.value, colors]);
-    if (!of) return <p class="empty">{inWords("No {slot} is there yet.")}</p>;
+    if (!of) return <p class="empty">{inWords("No {slot} read yet.")}</p>;
     return (
         <div class="heat">
             <About />

@@ -124,7 +124,7 @@ export const keys: Key[] = [
         group: "Window",
         keys: ["Backspace", "u"],
         shown: "U Backspace",
-        text: "where you were before",
+        text: "back",
         run: back,
     },
     {
@@ -200,7 +200,7 @@ export const keys: Key[] = [
         group: "Selection",
         keys: ["j"],
         shown: "J",
-        text: "jump to who made it ready",
+        text: "jump to the waker",
         run: () => {
             const waker = span.peek()?.waker ?? span.peek()?.ender;
             if (waker) followTo(waker);

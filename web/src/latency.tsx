@@ -140,13 +140,13 @@ function Behind(props: { what: string; from: number; to: number }) {
                 name="spans"
                 columns={[
                     { title: "{task}", value: (row) => row.goroutine, unit: "number" },
-                    { title: "began in", value: (row) => shortName(row.group) },
+                    { title: "start function", value: (row) => shortName(row.group) },
                     { title: "at", value: (row) => row.begin_ns - of.origin_ns, unit: "ns" },
                     { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
                 ]}
                 rows={of.hits}
                 sort="duration"
-                empty="None of them is in the window."
+                empty="No such spans in this range."
                 onRow={(row) =>
                     jump(row.goroutine, row.begin_ns - of.origin_ns, row.end_ns - of.origin_ns)
                 }

@@ -43,7 +43,7 @@ export function LocksPanel() {
                 ]}
                 rows={of.locks}
                 sort="waited"
-                empty="Nobody waited for a lock or a channel."
+                empty="No waits for locks or channels."
                 onRow={(row) => {
                     const from = row.longest.begin_ns - of.origin_ns;
                     jump(row.longest.goroutine, from, from + row.longest.ns);

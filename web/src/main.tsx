@@ -39,8 +39,8 @@ function take(now: NonNullable<typeof status.value>): void {
 function failed(error: unknown): void {
     const isToken = error instanceof ApiError && error.status === 403;
     offline.value = isToken
-        ? "The server wants the whole address that trail view printed, with its token."
-        : "The server does not answer: has trail view ended? What is on the screen stays.";
+        ? "Open the complete address that trail view printed, including the token."
+        : "No answer from the server. Is trail view still running?";
 }
 
 /*

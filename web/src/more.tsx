@@ -93,11 +93,11 @@ const analyses: Analysis[] = [
             ns("sweeping", "sweep_ns"),
         ],
         place: (row) => [null, number(row, "begin_ns"), number(row, "end_ns")],
-        empty: "Nothing was collected.",
+        empty: "No garbage collections.",
     },
     {
         command: "gc",
-        title: "stops of the world",
+        title: "stop-the-world pauses",
         rows: "pauses",
         sort: "duration",
         columns: [
@@ -106,7 +106,7 @@ const analyses: Analysis[] = [
             plain("{task}", "goroutine"),
         ],
         place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
-        empty: "The world was never stopped.",
+        empty: "No stop-the-world pauses.",
     },
     {
         command: "why",
@@ -115,7 +115,7 @@ const analyses: Analysis[] = [
         sort: "",
         columns: [
             plain("{task}", "goroutine"),
-            { title: "began in", value: (row) => shortName(String(row.group ?? "")) },
+            { title: "start function", value: (row) => shortName(String(row.group ?? "")) },
             { title: "state", value: text("state") },
             { title: "in", value: (row) => shortName(String(row.function ?? "")) },
             { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
@@ -150,7 +150,7 @@ const analyses: Analysis[] = [
             ns("other", "other_ns"),
             ns("idle", "idle_ns"),
             plain("runs", "runs"),
-            plain("taken away", "taken"),
+            plain("released", "taken"),
         ],
         empty: "No {slot} is there.",
     },

@@ -6,7 +6,7 @@ export function Waiting(props: { answer: { state: string; error?: string } }) {
     if (props.answer.state === "bad") return <p class="empty">{props.answer.error}</p>;
     return (
         <p class="empty">
-            {status.value?.done ? "Adding up …" : "When the whole trace has been read."}
+            {status.value?.done ? "Computing …" : "Available when the whole trace has been read."}
         </p>
     );
 }

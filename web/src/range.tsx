@@ -46,7 +46,7 @@ export function RangePanel() {
             </p>
         );
     if (error.value) return <p class="empty">{error.value}</p>;
-    if (!answer.value) return <p class="empty">Adding up …</p>;
+    if (!answer.value) return <p class="empty">Computing …</p>;
     const of = answer.value;
     const all = states.slice(1).reduce((sum, name) => sum + (of.states[name] ?? 0), 0);
     const step = Math.max(1, of.duration / 1000);

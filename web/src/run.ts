@@ -37,7 +37,7 @@ export function useRun<T>(command: string, extra: () => Query): Signal<Answer<T>
         if (!now.can_run) {
             answer.value = {
                 state: "bad",
-                error: "The trace came through a pipe: save it, and open the file.",
+                error: "Analyses need a file: save the trace and open that.",
             };
             return;
         }

@@ -185,7 +185,7 @@ export async function nextMark(step: 1 | -1): Promise<void> {
     }
     const place = selected.value;
     if (place?.kind !== "goroutine") {
-        say(inWords("Select a {task} first: its logs and CPU samples are gone through."));
+        say(inWords("Select a {task} first."));
         return;
     }
     const at = Math.max(0, Math.round(span.value?.begin ?? view.value.from));
@@ -198,7 +198,7 @@ export async function nextMark(step: 1 | -1): Promise<void> {
         .filter((one) => one.facts !== null)
         .sort((a, b) => (a.facts?.at ?? 0) - (b.facts?.at ?? 0))[0];
     if (first?.facts) takeMark(first.of, first.facts);
-    else say("From here on the lane has no log and no CPU sample.");
+    else say("No further log or CPU sample on this lane.");
 }
 
 export function markWord(of: MarkKind): string {
@@ -226,7 +226,7 @@ export async function followWakeUps(): Promise<void> {
     chain.value = way;
     const first = way[way.length - 1];
     if (!first || way.length < 2) {
-        say("Nothing is known of who made it ready.");
+        say("No waker is known.");
         return;
     }
     say(`${way.length} steps back, to ${laneTitle("goroutine", first)}`);

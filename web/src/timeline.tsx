@@ -406,7 +406,7 @@ function tipAt(x: number, y: number): Tip | null {
     const index = picture ? cellIndex(picture, at) : -1;
     if (!picture || index < 0) return null;
     const cell = cellAt(picture, index);
-    if (cell.mixture) return { x, y, title, text: "several, too short to be told apart: zoom in" };
+    if (cell.mixture) return { x, y, title, text: "several short spans: zoom in" };
     const scale = (picture.to - picture.from) / picture.width;
     return {
         x,
@@ -468,7 +468,7 @@ export function Timeline() {
                 class="rows"
                 ref={rows}
                 role="img"
-                aria-label="Timeline. The keys move in it; ? shows them. What is selected is told below."
+                aria-label="Timeline. The keys move in it; ? shows them. The selection is described below."
             />
             {tip.value && (
                 <div

@@ -30,7 +30,9 @@ if (!chromiumPath) {
 const folder = mkdtempSync(join(tmpdir(), "trail-view-"));
 const trace = given ?? join(folder, "all.trace");
 if (!given) execFileSync(scheduler, ["--work=all", "-o", trace]);
-const main_ = await serve([trace]);
+/* The scheduler's trace has words of its own; the tests name things by those of Go. */
+const words = "--words=go";
+const main_ = await serve([words, trace]);
 process.on("exit", () => {
     main_.server.kill();
     rmSync(folder, { recursive: true, force: true });
@@ -299,6 +301,18 @@ test("the selected span is told as the API tells it; its neighbours, its waker, 
         ok(text.includes(frame.function.split("/").pop()), `${frame.function} is told`);
 });
 
+test("the words are those of what made the trace", async () => {
+    const own = await serve([trace]);
+    try {
+        const other = await openPage(own.url);
+        const title = given ? "Goroutines" : "Coroutines";
+        await other.getByRole("tab", { name: title, exact: true }).waitFor();
+        await other.context().close();
+    } finally {
+        own.server.kill();
+    }
+});
+
 test("from a wait to who ended it, and the way of the wake-ups across lanes", async () => {
     const lanes = await ask("lanes?kind=goroutine&count=50000");
     let found;
@@ -315,7 +329,7 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     ok((await page.textContent(".details")).includes(`G${found.waker.id}`), "the waker is told");
     await page.keyboard.press("b");
     await until("a chain", async () =>
-        (await page.textContent(".details")).includes("way of the wake-up"),
+        (await page.textContent(".details")).includes("Wake-up chain"),
     );
     await page.keyboard.press("j");
     await until("the waker is selected", async () =>
@@ -395,7 +409,7 @@ testOnce(
         await fresh("#mark=l0&sel=g0.&tab=span");
         await page.waitForSelector(".stack li");
         equal(await page.locator(".stack button").count(), 0, "no button without --source");
-        const other = await serve([`--source=${root}`, trace]);
+        const other = await serve([words, `--source=${root}`, trace]);
         try {
             await reopen(`${other.url}#mark=l0&sel=g0.&tab=span`);
             const button = page.getByRole("button", { name: `load/main.go:${line}`, exact: true });

@@ -37,7 +37,7 @@ export async function decompressed(file: Blob, format: string): Promise<Blob> {
         }
         if (size > MOST_BYTES) {
             await reader.cancel();
-            throw new Error("Decompressed it is larger than 2 GB.");
+            throw new Error("The decompressed trace is larger than 2 GB.");
         }
     }
 }

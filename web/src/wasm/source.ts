@@ -23,7 +23,7 @@ async function served(): Promise<Parts> {
 
 async function openDropped(name: string): Promise<Local> {
     const file = await take(name);
-    if (!file) throw new Error("The file is not here any more: open it again.");
+    if (!file) throw new Error("The file is no longer available: open it again.");
     return new Local(file.name, await plain(file), await served());
 }
 
