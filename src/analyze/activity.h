@@ -1,13 +1,14 @@
 /*
- * Activity: how many goroutines ran and could have run, and how many Ps were idle meanwhile, as
- * sums over the time and in slices of it; what an idle P lacked; stretches of idleness that look
- * wrong; who was late for a stop of the world.
+ * Activity: how many goroutines ran or were ready, and how many Ps were idle meanwhile, as sums and
+ * in slices of time; why Ps were idle; conspicuous stretches; which P delayed a stop-the-world
+ * pause.
  *
- * Slices double their length whenever there are too many, so that the memory is fixed and the end
- * need not be known.
+ * Slices double their length whenever there are too many, so memory is fixed and the end of the
+ * trace need not be known.
  *
- * `serial_ns` and `queue_ns` are clocks: they run only while at most one goroutine works, and while
- * work waits and no P is idle. Whoever wants to know how much of his time was such reads them twice.
+ * `serial_ns` and `queue_ns` are clocks: they advance only while at most one goroutine works, and
+ * while work is ready and no P is idle. The difference of two readings is how much of the time
+ * between them was of that kind.
  */
 #ifndef TRAIL_ANALYZE_ACTIVITY_H
 #define TRAIL_ANALYZE_ACTIVITY_H
@@ -22,36 +23,36 @@ struct trail_analysis;
 
 enum { ACTIVITY_SLICES = 128, ACTIVITY_PROCS = 1024 };
 
-/* What is odd now; 0 is nothing. */
+/* Which conspicuous stretch is under way; 0: none. */
 enum stretch { STRETCH_NONE, STRETCH_LONE, STRETCH_QUEUE, STRETCHES };
 
-/* Stretches of one kind that were long enough. */
+/* Stretches of one kind that were long enough to count. */
 struct stretch_sum {
     uint64_t count;
     int64_t ns;
     trail_longest longest;
 };
 
-/* Who left a P last while the world was being stopped. */
+/* The P that stopped last before a stop-the-world pause. */
 struct late_stop {
     uint64_t count;
-    trail_longest longest; /* from the wish to stop until that one stopped */
-    int64_t pause_ns;      /* the whole of that pause */
+    trail_longest longest; /* from the request to stop until that P stopped */
+    int64_t pause_ns;      /* length of that pause */
 };
 
 struct activity {
     struct trail_analysis *analysis;
-    trail_activity sums; /* but for what the end makes */
+    trail_activity sums; /* complete but for what activity_finish computes */
     trail_activity_slice slices[ACTIVITY_SLICES];
-    size_t slice; /* the present one */
+    size_t slice; /* index of the current slice */
     int64_t slice_end_ns;
-    int64_t last_ns;                          /* up to here it is counted */
-    int64_t running, runnable, procs_running; /* now */
+    int64_t last_ns;                          /* counted up to here */
+    int64_t running, runnable, procs_running; /* current values */
     int64_t max_procs, most_running;
     int64_t lock_waiters;
-    uint64_t lone; /* IDs of all that run, exclusively ored: if one runs, it is that one */
+    uint64_t lone; /* XOR of the IDs of all running goroutines: the ID, if one runs */
     int64_t serial_ns, queue_ns;
-    int64_t queue_at[ACTIVITY_PROCS]; /* queue_ns when the P's goroutine began to run */
+    int64_t queue_at[ACTIVITY_PROCS]; /* queue_ns when the goroutine on the P began to run */
     enum stretch stretch;
     int64_t stretch_since_ns;
     struct stretch_sum stretches[STRETCHES];

@@ -1,15 +1,15 @@
 /*
- * Follow: the one place that knows which state each goroutine alive is in and since when, when one
- * begins and ends, and which lost its P in a system call (§9.1). What is made of that is up to the
- * consumers: each hands in its functions (struct follow_ops), and keeps what it wants of a goroutine in
- * an object of its own, whose first members are those of struct followed.
+ * Follow: tracks the state of each goroutine alive and since when it lasts, when goroutines begin
+ * and end, and which of them lost their P in a system call (§9.1). Nothing else in the library does
+ * that. Consumers register functions (struct follow_ops) and keep their own data of a goroutine in
+ * an object whose first members are those of struct followed.
  *
- * A goroutine ends when it no longer exists, and when it blocks for ever, as in Go's summary: nothing
- * after that counts as waiting. A transition to the state that the goroutine is in is none, but for the first: what
- * is found in a state that was not known has been in it since the last Sync.
+ * A goroutine ends when it no longer exists, and when it blocks forever, as in Go's summary:
+ * nothing after that counts as waiting. A transition to the current state is ignored, except the
+ * first one of a goroutine: a state that is found has lasted since the last Sync.
  *
- * The inline half is the hot path. With ops that are a static const in the consumer's file the compiler
- * calls its functions directly.
+ * The inline half is the hot path. With ops that are a static const in the consumer's file, the
+ * compiler calls its functions directly.
  */
 #ifndef TRAIL_ANALYZE_FOLLOW_H
 #define TRAIL_ANALYZE_FOLLOW_H
@@ -19,16 +19,16 @@
 #include "base/slab.h"
 
 /*
- * The first members of an object of a goroutine, of struct followed itself as well. `own` are bytes of the
- * consumer's, where alignment leaves room for them.
+ * The first members of a consumer's object of a goroutine, and all members of struct followed.
+ * `own` is bytes for the consumer, placed where alignment leaves room.
  */
 #define FOLLOWED_MEMBERS                                                                           \
-    int64_t since_ns;             /* when it came into `state`; the consumer may move it */        \
-    struct followed **in_syscall; /* where it is noted as the one in a system call, if it is */    \
+    int64_t since_ns;             /* when it entered `state`; the consumer may change it */        \
+    struct followed **in_syscall; /* the slot that points here while in a system call */           \
     int64_t id;                                                                                    \
-    trail_name name; /* of its start function; 0: not known yet */                                 \
-    uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED until it is in the first */          \
-    bool bare        /* in a system call, and its P was taken away */
+    trail_name name; /* start function; 0: not known yet */                                        \
+    uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED before the first */                  \
+    bool bare        /* in a system call, P released */
 
 struct followed {
     FOLLOWED_MEMBERS;
@@ -36,72 +36,74 @@ struct followed {
 };
 
 /*
- * What a consumer does. `context` is what it passed. All return false when memory is out or it has
- * another reason to stop; that is handed on.
+ * Functions of a consumer. `context` is the consumer's. All return false on out of memory, or for
+ * another reason to stop; the caller passes that on.
  */
 struct follow_ops {
-    /* A zeroed object for a goroutine; NULL when memory is out. */
+    /* Returns a zeroed object for a goroutine, or NULL on out of memory. */
     struct followed *(*make)(void *context);
-    /* g->name has come to be known, from the outermost frame of its first stack. NULL: of no interest. */
+    /* Called when g->name is found, from the outermost frame of its first stack. May be NULL. */
     bool (*named)(void *context, struct followed *g, const trail_frame *start);
-    /* It is seen first in this event, and exists since `since_ns`. It is in no state yet. */
+    /* Called at the goroutine's first event; it exists since `since_ns`, and has no state yet. */
     bool (*begins)(void *context, struct followed *g, const trail_event *event, int64_t since_ns);
-    /* It is about to leave g->state, where it was since g->since_ns. NULL: of no interest. */
+    /* Called before it leaves g->state, in which it was since g->since_ns. May be NULL. */
     bool (*leaves)(void *context, struct followed *g, const trail_event *event);
     /*
-     * It is in g->state from now on; `reason` is the name of a wait (wait_names.h), also of a system call that
-     * a log announced as one; 0 otherwise.
+     * Called when it has entered g->state. `reason` is the name of a wait (wait_names.h), also of a
+     * system call that a log announced as one; else 0.
      */
     bool (*enters)(void *context, struct followed *g, const trail_event *event, trail_name reason);
-    /* The same when it was found in its first state: it was in it since `since_ns`, perhaps without a P. */
+    /* As `enters`, for the first state of a goroutine that was found in it: it lasts since
+     * `since_ns`, perhaps with its P released. */
     bool (*found)(void *context, struct followed *g, const trail_event *event, trail_name reason,
                   int64_t since_ns);
-    /* It is in a system call, and about to lose its P. NULL: of no interest. */
+    /* Called before it loses its P in a system call. May be NULL. */
     bool (*loses_proc)(void *context, struct followed *g, const trail_event *event);
     /*
-     * It is over; the object is the consumer's again. g->state is TRAIL_GO_NOT_EXIST if it has left its
-     * last state; TRAIL_GO_UNDETERMINED if it never was in one; and the one that it is in if
-     * another goroutine begins with its number.
+     * Called when it has ended; the object belongs to the consumer again. g->state is
+     * TRAIL_GO_NOT_EXIST if it has left its last state, TRAIL_GO_UNDETERMINED if it never had one,
+     * and its current state if another goroutine begins with its ID.
      */
     bool (*ends)(void *context, struct followed *g, const trail_event *event);
 };
 
-/* Ps with smaller numbers are looked up at once. */
+/* Ps with smaller IDs are looked up in an array. */
 enum { FOLLOW_NEAR = 64 };
 
-/* Begun with follow_init. Not thread-safe. */
+/* Initialised by follow_init. Not thread-safe. */
 struct follow {
     const trail_reader *reader;
-    struct names *names;                /* the consumer's */
-    trail_name forever;                 /* the reason of a wait that is an end */
-    int64_t sync_ns;                    /* of the last Sync, or of the first event */
-    struct idmap alive;                 /* goroutine -> struct followed */
-    struct followed *nobody;            /* where those that are in no system call are noted */
-    struct followed *near[FOLLOW_NEAR]; /* by P: which goroutine is in a system call there */
-    struct idmap procs;                 /* other Ps -> struct followed *, the same */
+    struct names *names;     /* owned by the consumer */
+    trail_name forever;      /* the reason of a wait that ends the goroutine */
+    int64_t sync_ns;         /* time of the last Sync, or of the first event */
+    struct idmap alive;      /* goroutine -> struct followed */
+    struct followed *nobody; /* target of `in_syscall` of goroutines that are in no system call */
+    struct followed *near[FOLLOW_NEAR]; /* by P: the goroutine in a system call on it */
+    struct idmap procs;                 /* the same for other Ps -> struct followed * */
     struct slab proc_slab;
-    struct announced announced; /* what is about to be waited for */
+    struct announced announced; /* waits that logs have announced */
 };
 
-/* `names` outlive it. follow_sync with the time of the first event before that is handed in. */
+/* `names` must outlive it. Call follow_sync with the time of the first event before the first
+ * event. */
 void follow_init(struct follow *follow, const trail_reader *reader, struct names *names);
 
-/* The objects of goroutines are the consumer's. */
+/* Frees all but the objects of goroutines, which belong to the consumer. */
 void follow_free(struct follow *follow);
 
-/* The first event, or a Sync. */
+/* Called at the first event, and at each Sync. */
 static inline void follow_sync(struct follow *follow, int64_t now)
 {
     follow->sync_ns = now;
 }
 
-/* A log. False when memory is out. */
+/* Takes a log. Returns false on out of memory. */
 static inline bool follow_log(struct follow *follow, const trail_event *event)
 {
     return announced_log(&follow->announced, follow->names, event);
 }
 
-/* The name of the wait that a transition into waiting begins, while it is handed in. */
+/* Returns the name of the wait that the current transition begins. */
 static inline trail_name follow_wait(const struct follow *follow, const trail_event *event)
 {
     return announced_name(&follow->announced, follow->names,
@@ -115,26 +117,28 @@ static inline struct followed *follow_find(const struct follow *follow, int64_t 
 
 /* MARK: Out of line */
 
-/* The first transition of a goroutine. */
+/* Takes the first transition of a goroutine. */
 bool follow_first(struct follow *follow, const struct follow_ops *ops, void *context,
                   const trail_event *event);
 
-/* It has left the state that it was in, if it was in one, and ends. */
+/* Ends a goroutine that has left its state, if it had one. */
 bool follow_over(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
-/* Finds out its start function, if the stack of the transition tells. */
+/* Sets the goroutine's name to its start function, if the transition has a stack. */
 bool follow_name(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
-/* Where is noted which goroutine is in a system call on a P that is not near. NULL when memory is out. */
+/* Returns the slot of a P that is not near, which points to the goroutine in a system call on it;
+ * NULL on out of memory. */
 struct followed **follow_far(struct follow *follow, int64_t proc);
 
 /* MARK: Transitions */
 
 #define FOLLOW_INLINE static inline __attribute__((always_inline))
 
-/* Notes that it is in a system call on the P, if it has one. False when memory is out. */
+/* Records that the goroutine is in a system call on the P, if it has one. Returns false on out of
+ * memory. */
 FOLLOW_INLINE bool follow_note(struct follow *follow, struct followed *g, int64_t proc)
 {
     if (__builtin_expect(proc < 0, 0))
@@ -156,8 +160,9 @@ FOLLOW_INLINE bool follow_tell(const struct follow_ops *ops, void *context, stru
 }
 
 /*
- * It goes into its new state, in which it was found to be since *found_ns unless that is NULL. A path for
- * each, so that what a consumer does then is all that is left of its function there.
+ * Enters its new state, in which it was found since *found_ns unless that is NULL. Each state has a
+ * path of its own, so that inlining leaves only the part of the consumer's function that matters
+ * there.
  */
 FOLLOW_INLINE bool follow_enter(struct follow *follow, const struct follow_ops *ops, void *context,
                                 struct followed *g, const trail_event *event,
@@ -191,8 +196,8 @@ FOLLOW_INLINE bool follow_enter(struct follow *follow, const struct follow_ops *
 }
 
 /*
- * A transition of a goroutine. `heard` is follow->announced.heard, which only logs change: where it is tested once for
- * many transitions, waits without logs cost nothing.
+ * Takes a transition of a goroutine. `heard` is follow->announced.heard, which only logs change:
+ * tested once for many transitions, it costs nothing in traces without logs.
  */
 FOLLOW_INLINE bool follow_goroutine_heard(struct follow *follow, const struct follow_ops *ops,
                                           void *context, const trail_event *event, bool heard)
@@ -206,13 +211,13 @@ FOLLOW_INLINE bool follow_goroutine_heard(struct follow *follow, const struct fo
         return follow_first(follow, ops, context, event);
     struct followed *g = follow_find(follow, event->transition.id);
     if (__builtin_expect(!g, 0))
-        return true; /* is over already */
+        return true; /* has already ended */
     if (__builtin_expect(g->name == 0 && event->transition.stack != 0, 0) &&
         !follow_name(follow, ops, context, g, event))
         return false;
     if (ops->leaves && !ops->leaves(context, g, event))
         return false;
-    *g->in_syscall = NULL; /* though another may be noted there by now: so Go's summary has it */
+    *g->in_syscall = NULL; /* even if another goroutine is in the slot by now, as in Go's summary */
     g->in_syscall = &follow->nobody;
     g->bare = false;
     return follow_enter(follow, ops, context, g, event, NULL, heard);
@@ -224,7 +229,8 @@ FOLLOW_INLINE bool follow_goroutine(struct follow *follow, const struct follow_o
     return follow_goroutine_heard(follow, ops, context, event, follow->announced.heard);
 }
 
-/* A transition of a P: when it becomes idle, the goroutine in a system call there goes on without it. */
+/* Takes a transition of a P: when it becomes idle, the goroutine in a system call on it continues
+ * without it. */
 FOLLOW_INLINE bool follow_proc(struct follow *follow, const struct follow_ops *ops, void *context,
                                const trail_event *event)
 {
@@ -242,7 +248,7 @@ FOLLOW_INLINE bool follow_proc(struct follow *follow, const struct follow_ops *o
     return good;
 }
 
-/* A transition of anything. */
+/* Takes a transition of a goroutine, a P, or anything else. */
 FOLLOW_INLINE bool follow_transition(struct follow *follow, const struct follow_ops *ops,
                                      void *context, const trail_event *event)
 {

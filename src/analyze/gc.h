@@ -1,6 +1,6 @@
 /*
- * GC: mark phases with what belonged to them, and when the world was stopped. Rows are as many as
- * cycles and pauses; open are at most one assist a goroutine and one sweep a P.
+ * GC: mark phases and what happened during them, and stop-the-world pauses. Rows are one per cycle
+ * and pause; open are at most one assist per goroutine and one sweep per P.
  */
 #ifndef TRAIL_ANALYZE_GC_H
 #define TRAIL_ANALYZE_GC_H
@@ -15,7 +15,7 @@ struct trail_analysis;
 
 struct gc {
     struct trail_analysis *analysis;
-    trail_gc_cycle *cycles; /* the last may be under way */
+    trail_gc_cycle *cycles; /* the last may be in progress */
     size_t cycle_count, cycle_capacity;
     trail_gc_pause *pauses;
     size_t pause_count, pause_capacity;

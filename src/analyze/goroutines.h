@@ -1,11 +1,12 @@
 /*
- * Goroutines: where the time of each goroutine alive went so far, why it waits and who woke it, on top
- * of what is followed of it (follow.h).
+ * Goroutines: where the time of each goroutine alive went so far, why it waits and which goroutine
+ * woke it, on top of follow.h.
  *
  * The hot part of a transition is two look-ups and one addition: `credit` points to the counter of
- * the state that the goroutine is in, so that leaving a state needs not know which it was.
+ * the current state, so leaving a state does not depend on which one it was.
  *
- * Times that no 64 bits hold come from damaged clocks; arithmetic wraps instead of being undefined.
+ * Times that do not fit into 64 bits come from damaged clocks; arithmetic wraps instead of being
+ * undefined.
  */
 #ifndef TRAIL_ANALYZE_GOROUTINES_H
 #define TRAIL_ANALYZE_GOROUTINES_H
@@ -28,14 +29,14 @@ static inline void ns_add(int64_t *sum, int64_t ns)
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)ns);
 }
 
-/* `ns` behind `origin`; the last moment there is, if that is farther than time goes. */
+/* Returns origin + ns, or INT64_MAX where that overflows. */
 static inline int64_t ns_behind(int64_t origin, int64_t ns)
 {
     int64_t edge;
     return __builtin_add_overflow(origin, ns, &edge) ? INT64_MAX : edge;
 }
 
-/* A range by name: what is over, and since when it is on. */
+/* A range by name: its total so far, and since when it is open. */
 struct range_time {
     trail_name name;
     bool on;
@@ -43,44 +44,44 @@ struct range_time {
     int64_t ns;
 };
 
-/* A P that was swept on. */
+/* A P on which something was swept. */
 struct proc {
-    int64_t sweeper; /* which goroutine began the sweep that is on */
+    int64_t sweeper; /* the goroutine that began the current sweep */
     bool sweeping;
 };
 
 /*
- * Lives from its first transition to its end. Owned by its analysis. What nearly every transition
- * touches is in the first cache line, what a wait touches in the second.
+ * Lives from its first transition to its end. Owned by its analysis. The first cache line holds
+ * what nearly every transition touches, the second what a wait touches.
  */
 struct goroutine {
     union {
         struct followed followed;
         struct {
-            FOLLOWED_MEMBERS; /* since_ns not before counting began */
+            FOLLOWED_MEMBERS; /* since_ns is not before counting began */
             bool ran;         /* start_ns is set */
-            uint8_t counter;  /* the place in `block` of the reason that it waited for last */
+            uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };
-    int64_t *credit; /* where its time in `state` is counted */
+    int64_t *credit; /* where time in `state` is added */
     int64_t exec_ns, sched_wait_ns, syscall_ns;
 
-    int64_t waker; /* which goroutine ended its last wait; TRAIL_NONE: none in the trace */
-    trail_named_time *block; /* by reason; `few` until there are more */
+    int64_t waker; /* the goroutine that ended its last wait; TRAIL_NONE: none in the trace */
+    trail_named_time *block; /* by reason; in `few` until there are more */
     trail_named_time few[2];
     uint32_t block_count, block_capacity;
-    trail_name reason;        /* of the last transition into waiting */
-    uint32_t stack : 30;      /* for profiles: with which it came into `state` */
-    uint32_t found : 1;       /* for profiles: it has been in `state` since creation_ns */
+    trail_name reason;        /* of the last transition to waiting */
+    uint32_t stack : 30;      /* for profiles: stack of the transition to `state` */
+    uint32_t found : 1;       /* for profiles: `state` lasts since creation_ns */
     uint32_t has_pending : 1; /* for profiles: it has pending waits */
 
     int64_t syscall_block_ns;
-    int64_t bare_ns; /* since when it is bare */
+    int64_t bare_ns; /* when its P was released */
     struct range_time *range;
     uint32_t range_count, range_capacity;
     union {
         struct open_region *region;  /* innermost first */
-        struct goroutine *next_free; /* of those that are over */
+        struct goroutine *next_free; /* in the list of free objects */
     };
     uint64_t pc;
     int64_t creation_ns, start_ns;
@@ -93,49 +94,50 @@ static inline struct goroutine *goroutine_of(struct followed *g)
     return (struct goroutine *)(void *)g;
 }
 
-/* They are made so many at a time. */
+/* Goroutines are allocated in chunks. */
 struct goroutine_chunk {
     struct goroutine items[64];
     struct goroutine_chunk *next;
 };
 
-/* Begun with goroutines_init. */
+/* Initialised by goroutines_init. */
 struct goroutines {
     struct follow follow;
-    struct goroutine *free_list; /* with their lists, for the next */
+    struct goroutine *free_list; /* ended goroutines, reused with their lists */
     struct goroutine_chunk *chunks;
-    size_t chunk_used;  /* of the newest */
+    size_t chunk_used;  /* objects used of the newest chunk */
     struct idmap procs; /* -> struct proc */
     struct slab proc_slab;
-    int64_t nothing;         /* the counter of what is not counted */
+    int64_t nothing;         /* counter for time that does not count */
     int64_t counted_from_ns; /* time before this does not count */
-    uint64_t seen;           /* how many there were since then */
+    uint64_t seen;           /* number of goroutines since then */
 };
 
 void goroutines_init(struct goroutines *goroutines, const trail_reader *reader,
                      struct names *names);
 
 /*
- * Takes transitions of goroutines and Ps from the front of [event, end) up to the first event of
- * another kind, and returns where that is; NULL when memory is out.
+ * Takes transitions of goroutines and Ps from the front of [event, end), up to the first event of
+ * another kind. Returns that event, or NULL on out of memory.
  */
 const trail_event *goroutines_transitions(struct trail_analysis *analysis, const trail_event *event,
                                           const trail_event *end);
 
-/* A range begins, was on already, or ends. False when memory is out. */
+/* Takes an event that begins, continues or ends a range. Returns false on out of memory. */
 bool goroutines_range(struct trail_analysis *analysis, const trail_event *event);
 
-/* From `ns` on time counts; what was counted is forgotten. */
+/* Starts counting at `ns`: what was counted before is dropped. */
 void goroutines_count_from(struct goroutines *goroutines, int64_t ns);
 
 /*
- * Where the goroutine's time went by `now`, what is open included, as Go has it. The lists are made
- * in the arena. `less` (or NULL) is subtracted. False when memory is out.
+ * Sets where the goroutine's time went up to `now`, including open states, as Go counts it. The
+ * lists are allocated in the arena. `less`, unless NULL, is subtracted. Returns false on out of
+ * memory.
  */
 bool goroutine_times(const struct goroutines *goroutines, const struct goroutine *g, int64_t now,
                      const trail_times *less, struct arena *arena, trail_times *times);
 
-/* Ends all that are alive, for the end of the trace. False when memory is out. */
+/* Ends all goroutines alive, at the end of the trace. Returns false on out of memory. */
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now);
 
 void goroutines_free(struct goroutines *goroutines);

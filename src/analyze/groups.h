@@ -1,5 +1,5 @@
 /*
- * Groups: rows folded into one by name: how many, the sums of their times, and how they spread.
+ * Groups: rows folded into one by name: their number, sums of their times, and distributions.
  */
 #ifndef TRAIL_ANALYZE_GROUPS_H
 #define TRAIL_ANALYZE_GROUPS_H
@@ -16,16 +16,16 @@ struct groups {
     struct idmap by_name; /* name -> struct group */
     struct group **items;
     size_t count, capacity;
-    trail_group *rows; /* made by groups_finish */
+    trail_group *rows; /* computed by groups_finish */
 };
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 bool groups_add(struct groups *groups, trail_name name, const trail_times *times, bool alive);
 
-/* Forgets all. */
+/* Drops all groups. */
 void groups_clear(struct groups *groups);
 
-/* Makes the rows, by total time. False when memory is out. */
+/* Computes the rows, by total time, greatest first. Returns false on out of memory. */
 bool groups_finish(struct groups *groups);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Names: text of a trace under a number that outlives its generation, equal for equal text. Handles
- * of the reader are looked up once an epoch.
+ * Names: text of a trace as numbers that outlive a generation, equal for equal text. Each handle of
+ * the reader is looked up once per epoch.
  */
 #ifndef TRAIL_ANALYZE_NAMES_H
 #define TRAIL_ANALYZE_NAMES_H
@@ -10,7 +10,7 @@
 #include "base/idmap.h"
 #include "base/intern.h"
 
-/* Set `reader` and leave the rest zero. Not thread-safe. */
+/* Set `reader`; zero-initialise the rest. Not thread-safe. */
 struct names {
     const trail_reader *reader;
     struct intern intern;
@@ -20,18 +20,18 @@ struct names {
     uint32_t *by_handle; /* 0: not looked up in this epoch */
     size_t handles, handle_capacity;
     uint64_t epoch;
-    struct idmap waits; /* names of waits that logs announced -> struct wait_facts (wait_names.h) */
-    bool failed;        /* memory was out: some names are 0 that are not empty */
+    struct idmap waits; /* names of announced waits -> struct wait_facts (wait_names.h) */
+    bool failed;        /* out of memory: some non-empty names are 0 */
 };
 
-/* To be called when a batch of events arrives. */
+/* Called when a batch of events arrives. */
 void names_begin_batch(struct names *names);
 void names_free(struct names *names);
 
 /* The slow path of names_of. */
 trail_name names_look_up(struct names *names, trail_string_handle handle);
 
-/* The name of any text. */
+/* Returns the name of a text. */
 trail_name names_put(struct names *names, const char *data, size_t size);
 
 static inline trail_name names_of(struct names *names, trail_string_handle handle)

@@ -1,10 +1,11 @@
 /*
- * Part: what an analysis is made of. A part is a file with a struct analysis_part, which says what it is
- * asked for by, and which of its functions are called when. parts.def lists them; the pass (pass.c) makes
- * those that are asked for and calls them. Parts do not know each other: they have what they are handed.
+ * Part: a component of an analysis. A part is one file with a struct analysis_part, which lists the
+ * flags that request it and the functions that the pass calls. parts.def lists the parts; the pass
+ * (pass.c) creates the requested ones and calls them. Parts use each other only through the objects
+ * they are passed.
  *
- * Functions that a part does not need are NULL. Those that return bool return false when memory is
- * out. docs/extending.md tells how to add one.
+ * Functions that a part does not need are NULL. Those that return bool return false on out of
+ * memory. docs/extending.md describes how to add a part.
  */
 #ifndef TRAIL_ANALYZE_PART_H
 #define TRAIL_ANALYZE_PART_H
@@ -20,67 +21,70 @@ enum { PARTS_MOST = 16, PART_NEEDS = 5 };
 #define PART_TASKS      (PART_KIND(TASK_BEGIN) | PART_KIND(TASK_END))
 #define PART_REGIONS    (PART_KIND(REGION_BEGIN) | PART_KIND(REGION_END))
 
-/* Of an event, or of a goroutine and an event. */
+/* Takes an event, or a goroutine and its event. */
 typedef bool (*part_event)(void *part, const trail_event *event);
 typedef bool (*part_transition)(void *part, struct goroutine *g, const trail_event *event);
 
 struct analysis_part {
-    unsigned what;        /* it is made if any of these TRAIL_ANALYZE_... is asked for */
-    size_t size;          /* of its object, which is zeroed before `init` */
-    bool uses_goroutines; /* analysis->goroutines: they are followed */
-    bool uses_stacks;     /* analysis->stacks */
+    unsigned what;        /* created if any of these TRAIL_ANALYZE_ flags is set */
+    size_t size;          /* of its object, zeroed before `init` */
+    bool uses_goroutines; /* uses analysis->goroutines, which follows goroutines */
+    bool uses_stacks;     /* uses analysis->stacks */
 
-    /* Other parts whose objects it is handed, in this order: NULL for those that are not made. */
+    /* Parts whose objects it is passed, in this order; NULL for those not created. */
     const struct analysis_part *needs[PART_NEEDS];
     bool (*init)(void *part, struct trail_analysis *analysis, void *const *needed);
-    void (*free)(void *part); /* what `init` made, also if it failed, and what came later */
+    void (*free)(
+        void *part); /* frees what `init` and later calls allocated; also called if `init` failed */
 
-    /* The first event comes, at `origin_ns`. */
+    /* Called at the first event, at `origin_ns`. */
     void (*trace_begins)(void *part, int64_t origin_ns);
-    /* Time counts from now on: what was counted is forgotten. Only of windows with a begin. */
+    /* Called where counting starts: what was counted before is dropped. Only for windows with a
+     * begin. */
     bool (*window_begins)(void *part, int64_t ns);
-    /* The window or trace ends; goroutines are still alive. Also called if it never began. */
+    /* Called at the end of the window or trace, while goroutines are alive; also if the window
+     * never began. */
     bool (*window_ends)(void *part, int64_t ns);
-    /* Goroutines are over: the answers are made. In the order of the list. */
+    /* Called when all goroutines have ended: computes the answers. In the order of the list. */
     bool (*finish)(void *part, int64_t ns);
 
-    /* Stretches of all events, independent of what other parts have seen. */
+    /* Called with stretches of all events, independent of what other parts have received. */
     bool (*events)(void *part, const trail_event *event, const trail_event *end);
-    /* No more events are needed. NULL: they always are. */
+    /* Whether no more events are needed. NULL: never. */
     bool (*is_done)(const void *part);
 
     /* Events of these kinds, in order with what goroutines do; not TRAIL_STATE_TRANSITION. */
     unsigned kinds;
     part_event event;
-    /* A transition of a P. */
+    /* Called with a transition of a P. */
     part_event proc;
-    /* A goroutine is seen first. */
+    /* Called at the first event of a goroutine. */
     part_transition begins;
-    /* It is about to take a transition; its first with g->state TRAIL_GO_UNDETERMINED. */
+    /* Called before a transition; the first one has g->state TRAIL_GO_UNDETERMINED. */
     part_transition leaves;
-    /* It is in its new state, unless that is its end. */
+    /* Called in its new state, unless it has ended. */
     part_transition enters;
-    /* A goroutine is over, or the trace is (`end_ns` is 0 then). */
+    /* Called when a goroutine ends, or the trace does (then `end_ns` is 0). */
     bool (*ends)(void *part, struct goroutine *g, int64_t now, int64_t end_ns);
-    /* A user region of the goroutine is over. */
+    /* Called when a user region of the goroutine ends. */
     bool (*region_ends)(void *part, struct goroutine *g, const trail_region *region, int64_t now);
 };
 
 struct part_call {
     void *part;
     union {
-        part_event event; /* NULL behind the last */
+        part_event event; /* NULL ends the list */
         part_transition transition;
     };
 };
 
-/* Functions of the parts for one occasion. */
+/* Functions of the parts for one kind of call. */
 struct part_calls {
     struct part_call of[PARTS_MOST + 1];
     size_t count;
 };
 
-/* What parts are handed. They may change names, stacks and the arenas. */
+/* What parts are passed. They may change names, stacks and the arenas. */
 struct trail_analysis {
     trail_analysis_options options;
     const trail_reader *reader;
@@ -93,18 +97,19 @@ struct trail_analysis {
     bool counting; /* the window has begun */
     bool over;     /* it has ended */
     bool finished;
-    int64_t from_ns, to_ns; /* of the window, absolute */
+    int64_t from_ns, to_ns; /* the window, absolute */
     struct goroutines goroutines;
 
-    /* The pass's: those parts that are made, in the order of the list, and when they are called. */
+    /* Private to the pass: the created parts, in the order of the list, and their functions by kind
+     * of call. */
     struct {
         const struct analysis_part *part;
         void *object;
     } parts[PARTS_MOST];
-    size_t part_count, ready; /* how many there are, and how many `init` was called of */
-    bool follows;             /* some part looks at goroutines */
+    size_t part_count, ready; /* number of parts, and of those whose `init` was called */
+    bool follows;             /* some part needs goroutines */
     bool uses_stacks;
-    bool has_events; /* some part takes events one by one, or follows */
+    bool has_events; /* some part takes single events or goroutines */
     struct part_calls kinds[TRAIL_KINDS], procs, begins, leaves, enters;
 };
 
@@ -113,16 +118,16 @@ static inline bool wants(const struct trail_analysis *analysis, unsigned what)
     return (analysis->options.what & what) != 0;
 }
 
-/* Whether profiles are of what happens in regions. */
+/* Whether profiles are limited to regions. */
 static inline bool profile_by_region(const trail_profile_options *options)
 {
     return options->region || options->task_count > 0;
 }
 
-/* The object of a part, for its answers; NULL if it is not made. */
+/* Returns the object of a part, for its answers; NULL if it was not created. */
 void *analysis_object(const struct trail_analysis *analysis, const struct analysis_part *part);
 
-/* Calls all. False when memory is out. */
+/* Calls all functions. Returns false on out of memory. */
 static inline bool part_calls_event(const struct part_calls *calls, const trail_event *event)
 {
     for (const struct part_call *call = calls->of; call->event; call++)
@@ -140,17 +145,17 @@ FOLLOW_INLINE bool part_calls_transition(const struct part_calls *calls, struct 
     return true;
 }
 
-/* Calls `ends` and `region_ends` of all. False when memory is out. */
+/* Calls `ends` and `region_ends` of all parts. Returns false on out of memory. */
 bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct goroutine *g,
                              int64_t now, int64_t end_ns);
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now);
 
-/* Whether a goroutine that began in `name` is meant. */
+/* Whether goroutines with the start function `name` are selected. */
 bool analysis_asks_for(const struct trail_analysis *analysis, const trail_who *who, int64_t id,
                        trail_name name);
 
-/* Notes something of this length if it is the longest. */
+/* Records a case of length `ns` if it is the longest. */
 static inline void longest_note(trail_longest *longest, int64_t ns, int64_t begin_ns,
                                 int64_t goroutine)
 {

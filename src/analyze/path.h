@@ -1,10 +1,10 @@
 /*
- * The critical path: which goroutine was really waited for at each moment of a span.
+ * The critical path: which goroutine the work of a span was waiting for at each time.
  *
- * Forwards, each change of state is written to a log (path_log.h), with who caused it. Which span is
- * asked for is known when it ends, often only with the trace; where it is known when it begins, the
- * log begins there. Backwards (path_walk.c), from the last entry of the goroutine in which the span
- * ends, entry by entry.
+ * Forwards, each change of state is written to a log (path_log.h), with its cause. Which span was
+ * requested is known when it ends, often only at the end of the trace; where it is known when it
+ * begins, the log begins there. Backwards (path_walk.c), the path goes from the last entry of the
+ * goroutine in which the span ends, entry by entry.
  */
 #ifndef TRAIL_ANALYZE_PATH_H
 #define TRAIL_ANALYZE_PATH_H
@@ -21,9 +21,9 @@ struct trail_analysis;
 /* A goroutine alive. */
 struct path_goroutine {
     uint64_t entry;  /* its latest in the log */
-    uint64_t waited; /* that of its last wait in the log `log` */
+    uint64_t waited; /* of its last wait, in the log numbered `log` */
     uint32_t number; /* row in `who` */
-    uint32_t log;    /* the log that `entry` is of */
+    uint32_t log;    /* number of the log that `entry` is in */
     trail_name reason;
     trail_stack stack;
     int64_t id;
@@ -33,29 +33,29 @@ struct path_goroutine {
     int64_t begin_ns;
 };
 
-/* What is known of a goroutine after its end. */
+/* What is kept of a goroutine after its end. */
 struct path_who {
     int64_t id;
     trail_name name;
 };
 
-/* A task or region that is open. */
+/* An open task or region. */
 struct path_region {
     struct path_region *outer;
     int64_t begin_ns;
     uint64_t task, nth;
     trail_name name;
     bool has_begin;
-    uint32_t goroutine; /* number: of a task, who did something for it last */
+    uint32_t goroutine; /* number; of a task: the last one that worked on it */
 };
 
-/* The span asked for, or the best so far. */
+/* The requested span, or the best candidate so far. */
 struct path_span {
     bool found;
     trail_path path;
     uint64_t entry;    /* of the goroutine in which it ends; 0: none */
     uint32_t number;   /* of that goroutine */
-    trail_stack stack; /* what it did at the end */
+    trail_stack stack; /* its stack at the end */
     int64_t length_ns;
 };
 
@@ -63,11 +63,11 @@ struct path_span {
 struct path_hold {
     int64_t goroutine;
     trail_name object;
-    enum wire_wait kind; /* WIRE_WAIT_NONE: there was none */
+    enum wire_wait kind; /* WIRE_WAIT_NONE: none */
     int64_t ns, time_ns;
 };
 
-/* An entry in which a wait ends because what it was for is given up. In the order of their numbers. */
+/* An entry in which a wait ends because its object is released. In the order of entries. */
 struct path_held {
     uint64_t entry;
     int64_t ns;
@@ -78,7 +78,7 @@ struct path {
     struct names *names;
     struct stacks *stacks;
     trail_path_question question;
-    trail_name region; /* whose name is asked for */
+    trail_name region; /* the requested name */
     struct path_log log;
     uint32_t log_number;
     bool logging, answered;
@@ -87,13 +87,13 @@ struct path {
     struct slab goroutines, regions;
     struct path_who *who;
     size_t who_count, who_capacity;
-    uint64_t *counts; /* of regions that began, by name */
+    uint64_t *counts; /* of regions begun, by name */
     size_t count_capacity;
     struct announced announced;
-    struct path_hold hold; /* the last one that a log told of; its wake-ups follow at once */
+    struct path_hold hold; /* the last one logged; its wake-ups follow at once */
     struct path_held *held;
     size_t held_count, held_capacity;
-    struct idmap expired; /* entries of waits that their time limit ended */
+    struct idmap expired; /* entries of waits that timed out */
     struct idmap tasks;   /* ID -> struct path_region */
     int64_t last_runner;
     struct path_span span;
@@ -105,7 +105,7 @@ struct path {
 
 extern const struct analysis_part path_part;
 
-/* -1 when memory is out or the file cannot be read. */
+/* Returns -1 on out of memory or if the file cannot be read. */
 int path_walk(struct path *path, trail_path_visit visit, void *context);
 
 #endif

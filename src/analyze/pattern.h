@@ -1,12 +1,12 @@
 /*
- * Patterns: what to look for in the life of one goroutine.
+ * Patterns: sequences of steps to look for in one goroutine.
  *
  *     pattern = step { "then" ["directly"] ["within" TIME] step } ["within" TIME]
  *     step    = choice { ("or" | "|") choice }
  *     choice  = WORD ["[" TEXT { "|" TEXT } "]"] { "in" FUNCTION | "by" FUNCTION | COMPARE TIME }
  *
- * Words, texts and functions are pieces of the pattern's own copy of its text; * in a text or
- * function stands for any bytes.
+ * Words, texts and functions point into the pattern's own copy of its text; * in a text or function
+ * matches any bytes.
  */
 #ifndef TRAIL_ANALYZE_PATTERN_H
 #define TRAIL_ANALYZE_PATTERN_H
@@ -15,7 +15,7 @@
 
 enum { PATTERN_STEPS = 16, PATTERN_CHOICES = 64, PATTERN_TEXTS = 64 };
 
-/* What a step can be. States first: they last, the others are moments. */
+/* What a step can be. States come first: they last; the others are points in time. */
 enum thing {
     THING_RUN,
     THING_READY,
@@ -42,15 +42,15 @@ const char *thing_word(enum thing thing);
 
 struct pattern_choice {
     enum thing thing;
-    unsigned first_text, text_count; /* any of them; none: anything */
-    trail_string in, by;             /* empty: anywhere, anybody */
-    int64_t least_ns, most_ns;       /* both included */
+    unsigned first_text, text_count; /* alternatives; none: any */
+    trail_string in, by;             /* empty: any */
+    int64_t least_ns, most_ns;       /* inclusive */
 };
 
 struct pattern_step {
     unsigned first, count; /* choices */
     bool directly;
-    int64_t within_ns; /* after the end of the step before; INT64_MAX: whenever */
+    int64_t within_ns; /* after the end of the previous step; INT64_MAX: unlimited */
 };
 
 struct trail_pattern {
@@ -59,14 +59,14 @@ struct trail_pattern {
     struct pattern_choice choices[PATTERN_CHOICES];
     trail_string texts[PATTERN_TEXTS];
     unsigned step_count, choice_count, text_count;
-    int64_t within_ns; /* the whole */
+    int64_t within_ns; /* the whole hit */
     unsigned things;   /* 1 << thing, of all choices */
 };
 
-/* Whether a pattern with * matches all of the text. */
+/* Whether a pattern with * matches the whole text. */
 bool pattern_glob(trail_string glob, trail_string text);
 
-/* Whether the text, a wait's reason or a name, is one of those that the choice asks for. */
+/* Whether the text, a wait's reason or a name, matches one of the choice's alternatives. */
 bool pattern_text(const trail_pattern *pattern, const struct pattern_choice *choice,
                   trail_string text);
 

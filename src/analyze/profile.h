@@ -1,10 +1,10 @@
 /*
- * Profiles: waits, and what else takes time, added up by stack (§9.4). The pass tells of a goroutine
- * that leaves a state; what that state counts for is known by then, and the stack since it came in.
+ * Profiles: waits and other uses of time, added up by stack (§9.4). The pass calls it when a
+ * goroutine leaves a state; by then it is known what the state counts as, and its stack.
  *
- * Some of it can be judged only later: whether a goroutine has the wanted name, whether a wait was
- * inside a wanted region, whether a goroutine ever runs (Go leaves out what was before it first ran,
- * if it did). Until then it is a pending wait of its goroutine.
+ * Some waits can only be judged later: whether the goroutine has the requested name, whether a wait
+ * was inside a requested region, whether the goroutine ever runs (Go leaves out what came before it
+ * first ran, if it did). Until then they are pending waits of the goroutine.
  */
 #ifndef TRAIL_ANALYZE_PROFILE_H
 #define TRAIL_ANALYZE_PROFILE_H
@@ -25,9 +25,9 @@ struct profile_stack {
 };
 
 struct profile_rows {
-    uint32_t *places; /* + 1, by number of the stack; 0: none. OFFCPU has `keys` instead */
+    uint32_t *places; /* + 1, by number of the stack; 0: none. OFFCPU uses `keys` instead */
     size_t place_count, place_capacity;
-    struct intern keys; /* of stack, waker, reason; the number is the place of the row, + 1 */
+    struct intern keys; /* of stack, waker, reason; the number is the index of the row, + 1 */
     trail_profile_sample *items;
     size_t count, capacity;
     uint64_t sum_count;
@@ -44,17 +44,18 @@ struct profiles {
     size_t frame_count, frame_capacity;
     struct profile_stack *stacks; /* by number; 0 is the empty one */
     size_t stack_count, stack_capacity;
-    uint32_t *by_handle; /* numbers + 1 of handles of the epoch; 0: not looked up */
+    uint32_t *by_handle; /* numbers + 1, by handle of the epoch; 0: not looked up */
     size_t handles, handle_capacity;
     uint64_t epoch;
-    uint8_t *reasons; /* by name: the types that a wait for that counts for, and REASON_KNOWN */
+    uint8_t *
+        reasons; /* by name: the profile types that a wait with that reason counts for, and REASON_KNOWN */
     size_t reason_count, reason_capacity;
     struct profile_rows rows[TRAIL_PROFILES];
     struct idmap
-        last_sync; /* with by_kind: goroutine -> the place of the row of its last wait, as a pointer */
+        last_sync; /* with by_kind: goroutine -> index of the row of its last wait, as a pointer */
     uint32_t last_place;          /* of the row of SYNC that was counted last, + 1 */
     struct idmap pending;         /* goroutine -> struct profile_pending */
-    uint64_t goroutines, regions; /* those that were wanted, so far */
+    uint64_t goroutines, regions; /* the number that matched so far */
 };
 
 extern const struct analysis_part profiles_part;

@@ -1,6 +1,7 @@
 /*
- * Regions: what goroutines did between the begin and end of a user region (§9.1): the difference of
- * two readings of their times. Open regions hang on their goroutine, innermost first.
+ * Regions: where a goroutine's time went between the begin and end of a user region (§9.1), as the
+ * difference of two readings of its times. Open regions are linked from their goroutine, innermost
+ * first.
  */
 #ifndef TRAIL_ANALYZE_REGIONS_H
 #define TRAIL_ANALYZE_REGIONS_H
@@ -14,8 +15,8 @@ struct analysis_part;
 
 struct regions {
     struct trail_analysis *analysis;
-    bool wanted;        /* some answer looks at them */
-    trail_region *rows; /* of those that are over; at the end by goroutine and start */
+    bool wanted;        /* some answer needs them */
+    trail_region *rows; /* ended regions; at the end by goroutine and start */
     size_t count, capacity;
     struct groups groups;
 };

@@ -1,6 +1,6 @@
 /*
- * Stacks: those of a trace under numbers that outlive their generation, equal for equal frames, 0
- * for none. Handles of the reader are looked up once an epoch.
+ * Stacks: stacks of a trace as numbers that outlive a generation, equal for equal frames, 0 for
+ * none. Each handle of the reader is looked up once per epoch.
  */
 #ifndef TRAIL_ANALYZE_STACKS_H
 #define TRAIL_ANALYZE_STACKS_H
@@ -14,7 +14,7 @@ struct stack_row {
     trail_name function; /* of that frame */
 };
 
-/* Set `names`, `skip` if there is any, and leave the rest zero. Not thread-safe. */
+/* Set `names`, and optionally `skip`; zero-initialise the rest. Not thread-safe. */
 struct stacks {
     struct names *names;
     const char *const *skip; /* see frame_rank */
@@ -27,10 +27,10 @@ struct stacks {
     uint64_t epoch;
     trail_place *scratch;
     size_t scratch_capacity;
-    bool failed; /* memory was out: some stacks are 0 that are not empty */
+    bool failed; /* out of memory: some non-empty stacks are 0 */
 };
 
-/* To be called when a batch of events arrives, after names_begin_batch. */
+/* Called when a batch of events arrives, after names_begin_batch. */
 void stacks_begin_batch(struct stacks *stacks);
 void stacks_free(struct stacks *stacks);
 
@@ -44,13 +44,13 @@ static inline trail_stack stacks_of(struct stacks *stacks, trail_stack_handle ha
     return handle == 0 ? 0 : stacks_look_up(stacks, handle);
 }
 
-/* The frames, leaf first. */
+/* Returns the frames, leaf first. */
 static inline struct stack_row stacks_get(const struct stacks *stacks, trail_stack stack)
 {
     return stack < stacks->count ? stacks->rows[stack] : (struct stack_row){0};
 }
 
-/* The function that names the place of a stack; 0 if it has no name. */
+/* Returns the function that names the place of a stack; 0 if it has no name. */
 static inline trail_name stacks_function(const struct stacks *stacks, trail_stack stack)
 {
     return stacks_get(stacks, stack).function;

@@ -1,9 +1,9 @@
 /*
- * Threads and Ps: how long goroutines ran on each, and were in system calls there. A goroutine is
- * placed where the event that sets it going happens; one that the trace finds going is placed by the
- * first event that it does itself. When they ran is kept in slices of the time.
+ * Threads and Ps: how long goroutines ran and were in system calls on each. A goroutine is placed
+ * on the thread and P of the event that sets it running; one that is found running is placed by the
+ * first event of its own. Running time is kept in slices.
  *
- * Memory follows the goroutines that are going, and the rows.
+ * Memory grows with the goroutines running or in system calls, and with the rows.
  */
 #ifndef TRAIL_ANALYZE_THREADS_H
 #define TRAIL_ANALYZE_THREADS_H
@@ -28,10 +28,10 @@ struct proc_rows {
     size_t count, capacity;
 };
 
-/* What is known of a P beside its row: at the same place. */
+/* State of a P besides its row, at the same index. */
 struct proc_state {
     int64_t since_ns;
-    struct placed *syscalling; /* who is in a system call on it */
+    struct placed *syscalling; /* the goroutine in a system call on it */
     uint8_t state;             /* trail_proc_state */
 };
 
@@ -41,11 +41,11 @@ struct threads {
     struct proc_rows proc_rows;
     struct proc_state *procs;
     size_t proc_capacity;
-    struct idmap thread_places, proc_places; /* ID -> place in the rows, + 1 */
+    struct idmap thread_places, proc_places; /* ID -> index of the row, + 1 */
     struct idmap going;                      /* goroutine -> struct placed */
-    size_t unplaced;                         /* of those, found and not placed yet */
+    size_t unplaced; /* those in `going` that were found and are not placed yet */
     struct slab slab;
-    struct slices thread_slices, proc_slices; /* running, at the same place as the rows */
+    struct slices thread_slices, proc_slices; /* running time, by index of the row */
     size_t slice_count;
     int64_t sync_ns;
     int64_t counted_from_ns;

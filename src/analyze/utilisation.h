@@ -1,12 +1,12 @@
 /*
- * Utilisation: which share of the Ps was left to the program, as a function of time, or whether each
- * P was (§9.3). A series is a list of points at which the share changes.
+ * Utilisation: the share of the Ps that was left to the program over time, or whether each P was
+ * left to it (§9.3). A series is a list of points at which the share changes.
  *
  * Go counts a background worker twice: when its label comes, it is already known to run, and its
- * mark is never taken away. So after a few cycles each P seems to be the collector's for good, and
- * because a series that ends with 0 has ended where that came, Go's figures are then of the first
- * cycles only. Corrected, a worker counts once, as long as it runs, and no longer than until it
- * waits; and a series goes on to the end.
+ * mark is never removed. After a few cycles each P counts as permanently taken by the collector;
+ * and because a series that ends with 0 ends where that 0 came, Go's figures then cover the first
+ * cycles only. Corrected, a worker counts once, while it runs and at most until it waits, and a
+ * series continues to the end.
  */
 #ifndef TRAIL_ANALYZE_UTILISATION_H
 #define TRAIL_ANALYZE_UTILISATION_H
@@ -27,18 +27,18 @@ struct util_series {
     size_t count, capacity;
 };
 
-/* How many Ps there were from a time on. */
+/* The number of Ps from a time on. */
 struct util_procs {
     int64_t time_ns;
     size_t count;
 };
 
 struct util_proc {
-    int64_t gc; /* reasons why it is the collector's */
+    int64_t gc; /* number of reasons why the collector has it */
     size_t series;
 };
 
-/* Set `flags` and leave the rest zero. */
+/* Set `flags`; zero-initialise the rest. */
 struct utilisation {
     unsigned flags;
     struct util_series *series;
@@ -52,7 +52,7 @@ struct utilisation {
     bool past_first; /* generation */
 };
 
-/* The two curves of an analysis; one without flags is not asked for. */
+/* The two curves of an analysis; one without flags was not requested. */
 struct utilisations {
     const trail_reader *reader;
     struct utilisation curves[2];
@@ -62,16 +62,16 @@ extern const struct analysis_part utilisation_part;
 
 /* MARK: Windows (utilisation_windows.c) */
 
-/* The least share that any window of this length has, over all series. */
+/* Returns the smallest share in any window of this length, over all series. */
 double utilisation_least(const struct utilisation *utilisation, int64_t window_ns);
 
-/* The worst windows that do not overlap, at most `most`, the worst first. */
+/* Sets the worst windows without overlap, at most `most`, worst first. */
 size_t utilisation_worst(const struct utilisation *utilisation, int64_t window_ns,
                          trail_mmu_window *worst, size_t most);
 
 /*
- * The share that so many of all windows of this length do not fall below, over all series: for 1 the
- * least, for 0.5 the median. Within 1e-8.
+ * Returns the share that at least `share` of all windows of this length reach, over all series: for
+ * 1 the smallest, for 0.5 the median. Exact to 1e-8.
  */
 double utilisation_quantile(const struct utilisation *utilisation, int64_t window_ns,
                             double quantile);
