@@ -1,6 +1,6 @@
 /*
- * Bins: how many were in each state over the whole trace, as time integrals in a fixed number of
- * pieces of time. When the trace outgrows them, each two become one.
+ * Bins: how many lanes were in each state over the whole trace, as time integrals in a fixed number
+ * of bins. When the trace outgrows them, pairs of bins are merged into one.
  */
 #ifndef TRAIL_TIMELINE_BINS_H
 #define TRAIL_TIMELINE_BINS_H
@@ -9,22 +9,22 @@
 
 enum { BINS = 1 << 14, BIN_SHIFT_AT_FIRST = 10 };
 
-/* bins_init first. */
+/* Initialised by bins_init. */
 struct bins {
     unsigned shift; /* a bin is 2^shift ns */
     int64_t now[TRAIL_LANE_COUNTERS];
-    int64_t since_ns[TRAIL_LANE_COUNTERS]; /* what was before is in the bins */
-    int64_t (*ns)[TRAIL_LANE_COUNTERS];    /* BINS of them */
+    int64_t since_ns[TRAIL_LANE_COUNTERS]; /* what came before is in the bins */
+    int64_t (*ns)[TRAIL_LANE_COUNTERS];    /* BINS elements */
 };
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 bool bins_init(struct bins *bins);
 void bins_free(struct bins *bins);
 
-/* One more (`by` 1) or less (-1) from `ns` on; before the latest time is told too, if seldom. */
+/* Changes a counter by 1 or -1 from `ns` on. `ns` may be before the latest time, which is rare. */
 void bins_change(struct bins *bins, trail_lane_counter counter, int by, int64_t ns);
 
-/* Everything up to `ns` is in the bins. */
+/* Adds everything up to `ns` to the bins. */
 void bins_flush(struct bins *bins, int64_t ns);
 
 #endif

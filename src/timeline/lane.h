@@ -1,14 +1,15 @@
 /*
- * Lanes: the spans of one row of the timeline, in chunks, each with the sums of what was before it.
- * So the time that a lane spent in each state up to any moment costs a search and a part of a chunk, and
- * a picture of any stretch costs the same however much is in it.
+ * Lanes: the spans of one row of the timeline, in chunks, each with the sums of what came before
+ * it. The time that a lane spent in each state up to any time therefore costs a search and part of
+ * a chunk, and drawing a range costs the same however many spans it has.
  *
- * A chunk is two rows of bytes, of numbers of 7 bits a byte. A span is one number in the first,
+ * A chunk is two rows of bytes, of varints with 7 bits per byte. A span is one number in the first
+ * row,
  *
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
- * and in the second what of these there is: the reason of a wait, the stack, `other`. A span takes some
- * five bytes, and pictures read the first row only.
+ * and those of these that it has in the second row: the reason of a wait, the stack, `other`. A
+ * span takes about five bytes, and drawing reads the first row only.
  */
 #ifndef TRAIL_TIMELINE_LANE_H
 #define TRAIL_TIMELINE_LANE_H
@@ -27,11 +28,11 @@ struct lane_span {
 
 struct lane_chunk {
     int64_t begin_ns;                      /* of its first span */
-    int64_t before[TRAIL_SPAN_STATES - 1]; /* ns in each state but NONE up to there */
-    uint8_t *times, *details;              /* of one allocation, but for the last chunk's */
+    int64_t before[TRAIL_SPAN_STATES - 1]; /* ns in each state but NONE before it */
+    uint8_t *times, *details;              /* of one allocation, except in the last chunk */
 };
 
-/* Zero-initialised is empty and ready, but for `id`. */
+/* Zero-initialised is empty and ready, except for `id`. */
 struct lane {
     int64_t id;
     trail_name name;
@@ -43,12 +44,13 @@ struct lane {
     uint16_t details_size, details_room;
     unsigned last_state;
     int64_t last_ns;                 /* begin of the last span */
-    int64_t sums[TRAIL_SPAN_STATES]; /* up to there */
+    int64_t sums[TRAIL_SPAN_STATES]; /* up to last_ns */
     bool has_waited;
     int64_t first_wait_ns;
 };
 
-/* Bytes that the spans take are added to *bytes. The time is not less than that of the last. */
+/* Appends a span; its time must not be less than that of the last. Adds the bytes it takes to
+ * *bytes. */
 bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes);
 void lane_free(struct lane *lane);
 
@@ -57,29 +59,31 @@ static inline uint64_t lane_count(const struct lane *lane)
     return lane->chunk_count ? (uint64_t)(lane->chunk_count - 1) * LANE_CHUNK + lane->used : 0;
 }
 
-/* A place between two spans, from which they can be read one by one, also after more were added. */
+/* A position between two spans, from which spans are read one by one; stays valid when spans are
+ * added. */
 struct lane_cursor {
     uint64_t next;
-    int64_t begin_ns; /* of the span before, in this chunk */
+    int64_t begin_ns; /* of the previous span in this chunk */
     uint32_t times, details;
 };
 
 void lane_seek(const struct lane *lane, uint64_t first, struct lane_cursor *cursor);
 
-/* *end_ns is where it ends, which is `last_ns` of the last. False: there are no more. */
+/* Returns the next span; *end_ns is its end, `last_ns` for the last span. Returns false after the
+ * last. */
 bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last_ns,
                struct lane_span *span, int64_t *end_ns);
 
-/* Where a moment is. */
+/* The position of a point in time. */
 struct lane_position {
-    uint64_t span; /* the last that begins there or before */
+    uint64_t span; /* the last that begins at or before it */
     int64_t begin_ns;
-    int64_t next_ns; /* begin of the next span; INT64_MAX: there is none */
+    int64_t next_ns; /* begin of the next span; INT64_MAX: none */
     unsigned state;
-    int64_t sums[TRAIL_SPAN_STATES]; /* up to the moment; [NONE] has no meaning */
+    int64_t sums[TRAIL_SPAN_STATES]; /* up to that time; [NONE] has no meaning */
 };
 
-/* False: `ns` is before the first span. */
+/* Returns false if `ns` is before the first span. */
 bool lane_find(const struct lane *lane, int64_t ns, struct lane_position *position);
 
 size_t lane_cells(const struct lane *lane, int64_t end_ns, int64_t from_ns, int64_t to_ns,

@@ -1,11 +1,11 @@
 /*
- * Timeline: what exporters of spans of time have in common. It follows what goroutines, Ps and threads
- * do, knows the window and whose events are wanted, and tells a writer what begins and what ends, in
- * the order of the trace. What a goroutine is doing is cut into spans exactly as the analyses count it
- * (analyze/follow.h), so that the spans of a state add up to their figures.
+ * Timeline: the common part of exporters of spans of time. It follows goroutines, Ps and threads,
+ * applies the window and the selection of goroutines, and calls a writer for each begin and end, in
+ * the order of the trace. States of goroutines are cut into spans exactly as the analyses count
+ * them (analyze/follow.h), so the spans of a state add up to the analyses' figures.
  *
- * Names and stacks are numbers that outlive their generation, small and dense: writers keep what they
- * know of them in arrays. Memory is for what is alive, and for each different name and stack once.
+ * Names and stacks are small, dense numbers that outlive their generation: writers keep what they
+ * need of them in arrays. Memory is for what is alive, and once for each different name and stack.
  */
 #ifndef TRAIL_TIMELINE_TIMELINE_H
 #define TRAIL_TIMELINE_TIMELINE_H
@@ -21,7 +21,7 @@ enum timeline_state {
     TIMELINE_RUNNABLE,
     TIMELINE_WAITING,
     TIMELINE_SYSCALL,
-    TIMELINE_BLOCKED, /* in a system call, and its P was taken away */
+    TIMELINE_BLOCKED, /* in a system call, P released */
     TIMELINE_STATES
 };
 
@@ -30,23 +30,23 @@ extern const char *const timeline_state_names[TIMELINE_STATES];
 
 enum timeline_span_kind { TIMELINE_RANGE, TIMELINE_REGION, TIMELINE_TASK };
 
-/* What has begun and not ended: a range of the runtime, a region, a task. */
+/* An open range of the runtime, region or task. */
 struct timeline_span {
-    struct timeline_span *next; /* what began before it in the same place */
+    struct timeline_span *next; /* the span that began before it in the same place */
     enum timeline_span_kind kind;
     trail_range range; /* of a range */
     trail_name name;
     trail_stack stack;
     int64_t begin_ns;
-    int64_t goroutine; /* who began it, or TRAIL_NONE */
-    int64_t proc;      /* of a P's range; TRAIL_NONE of others */
-    uint64_t number;   /* of all spans, from 1 */
-    uint64_t task;     /* its own, or the region's: 0 and TRAIL_NO_TASK are none */
+    int64_t goroutine; /* the goroutine that began it, or TRAIL_NONE */
+    int64_t proc;      /* of a P's range; else TRAIL_NONE */
+    uint64_t number;   /* among all spans, from 1 */
+    uint64_t task;     /* the task's ID or the region's task; 0 and TRAIL_NO_TASK: none */
     uint64_t parent;   /* of a task; TRAIL_NO_TASK */
     bool wanted;
-    bool before;     /* its begin is not in the window */
-    bool after;      /* set when it is closed: its end is not */
-    uint64_t writer; /* the writer's */
+    bool before;     /* it began before the window */
+    bool after;      /* set when it is closed: it ends after the window */
+    uint64_t writer; /* for the writer */
 };
 
 struct timeline_goroutine;
@@ -55,9 +55,9 @@ struct timeline_goroutine;
 struct timeline_lane {
     int64_t id;
     bool is_thread;
-    bool known, described;        /* the writer's */
-    uint64_t writer;              /* the writer's */
-    struct timeline_goroutine *g; /* who is on it; NULL: nobody */
+    bool known, described;        /* for the writer */
+    uint64_t writer;              /* for the writer */
+    struct timeline_goroutine *g; /* the goroutine on it; NULL: none */
     enum timeline_state state;    /* running, or in a system call */
     int64_t since_ns;
     struct timeline_span *spans; /* of a P */
@@ -72,14 +72,14 @@ struct timeline_goroutine {
             bool wanted, told;
         };
     };
-    trail_name reason; /* of TIMELINE_WAITING */
-    trail_stack stack; /* with which it came into its state */
-    int64_t waker;     /* who made it ready, of TIMELINE_RUNNABLE; or TRAIL_NONE */
+    trail_name reason;                   /* of TIMELINE_WAITING */
+    trail_stack stack;                   /* of the transition to its state */
+    int64_t waker;                       /* of TIMELINE_RUNNABLE: the waker, or TRAIL_NONE */
     struct timeline_lane *proc, *thread; /* where it is; NULL: nowhere */
-    int64_t on_proc, on_thread;  /* the same, of running and in a system call; or TRAIL_NONE */
+    int64_t on_proc, on_thread;  /* the IDs, while running or in a system call; or TRAIL_NONE */
     struct timeline_span *spans; /* innermost first */
-    bool known, relabelled;      /* the writer's */
-    uint64_t writer;             /* the writer's; 0 at first */
+    bool known, relabelled;      /* for the writer */
+    uint64_t writer;             /* for the writer; initially 0 */
 };
 
 static inline enum timeline_state timeline_state_of(const struct timeline_goroutine *g)
@@ -93,20 +93,20 @@ static inline enum timeline_state timeline_state_of(const struct timeline_gorout
     return g->bare ? TIMELINE_BLOCKED : states[g->state];
 }
 
-/* What a writer is told; those that are NULL it does not want. */
+/* Functions of a writer; each may be NULL. */
 struct timeline_ops {
-    /* The first that is told: time of the window's begin. */
+    /* Called first, with the time of the window's begin. */
     void (*begin)(void *writer, int64_t begin_ns);
-    /* A goroutine that was not told of before, or whose name has come to be known. */
+    /* Called for a new goroutine, and when the name of one becomes known. */
     void (*goroutine)(void *writer, struct timeline_goroutine *g);
-    /* It is in the state that it tells, since since_ns. */
+    /* Called when it has entered its state, at since_ns. */
     void (*enter)(void *writer, struct timeline_goroutine *g);
-    /* It leaves the state that it tells; `stack` is where it was, 0 if that is not known. */
+    /* Called before it leaves its state; `stack` is where it was, 0 if unknown. */
     void (*leave)(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack);
     void (*gone)(void *writer, struct timeline_goroutine *g, int64_t now);
     void (*lane_enter)(void *writer, struct timeline_lane *lane);
     void (*lane_leave)(void *writer, struct timeline_lane *lane, int64_t now);
-    /* `waker` makes `g` ready, which is told to enter that state next. */
+    /* Called when `waker` makes `g` ready; `enter` for that state follows. */
     void (*wake)(void *writer, struct timeline_goroutine *waker, struct timeline_goroutine *g,
                  int64_t now, trail_stack stack);
     void (*open)(void *writer, struct timeline_span *span);
@@ -128,22 +128,23 @@ struct timeline {
     trail_name wanted_name;
     int64_t origin_ns;      /* time of the first event */
     int64_t from_ns, to_ns; /* the window */
-    int64_t last_ns;        /* of what was told */
+    int64_t last_ns;        /* of the last call of the writer */
     bool started, counting, over, failed;
     struct idmap procs, threads, tasks;
     struct slab goroutine_slab, lane_slab, span_slab;
-    struct timeline_span *spans; /* of nobody in particular */
+    struct timeline_span *spans; /* of no goroutine and no P */
     uint64_t span_count;
     trail_export_stats stats;
 };
 
-/* The parts of timeline_run, for who reads himself: what has been fed is told. See `failed`. */
+/* The parts of timeline_run, for callers that read events themselves; each calls the writer for the
+ * events it was fed. See `failed`. */
 void timeline_begin(struct timeline *timeline);
 void timeline_feed(struct timeline *timeline, const trail_event *events, long count);
 
 /*
- * Tells `writer` all of the reader's events. `out` is where it writes: what has failed is not written
- * on. Finishes it, also after an error. Returns 0, or -1 with *err set.
+ * Calls the writer for all of the reader's events, and finishes it, also after an error. `out` is
+ * the writer's output: after it fails, no more is written. Returns 0, or -1 with *err set.
  */
 int timeline_run(struct timeline *timeline, struct out *out, trail_error *err);
 void timeline_free(struct timeline *timeline);
@@ -153,7 +154,7 @@ static inline struct timeline_goroutine *timeline_goroutine_of(struct followed *
     return (struct timeline_goroutine *)(void *)g;
 }
 
-/* The goroutine alive; NULL if there is none, and for TRAIL_NONE. */
+/* Returns the goroutine alive with that ID; NULL if there is none, and for TRAIL_NONE. */
 static inline struct timeline_goroutine *timeline_goroutine_find(const struct timeline *timeline,
                                                                  int64_t id)
 {
@@ -165,12 +166,13 @@ static inline trail_string timeline_text(const struct timeline *timeline, trail_
     return names_text(&timeline->names, name);
 }
 
-/* What a goroutine is called: "G18 main.worker". Any bytes; a very long name is cut off. */
+/* The label of a goroutine: "G18 main.worker". May contain any bytes; a very long name is cut off.
+ */
 #define TIMELINE_LABEL 320
 trail_string timeline_label(const struct timeline *timeline, const struct timeline_goroutine *g,
                             char buf[TIMELINE_LABEL]);
 
-/* Whether it is told what is waited for. */
+/* Whether the trace has a reason for its wait. */
 static inline bool timeline_has_reason(const struct timeline_goroutine *g)
 {
     return g->state == TRAIL_GO_WAITING && g->reason != 0;

@@ -7,7 +7,8 @@
  *         {0},
  *     };
  *
- * A damaged trace gives the answers of its good part, a word on stderr and EXIT_BAD.
+ * For a damaged trace, the answers of its good part are shown, a message goes to stderr, and the
+ * exit code is EXIT_BAD.
  */
 #ifndef TRAIL_UI_ANALYSIS_H
 #define TRAIL_UI_ANALYSIS_H
@@ -19,7 +20,7 @@
 #include "ui/window.h"
 #include "ui/words.h"
 
-/* Numbers of the common options; a command's own are below. */
+/* IDs of the common options; a command's own IDs are lower. */
 enum {
     ANALYSIS_FROM = 1000,
     ANALYSIS_TO,
@@ -42,90 +43,95 @@ enum {
         WORDS_ROW(ANALYSIS_WORDS)
 #define ANALYSIS_ROWS                                                                              \
     ANALYSIS_READ_ROWS, {'j', "json", NULL, "one JSON object", TAKE(ANALYSIS_JSON)}
-/* Of commands that name places. */
+/* For commands that name places. */
 #define SKIP_FRAMES_ROW {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(ANALYSIS_SKIP)}
 /* clang-format on */
 
 struct input;
 
-/* Set `command` and `options.what`, and leave the rest zero. */
+/* Set `command` and `options.what`; zero-initialise the rest. */
 struct analysis {
     const struct command *command;
     const char *word;
     trail_analysis_options options;
     struct window window;
     bool repair, json;
-    bool streams; /* answers are shown while the trace is read */
+    bool streams; /* answers are printed while the trace is read */
     const char *binary;
     const char **skip_frames; /* of --skip-frames */
     struct symbols *symbols;  /* of the binary */
     struct vocabulary vocabulary;
     trail_source *source;
     trail_reader *reader;
-    trail_analysis *answers; /* NULL: there are none */
+    trail_analysis *answers; /* NULL: none */
     trail_analysis_span span;
-    struct input *input; /* what is opened; NULL: the word. Is the caller's */
-    trail_error damage;  /* if the exit code is EXIT_BAD */
+    struct input *input; /* the input to read; NULL: the file argument. Owned by the caller */
+    trail_error damage;  /* set if the exit code is EXIT_BAD */
 };
 
-/* Takes a common option. EXIT_GOOD or EXIT_USAGE. */
+/* Takes a common option. Returns EXIT_GOOD or EXIT_USAGE. */
 int analysis_option(struct analysis *analysis, int id, const char *value);
 
-/* After the options: takes the one word. EXIT_GOOD or EXIT_USAGE. */
+/* Called after the options: takes the one file argument. Returns EXIT_GOOD or EXIT_USAGE. */
 int analysis_words(struct analysis *analysis, const struct options *options);
 
-/* The same where there are other words too. */
+/* The same for commands with other arguments, too. */
 int analysis_word(struct analysis *analysis, const char *word);
 
-/* The whole command line of a command that has the common options only. EXIT_GOOD, EXIT_USAGE or OPTIONS_HELP. */
+/* Parses the command line of a command with only the common options. Returns EXIT_GOOD, EXIT_USAGE
+ * or OPTIONS_HELP. */
 int analysis_parse(struct analysis *analysis, int argc, char **argv);
 
-/* Opens the file, which analysis_run does if nobody did: `reader` is there then. The exit code. */
+/* Opens the file and sets `reader`. analysis_run does so if the command has not. Returns the exit
+ * code. */
 int analysis_open(struct analysis *analysis);
 
-/* Another reader of the same trace, as the command line wants it. NULL: *err says why. */
+/* Returns another reader of the same trace, with the options of the command line; NULL on error,
+ * with *err set. */
 trail_reader *analysis_reader(const struct analysis *analysis, trail_source *source,
                               trail_error *err);
 
-/* Reads the file. The exit code; `answers` may be there although it is not EXIT_GOOD. */
+/* Reads the file. Returns the exit code; `answers` may be set even if that is not EXIT_GOOD. */
 int analysis_run(struct analysis *analysis);
 void analysis_close(struct analysis *analysis);
 
 /*
- * All that a command does once its line is parsed, which gave `code`: reads the file, shows the answers if there are any,
- * closes. The command's exit code.
+ * Runs the rest of a command whose command line was parsed with the result `code`: reads the file,
+ * calls `show` if there are answers, and closes. Returns the command's exit code.
  */
 int analysis_answer(struct analysis *analysis, int code, int (*show)(void *context), void *context);
 
-/* Chooses the vocabulary by what made the trace, which is known once events were read; analysis_run does it. */
+/* Selects the vocabulary by what made the trace, which is known once events were read. Called by
+ * analysis_run. */
 void analysis_speak(struct analysis *analysis);
 
-/* A reason of a wait for people; there is one also where the trace gives none. */
+/* Returns a reason of a wait as shown, also for waits without one. */
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
-/* A name as text: "(unknown)" if there is none. */
+/* Returns the text of a name; "(unknown)" for 0. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 
 /* The members of a trail_times. */
 void analysis_json_times(const struct analysis *analysis, struct json *json,
                          const trail_times *times);
 
-/* A spread as an object: least, mean, quantiles, buckets. */
+/* A distribution as an object: minimum, mean, quantiles, buckets. */
 void analysis_json_histogram(struct json *json, const char *key, const trail_histogram *histogram);
 
 /* The members of a group, with its distributions. */
 void analysis_json_group(const struct analysis *analysis, struct json *json,
                          const trail_group *group);
 
-/* Reads the name of a column into *column. EXIT_GOOD or EXIT_USAGE. */
+/* Parses the name of a column into *column. Returns EXIT_GOOD or EXIT_USAGE. */
 int analysis_column(const struct analysis *analysis, const char *word, trail_column *column);
 #define ANALYSIS_COLUMNS "total exec sched-wait block syscall syscall-block"
 
-/* "select 3.2 s, network 1 s": what was waited for, longest first, at most `most` of them. */
-/* The members of a wait: "reason", and where they are recorded "wait_kind" and "object". */
+/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
+/* The members of a wait: "reason", and where recorded "wait_kind" and "object". */
 void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait);
 
-/* "waiting for mutex stats_mu"; where the kind is not recorded, the reason. Any bytes of the trace. */
+/* "waiting for mutex stats_mu"; where the kind is not recorded, the reason. May contain any bytes.
+ */
 enum { WAIT_TEXT_SIZE = 320 };
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE]);

@@ -1,5 +1,5 @@
 /*
- * What a command prints where its answer is empty: what is missing, and what would fill it.
+ * What a command prints for an empty answer: what is missing, and how to record it.
  */
 #ifndef TRAIL_UI_EMPTY_H
 #define TRAIL_UI_EMPTY_H

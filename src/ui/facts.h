@@ -1,6 +1,6 @@
 /*
- * A list of facts, each good, worth knowing or in the way, with the one thing to do about it: as
- * lines for people, or as objects of a JSON array.
+ * A list of facts, each good, a note or a problem, with the one action for it: printed as lines, or
+ * as objects of a JSON array.
  */
 #ifndef TRAIL_UI_FACTS_H
 #define TRAIL_UI_FACTS_H
@@ -11,7 +11,7 @@
 
 enum fact_state {
     FACT_OK,
-    FACT_NOTE,   /* it works, but more is possible, or something should be known */
+    FACT_NOTE,   /* it works, with limits or something to know */
     FACT_PROBLEM /* nothing can be recorded */
 };
 
@@ -23,15 +23,15 @@ struct facts {
 
 void facts_begin(struct facts *facts, bool as_json);
 
-/* A group of facts; facts_close ends it. */
+/* Begins a group of facts; facts_close ends it. */
 void facts_open(struct facts *facts, const char *title);
 void facts_close(struct facts *facts);
 
-/* Tells one. `todo` is NULL if there is nothing to do. */
+/* Prints a fact. `todo` is NULL if there is nothing to do. */
 void fact(struct facts *facts, enum fact_state state, const char *name, const char *todo,
           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Prints text that may hold names of files, which must not reach a terminal as they are. */
+/* Prints text that may contain file names, escaped for terminals. */
 void facts_put_text(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Folders that are made for what is written, and go again if it is not.
+ * Folders that are created for output, and removed if it is not written.
  */
 #ifndef TRAIL_UI_FOLDERS_H
 #define TRAIL_UI_FOLDERS_H
@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Those that were not there before; the outer before the inner. All zero: none. */
+/* The created ones, outer before inner. Zero-initialised is empty. */
 struct folders {
     char **made;
     size_t count, capacity;
 };
 
-/* Makes a folder, and those above it. EXIT_GOOD, or EXIT_INOUT after telling why not. */
+/* Creates a folder and its parents. Returns EXIT_GOOD, or EXIT_INOUT after a message. */
 int folders_make(struct folders *folders, const char *path);
 
-/* Frees the list; unless they are to stay, removes those of it that are empty. */
+/* Frees the list; unless `stay`, removes the folders in it that are empty. */
 void folders_end(struct folders *folders, bool stay);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Showing groups of goroutines or regions: their sums, how they spread, histograms; and the options
- * for that.
+ * Prints groups of goroutines or regions: sums, distributions, histograms; and the options for
+ * that.
  */
 #ifndef TRAIL_UI_GROUPS_H
 #define TRAIL_UI_GROUPS_H
@@ -28,29 +28,30 @@ enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
 
 struct groups_view {
     struct analysis *analysis;
-    enum term one;     /* what a member is; its plural is behind it */
+    enum term one;     /* the term for a member; the next term is its plural */
     const char *title; /* of the column of names: "began_in" */
     trail_column sort, spread;
     size_t limit; /* SIZE_MAX: all */
     bool percentiles, histogram, json;
 };
 
-/* Takes one of the options above, or a common one. EXIT_GOOD or EXIT_USAGE. */
+/* Takes one of the options above, or a common one. Returns EXIT_GOOD or EXIT_USAGE. */
 int groups_option(struct groups_view *view, int id, const char *value);
 
-/* After the options. EXIT_USAGE if the members `one_by_one` were asked for, and groups too. */
+/* Called after the options. Returns EXIT_USAGE if both single members and groups were requested. */
 int groups_check(const struct groups_view *view, bool one_by_one);
 
-/* The view of goroutines by start function, as without options. */
+/* Returns the view of goroutines by start function with default options. */
 struct groups_view groups_of_goroutines(struct analysis *analysis);
 
 /* "3 goroutines, 1 alive at the end, in 2 groups, in 1.2 s"; no groups: 0. */
 void groups_show_head(const struct groups_view *view, size_t groups);
 
-/* All of them, as the view and the analysis ask for. EXIT_GOOD, or EXIT_INOUT when memory is out. */
+/* Prints all goroutines, as the view and the analysis select. Returns EXIT_GOOD, or EXIT_INOUT on
+ * out of memory. */
 int groups_show_goroutines(const struct groups_view *view);
 
-/* Prints them. EXIT_GOOD, or EXIT_INOUT when memory is out. */
+/* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
 void groups_json(const struct groups_view *view, const trail_group *groups, size_t count);
 
@@ -59,7 +60,7 @@ void groups_json(const struct groups_view *view, const trail_group *groups, size
 void groups_put_times(const struct analysis *analysis, struct table *table,
                       const trail_times *times);
 
-/* Says how many rows were left out. */
+/* Prints how many rows were left out. */
 void groups_tell_more(size_t shown, size_t count);
 
 #endif

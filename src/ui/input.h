@@ -8,11 +8,12 @@
 
 struct input {
     const char *word;
-    char *data; /* all of stdin; NULL: open the word */
+    char *data; /* all of stdin; NULL: open the path */
     size_t size;
 };
 
-/* Reads stdin now if it will be opened `again`. -1: *err says why. input_free is for both cases. */
+/* Reads stdin into memory if it will be opened `again`. Returns -1 with *err set on error. Call
+ * input_free in either case. */
 int input_init(struct input *input, const char *word, bool again, trail_error *err);
 trail_source *input_open(struct input *input, trail_error *err);
 void input_free(struct input *input);

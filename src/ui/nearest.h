@@ -1,5 +1,5 @@
 /*
- * Of the names of a trace, the one that is most likely meant by a word that is none of them.
+ * Finds the name in a trace that a mistyped word most likely means.
  *
  *     struct nearest nearest = {.word = word};
  *     for (...)
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <trail/read.h>
 
-/* Zero-initialised but for the word. */
+/* Set the word; zero-initialise the rest. */
 struct nearest {
     const char *word;
     bool found;
@@ -21,10 +21,10 @@ struct nearest {
     char hint[300];
 };
 
-/* One of the names there are; an empty one is none. What has the word in it is near. */
+/* Takes one of the existing names; ignores empty ones. A name that contains the word is near. */
 void nearest_offer(struct nearest *nearest, trail_string name);
 
-/* "; did you mean 'parse'?", or "" if there is no name. Valid as long as `nearest`. */
+/* Returns "; did you mean 'parse'?", or "" without any name. Valid as long as `nearest`. */
 const char *nearest_hint(struct nearest *nearest);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include <trail/analyze.h>
 
-/* Branches under the share `least` of the whole are left out. False when memory is out. */
+/* Prints the tree without branches below the share `least` of the total. Returns false on out of
+ * memory. */
 bool profile_tree(const trail_analysis *analysis, const trail_profile *profile, double least);
 
 #endif

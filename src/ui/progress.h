@@ -1,6 +1,6 @@
 /*
- * A progress bar on stderr, only if that is a terminal, only for files of known size, and only from
- * one second of work on.
+ * A progress bar on stderr: only if stderr is a terminal, for files of known size, and after one
+ * second of work.
  */
 #ifndef TRAIL_UI_PROGRESS_H
 #define TRAIL_UI_PROGRESS_H
@@ -15,16 +15,16 @@ struct progress {
     unsigned calls;
 };
 
-/* When stdout is written: if that is a terminal too, a bar would be in the middle of it. */
+/* When stdout is written: if both are terminals, a bar would mix with the output. */
 enum progress_output { PROGRESS_OUTPUT_AFTER, PROGRESS_OUTPUT_MEANWHILE };
 
 void progress_begin(struct progress *progress, const trail_source *source,
                     enum progress_output output);
 
-/* Cheap; to be called often. `progress` is a struct progress *, so that it fits a callback. */
+/* Called often; cheap. `progress` is a struct progress *, so that it fits a callback. */
 void progress_step(void *progress);
 
-/* Wipes the bar away. */
+/* Erases the bar. */
 void progress_end(struct progress *progress);
 
 #endif

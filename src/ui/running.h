@@ -1,5 +1,5 @@
 /*
- * What all threads or Ps did: rows of figures, and when they ran goroutines, over the time, a line each.
+ * Prints rows of figures of all threads or Ps, and one line each with when they ran goroutines.
  */
 #ifndef TRAIL_UI_RUNNING_H
 #define TRAIL_UI_RUNNING_H
@@ -7,29 +7,29 @@
 #include "ui/analysis.h"
 #include "ui/table.h"
 
-/* When one ran. */
+/* When a thread or P ran. */
 struct running {
     int64_t id, ns;
-    int64_t task; /* which task it is, for vocabularies in which it is one; TRAIL_NONE: none */
+    int64_t task; /* the task, for vocabularies in which a thread is one; TRAIL_NONE: none */
     const int64_t *slices;
 };
 
-/* What the rows are of: `rows` is what the library gave, `i` a number in it. */
+/* The kind of rows: `rows` is the library's array, `i` an index. */
 struct running_kind {
-    enum term id;       /* before an ID: its first word */
+    enum term id;       /* the word before an ID */
     const char *list;   /* in JSON */
     const char *titles; /* of the table, for table_begin_with */
     struct running (*get)(const void *rows, size_t i);
     void (*json)(struct json *json, const void *rows, size_t i); /* members between ID and slices */
     void (*cells)(const struct analysis *analysis, struct table *table, const void *rows,
-                  size_t i); /* behind the ID */
+                  size_t i); /* text after the ID */
 };
 
-/* Shows them as the analysis asks for; returns what the command exits with. */
+/* Prints them in the requested format. Returns the exit code. */
 int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,
                  size_t count);
 
-/* Only when each ran, in lines. */
+/* Prints only the lines of when each ran. */
 int running_lines(const struct analysis *analysis, const struct running_kind *kind,
                   const void *rows, size_t count);
 

@@ -1,5 +1,5 @@
 /*
- * Showing numbers and text: for people, and as JSON.
+ * Prints numbers and text, for terminals and as JSON.
  */
 #ifndef TRAIL_UI_SHOW_H
 #define TRAIL_UI_SHOW_H
@@ -14,15 +14,15 @@
 #include "base/plain.h"
 #include "base/show.h"
 
-/* Text of a trace, a file name or the like, shown as base/plain.h says. */
+/* Prints text of a trace, a file name or the like, escaped as in base/plain.h. */
 void show_plain(trail_string text); /* on stdout */
 void show_plain_on(FILE *to, trail_string text);
 
-/* One line of text, all of which is shown so. */
+/* Prints one formatted line, escaped as a whole. */
 void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_line_on(FILE *to, const char *format, va_list args);
 
-/* A writer of JSON on stdout, which goes on with what is printed there by other means. One at a time. */
+/* Returns a JSON writer on stdout, which may be mixed with other output there. One at a time. */
 struct json json_on_stdout(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * --skip-frames=FILE: further frames that name no place, a pattern a line (words/wrappers.h); empty lines and those
- * that begin with # are left out.
+ * --skip-frames=FILE: further frames that do not name a place, one pattern per line
+ * (words/wrappers.h); empty lines and lines beginning with # are ignored.
  */
 #ifndef TRAIL_UI_SKIP_FRAMES_H
 #define TRAIL_UI_SKIP_FRAMES_H
@@ -10,8 +10,8 @@
     "file:*/pool/*"
 
 /*
- * Reads a file into *patterns, NULL behind the last, which skip_frames_free frees; what was there before stays in
- * front. Returns EXIT_GOOD, or EXIT_USAGE or EXIT_INOUT after an error on stderr that names file and line.
+ * Appends the patterns in a file to *patterns, NULL-terminated, to be freed by skip_frames_free.
+ * Returns EXIT_GOOD, or EXIT_USAGE or EXIT_INOUT after a message with file and line.
  */
 int skip_frames_read(const char *path, const char ***patterns);
 void skip_frames_free(const char **patterns);

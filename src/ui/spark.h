@@ -1,5 +1,5 @@
 /*
- * Small pictures in lines of text: a column a piece of the time, or a power of two of a length.
+ * Small plots in a line of text: one column per slice of time, or per power of two of a duration.
  */
 #ifndef TRAIL_UI_SPARK_H
 #define TRAIL_UI_SPARK_H
@@ -8,20 +8,20 @@
 
 enum { SPARK_WIDTH = 64 };
 
-/* One column: nothing is a blank, however little there is shows, 1 and more is full. */
+/* Prints one column: 0 is blank, any positive level is visible, 1 and more is full. */
 void spark_put(double level);
 
-/* Time over the time: pieces of `piece_ns` of a whole of `length_ns`. */
+/* Amounts per slice of `piece_ns`, of a total of `length_ns`. */
 struct spark {
     const int64_t *ns;
     size_t count;
     int64_t piece_ns, length_ns;
 };
 
-/* "|  .:#  |", at most SPARK_WIDTH columns, each by its share of `most` times the time in it. */
+/* Prints "|  .:#  |", at most SPARK_WIDTH columns, each relative to `most` times its duration. */
 void spark_line(const struct spark *spark, double most);
 
-/* Own pieces, as many as columns. */
+/* Slices of their own, one per column. */
 struct spark_pieces {
     int64_t ns[SPARK_WIDTH];
     int64_t begin_ns, piece_ns, length_ns;
@@ -29,7 +29,7 @@ struct spark_pieces {
 
 void spark_begin(struct spark_pieces *pieces, int64_t begin_ns, int64_t end_ns);
 
-/* This much of the time counts; what is outside does not. */
+/* Adds a stretch of time; the parts outside are ignored. */
 void spark_cover(struct spark_pieces *pieces, int64_t from_ns, int64_t to_ns);
 struct spark spark_of(const struct spark_pieces *pieces);
 

@@ -1,5 +1,5 @@
 /*
- * Tables for people: cells are collected, then printed in columns as wide as they need. And bars.
+ * Tables of text: cells are collected, then printed in columns as wide as necessary. And bars.
  *
  *     struct table table;
  *     table_begin(&table, "count> exec> name<");
@@ -24,43 +24,44 @@ struct table {
     bool failed;
 };
 
-/* Titles separated by spaces, each with < (left) or > (right) at its end; _ is shown as a space. */
+/* Titles separated by spaces, each ending with < (left) or > (right); _ is printed as a space. */
 void table_begin(struct table *table, const char *titles);
 
-/* The same with terms of a vocabulary: {task} is shown as its term. */
+/* The same with terms of a vocabulary: {task} is replaced. */
 void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles);
 
-/* The next cell, row by row. What would steer a terminal is shown as base/plain.h says. */
+/* Adds the next cell, row by row. Text is escaped as in base/plain.h. */
 void table_text(struct table *table, trail_string text);
 void table_word(struct table *table, const char *text);
 void table_number(struct table *table, uint64_t value); /* 12,345 */
 void table_duration(struct table *table, int64_t ns);   /* "-" for 0 */
 void table_percent(struct table *table, double part);   /* 0.123: 12.3 % */
 
-/* Cells of a distribution: count, sum and quantiles, or least, mean and quantiles; of times, "-" for 0. */
+/* Cells of a distribution: count, sum and quantiles, or minimum, mean and quantiles; times of 0 as
+ * "-". */
 void table_spread(struct table *table, const trail_histogram *times);
 void table_range(struct table *table, const trail_histogram *times);
 
-/* Prints and drops it. */
+/* Prints the table and frees it. */
 void table_print(struct table *table);
 void table_drop(struct table *table);
 
-/* A line for each power of two of a histogram: from, count, a bar. */
+/* Prints a line for each power of two of a histogram: from, count, a bar. */
 void table_histogram(const trail_histogram *histogram);
 
-/* A histogram by powers of two; of an empty one `last` is less than `first`. */
+/* A histogram by powers of two; `last` is less than `first` if it is empty. */
 struct powers {
     uint64_t counts[64];
-    uint64_t most; /* of any */
+    uint64_t most; /* the greatest count */
     int first, last;
 };
 
 struct powers table_powers(const trail_histogram *histogram);
 
-/* The least length of a power: 0, 2, 4, ... */
+/* Returns the lower bound of a power: 0, 2, 4, ... */
 int64_t powers_begin(int power);
 
-/* "12,345" into `buf` of 32. */
+/* Returns "12,345" in `buf` of 32 bytes. */
 const char *table_thousands(char *buf, uint64_t value);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The guards of stdout and stderr, where these are terminals: what passes them, base/terminal.h says.
+ * Filters for stdout and stderr where these are terminals; base/terminal.h describes what passes.
  */
 #ifndef TRAIL_UI_TERMINAL_H
 #define TRAIL_UI_TERMINAL_H
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Puts guards in front of stdout and stderr, if they are terminals. */
+/* Installs filters for stdout and stderr, if they are terminals. */
 void terminal_guard(void);
 
-/* Writes trail's own controls to stdout or stderr. */
+/* Writes control sequences of trail itself to stdout or stderr. */
 void terminal_control(FILE *to, const char *controls);
 
-/* Ends the guard of stdout, after its last flush. False with errno set. */
+/* Removes the filter of stdout, after its last flush. Returns false with errno set on error. */
 bool terminal_end(void);
 
 #endif

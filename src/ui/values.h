@@ -1,5 +1,5 @@
 /*
- * Values of options: numbers, lists, times, and words out of a set.
+ * Parsers of option values: numbers, lists, times, sizes.
  */
 #ifndef TRAIL_UI_VALUES_H
 #define TRAIL_UI_VALUES_H
@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each returns false if the text is no such value; nothing is printed. */
+/* Each returns false if the text is not valid; nothing is printed. */
 
-/* A decimal number from 0 to INT64_MAX; a prefix of one of `letters` ("gG": G18) is passed over. */
+/* A decimal number from 0 to INT64_MAX, after at most one prefix out of `letters` ("gG": G18). */
 bool parse_id(const char *text, const char *letters, int64_t *value);
 
 /*
- * A time with its unit: 1.5s, 20ms, 300us, 5ns, 2m, 1h. Exact to the nanosecond; what is finer is
- * cut off. 0 needs no unit.
+ * A time with its unit: 1.5s, 20ms, 300us, 5ns, 2m, 1h. Truncated to whole nanoseconds. 0 needs no
+ * unit.
  */
 bool parse_time(const char *text, int64_t *ns);
 
-/* A number of bytes, with a unit of K, M or G: powers of 1024. */
+/* A number of bytes, optionally with K, M or G: powers of 1024. */
 bool parse_size(const char *text, uint64_t *bytes);
 
 /* A growing list of IDs. */
@@ -28,7 +28,7 @@ struct id_list {
     size_t count;
 };
 
-/* Adds the IDs in "18,22,7". False too when memory is out. */
+/* Adds the IDs in "18,22,7". Also returns false on out of memory. */
 bool parse_id_list(const char *text, const char *letters, struct id_list *list);
 
 #endif

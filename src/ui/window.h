@@ -1,22 +1,22 @@
 /*
- * A window of time on the command line: --from and --to, counted from the first event.
+ * A window of time on the command line: --from and --to, relative to the first event.
  */
 #ifndef TRAIL_UI_WINDOW_H
 #define TRAIL_UI_WINDOW_H
 
 #include "ui/cli.h"
 
-/* Zero-initialised is all of the trace. */
+/* Zero-initialised is the whole trace. */
 struct window {
     bool has_from, has_to, to_is_relative;
     int64_t from_ns, to_ns;
 };
 
-/* Take the value of an option. EXIT_GOOD, or EXIT_USAGE after telling what is wrong. */
+/* Take the value of an option. Return EXIT_GOOD, or EXIT_USAGE after a message. */
 int window_from(struct window *window, const struct command *command, const char *word);
 int window_to(struct window *window, const struct command *command, const char *word);
 
-/* After all options: makes a --to of +TIME absolute. EXIT_GOOD or EXIT_USAGE. */
+/* Called after all options: makes a --to of +TIME absolute. Returns EXIT_GOOD or EXIT_USAGE. */
 int window_finish(struct window *window, const struct command *command);
 
 #endif

@@ -1,11 +1,11 @@
-/* --words: in which vocabulary a command speaks of a trace. */
+/* --words: the vocabulary of a command's output. */
 #ifndef TRAIL_UI_WORDS_H
 #define TRAIL_UI_WORDS_H
 
 #include "ui/cli.h"
 #include "words/vocabulary.h"
 
-/* The option of all commands that speak of a trace. */
+/* The option, for all commands that print terms of the vocabulary. */
 #define WORDS_ROW(id)                                                                              \
     {                                                                                              \
         0, "words", "go|threads",                                                                  \
@@ -13,7 +13,7 @@
             TAKE(id), .values = "go threads"                                                       \
     }
 
-/* Takes its value. EXIT_GOOD or EXIT_USAGE. */
+/* Takes its value. Returns EXIT_GOOD or EXIT_USAGE. */
 static inline int words_option(const struct command *command, const char *value, trail_words *words)
 {
     if (words_parse(value, words))

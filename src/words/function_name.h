@@ -1,10 +1,11 @@
 /*
- * Names of functions as places show them: without result, parameters, and what is inside the arguments of templates.
+ * Names of functions as shown in places: without result, parameters, and the insides of template
+ * arguments.
  *
  *     void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> >(std::chrono::...)
  *     std::this_thread::sleep_for<long, ratio<...>>
  *
- * Names of C and Go stay as they are.
+ * Names of C and Go are unchanged.
  */
 #ifndef TRAIL_WORDS_FUNCTION_NAME_H
 #define TRAIL_WORDS_FUNCTION_NAME_H
@@ -13,7 +14,8 @@
 
 enum { FUNCTION_NAME_SIZE = 320 };
 
-/* The short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE, cut where it is longer. */
+/* Returns the short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE, truncated if
+ * longer. */
 trail_string function_name_short(trail_string name, char *buf);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A place as people read it: the function in its short form, and where it is, without folders.
+ * A place as shown to users: the function in its short form, and its file without folders and line.
  */
 #ifndef TRAIL_WORDS_PLACE_H
 #define TRAIL_WORDS_PLACE_H
@@ -15,7 +15,8 @@ enum place_form {
     PLACE_PLAIN,       /* "main.work main.go:42" */
 };
 
-/* Into `buf`, which is returned; no longer than PLACE_TEXT_SIZE. What is not known (empty, line 0) is left out. */
+/* Writes into `buf`, at most PLACE_TEXT_SIZE bytes, and returns it. Unknown parts (empty, line 0)
+ * are left out. */
 char *place_of_frame(trail_string function, trail_string file, uint64_t line, enum place_form form,
                      char *buf, size_t size);
 
