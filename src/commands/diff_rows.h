@@ -1,9 +1,9 @@
 /*
- * What `trail diff` compares: everything measured is a row with a path such as "sched_wait" or
- * "block.select", of the whole trace or of what has a name, and one measure for each of the two
- * traces. Tables, JSON and conditions are all made of these rows.
+ * What `trail diff` compares: every measurement is a row with a path such as "sched_wait" or
+ * "block.select", of the whole trace or of a named part, and one measure for each of the two
+ * traces. Tables, JSON and conditions all use these rows.
  *
- * The rows own their texts, so that the analysis of one trace is gone before the next begins.
+ * The rows own their texts, so the analysis of one trace can be closed before the other is opened.
  */
 #ifndef TRAIL_COMMANDS_DIFF_ROWS_H
 #define TRAIL_COMMANDS_DIFF_ROWS_H
@@ -14,15 +14,15 @@ enum diff_scope { DIFF_WHOLE, DIFF_GOROUTINES, DIFF_TASKS, DIFF_REGIONS, DIFF_LO
 enum diff_unit { DIFF_NS, DIFF_COUNT, DIFF_BYTES, DIFF_SHARE };
 
 struct diff_measure {
-    bool there, spread; /* in that trace; with count and what is below it */
+    bool there, spread; /* there: in that trace; spread: count and the members below are set */
     double value, count, p50, p99, max;
 };
 
 struct diff_row {
     enum diff_scope scope;
     enum diff_unit unit;
-    bool sums; /* grows with the time that is looked at: value and count can be normalised */
-    char *path, *name; /* name: "" of the whole */
+    bool sums;         /* grows with the length of the window: value and count can be normalised */
+    char *path, *name; /* name: "" for the whole trace */
     struct diff_measure of[2];
 };
 
@@ -33,21 +33,21 @@ struct diff_rows {
     bool no_memory;
 };
 
-/* The analyses that rows are made of. */
+/* The analyses that the rows need. */
 #define DIFF_ANALYSES                                                                              \
     (TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_REGION_GROUPS |            \
      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_LOCKS)
 
-/* Adds a row for everything in the answers, as trace 0 or 1. */
+/* Adds a row for every answer, as trace 0 or 1. */
 void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, int side);
 
-/* After both: makes one row of what is in both. False without memory. */
+/* Called after both: joins the rows of the two traces. Returns false on out of memory. */
 bool diff_rows_join(struct diff_rows *rows);
 
-/* Multiplies what grows with the time. */
+/* Multiplies the rows that grow with the length of the window. */
 void diff_rows_scale(struct diff_rows *rows, const double factors[2]);
 
-/* Whether two paths are the same, up to case and - or a space for _. */
+/* Whether two paths are equal, ignoring case, with - or a space equal to _. */
 bool diff_same_path(const char *a, const char *b);
 
 bool diff_row_changed(const struct diff_row *row);

@@ -1,5 +1,5 @@
 /*
- * Exporting: what a format of `trail export` gets to work with, and what it is: a row of export/formats.def.
+ * What `trail export` passes to a format; a format is a row of export/formats.def.
  */
 #ifndef TRAIL_COMMANDS_EXPORT_H
 #define TRAIL_COMMANDS_EXPORT_H
@@ -15,18 +15,18 @@ struct tables_request;
 struct export_request {
     const struct command *command;
     const struct export_format *format;
-    const char *word;   /* the trace */
+    const char *word;   /* the trace's path */
     const char *output; /* NULL: stdout */
     const char *type;   /* of profiles; NULL: the default */
     const char *binary;
     bool repair, csv_safe;
     struct window window;
     struct id_list goroutines;
-    const char *schema; /* the system that one is wanted for; NULL: none */
+    const char *schema; /* print the schema for this system; NULL: no */
     const char *table, *host,
-        *day; /* of formats that are tables; NULL: all, this one, the trace's */
-    const struct tables_request *tables; /* while export_tables.c works on it */
-    trail_export_options options;        /* what stands in the others, for the library */
+        *day; /* for formats that write tables; NULL: all tables, the file's name, the day of the trace */
+    const struct tables_request *tables; /* used by export_tables.c */
+    trail_export_options options;        /* the options above, as the library takes them */
 };
 
 enum export_nature { EXPORT_EVENTS, EXPORT_SPANS, EXPORT_PROFILE, EXPORT_TABLES, EXPORT_CSV };
@@ -42,19 +42,20 @@ struct export_format {
     trail_rows_format rows;                                     /* of export_tables */
 };
 
-/* What runs formats. Each opens what it writes, reads the trace, and closes. */
+/* Functions that run formats: each opens its output, reads the trace, and closes both. */
 int export_ctf(struct export_request *request);
 int export_profile(struct export_request *request);
 int export_tables(struct export_request *request);
 int export_parquet(struct export_request *request);
 
-/* With a reader: opened as the request says, and closed. `use` returns the exit code. */
+/* Opens a reader as the request selects, calls `use`, and closes it. Returns the exit code of
+ * `use`. */
 int export_with_reader(struct export_request *request,
                        int (*use)(struct export_request *request, trail_reader *reader));
 
 /*
- * After a writer of the library has run: tells what is to be told. Sets *made to whether the output
- * is worth keeping, and returns the exit code. `lost` is whether an output failed.
+ * Called after a writer of the library: prints its messages, sets *made to whether to keep the
+ * output, and returns the exit code. `lost`: an output failed.
  */
 int export_result(const struct export_request *request, int result, bool lost,
                   const trail_export_stats *stats, const trail_error *err, bool *made);

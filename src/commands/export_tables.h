@@ -6,7 +6,7 @@
 
 #include "commands/export.h"
 
-/* Writes the schema for the system of that name. */
+/* Prints the schema for the system `name`. */
 int export_schema(const struct export_request *request, const char *name);
 #define EXPORT_SCHEMAS "duckdb clickhouse spark trino"
 

@@ -1,6 +1,6 @@
 /*
- * What this machine, its kernel and the user's rights on it allow a recorder. Nothing is inferred
- * that can be tried.
+ * What the machine, its kernel and the user's rights permit a recorder to do. Everything that can
+ * be tried is tried, not inferred.
  */
 #ifndef TRAIL_COMMANDS_MACHINE_H
 #define TRAIL_COMMANDS_MACHINE_H
@@ -9,7 +9,7 @@
 
 void machine_facts(struct facts *facts);
 
-/* Of these, whether the kernel reports context switches. */
+/* The one fact of whether the kernel reports context switches. */
 void machine_switches_fact(struct facts *facts);
 
 #endif

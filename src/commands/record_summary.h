@@ -1,4 +1,4 @@
-/* What `trail record` tells when the program has ended: ten lines. */
+/* The summary that `trail record` prints when the program has ended: ten lines. */
 #ifndef TRAIL_COMMANDS_RECORD_SUMMARY_H
 #define TRAIL_COMMANDS_RECORD_SUMMARY_H
 
@@ -7,7 +7,7 @@
 /* CPU time in ns of this process or of its children that have ended: RUSAGE_SELF, RUSAGE_CHILDREN. */
 int64_t record_summary_cpu_ns(int who);
 
-/* Prints it on stderr; `path` is that of the trace, `cpu_ns` the program's CPU time, -1: not known. */
+/* Prints it on stderr. `path` is the trace's, `cpu_ns` the program's CPU time, -1 if unknown. */
 void record_summary_print(const struct collect_summary *summary, const char *path, int64_t cpu_ns);
 
 #endif

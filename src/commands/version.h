@@ -1,10 +1,11 @@
 /*
- * What trail --version prints: the version, the commit, and what trail finds of that which it loads at run time.
+ * What trail --version prints: the version, the commit, and the libraries found at run time.
  */
 #ifndef TRAIL_COMMANDS_VERSION_H
 #define TRAIL_COMMANDS_VERSION_H
 
-/* With '+' where the source differed from it; "unknown" where the build could not know. The build makes its file. */
+/* Ends with '+' where the source differed from the commit; "unknown" where the build could not
+ * determine it. Defined in a file that the build generates. */
 extern const char version_commit[];
 
 void version_print(void);

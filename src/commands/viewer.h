@@ -1,6 +1,6 @@
 /*
- * The viewer beside a recording: `trail view` as a process of its own, which follows the trace's file
- * as it grows. It is told by the end of a pipe that the file is complete.
+ * The viewer of a recording in progress: `trail view` as a process of its own, which follows the
+ * trace's file as it grows. The end of a pipe signals that the file is complete.
  */
 #ifndef TRAIL_COMMANDS_VIEWER_H
 #define TRAIL_COMMANDS_VIEWER_H
@@ -10,15 +10,16 @@
 
 struct viewer {
     pid_t pid;  /* 0: not started */
-    int writes; /* our end of its stdin */
+    int writes; /* the write end of its stdin */
 };
 
-/* `skip_frames` is the file of --skip-frames or NULL. Told on stderr if it cannot be started; the recording goes on without. */
+/* Starts the viewer. `skip_frames` is the file of --skip-frames, or NULL. On failure it prints a
+ * message on stderr, and the recording continues without. */
 void viewer_start(struct viewer *viewer, const char *path, const char *skip_frames);
 
 /*
- * The file is complete: waits until the viewer ends, which SIGINT, SIGTERM and SIGHUP, blocked since
- * before, are passed on to.
+ * Called when the file is complete: waits until the viewer ends. SIGINT, SIGTERM and SIGHUP, which
+ * the caller has blocked, are passed on to it.
  */
 void viewer_finish(struct viewer *viewer);
 

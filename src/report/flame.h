@@ -1,6 +1,6 @@
 /*
- * Flame graphs: the stacks of a profile as a tree, the root on top, each frame as wide as its share.
- * Frames too narrow to be seen are left out; what they add up to stays in the frame above.
+ * Flame graphs: the stacks of a profile as a tree with the root on top, each frame as wide as its
+ * share. Frames too narrow to see are left out; their sum stays in the frame above.
  */
 #ifndef TRAIL_REPORT_FLAME_H
 #define TRAIL_REPORT_FLAME_H
@@ -12,12 +12,13 @@
 struct flame_look {
     const char *name; /* of the element, unique in the document: "flame-cpu" */
     const char *title;
-    /* Off-CPU profiles: the frames on top are what was waited for, and wakers are left out. */
+    /* Off-CPU profiles: the top frames are the reasons of waits, and wakers are left out. */
     bool by_reason;
-    bool counts; /* shares are of samples, not of time */
+    bool counts; /* count samples, not time */
 };
 
-/* Writes the graph and a table of the functions with most of their own. False when memory is out. */
+/* Writes the graph, and a table of the functions with the largest own share. Returns false on out
+ * of memory. */
 bool flame_write(const trail_analysis *answers, const trail_profile *profile,
                  const struct flame_look *look, struct out *out);
 

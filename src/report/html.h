@@ -13,12 +13,12 @@
 
 #include "base/out.h"
 
-/* More of a text is not shown. */
+/* Longer texts are truncated. */
 enum { HTML_TEXT_MOST = 400 };
 
 /*
- * Text as the content of an element or of an attribute in quotes. What is no UTF-8, control characters and
- * those that turn the direction of writing become U+FFFD.
+ * Writes text as the content of an element or of a quoted attribute. Invalid UTF-8, control
+ * characters and those that change the direction of writing become U+FFFD.
  */
 void html_text(struct out *out, trail_string text);
 void html_word(struct out *out, const char *text);
@@ -29,7 +29,7 @@ void html_duration(struct out *out, int64_t ns);
 void html_share(struct out *out, double share);
 void html_bytes(struct out *out, uint64_t bytes);
 
-/* A number for an attribute of a drawing: as few digits as it needs. */
+/* Writes a number for an attribute of a drawing, with as few digits as necessary. */
 void html_coordinate(struct out *out, double value);
 
 enum { HTML_COLUMNS = 16 };
@@ -41,18 +41,19 @@ struct html_table {
 };
 
 /*
- * Titles are separated by spaces, each with < (text) or > (a number) at its end; _ is a space. A last one,
- * |, is a column of bars, as wide as there is room.
+ * Titles are separated by spaces, each ending with < (text) or > (number); _ is a space. A last
+ * title | is a column of bars, which takes the remaining width.
  */
 void html_table_begin(struct html_table *table, struct out *out, const char *caption,
                       const char *titles);
 void html_table_end(struct html_table *table);
 
-/* The next cell, row by row; the first of a row is its header. Numbers keep their exact value. */
+/* Adds the next cell, row by row; the first of a row is its header. Numbers keep their exact value.
+ */
 void html_cell_text(struct html_table *table, trail_string text);
 void html_cell_word(struct html_table *table, const char *text);
 void html_cell_hint(struct html_table *table, const char *text,
-                    const char *hint); /* shown when it is pointed at */
+                    const char *hint); /* shown on hover */
 void html_cell_number(struct html_table *table, uint64_t value);
 void html_cell_id(struct html_table *table, int64_t id);
 void html_cell_duration(struct html_table *table, int64_t ns);

@@ -1,27 +1,27 @@
 /*
- * Looks: how what each goroutine is doing is drawn, with a hook at each change. What they do is
- * followed by analyze/follow.h.
+ * Looks: the state of each goroutine as it is drawn, with a hook for each change. Follows
+ * goroutines with analyze/follow.h.
  */
 #ifndef TRAIL_REPORT_LOOKS_H
 #define TRAIL_REPORT_LOOKS_H
 
 #include "analyze/follow.h"
 
-/* In the order in which they lie above each other. */
+/* In the order in which they are stacked. */
 enum look {
     LOOK_RUNNING,
     LOOK_SYSCALL,
-    LOOK_BARE, /* in a system call, and its P was taken away */
+    LOOK_BARE, /* in a system call, P released */
     LOOK_RUNNABLE,
     LOOK_WAITING,
     LOOKS,
-    LOOK_NONE = LOOKS /* does not exist, or is not known */
+    LOOK_NONE = LOOKS /* does not exist, or is unknown */
 };
 
-/* "running", "syscall", "bare", "runnable", "waiting": the class in the style sheet. */
+/* The class in the style sheet: "running", "syscall", "bare", "runnable", "waiting". */
 const char *look_class(enum look look);
 
-/* The word in legends. */
+/* The text in legends. */
 const char *look_title(enum look look);
 
 /* A goroutine alive. */
@@ -33,14 +33,15 @@ struct looking {
         };
     };
     enum look look;
-    int64_t look_ns; /* since when; of LOOK_NONE: since when it exists */
+    int64_t look_ns; /* since when; LOOK_NONE: since when it exists */
 };
 
-/* Before the change: g->look since g->look_ns is over, and `to` begins. False ends the pass. */
+/* Called before a change: g->look, since g->look_ns, ends and `to` begins. Returns false to end the
+ * pass. */
 typedef bool (*look_hook)(void *context, const struct looking *g, enum look to,
                           const trail_event *event);
 
-/* looks_init, then give each batch and its events; owned by its consumer. Not thread-safe. */
+/* Call looks_init, then pass each batch and its events. Owned by its consumer. Not thread-safe. */
 struct looks {
     look_hook hook;
     void *context;
@@ -53,7 +54,7 @@ struct looks {
 void looks_init(struct looks *looks, const trail_reader *reader, look_hook hook, void *context);
 void looks_batch(struct looks *looks);
 
-/* False when memory is out, or the hook says so. */
+/* Returns false on out of memory, or if the hook does. */
 bool looks_event(struct looks *looks, const trail_event *event);
 void looks_free(struct looks *looks);
 

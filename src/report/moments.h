@@ -1,8 +1,8 @@
 /*
- * Moments: the parts of a trace that are worth a picture - the worst case of each finding, the longest
- * waits - and what the goroutines did in them. Which these are is known after a first reading; in a
- * second one each goroutine that does something in a moment gets a lane: bins of time, with how long
- * it was in which state in each. So the memory does not depend on how much happens.
+ * Moments: the parts of a trace to draw, which are the worst case of each finding and the longest
+ * waits, and what goroutines did in them. They are chosen after a first reading of the trace; in a
+ * second one each goroutine that is active in a moment gets a lane: bins of time with the time in
+ * each state. So memory does not depend on the number of events.
  */
 #ifndef TRAIL_REPORT_MOMENTS_H
 #define TRAIL_REPORT_MOMENTS_H
@@ -17,31 +17,31 @@ struct lane {
     int64_t id;
     trail_name name;       /* of moments.looks.names */
     uint64_t wakes, woken; /* how often it woke the moment's goroutine, and was woken by it */
-    double run_ns;         /* how long it ran */
+    double run_ns;         /* its running time */
     float ns[LANE_BINS][LOOKS];
 };
 
-/* The moment's goroutine was woken. */
+/* A wake-up of the moment's goroutine. */
 struct moment_wake {
     int64_t ns, waker;
 };
 
 struct moment {
-    char title[512];          /* of what it is the longest or worst */
-    size_t finding;           /* index + 1; 0: of no finding */
-    int64_t goroutine;        /* whose it is; TRAIL_NONE: of no one */
-    int64_t begin_ns, end_ns; /* what is shown, */
-    int64_t from_ns, to_ns;   /* with something around it */
-    struct lane **lanes;      /* the most interesting first, once it is closed */
+    char title[512];          /* what it is the longest or worst case of */
+    size_t finding;           /* index + 1; 0: none */
+    int64_t goroutine;        /* TRAIL_NONE: none in particular */
+    int64_t begin_ns, end_ns; /* the case itself */
+    int64_t from_ns, to_ns;   /* the drawn range, with a margin */
+    struct lane **lanes;      /* once closed, the most relevant first */
     size_t lane_count, lane_capacity;
-    uint64_t left_out; /* changes of goroutines that got no lane */
+    uint64_t left_out; /* changes of goroutines without a lane */
     struct idmap by_id;
     struct moment_wake wakes[MOMENT_WAKES];
     size_t wake_count;
     bool closed;
 };
 
-/* moments_pick, moments_open, then feed. Zero-initialised is empty. */
+/* Call moments_pick, moments_open, then moments_feed. Zero-initialised is empty. */
 struct moments {
     struct moment list[MOMENTS];
     size_t count, open;
@@ -49,15 +49,15 @@ struct moments {
     bool no_memory;
 };
 
-/* Chooses them. */
+/* Chooses the moments. */
 void moments_pick(struct moments *moments, const trail_analysis *answers,
                   const struct vocabulary *words);
 
-/* Returns 1 if more can matter, 0 if all moments are over, -1 when memory is out. */
+/* Return 1 if more events can matter, 0 if all moments are over, -1 on out of memory. */
 void moments_open(struct moments *moments, const trail_reader *reader);
 int moments_feed(struct moments *moments, const trail_event *events, long count);
 
-/* The trace is over. */
+/* Called at the end of the trace. */
 void moments_finish(struct moments *moments);
 void moments_free(struct moments *moments);
 

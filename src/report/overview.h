@@ -1,6 +1,6 @@
 /*
- * Overview: what `trail summary` and `trail report` both tell and no analysis has as such: sums over
- * all groups of goroutines, waits across them, sums over garbage collections.
+ * Overview: figures of both `trail summary` and `trail report` that are computed from several
+ * answers: sums over all groups of goroutines, waits across them, sums over garbage collections.
  */
 #ifndef TRAIL_REPORT_OVERVIEW_H
 #define TRAIL_REPORT_OVERVIEW_H
@@ -14,8 +14,8 @@ struct overview_part {
 };
 
 /*
- * Where all goroutines' time went, corrected for system calls that are open; and in *parts (to be
- * freed) the reasons why they were blocked, or with `ranges` these, the longest first.
+ * Returns where the time of all goroutines went, corrected for open system calls. Sets *parts (to
+ * be freed by the caller) to the reasons of waits or, with `ranges`, to the ranges, longest first.
  */
 trail_times overview_times(const trail_analysis *answers, bool ranges, struct overview_part **parts,
                            size_t *count);
@@ -24,22 +24,23 @@ trail_times overview_times(const trail_analysis *answers, bool ranges, struct ov
 struct overview_wait {
     const trail_wait_group *group;
     const trail_wait *wait;
-    bool system; /* a goroutine of the runtime: its waits are behind all others */
-    bool idle;   /* most of it is waiting for work, which is behind what can be mended */
+    bool system; /* a goroutine of the runtime; sorted after all others */
+    bool idle;   /* mostly waits for work; sorted after the waits that can be improved */
 };
 
-/* By sum, the greatest first, waits for work among the others only with `idle`; to be freed. NULL: memory is out. */
+/* Returns waits by sum, greatest first, with waits for work among the others only if `idle`; to be
+ * freed by the caller. NULL on out of memory. */
 struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count);
 
 enum { OVERVIEW_SIZE = 400 };
 
 /*
- * The largest figures, for where there is no finding: "most waited for: sync (1.20 s); longest wait: 200 ms; GC: 3 %".
- * Into `buf` of OVERVIEW_SIZE, which is returned.
+ * Returns the largest figures, for traces without findings: "most waited for: sync (1.20 s);
+ * longest wait: 200 ms; GC: 3 %", in `buf` of OVERVIEW_SIZE.
  */
 const char *overview_largest(const trail_analysis *answers, char *buf);
 
-/* The group of goroutines with that start function; NULL: there is none. */
+/* Returns the group of goroutines with that start function, or NULL. */
 const trail_group *overview_group(const trail_analysis *answers, trail_name name);
 
 static inline int64_t pause_length(const trail_gc_pause *pause)
@@ -47,11 +48,11 @@ static inline int64_t pause_length(const trail_gc_pause *pause)
     return pause->end_ns - pause->begin_ns;
 }
 
-/* The longest stop of the world, and the sum of all; NULL: there is none. */
+/* Returns the longest stop-the-world pause, or NULL, and the sum of all. */
 const trail_gc_pause *overview_pauses(const trail_analysis *answers, size_t *count,
                                       int64_t *sum_ns);
 
-/* How long collections marked, as far as it is in what was analysed. */
+/* Returns the time of mark phases within the analysed window. */
 int64_t overview_marking(const trail_analysis *answers);
 
 #endif

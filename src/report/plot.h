@@ -1,6 +1,6 @@
 /*
- * Plots: a frame with labels around a drawing that is as wide as the page. Coordinates in it are
- * 0 to 1 of its width, and 0 (bottom) to 1 of its height.
+ * Plots: a frame with labels around a drawing as wide as the page. Coordinates are 0 to 1 of its
+ * width, and 0 (bottom) to 1 of its height.
  *
  *     struct plot plot;
  *     plot_begin(&plot, out, "Heap", "how it is read");
@@ -21,12 +21,12 @@ enum { PLOT_LABELS = 6 };
 
 struct plot {
     struct out *out;
-    char x[PLOT_LABELS][DURATION_SIZE]; /* from left to right, evenly */
+    char x[PLOT_LABELS][DURATION_SIZE]; /* from left to right, at equal distances */
     unsigned labels;
     bool moved; /* the path has a point */
 };
 
-/* An entry of a legend: the class of its colour and what it means. */
+/* An entry of a legend: the class of its colour, and its text. */
 struct plot_key {
     const char *look, *title;
 };
@@ -35,22 +35,22 @@ void plot_begin(struct plot *plot, struct out *out, const char *title, const cha
 void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count);
 void plot_y(struct plot *plot, const char *top, const char *middle, const char *bottom);
 
-/* Times from `from_ns` to `to_ns`, evenly. */
+/* Labels from `from_ns` to `to_ns`, at equal distances. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns);
-void plot_x_length(struct plot *plot, double ns); /* "20 ms", with three digits at most */
+void plot_x_length(struct plot *plot, double ns); /* Adds "20 ms", with at most three digits. */
 
-/* The drawing itself begins; `seen` is what it shows, in words. */
+/* Begins the drawing; `seen` is its description in words. */
 void plot_open(struct plot *plot, const char *seen);
 void plot_path_begin(struct plot *plot, const char *look);
 void plot_point(struct plot *plot, double x, double y);
 void plot_path_end(struct plot *plot);
 
-/* An upright rectangle; `title` (or NULL) is shown when it is pointed at. */
+/* Draws an upright rectangle; `title` (or NULL) is shown on hover. */
 void plot_bar(struct plot *plot, const char *look, double x, double width, double y,
               const char *title);
 void plot_end(struct plot *plot);
 
-/* The least of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is not less. */
+/* Returns the least of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is at least `value`. */
 double plot_round_up(double value);
 
 #endif

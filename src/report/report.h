@@ -1,7 +1,7 @@
 /*
- * Report: one HTML file about a trace that needs nothing else: no network, no other file, and no
- * script to be read. Its style sheet and script are files of their own beside this one, embedded when
- * trail is built; nothing else may run in it, because a content security policy names their hashes.
+ * Report: a self-contained HTML file about a trace; it needs no network, no other file, and runs no
+ * script but its own. Its style sheet and script are files beside this one, embedded at build time;
+ * a content security policy with their hashes blocks all others.
  */
 #ifndef TRAIL_REPORT_REPORT_H
 #define TRAIL_REPORT_REPORT_H
@@ -17,15 +17,15 @@
 
 struct report {
     const char *title; /* of the document */
-    const char *file;  /* what its commands are to read */
+    const char *file;  /* the file name in its commands */
     const char *version;
-    const char *const *warnings; /* what stands on top: that the trace is damaged */
+    const char *const *warnings; /* shown at the top: that the trace is damaged */
     size_t warning_count;
-    const trail_analysis *answers; /* of REPORT_ANALYSES and REPORT_PROFILES */
+    const trail_analysis *answers; /* with REPORT_ANALYSES and REPORT_PROFILES */
     const struct series *series;
     const struct moments *moments;
     const struct vocabulary *words;
-    size_t limit; /* rows of a table */
+    size_t limit; /* rows per table */
     trail_analysis_span span;
     trail_activity activity;
     struct out *out;
@@ -41,36 +41,37 @@ enum {
     REPORT_MMU = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED
 };
 
-/* Set all but the last three of `given`. Returns 0, or -1 with *err set. */
+/* Writes a report. Set all but the last three members of `given`. Returns 0, or -1 with *err set.
+ */
 int report_write(const struct report *given, const trail_sink *sink, trail_error *err);
 
-/* MARK: Its parts */
+/* MARK: Parts */
 
 void report_summary(const struct report *report);  /* figures and findings */
-void report_activity(const struct report *report); /* plots over the time, where it went */
+void report_activity(const struct report *report); /* plots over time, where time went */
 void report_moments(const struct report *report);
 void report_memory(const struct report *report);  /* heap, garbage collection */
 void report_latency(const struct report *report); /* histograms, waits */
 void report_tables(const struct report *report);
 
-/* Text with terms in braces (words_text), as html_word. */
+/* Writes text with terms in braces (words_text), as html_word. */
 void report_words(const struct report *report, const char *text);
 
-/* The same of a caption and titles of a table: html_table_begin. */
+/* The same for a caption and titles of a table: html_table_begin. */
 void report_table(const struct report *report, struct html_table *table, const char *caption,
                   const char *titles);
 
-/* A reason of a wait; there is one also where the trace gives none. */
+/* Returns a reason of a wait as shown, also for waits without one. */
 trail_string report_reason(const struct report *report, trail_string reason);
 
-/* A name as text: "(unknown)" if there is none. */
+/* Returns the text of a name; "(unknown)" for 0. */
 trail_string report_text(const struct report *report, trail_name name);
 
-/* <h2>, which the list of contents links to, and the section around it. */
+/* Begins a section with an <h2>, to which the list of contents links. */
 void report_section(const struct report *report, const char *id, const char *title);
 void report_section_end(const struct report *report);
 
-/* "trail print --goroutine=.. --from=.. --to=.. FILE" of [begin, begin + ns) into `buf`. */
+/* Returns "trail print --goroutine=.. --from=.. --to=.. FILE" for [begin, begin + ns), in `buf`. */
 const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,
                            int64_t ns, char *buf, size_t size);
 

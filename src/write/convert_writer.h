@@ -3,7 +3,7 @@
  *
  *     struct convert_writer w;
  *     if (convert_writer_init(&w, 26, reader, &sink, &err) < 0) ...
- *     convert_writer_put(&w, event);                       before the window: only remembered
+ *     convert_writer_put(&w, event);                       before the window: only tracked
  *     event_writer_begin(&w.base, event->time_ns, NULL, true);
  *     convert_writer_put(&w, event);                       written
  *     ...
@@ -20,23 +20,25 @@ struct convert_writer {
     struct origin origin;
     struct anonymizer anonymizer;
     /*
-     * Events of some goroutines only: Ps are given up, or taken from threads, by system calls that are
-     * not among them.
+     * Events of some goroutines only: Ps may be released, or stolen from threads, by system calls
+     * of the others.
      */
     bool part;
 };
 
-/* Events have the strings and stacks of `reader`, which must live as long. -1: *err. */
+/* Events refer to the strings and stacks of `reader`, which must outlive the writer. Returns -1
+ * with *err set on error. */
 int convert_writer_init(struct convert_writer *w, int version, trail_reader *reader,
                         const trail_sink *sink, trail_error *err);
 
-/* Before the first event: texts get stand-ins (write/anonymize.h). -1: *err. */
+/* Called before the first event: texts are anonymized (write/anonymize.h). Returns -1 with *err set
+ * on error. */
 int convert_writer_anonymize(struct convert_writer *w, const char *secret, trail_error *err);
 
-/* Writes an event that may differ in a part of a trace, or in 1.22. */
+/* Writes an event that may need changes in a part of a trace, or in 1.22. */
 void convert_writer_change(struct convert_writer *w, const trail_event *e);
 
-/* Writes an event that is no Sync, later than the one before. */
+/* Writes an event, not a Sync, later than the previous one. */
 static inline void convert_writer_put(struct convert_writer *w, const trail_event *e)
 {
     if (e->wire == V2_ProcSteal || w->base.version < 23)
@@ -46,8 +48,7 @@ static inline void convert_writer_put(struct convert_writer *w, const trail_even
 }
 
 /*
- * Makes the trace last until then, if the event that was put last is earlier: a generation of its own
- * announces a P.
+ * Extends the trace to `time_ns` if its last event is earlier, by a generation that announces a P.
  */
 void convert_writer_last(struct convert_writer *w, int64_t time_ns,
                          const trail_clock_snapshot *clocks);

@@ -1,7 +1,7 @@
 /*
- * A trace that events come from, with the IDs that its strings and stacks have in the trace that is
- * written. A handle of the reader gets its ID when an event first needs it, and keeps it as long as two
- * tables live: that of the reader (trail_reader_epoch) and that of the generation that is written.
+ * A source of events, with the IDs that its strings and stacks have in the written trace. A handle
+ * of the reader gets its ID when an event first needs it; the ID is valid while two tables live:
+ * the reader's (trail_reader_epoch) and the written generation's.
  */
 #ifndef TRAIL_WRITE_EVENT_IDS_H
 #define TRAIL_WRITE_EVENT_IDS_H
@@ -18,14 +18,15 @@ struct known_ids {
     size_t count, capacity;
 };
 
-/* Zero-initialised but for `reader`, `label` and `pc_mask`, which the owner sets; see origin_fini. */
+/* Set `reader`, `label` and `pc_mask`; zero-initialise the rest. Freed by origin_fini. */
 struct origin {
     trail_reader *reader;
-    struct origin *next;              /* NULL: the last */
-    uint64_t epoch, generation, life; /* `life` goes up when one of the first two changes */
+    struct origin *next; /* NULL: last */
+    uint64_t epoch, generation,
+        life; /* `life` is incremented when either of the first two changes */
     struct known_ids strings, stacks, reasons;
     trail_string label; /* a prefix for the names of start functions; at most ORIGIN_LABEL bytes */
-    uint64_t pc_mask, pc_bits; /* which bits of an address stay, and which are set */
+    uint64_t pc_mask, pc_bits; /* the bits of an address that are kept, and those that are set */
 };
 
 #define ORIGIN_LABEL 256
@@ -33,7 +34,7 @@ struct origin {
 /* A bit for the address of a start function with a label: for readers, one address is one frame. */
 #define ORIGIN_ROOT_PC (UINT64_C(1) << 56)
 
-/* Before an event: the reader's tables, or those that are written, may be new since the last one. */
+/* Called before an event: checks whether the reader's or the written tables have changed. */
 static inline void origin_refresh(struct origin *origin, uint64_t generation)
 {
     uint64_t epoch = trail_reader_epoch(origin->reader);

@@ -1,6 +1,7 @@
 /*
- * How the parts of the event writer write records: on which thread, in front of the event or for it,
- * and with the state of a goroutine or P announced before a generation's first record that names it.
+ * How the parts of the event writer write records: on which thread, before or for the event, and
+ * with the state of a goroutine or P announced before a generation's first record that refers to
+ * it.
  */
 #ifndef TRAIL_WRITE_EVENT_RECORDS_H
 #define TRAIL_WRITE_EVENT_RECORDS_H
@@ -20,7 +21,7 @@ static inline bool event_send_at(struct event_writer *w, const struct model_m *m
     return v2_writer_event(w->out, thread, time_ns, type, count, args);
 }
 
-/* Writes the event at hand. */
+/* Writes the current event. */
 static inline bool event_send(struct event_writer *w, struct model_m *m, unsigned type,
                               unsigned count, const uint64_t *args)
 {
@@ -31,7 +32,7 @@ static inline bool event_send(struct event_writer *w, struct model_m *m, unsigne
     return event_send_at(w, m, w->time_ns, type, count, args);
 }
 
-/* Writes a record in front of it. */
+/* Writes a record before it. */
 static inline void event_add(struct event_writer *w, struct model_m *m, unsigned type,
                              unsigned count, const uint64_t *args)
 {
@@ -54,8 +55,8 @@ static inline void event_add(struct event_writer *w, struct model_m *m, unsigned
 /* MARK: IDs (event_ids.c) */
 
 /*
- * IDs of the tables of the generation that is written; 0 for handle 0, before the first generation, and
- * without memory. A string is a text that the program chose; a reason is mostly the runtime's.
+ * IDs in the tables of the written generation; 0 for handle 0, before the first generation, and on
+ * out of memory. A string is text chosen by the program; a reason is usually the runtime's.
  */
 uint64_t event_string_id(struct event_writer *w, trail_string_handle handle);
 uint64_t event_reason_id(struct event_writer *w, trail_string_handle handle);
@@ -69,16 +70,16 @@ static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle
     return event_new_stack_id(w, handle);
 }
 
-/* That of the kind of a stop-the-world pause, which is the text in the brackets of a range's name. */
+/* The ID of the kind of a stop-the-world pause, the text in the parentheses of a range's name. */
 uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name);
 
 /* MARK: Announcing */
 
-/* Writes the state of a P or goroutine; of a goroutine only if it has one that can be written. */
+/* Writes the status of a P or goroutine; of a goroutine only if its state can be written. */
 void event_announce_p(struct event_writer *w, struct model_p *p);
 void event_announce_g(struct event_writer *w, struct model_g *g);
 
-/* Whether a record can name it: it is announced if this generation has not done so. */
+/* Whether a record can refer to it: announces it if this generation has not. */
 static inline bool event_is_ready_p(struct event_writer *w, struct model_p *p)
 {
     if (p->seq.generation != w->model.generation)
@@ -93,12 +94,12 @@ static inline bool event_is_ready_g(struct event_writer *w, struct model_g *g)
     return g->seq.generation == w->model.generation;
 }
 
-/* An M on which a goroutine runs, so that any record can be written on it; NULL if there is none. */
+/* Returns an M on which a goroutine runs, so that any record can be written on it, or NULL. */
 struct model_m *event_any_running(struct event_writer *w);
 
 /* MARK: Threads */
 
-/* Threads of v1 that are known only by what runs on them. */
+/* Threads of v1 that are known only by the goroutine on them. */
 #define EVENT_THREAD_OF_G (INT64_C(1) << 40)
 #define EVENT_THREAD_OF_P (INT64_C(1) << 41)
 
@@ -108,7 +109,8 @@ static inline struct model_m *event_thread_named_after(struct event_writer *w, i
     return model_m(&w->model, base | (id & (base - 1)));
 }
 
-/* The M of a goroutine whose status says that it is in a system call; without one, that of its name. */
+/* Returns the M of a goroutine whose status is a system call; without one, an M named after the
+ * goroutine. */
 static inline struct model_m *event_call_thread(struct event_writer *w, const trail_event *e)
 {
     struct model_m *m = model_m(&w->model, e->thread);
@@ -121,7 +123,7 @@ static inline bool event_is_real_p(int64_t proc)
     return proc != TRAIL_NONE && proc < TRAIL_FAKE_PROC;
 }
 
-/* Whether the M has what the event needs (V2_NEED_...). */
+/* Whether the M provides what the event needs (V2_NEED_...). */
 static inline bool event_is_context(const struct model_m *m, const trail_event *e, unsigned needs)
 {
     if (m->id == TRAIL_NONE)
@@ -137,24 +139,25 @@ static inline bool event_is_context(const struct model_m *m, const trail_event *
 
 /* MARK: Of v1 (event_v1.c) */
 
-/* The M of a P or goroutine instead of `m`, which is no context of the event; NULL if there is none. */
+/* Returns the M of a P or goroutine to use instead of `m`, which is not a valid context of the
+ * event; NULL if there is none. */
 struct model_m *event_v1_context(struct event_writer *w, const trail_event *e, unsigned needs,
                                  struct model_m *m);
 
-/* The M of a ProcStatus. In v1 it may be that of the P `p` (NULL: a new one), or none. */
+/* Returns the M for a ProcStatus. In v1 it may be that of the P `p` (NULL: a new one), or none. */
 struct model_m *event_v1_status_thread(struct event_writer *w, const trail_event *e,
                                        const struct model_p *p);
 
 /*
- * Takes the goroutine out of its system call and off its M, which is returned; NULL if it is in none.
- * A P that v1 left in the call gets there by records of its own.
+ * Takes the goroutine out of its system call and off its M, and returns that M; NULL if it is in
+ * none. A P that v1 left in the call gets there by records of its own.
  */
 struct model_m *event_v1_leave_syscall(struct event_writer *w, struct model_g *g);
 
-/* Frees an M with a goroutine for another one. False: the goroutine runs there. */
+/* Frees an M of its goroutine for another one. Returns false if the goroutine is running. */
 bool event_v1_free(struct event_writer *w, struct model_m *m);
 
-/* The M on which the event can be written; NULL if there is none. */
+/* Returns the M on which the event can be written, or NULL. */
 static inline struct model_m *event_context(struct event_writer *w, const trail_event *e,
                                             unsigned needs)
 {
@@ -184,10 +187,10 @@ static inline unsigned event_g_status(unsigned state)
 
 /* MARK: Events of event_ranges.c */
 
-/* The size of the heap, by itself because it is as frequent as the scheduler's events. */
+/* The size of the heap; separate because it is as frequent as scheduling events. */
 bool event_put_heap(struct event_writer *w, const trail_event *e);
 
-/* Anything else but Ps, goroutines and system calls. */
+/* All events but those of Ps, goroutines and system calls. */
 bool event_put_range(struct event_writer *w, const trail_event *e);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Keep: the events of some goroutines out of all, changed so far that what is left makes sense by
- * itself. Kept are the events of these goroutines, those of Ps, and what is of no goroutine, such as
- * the heap's size; a switch between a goroutine that is kept and one that is not becomes the half of
- * it that is kept.
+ * Keep: selects the events of some goroutines, changed where necessary so that the rest is
+ * consistent. Kept are the events of these goroutines, those of Ps, and those of no goroutine, such
+ * as the heap's size. A switch between a selected goroutine and another becomes the selected half
+ * of it.
  */
 #ifndef TRAIL_WRITE_KEEP_H
 #define TRAIL_WRITE_KEEP_H
@@ -17,7 +17,7 @@ struct keep {
 
 bool keep_has(const struct keep *keep, int64_t goroutine);
 
-/* False: the event is not kept. It may be changed. */
+/* Returns false if the event is not kept. May change it. */
 bool keep_event(struct keep *keep, trail_event *event);
 
 #endif

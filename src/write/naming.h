@@ -1,7 +1,7 @@
 /*
- * Naming: what the stacks of one generation (v1: of the file) are rewritten with. It knows the
- * strings that are there, finds the module map among them, asks the caller's function about each PC
- * once, and gives IDs to the texts that it answers with.
+ * Naming: what is needed to rewrite the stacks of one generation (v1: of the file). It records the
+ * existing strings, finds the module map among them, calls the caller's function once per PC, and
+ * assigns IDs to the texts that it returns.
  *
  *     naming_begin            a generation
  *     naming_string ...       each of its strings
@@ -17,10 +17,10 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 
-/* Frames of a rewritten stack, in all formats: what v2's readers take. */
+/* Maximum frames of a rewritten stack, in all formats: the limit of v2's readers. */
 #define NAMING_MAX_FRAMES 128
 
-/* A frame as it stands in the file. */
+/* A frame as in the file. */
 struct naming_frame {
     uint64_t pc, function, file, line;
 };
@@ -33,13 +33,13 @@ struct naming_text {
 struct naming {
     const trail_symbolize_options *options;
     trail_symbolize_stats stats;
-    size_t longest; /* bytes of a string that readers take */
+    size_t longest; /* maximum bytes of a string for readers */
 
     /* Of the generation: */
     struct arena arena;
     struct naming_text *texts; /* those of the file, then the new ones */
     size_t text_count, text_capacity, written;
-    size_t *slots; /* hash of a text -> its place in `texts` + 1; a power of two of them */
+    size_t *slots; /* hash of a text -> its index in `texts` + 1; the size is a power of two */
     size_t slot_count;
     uint64_t last_id;
     trail_module *modules; /* sorted by start once `sorted` */
@@ -53,19 +53,20 @@ struct naming {
     struct arena caller_arena;
 };
 
-/* Zeroed but for `longest`. */
+/* Set `longest`; zero-initialise the rest. */
 void naming_init(struct naming *naming, const trail_symbolize_options *options, size_t longest);
 void naming_free(struct naming *naming);
 
-/* Forgets what belongs to a generation. */
+/* Drops what belongs to the previous generation. */
 void naming_begin(struct naming *naming);
 
-/* A string of the generation; `data` must stay until the next begin. False when memory is out. */
+/* Adds a string of the generation; `data` must be valid until the next naming_begin. Returns false
+ * on out of memory. */
 bool naming_string(struct naming *naming, uint64_t id, const char *data, size_t size);
 
 /*
- * Whether the frame may be in need of a name. Those that have a line are left alone: Go's own, those
- * that the recording process could name itself, and those of a trace that was rewritten before.
+ * Whether the frame may need a name. Frames with a line are unchanged: Go's own, those that the
+ * recording process could name, and those of an already rewritten trace.
  */
 static inline bool naming_wants(const struct naming_frame *frame)
 {
@@ -73,13 +74,13 @@ static inline bool naming_wants(const struct naming_frame *frame)
 }
 
 /*
- * Writes what becomes of `count` frames to `to`, at most NAMING_MAX_FRAMES, and returns how many. 0:
- * the stack stays as it is. -1: *err is set.
+ * Rewrites `count` frames into `to`, at most NAMING_MAX_FRAMES, and returns their number. 0: the
+ * stack is unchanged. -1: *err is set.
  */
 int naming_stack(struct naming *naming, const struct naming_frame *frames, size_t count,
                  struct naming_frame *to, trail_error *err);
 
-/* The next of the strings that must be written; NULL if there is none. */
+/* Returns the next string that must be written; NULL after the last. */
 const struct naming_text *naming_new_string(struct naming *naming);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * What readers of v2 know of the goroutines, Ps and Ms of a trace that is being written (§6.5), so
- * that nothing is written which they would refuse, and what is alive can be announced when a
- * generation begins. It is the state of read/v2/order.h seen from the other side: that one waits and
- * judges, this one is asked before a record is written.
+ * What readers of v2 know about the goroutines, Ps and Ms of a trace that is being written (§6.5),
+ * so that nothing is written that they would reject, and what is alive can be announced at the
+ * begin of a generation. It is the counterpart of read/v2/order.h: that one orders and checks
+ * records that are read; this one is queried before a record is written.
  *
- * Memory follows what is alive.
+ * Memory grows with what is alive.
  */
 #ifndef TRAIL_WRITE_TRACE_MODEL_H
 #define TRAIL_WRITE_TRACE_MODEL_H
@@ -15,7 +15,8 @@
 #include "base/slab.h"
 #include "wire/wire.h"
 
-/* The number of the last record in that generation; of another one: not announced in this. */
+/* The number of the last record in `generation`; if that is not the current one, it is not
+ * announced yet. */
 struct model_seq {
     uint64_t generation, n;
 };
@@ -28,28 +29,28 @@ struct model_region {
 };
 
 struct model_g {
-    void *link; /* of the slab; nothing else may be here */
+    void *link; /* for the slab, which needs it to be alone here */
     int64_t id;
-    int64_t thread; /* that it was bound to last */
+    int64_t thread; /* it was last bound to */
     struct model_seq seq;
     uint8_t status, origin;
     bool assists, stops_world;
-    bool early; /* runnable already in the trace that is written, not yet in the other */
-    bool left;  /* a call whose end is still to come in the other */
+    bool early;                   /* already runnable in the written trace, not yet in the source */
+    bool left;                    /* a call that has not ended in the source */
     struct model_region *regions; /* inner-most first */
 };
 
 struct model_p {
     int64_t id;
-    int64_t thread; /* that it was bound to last */
+    int64_t thread; /* it was last bound to */
     struct model_seq seq;
     uint8_t status, origin;
     bool sweeps;
 };
 
-/* The IDs count; a pointer is a shortcut that may be stale. */
+/* The IDs are authoritative; a pointer is a shortcut that may be stale. */
 struct model_m {
-    int64_t id; /* TRAIL_NONE: nobody */
+    int64_t id; /* TRAIL_NONE: none */
     bool seen;
     int64_t g_id, p_id;
     struct model_g *g;
@@ -58,16 +59,16 @@ struct model_m {
 
 enum model_gc { MODEL_GC_UNDETERMINED, MODEL_GC_OFF, MODEL_GC_ON };
 
-/* Zero-initialised is not ready: model_init. Not thread-safe. */
+/* Initialised by model_init. Not thread-safe. */
 struct trace_model {
     struct idmap gs, ps, ms, tasks;
     struct slab g_slab, p_slab, m_slab;
-    struct model_m nobody; /* for records of no thread: unbound after each */
+    struct model_m nobody; /* for records of no thread; unbound after each */
     uint64_t generation;
     uint64_t gc_seq;
     enum model_gc gc;
-    uint8_t origin;        /* of those who come to be: which of several traces they are of */
-    size_t stopped_worlds; /* goroutines that stop the world now */
+    uint8_t origin;        /* the trace of a merge from which new goroutines come */
+    size_t stopped_worlds; /* number of goroutines in a stop-the-world pause */
     bool no_memory;
 };
 
@@ -84,10 +85,10 @@ static inline struct model_p *model_find_p(const struct trace_model *model, int6
     return idmap_find(&model->ps, (uint64_t)id);
 }
 
-/* The M of an ID, made if need be; nobody for TRAIL_NONE, and without memory. */
+/* Returns the M with an ID, created if necessary; `nobody` for TRAIL_NONE and on out of memory. */
 struct model_m *model_m(struct trace_model *model, int64_t id);
 
-/* The number of the next record of a goroutine or P, and of garbage collection. */
+/* Returns the number of the next record of a goroutine, a P, or garbage collection. */
 static inline uint64_t model_next(struct model_seq *seq)
 {
     return ++seq->n;
@@ -104,13 +105,13 @@ static inline bool model_p_runs(const struct model_p *p)
     return p->status == V2_PROC_RUNNING || p->status == V2_PROC_SYSCALL;
 }
 
-/* A new one, NULL without memory. */
+/* Adds a goroutine or P. Returns NULL on out of memory. */
 struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status);
 struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status);
 
 void model_remove_g(struct trace_model *model, struct model_g *g);
 
-/* What is bound to the M; NULL if nothing is, or what was is gone. */
+/* Returns what is bound to the M; NULL if nothing is, or it no longer exists. */
 static inline struct model_g *model_g_of(const struct trace_model *model, const struct model_m *m)
 {
     if (m->g && m->g->id == m->g_id)
@@ -142,19 +143,19 @@ static inline void model_bind_p(struct model_m *m, struct model_p *p)
         p->thread = m->id;
 }
 
-/* The M that a goroutine or P is bound to; NULL if it is to none. */
+/* Returns the M that a goroutine or P is bound to, or NULL. */
 struct model_m *model_thread_of_g(struct trace_model *model, const struct model_g *g);
 struct model_m *model_thread_of_p(struct trace_model *model, const struct model_p *p);
 
-/* Whether a region may begin or end now; done if so. */
+/* Whether a region may begin or end now; if so, records that. */
 bool model_region_begin(struct trace_model *model, struct model_g *g, uint64_t task,
                         trail_string name);
 bool model_region_end(struct model_g *g, uint64_t task, trail_string name);
 
-/* Whether a task may begin; done if so. */
+/* Whether a task may begin; if so, records that. */
 bool model_task_begin(struct trace_model *model, uint64_t id);
 
-/* Forgets what readers do not know of what began before the first generation. */
+/* Drops what began before the first generation and readers cannot know. */
 void model_forget_begun(struct trace_model *model);
 
 #endif
