@@ -106,24 +106,24 @@ typedef enum trail_path_of {
     TRAIL_PATH_WINDOW /* the window, from its end, of the goroutine that ran last in it */
 } trail_path_of;
 
-typedef struct trail_path_question {
+typedef struct trail_path_request {
     trail_path_of of;
     uint64_t task;
     const char *region; /* name */
     uint64_t nth;       /* which region with that name, by begin time, from 1; 0: the longest */
     int64_t goroutine;
-} trail_path_question;
+} trail_path_request;
 
 /* Selects goroutines. The caller owns the lists; they must outlive the analysis. */
-typedef struct trail_who {
+typedef struct trail_goroutine_filter {
     const char *name; /* start function; NULL: any */
     const int64_t *goroutines;
     size_t goroutine_count; /* 0: any */
-} trail_who;
+} trail_goroutine_filter;
 
 typedef struct trail_locks_options {
-    trail_who who; /* whose waits count; the holders may be any goroutines */
-    bool channels; /* waits for channels and select count as well */
+    trail_goroutine_filter filter; /* whose waits count; the holders may be any goroutines */
+    bool channels;                 /* waits for channels and select count as well */
 } trail_locks_options;
 
 /* A parsed pattern. docs/finding-patterns.md describes the language. */
@@ -132,7 +132,7 @@ struct trail_hit;
 
 typedef struct trail_find_options {
     const trail_pattern *pattern; /* must outlive the analysis */
-    trail_who who;
+    trail_goroutine_filter filter;
     /*
      * Called with each hit when its last step ends, while events are fed, or from
      * trail_analysis_finish for states that are still open. Returns false to end the search.
@@ -143,8 +143,8 @@ typedef struct trail_find_options {
 
 typedef struct trail_analysis_options {
     unsigned what;
-    trail_path_question path; /* with TRAIL_ANALYZE_PATH; its text must outlive the analysis */
-    unsigned mmu_flags[2];    /* with TRAIL_ANALYZE_MMU: up to two curves; 0: none */
+    trail_path_request path; /* with TRAIL_ANALYZE_PATH; its text must outlive the analysis */
+    unsigned mmu_flags[2];   /* with TRAIL_ANALYZE_MMU: up to two curves; 0: none */
     /*
      * Restricts the analysis to this window, in ns from the first event. Goroutines that ended
      * before it or began after it are left out; what crosses its edges counts with the part inside.

@@ -134,7 +134,7 @@ static void found(struct find *find, struct seeker *seeker, int64_t id, const st
     };
     seeker->free_from_ns = hit.end_ns;
     forget(find, seeker);
-    if (analysis_asks_for(find->analysis, &find->options->who, id, seeker->name))
+    if (analysis_asks_for(find->analysis, &find->options->filter, id, seeker->name))
         find->stopped = !find->options->visit(find->options->context, &hit);
 }
 

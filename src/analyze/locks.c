@@ -34,7 +34,8 @@ static bool is_wanted(const struct locks *locks, trail_name reason)
 /* Whether its waits are asked for. */
 static bool counts(const struct locks *locks, const struct goroutine *g)
 {
-    return analysis_asks_for(locks->analysis, &locks->analysis->options.locks.who, g->id, g->name);
+    return analysis_asks_for(locks->analysis, &locks->analysis->options.locks.filter, g->id,
+                             g->name);
 }
 
 /* MARK: Rows */

@@ -152,8 +152,8 @@ bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutin
                           const trail_region *region, int64_t now);
 
 /* Whether goroutines with the start function `name` are selected. */
-bool analysis_asks_for(const struct trail_analysis *analysis, const trail_who *who, int64_t id,
-                       trail_name name);
+bool analysis_asks_for(const struct trail_analysis *analysis, const trail_goroutine_filter *who,
+                       int64_t id, trail_name name);
 
 /* Records a case of length `ns` if it is the longest. */
 static inline void longest_note(trail_longest *longest, int64_t ns, int64_t begin_ns,

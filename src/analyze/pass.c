@@ -29,8 +29,8 @@ bool trail_is_system_goroutine(trail_string name)
     return name.size != sizeof main_name - 1 || memcmp(name.data, main_name, name.size) != 0;
 }
 
-bool analysis_asks_for(const struct trail_analysis *analysis, const trail_who *who, int64_t id,
-                       trail_name name)
+bool analysis_asks_for(const struct trail_analysis *analysis, const trail_goroutine_filter *who,
+                       int64_t id, trail_name name)
 {
     trail_string text = names_text(&analysis->names, name);
     if (who->name &&

@@ -95,7 +95,7 @@ static bool take_span(struct path *path, trail_path_of of, const struct path_reg
                       struct path_goroutine *g, int64_t end_ns, bool complete)
 {
     int64_t begin = clip(path, region->begin_ns), length = ns_between(begin, end_ns);
-    if (path->question.of == TRAIL_PATH_LONGEST && !region->has_begin)
+    if (path->request.of == TRAIL_PATH_LONGEST && !region->has_begin)
         return true;
     if (!path->logging || end_ns < begin || (path->span.found && length <= path->span.length_ns))
         return true;
@@ -104,8 +104,8 @@ static bool take_span(struct path *path, trail_path_of of, const struct path_reg
 
 static bool wants_task(const struct path *path, uint64_t id)
 {
-    return path->question.of == TRAIL_PATH_LONGEST ||
-           (path->question.of == TRAIL_PATH_TASK && path->question.task == id);
+    return path->request.of == TRAIL_PATH_LONGEST ||
+           (path->request.of == TRAIL_PATH_TASK && path->request.task == id);
 }
 
 static bool task_event(struct path *path, const trail_event *event, uint64_t id)
@@ -129,7 +129,7 @@ static bool task_event(struct path *path, const trail_event *event, uint64_t id)
             (void)idmap_remove(&path->tasks, id);
             if (task)
                 slab_put(&path->regions, task);
-            path->answered = path->question.of == TRAIL_PATH_TASK && path->logging;
+            path->answered = path->request.of == TRAIL_PATH_TASK && path->logging;
             return true;
         }
         if (task || event->kind != TRAIL_TASK_BEGIN)
@@ -144,7 +144,7 @@ static bool task_event(struct path *path, const trail_event *event, uint64_t id)
             .has_begin = true,
             .goroutine = g->number,
         };
-        if (path->question.of == TRAIL_PATH_TASK && path->logging)
+        if (path->request.of == TRAIL_PATH_TASK && path->logging)
             log_from_here(path);
     }
     return true;
@@ -152,11 +152,11 @@ static bool task_event(struct path *path, const trail_event *event, uint64_t id)
 
 static bool wants_region(const struct path *path, const struct path_region *region)
 {
-    if (path->question.of == TRAIL_PATH_LONGEST)
+    if (path->request.of == TRAIL_PATH_LONGEST)
         return region->name != 0;
-    return path->question.of == TRAIL_PATH_REGION &&
-           (!path->question.region || region->name == path->region) &&
-           (path->question.nth == 0 || region->nth == path->question.nth);
+    return path->request.of == TRAIL_PATH_REGION &&
+           (!path->request.region || region->name == path->region) &&
+           (path->request.nth == 0 || region->nth == path->request.nth);
 }
 
 /* How many regions of that name began, this one included. 0 when memory is out. */
@@ -184,7 +184,7 @@ static bool region_begin(struct path *path, struct path_goroutine *g, const trai
     };
     g->region = region;
     region->nth = count_region(path, region->name);
-    if (path->logging && path->question.nth > 0 && wants_region(path, region))
+    if (path->logging && path->request.nth > 0 && wants_region(path, region))
         log_from_here(path);
     return region->nth != 0;
 }
@@ -205,7 +205,7 @@ static bool region_end(struct path *path, struct path_goroutine *g, const trail_
         good = take_span(path, TRAIL_PATH_REGION, ends, g, path->now_ns, true);
         if (path->span.path.end_ns == path->now_ns)
             path->span.stack = stacks_of(path->stacks, event->stack);
-        path->answered = path->question.nth > 0 && path->span.found;
+        path->answered = path->request.nth > 0 && path->span.found;
     }
     if (region)
         slab_put(&path->regions, region);
@@ -256,7 +256,7 @@ static bool other_event(struct path *path, const trail_event *event)
         g = idmap_find(&path->alive, (uint64_t)event->goroutine);
         if (!task_event(path, event, event->region.task))
             return false;
-        if (!g || path->question.of == TRAIL_PATH_TASK)
+        if (!g || path->request.of == TRAIL_PATH_TASK)
             return true;
         return event->kind == TRAIL_REGION_BEGIN ? region_begin(path, g, event)
                                                  : region_end(path, g, event);
@@ -279,7 +279,7 @@ static void learn_name(struct path *path, struct path_goroutine *g, trail_stack 
 
 static bool is_asked_for(const struct path *path, const struct path_goroutine *g)
 {
-    return path->question.of == TRAIL_PATH_GOROUTINE && path->question.goroutine == g->id;
+    return path->request.of == TRAIL_PATH_GOROUTINE && path->request.goroutine == g->id;
 }
 
 static bool take_goroutine(struct path *path, struct path_goroutine *g, bool complete)
@@ -299,7 +299,7 @@ static bool take_goroutine(struct path *path, struct path_goroutine *g, bool com
 static bool take_last(struct path *path, struct path_goroutine *g)
 {
     const struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
-    bool whole = path->question.of == TRAIL_PATH_WINDOW || path->question.of == TRAIL_PATH_LONGEST;
+    bool whole = path->request.of == TRAIL_PATH_WINDOW || path->request.of == TRAIL_PATH_LONGEST;
     return !whole || !path->logging || path->now_ns < path->begin_ns ||
            make_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true, &path->last);
 }
@@ -558,7 +558,7 @@ static bool window_ends(void *part, int64_t end_ns)
                 return false;
     if (!path->span.found && !take_open_tasks(path))
         return false;
-    bool whole = path->question.of == TRAIL_PATH_WINDOW || path->question.of == TRAIL_PATH_LONGEST;
+    bool whole = path->request.of == TRAIL_PATH_WINDOW || path->request.of == TRAIL_PATH_LONGEST;
     return path->span.found || !whole || take_window(path);
 }
 
@@ -567,18 +567,18 @@ static bool window_ends(void *part, int64_t end_ns)
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     struct path *path = part;
-    const trail_path_question *question = &analysis->options.path;
+    const trail_path_request *request = &analysis->options.path;
     (void)needed;
     path->analysis = analysis;
     path->names = &analysis->names;
     path->stacks = &analysis->stacks;
-    path->question = *question;
+    path->request = *request;
     path->goroutines.object_size = sizeof(struct path_goroutine);
     path->regions.object_size = sizeof(struct path_region);
     path->last_runner = TRAIL_NONE;
     path->log_number = 1;
-    if (question->of == TRAIL_PATH_REGION && question->region)
-        path->region = names_put(path->names, question->region, strlen(question->region));
+    if (request->of == TRAIL_PATH_REGION && request->region)
+        path->region = names_put(path->names, request->region, strlen(request->region));
     return !path->names->failed;
 }
 

@@ -77,7 +77,7 @@ struct path {
     struct trail_analysis *analysis;
     struct names *names;
     struct stacks *stacks;
-    trail_path_question question;
+    trail_path_request request;
     trail_name region; /* the requested name */
     struct path_log log;
     uint32_t log_number;

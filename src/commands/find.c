@@ -70,7 +70,7 @@ static int parse_words(struct request *request, const struct options *options)
     analysis->options.what = TRAIL_ANALYZE_FIND;
     analysis->options.find = (trail_find_options){
         .pattern = request->pattern,
-        .who = who_wanted(&request->who, analysis),
+        .filter = who_wanted(&request->who, analysis),
         .visit = visit,
         .context = request,
     };

@@ -47,7 +47,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     analysis->options.what = TRAIL_ANALYZE_LOCKS;
-    analysis->options.locks.who = who_wanted(&request->who, analysis);
+    analysis->options.locks.filter = who_wanted(&request->who, analysis);
     return analysis_words(analysis, &options);
 }
 

@@ -57,17 +57,17 @@ static const struct option rows[] = {
 
 static int ask(struct request *request, trail_path_of of)
 {
-    trail_path_question *question = &request->analysis.options.path;
-    if (question->of != TRAIL_PATH_LONGEST && question->of != of)
+    trail_path_request *path_request = &request->analysis.options.path;
+    if (path_request->of != TRAIL_PATH_LONGEST && path_request->of != of)
         return usage_error(request->analysis.command,
                            "one of --task, --region, --goroutine and --window at a time");
-    question->of = of;
+    path_request->of = of;
     return EXIT_GOOD;
 }
 
 static int parse_region(struct request *request, const char *value)
 {
-    trail_path_question *question = &request->analysis.options.path;
+    trail_path_request *path_request = &request->analysis.options.path;
     int64_t nth;
     free(request->region);
     request->region = strdup(value);
@@ -75,10 +75,10 @@ static int parse_region(struct request *request, const char *value)
         return EXIT_INOUT;
     char *sign = strrchr(request->region, '#');
     if (sign && parse_id(sign + 1, "", &nth) && nth > 0) {
-        question->nth = (uint64_t)nth;
+        path_request->nth = (uint64_t)nth;
         *sign = '\0';
     }
-    question->region = request->region;
+    path_request->region = request->region;
     return ask(request, TRAIL_PATH_REGION);
 }
 
@@ -93,18 +93,18 @@ static int parse_number(const struct request *request, const char *letters, cons
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
-    trail_path_question *question = &request->analysis.options.path;
+    trail_path_request *path_request = &request->analysis.options.path;
     int64_t number = 0;
     int wrong;
     switch (id) {
     case OPT_TASK:
         wrong = parse_number(request, "", value, &number);
-        question->task = (uint64_t)number;
+        path_request->task = (uint64_t)number;
         return wrong ? wrong : ask(request, TRAIL_PATH_TASK);
     case OPT_REGION:
         return parse_region(request, value);
     case OPT_GOROUTINE:
-        wrong = parse_number(request, "gG", value, &question->goroutine);
+        wrong = parse_number(request, "gG", value, &path_request->goroutine);
         return wrong ? wrong : ask(request, TRAIL_PATH_GOROUTINE);
     case OPT_WINDOW:
         return ask(request, TRAIL_PATH_WINDOW);
@@ -538,23 +538,23 @@ static int tell_no_goroutine(const struct request *request, const struct instead
 
 static int tell_no_region(const struct request *request, const struct instead *instead)
 {
-    const trail_path_question *question = &request->analysis.options.path;
+    const trail_path_request *path_request = &request->analysis.options.path;
     const trail_group *groups = NULL;
-    struct nearest nearest = {.word = question->region};
+    struct nearest nearest = {.word = path_request->region};
     size_t count = instead->answers ? trail_analysis_region_groups(instead->answers, &groups) : 0;
     for (size_t i = 0; i < count; i++) {
         trail_string name = trail_analysis_text(instead->answers, groups[i].name);
-        if (question->nth > 0 && name.size == strlen(question->region) &&
-            memcmp(name.data, question->region, name.size) == 0)
+        if (path_request->nth > 0 && name.size == strlen(path_request->region) &&
+            memcmp(name.data, path_request->region, name.size) == 0)
             return usage_error(request->analysis.command,
                                "no region '%s', number %" PRIu64
                                ", in the trace: there are %" PRIu64,
-                               question->region, question->nth, groups[i].count);
+                               path_request->region, path_request->nth, groups[i].count);
         nearest_offer(&nearest, name);
     }
     return usage_error(request->analysis.command,
-                       "no region '%s' in the trace%s 'trail regions' lists them", question->region,
-                       nearest.found ? nearest_hint(&nearest) : ";");
+                       "no region '%s' in the trace%s 'trail regions' lists them",
+                       path_request->region, nearest.found ? nearest_hint(&nearest) : ";");
 }
 
 static int tell_none(const struct request *request)
@@ -564,20 +564,20 @@ static int tell_none(const struct request *request)
         [TRAIL_PATH_REGION] = TRAIL_ANALYZE_REGION_GROUPS,
         [TRAIL_PATH_GOROUTINE] = TRAIL_ANALYZE_GOROUTINES,
     };
-    const trail_path_question *question = &request->analysis.options.path;
+    const trail_path_request *path_request = &request->analysis.options.path;
     struct instead instead;
     int code;
-    if (question->of == TRAIL_PATH_LONGEST || question->of == TRAIL_PATH_WINDOW) {
+    if (path_request->of == TRAIL_PATH_LONGEST || path_request->of == TRAIL_PATH_WINDOW) {
         printf("no %s ran\n", word(request, TERM_task));
         return EXIT_GOOD;
     }
-    look_instead(&instead, request, what[question->of]);
-    if (question->of == TRAIL_PATH_TASK)
-        code = tell_no_task(request, &instead, question->task);
-    else if (question->of == TRAIL_PATH_REGION)
+    look_instead(&instead, request, what[path_request->of]);
+    if (path_request->of == TRAIL_PATH_TASK)
+        code = tell_no_task(request, &instead, path_request->task);
+    else if (path_request->of == TRAIL_PATH_REGION)
         code = tell_no_region(request, &instead);
     else
-        code = tell_no_goroutine(request, &instead, question->goroutine);
+        code = tell_no_goroutine(request, &instead, path_request->goroutine);
     instead_close(&instead);
     return code;
 }

@@ -23,13 +23,13 @@ int who_option(struct who *who, struct analysis *analysis, int id, const char *v
     }
 }
 
-trail_who who_wanted(const struct who *who, struct analysis *analysis)
+trail_goroutine_filter who_wanted(const struct who *who, struct analysis *analysis)
 {
     if (who->name)
         analysis->options.what |= TRAIL_ANALYZE_GROUPS;
     if (who->goroutines.count > 0)
         analysis->options.what |= TRAIL_ANALYZE_GOROUTINES;
-    return (trail_who){
+    return (trail_goroutine_filter){
         .name = who->name,
         .goroutines = who->goroutines.ids,
         .goroutine_count = who->goroutines.count,

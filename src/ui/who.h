@@ -29,7 +29,7 @@ int who_option(struct who *who, struct analysis *analysis, int id, const char *v
 
 /* Returns the selection for the analysis, and adds to analysis->options.what the answers that
  * who_check needs. */
-trail_who who_wanted(const struct who *who, struct analysis *analysis);
+trail_goroutine_filter who_wanted(const struct who *who, struct analysis *analysis);
 
 /* Called after the pass. Returns EXIT_GOOD, or EXIT_USAGE after a message that names what is not in
  * the trace and the nearest name. */
