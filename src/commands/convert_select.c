@@ -6,7 +6,7 @@
 #include <string.h>
 #include <trail/analyze.h>
 
-#include "ui/who.h"
+#include "ui/goroutine_filter.h"
 
 /* MARK: The command line */
 
@@ -60,7 +60,7 @@ struct finder {
 
 static bool want(struct finder *f, int64_t id)
 {
-    size_t i = who_place(f->goroutines, f->goroutine_count, id);
+    size_t i = goroutine_index(f->goroutines, f->goroutine_count, id);
     if (i == f->goroutine_count || f->goroutines[i].id != id)
         return false;
     f->wanted[i] = true;
@@ -69,7 +69,7 @@ static bool want(struct finder *f, int64_t id)
 
 static int want_number(struct finder *f, int64_t id)
 {
-    size_t i = who_place(f->goroutines, f->goroutine_count, id);
+    size_t i = goroutine_index(f->goroutines, f->goroutine_count, id);
     if (want(f, id))
         return EXIT_GOOD;
     if (f->goroutine_count == 0)

@@ -12,7 +12,7 @@
 
 #include "inspect/preload_path.h"
 #include "ui/cli.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 
 enum { OPT_FOR = 1 };
 
@@ -150,9 +150,9 @@ static int find_form(void *context, int id, const char *word)
 /* What to do with it goes to stderr: stdout is for a shell or a file. */
 static void tell_use(const struct env *env, const struct form *form)
 {
-    char shm[MOMENT_SIZE], output[MOMENT_SIZE];
+    char shm[FOLLOW_UP_SIZE], output[FOLLOW_UP_SIZE];
     tell("first, and as the same user: trail record --attach-shm=%s -o %s%s",
-         moment_word(env->shm, shm), moment_word(env->output, output), env->heap ? " --heap" : "");
+         shell_word(env->shm, shm), shell_word(env->output, output), env->heap ? " --heap" : "");
     tell("%s", form->use);
 }
 

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/moment.h"
-#include "ui/who.h"
+#include "ui/follow_up.h"
+#include "ui/goroutine_filter.h"
 
 struct request {
     struct analysis analysis;
-    struct who who;
+    struct goroutine_filter filter;
     struct json json;
     trail_pattern *pattern;
     const char *text;
@@ -26,7 +26,7 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "count", NULL, "print only how many there are; all, without --limit",
      TO_FLAG(struct request, count)},
-    WHO_ROWS,
+    GOROUTINE_FILTER_ROWS,
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
@@ -37,7 +37,7 @@ static const struct option rows[] = {
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
-    return who_option(&request->who, &request->analysis, id, value);
+    return goroutine_filter_option(&request->filter, &request->analysis, id, value);
 }
 
 /* The message, the pattern, and a mark under the place. */
@@ -70,7 +70,7 @@ static int parse_words(struct request *request, const struct options *options)
     analysis->options.what = TRAIL_ANALYZE_FIND;
     analysis->options.find = (trail_find_options){
         .pattern = request->pattern,
-        .filter = who_wanted(&request->who, analysis),
+        .filter = goroutine_filter_of(&request->filter, analysis),
         .visit = visit,
         .context = request,
     };
@@ -206,10 +206,11 @@ static void show_hit(const struct request *request, const trail_hit *hit)
            show_duration(begin, hit->begin_ns - span.origin_ns));
     for (size_t i = 0; i < hit->step_count; i++)
         show_step(request, &hit->steps[i], span.origin_ns);
-    char id[32], command[MOMENT_SIZE];
+    char id[32], command[FOLLOW_UP_SIZE];
     (void)snprintf(id, sizeof id, "%" PRId64, hit->goroutine);
-    struct moment moment = {id, hit->begin_ns - span.origin_ns, hit->end_ns - hit->begin_ns, true};
-    printf("  %s\n", moment_print(&request->analysis, &moment, command));
+    struct follow_up follow_up = {id, hit->begin_ns - span.origin_ns, hit->end_ns - hit->begin_ns,
+                                  true};
+    printf("  %s\n", follow_up_print(&request->analysis, &follow_up, command));
 }
 
 static bool visit(void *context, const trail_hit *hit)
@@ -232,7 +233,8 @@ static bool visit(void *context, const trail_hit *hit)
 static int show_end(void *context)
 {
     struct request *request = context;
-    int wrong = request->hits > 0 ? EXIT_GOOD : who_check(&request->who, &request->analysis);
+    int wrong = request->hits > 0 ? EXIT_GOOD
+                                  : goroutine_filter_check(&request->filter, &request->analysis);
     if (wrong)
         return wrong;
     if (request->analysis.json)
@@ -252,7 +254,7 @@ static int run(const struct command *command, int argc, char **argv)
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show_end, &request);
     trail_pattern_free(request.pattern);
-    who_free(&request.who);
+    goroutine_filter_free(&request.filter);
     return code;
 }
 

@@ -7,7 +7,7 @@
 
 #include "ui/analysis.h"
 #include "ui/empty.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 #include "ui/spark.h"
 #include "ui/table.h"
 #include "ui/values.h"
@@ -131,7 +131,7 @@ static void put_cycle(const struct request *request, struct table *table,
 static void show_longest_cycle(const struct request *request)
 {
     int64_t begin, end, longest_begin = 0, longest = 0;
-    char command[MOMENT_SIZE];
+    char command[FOLLOW_UP_SIZE];
     for (size_t i = 0; i < request->cycle_count; i++)
         if (marked(request, &request->cycles[i], &begin, &end) && end - begin > longest) {
             longest_begin = begin;
@@ -139,7 +139,7 @@ static void show_longest_cycle(const struct request *request)
         }
     if (longest > 0)
         printf("the longest: %s\n",
-               moment_of(&request->analysis, TRAIL_NONE, longest_begin, longest, command));
+               follow_up_of(&request->analysis, TRAIL_NONE, longest_begin, longest, command));
 }
 
 static void show_cycles(const struct request *request)
@@ -205,7 +205,7 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
 {
     struct table table;
     trail_histogram histogram = {0};
-    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[MOMENT_SIZE];
+    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[FOLLOW_UP_SIZE];
     size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
     int64_t origin = request->analysis.span.origin_ns;
     for (size_t i = 0; i < request->pause_count; i++)
@@ -222,8 +222,8 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
         (void)snprintf(text, sizeof text, "%" PRId64, sorted[i].goroutine);
         table_word(&table, text);
         table_text(&table, analysis_text(&request->analysis, sorted[i].name));
-        table_word(&table, moment_of(&request->analysis, TRAIL_NONE, sorted[i].begin_ns,
-                                     length_of(&sorted[i]), text));
+        table_word(&table, follow_up_of(&request->analysis, TRAIL_NONE, sorted[i].begin_ns,
+                                        length_of(&sorted[i]), text));
     }
     table_print(&table);
     if (shown < request->pause_count)

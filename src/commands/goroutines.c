@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/follow_up.h"
+#include "ui/goroutine_filter.h"
 #include "ui/groups.h"
-#include "ui/moment.h"
 #include "ui/nearest.h"
 #include "ui/values.h"
-#include "ui/who.h"
 
 enum { OPT_GOROUTINE = 1 };
 
@@ -113,7 +113,7 @@ static int find_wanted(struct request *request, const trail_goroutine *g, size_t
     if (!found)
         return unknown_name(request, g, count);
     for (size_t n = 0; n < request->ids.count; n++) {
-        size_t at = who_place(g, count, request->ids.ids[n]);
+        size_t at = goroutine_index(g, count, request->ids.ids[n]);
         if (at == count || g[at].id != request->ids.ids[n])
             return unknown_goroutine(request, g, count, request->ids.ids[n]);
     }
@@ -235,11 +235,11 @@ static void show_first(const struct request *request, const trail_goroutine *g)
     const trail_analysis_span *span = &request->analysis.span;
     int64_t begin = g->creation_ns > span->begin_ns ? g->creation_ns : span->begin_ns;
     int64_t end = g->end_ns != 0 ? g->end_ns : span->end_ns;
-    char text[MOMENT_SIZE];
+    char text[FOLLOW_UP_SIZE];
     printf("\nthe first of these, and what it waited for:\n  %s\n",
-           moment_of(&request->analysis, g->id, begin, end - begin, text));
+           follow_up_of(&request->analysis, g->id, begin, end - begin, text));
     printf("  trail why %s%" PRId64 " %s\n", term(&request->analysis.vocabulary, TERM_task_option),
-           g->id, moment_file(&request->analysis, text));
+           g->id, follow_up_file(&request->analysis, text));
 }
 
 static int show_goroutines(struct request *request)

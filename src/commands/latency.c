@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "ui/analysis.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
+#include "ui/goroutine_filter.h"
 #include "ui/table.h"
 #include "ui/values.h"
-#include "ui/who.h"
 #include "words/function_name.h"
 #include "words/wrappers.h"
 
@@ -202,10 +202,10 @@ static void show_command(const struct request *request, const struct kind *kind,
                          const trail_histogram *times)
 {
     const struct window *window = &request->analysis.window;
-    char file[MOMENT_SIZE], name[MOMENT_SIZE], pattern[64];
+    char file[FOLLOW_UP_SIZE], name[FOLLOW_UP_SIZE], pattern[64];
     printf("the longest of these: trail find");
     if (request->name)
-        printf(" --name=%s", moment_word(request->name, name));
+        printf(" --name=%s", shell_word(request->name, name));
     for (size_t i = 0; i < request->goroutines.count; i++)
         printf("%s%s%" PRId64, i ? "," : " ",
                i ? "" : term(&request->analysis.vocabulary, TERM_task_option),
@@ -214,7 +214,7 @@ static void show_command(const struct request *request, const struct kind *kind,
         printf(" --from=%" PRId64 "ns", window->from_ns);
     if (window->has_to)
         printf(" --to=%" PRId64 "ns", window->to_ns);
-    printf(" %s '%s >=%" PRId64 "ns'\n", moment_file(&request->analysis, file),
+    printf(" %s '%s >=%" PRId64 "ns'\n", follow_up_file(&request->analysis, file),
            words_text(&request->analysis.vocabulary, kind->pattern, pattern, sizeof pattern),
            trail_histogram_quantile(times, 0.99));
 }
@@ -249,7 +249,7 @@ static int show(void *context)
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, kinds[0].type, &profile);
     if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
-        return who_nobody(request->name, &request->analysis);
+        return goroutine_filter_no_match(request->name, &request->analysis);
     if (request->analysis.json) {
         show_json(request);
         return EXIT_GOOD;

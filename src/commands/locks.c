@@ -4,17 +4,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ui/follow_up.h"
+#include "ui/goroutine_filter.h"
 #include "ui/lock_name.h"
-#include "ui/moment.h"
 #include "ui/table.h"
-#include "ui/who.h"
 
 /* Places that are shown of a lock; --stacks shows all. */
 enum { PLACES = 5 };
 
 struct request {
     struct analysis analysis;
-    struct who who;
+    struct goroutine_filter filter;
     size_t limit;
     bool stacks;
 };
@@ -25,7 +25,7 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
-    WHO_ROWS,
+    GOROUTINE_FILTER_ROWS,
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
@@ -36,7 +36,7 @@ static const struct option rows[] = {
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
-    return who_option(&request->who, &request->analysis, id, value);
+    return goroutine_filter_option(&request->filter, &request->analysis, id, value);
 }
 
 static int parse_request(struct request *request, int argc, char **argv)
@@ -47,7 +47,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     analysis->options.what = TRAIL_ANALYZE_LOCKS;
-    analysis->options.locks.filter = who_wanted(&request->who, analysis);
+    analysis->options.locks.filter = goroutine_filter_of(&request->filter, analysis);
     return analysis_words(analysis, &options);
 }
 
@@ -199,9 +199,10 @@ static void show_table(const struct request *request, const trail_lock *const *l
 static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
                          int64_t ns)
 {
-    char command[MOMENT_SIZE];
-    struct moment moment = {goroutines, begin_ns - request->analysis.span.origin_ns, ns, true};
-    printf("    %s\n", moment_print(&request->analysis, &moment, command));
+    char command[FOLLOW_UP_SIZE];
+    struct follow_up follow_up = {goroutines, begin_ns - request->analysis.span.origin_ns, ns,
+                                  true};
+    printf("    %s\n", follow_up_print(&request->analysis, &follow_up, command));
 }
 
 static void show_longest(const struct request *request, const char *title,
@@ -318,7 +319,7 @@ static int show(void *context)
     const struct request *request = context;
     const trail_lock *const *locks;
     size_t count = trail_analysis_locks(request->analysis.answers, &locks);
-    int wrong = who_check(&request->who, &request->analysis);
+    int wrong = goroutine_filter_check(&request->filter, &request->analysis);
     if (wrong)
         return wrong;
     if (request->analysis.json) {
@@ -344,7 +345,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.analysis = {.command = command}, .limit = 10};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
-    who_free(&request.who);
+    goroutine_filter_free(&request.filter);
     return code;
 }
 

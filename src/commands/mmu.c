@@ -8,7 +8,7 @@
 
 #include "base/whole.h"
 #include "ui/analysis.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 #include "ui/table.h"
 #include "ui/values.h"
 
@@ -255,7 +255,7 @@ static void show_worst(const struct request *request)
     int64_t origin = request->analysis.span.origin_ns;
     struct table table;
     bool any = false;
-    char text[MOMENT_SIZE];
+    char text[FOLLOW_UP_SIZE];
     table_begin(&table, "window> from> program's> to_see_it<");
     for (size_t i = 0; i < request->window_count; i++) {
         size_t count = trail_analysis_mmu_worst(request->analysis.answers, curve,
@@ -265,8 +265,8 @@ static void show_worst(const struct request *request)
             table_duration(&table, worst[n].end_ns - worst[n].begin_ns);
             table_duration(&table, worst[n].begin_ns - origin);
             table_percent(&table, worst[n].mutator);
-            table_word(&table, moment_of(&request->analysis, TRAIL_NONE, worst[n].begin_ns,
-                                         worst[n].end_ns - worst[n].begin_ns, text));
+            table_word(&table, follow_up_of(&request->analysis, TRAIL_NONE, worst[n].begin_ns,
+                                            worst[n].end_ns - worst[n].begin_ns, text));
         }
     }
     if (any) {

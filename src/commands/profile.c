@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "ui/analysis.h"
+#include "ui/goroutine_filter.h"
 #include "ui/profile_tree.h"
 #include "ui/values.h"
-#include "ui/who.h"
 
 enum { OPT_TYPE = 1, OPT_FORMAT, OPT_GOROUTINE, OPT_TASK, OPT_MIN };
 
@@ -209,7 +209,7 @@ static int show(void *context)
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, request->type, &profile);
     if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
-        return who_nobody(request->name, &request->analysis);
+        return goroutine_filter_no_match(request->name, &request->analysis);
     if (profile.regions == 0 && (request->region || request->tasks.count > 0))
         return usage_error(request->analysis.command,
                            "no such region in the trace; 'trail regions' lists them");

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ui/empty.h"
+#include "ui/follow_up.h"
 #include "ui/groups.h"
-#include "ui/moment.h"
 #include "ui/nearest.h"
 #include "ui/values.h"
 
@@ -153,24 +153,24 @@ static void show_first(const struct request *request, const trail_region *region
     const trail_analysis_span *span = &request->analysis.span;
     int64_t begin = region->has_start ? region->start_ns : span->begin_ns;
     int64_t end = region->has_end ? region->end_ns : span->end_ns;
-    char command[MOMENT_SIZE];
+    char command[FOLLOW_UP_SIZE];
     printf("\nthe first of these:\n  %s\n",
-           moment_of(&request->analysis, region->goroutine, begin, end - begin, command));
+           follow_up_of(&request->analysis, region->goroutine, begin, end - begin, command));
 }
 
 /* The command that shows what the longest region of a name waited for: of the first that has one. */
 static void show_why(const struct request *request, const trail_group *groups, size_t count)
 {
     const trail_group *longest = NULL;
-    char name[MOMENT_SIZE], file[MOMENT_SIZE];
+    char name[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
     for (size_t i = 0; i < count; i++)
         if (groups[i].name && (!longest || groups[i].times.total_ns > longest->times.total_ns))
             longest = &groups[i];
     if (!longest)
         return;
     printf("\nwhat the longest of one name waited for:\n  trail why --region=%s %s\n",
-           moment_name(trail_analysis_text(request->analysis.answers, longest->name), name),
-           moment_file(&request->analysis, file));
+           shell_name(trail_analysis_text(request->analysis.answers, longest->name), name),
+           follow_up_file(&request->analysis, file));
 }
 
 static int by_column(const void *a, const void *b, void *column)

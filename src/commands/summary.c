@@ -12,7 +12,7 @@
 #include "base/share.h"
 #include "report/overview.h"
 #include "ui/analysis.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 #include "ui/spark.h"
 #include "ui/table.h"
 #include "ui/values.h"
@@ -280,9 +280,9 @@ static void title(const struct request *request, const char *text)
 static void put_command(const struct request *request, struct table *table,
                         const trail_longest *longest)
 {
-    char text[MOMENT_SIZE];
-    table_word(table, longest->ns > 0 ? moment_of(&request->analysis, longest->goroutine,
-                                                  longest->begin_ns, longest->ns, text)
+    char text[FOLLOW_UP_SIZE];
+    table_word(table, longest->ns > 0 ? follow_up_of(&request->analysis, longest->goroutine,
+                                                     longest->begin_ns, longest->ns, text)
                                       : "-");
 }
 
@@ -345,7 +345,7 @@ static void show_findings(const struct request *request)
 {
     const trail_finding *findings;
     size_t count = trail_analysis_findings(request->analysis.answers, &findings);
-    char command[MOMENT_SIZE];
+    char command[FOLLOW_UP_SIZE];
     title(request, "Findings");
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
@@ -362,8 +362,8 @@ static void show_findings(const struct request *request)
         putchar('\n');
         if (!finding->has_moment)
             continue;
-        printf("  %s\n", moment_of(&request->analysis, finding->goroutine, finding->begin_ns,
-                                   finding->end_ns - finding->begin_ns, command));
+        printf("  %s\n", follow_up_of(&request->analysis, finding->goroutine, finding->begin_ns,
+                                      finding->end_ns - finding->begin_ns, command));
     }
 }
 
@@ -483,7 +483,7 @@ static void show_gc(const struct request *request)
 {
     const trail_analysis *answers = request->analysis.answers;
     const trail_gc_cycle *cycles;
-    char text[SHOW_SIZE], sum[SHOW_SIZE], command[MOMENT_SIZE];
+    char text[SHOW_SIZE], sum[SHOW_SIZE], command[FOLLOW_UP_SIZE];
     int64_t sum_ns;
     size_t cycle_count = trail_analysis_gc_cycles(answers, &cycles), pause_count;
     const trail_gc_pause *longest = overview_pauses(answers, &pause_count, &sum_ns);
@@ -501,8 +501,8 @@ static void show_gc(const struct request *request)
         return;
     printf("the world was stopped %zu times, for %s in all, at most %s: %s\n", pause_count,
            show_duration(sum, sum_ns), show_duration(text, pause_length(longest)),
-           moment_of(&request->analysis, TRAIL_NONE, longest->begin_ns, pause_length(longest),
-                     command));
+           follow_up_of(&request->analysis, TRAIL_NONE, longest->begin_ns, pause_length(longest),
+                        command));
 }
 
 static void show_heap(const struct request *request)
@@ -521,7 +521,7 @@ static void show_tasks(const struct request *request)
 {
     const trail_task_kind *const *kinds;
     struct table table;
-    char text[MOMENT_SIZE + 64], file[MOMENT_SIZE];
+    char text[FOLLOW_UP_SIZE + 64], file[FOLLOW_UP_SIZE];
     size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
     if (count == 0)
         return;
@@ -534,7 +534,7 @@ static void show_tasks(const struct request *request)
         table_text(&table, analysis_text(&request->analysis, kinds[i]->name));
         (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
                        (uint64_t)kinds[i]->longest.goroutine,
-                       moment_file(&request->analysis, file));
+                       follow_up_file(&request->analysis, file));
         table_word(&table, kinds[i]->spread.count > 0 ? text : "-");
     }
     table_print(&table);
@@ -544,10 +544,10 @@ static void show_tasks(const struct request *request)
 /* The command that shows the critical path of the longest region of a name. */
 static void put_why(const struct request *request, struct table *table, trail_name region)
 {
-    char text[2 * MOMENT_SIZE + 64], name[MOMENT_SIZE], file[MOMENT_SIZE];
+    char text[2 * FOLLOW_UP_SIZE + 64], name[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
     (void)snprintf(text, sizeof text, "trail why --region=%s %s",
-                   moment_name(trail_analysis_text(request->analysis.answers, region), name),
-                   moment_file(&request->analysis, file));
+                   shell_name(trail_analysis_text(request->analysis.answers, region), name),
+                   follow_up_file(&request->analysis, file));
     table_word(table, region ? text : "-");
 }
 

@@ -11,7 +11,7 @@
 #include "ui/analysis.h"
 #include "ui/empty.h"
 #include "ui/facts.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 #include "ui/nearest.h"
 #include "ui/spark.h"
 #include "ui/table.h"
@@ -240,10 +240,10 @@ static void print_types(const struct request *request, const struct type *types,
 /* The commands that show the longest task; NULL: there is none. */
 static void print_longest(const struct request *request, const trail_task *task)
 {
-    char file[MOMENT_SIZE];
+    char file[FOLLOW_UP_SIZE];
     if (!task)
         return;
-    (void)moment_file(&request->analysis, file);
+    (void)follow_up_file(&request->analysis, file);
     printf("\nthe longest, and what it waited for:\n  trail tasks --task=%" PRIu64
            " %s\n  trail why --task=%" PRIu64 " %s\n",
            task->id, file, task->id, file);
@@ -382,21 +382,21 @@ static void print_children(const struct request *request, const trail_task *task
 static void print_commands(const struct request *request, const trail_task *task)
 {
     const trail_analysis_span *span = &request->analysis.span;
-    char text[MOMENT_SIZE];
+    char text[FOLLOW_UP_SIZE];
     struct goroutine_list list = {0};
     bool all = true;
     int64_t begin = task->has_start ? task->start_ns : span->begin_ns;
     int64_t end = task->has_end ? task->end_ns : span->end_ns;
     for (size_t i = 0; i < task->goroutine_count && all; i++)
         all = goroutine_list_add(&list, task->goroutines[i]);
-    struct moment moment = {list.size ? list.text : NULL, begin - span->origin_ns, end - begin,
-                            true};
+    struct follow_up follow_up = {list.size ? list.text : NULL, begin - span->origin_ns,
+                                  end - begin, true};
     printf("\nits regions, what it waited for, and its %s%s:\n",
            term(&request->analysis.vocabulary, TERM_tasks), all ? "" : " (the first of them)");
-    (void)moment_file(&request->analysis, text);
+    (void)follow_up_file(&request->analysis, text);
     printf("  trail regions --task=%" PRIu64 " %s\n", task->id, text);
     printf("  trail why --task=%" PRIu64 " %s\n", task->id, text);
-    printf("  %s\n", moment_print(&request->analysis, &moment, text));
+    printf("  %s\n", follow_up_print(&request->analysis, &follow_up, text));
 }
 
 static int show_tasks(struct request *request)

@@ -9,11 +9,11 @@
 #include "base/grow.h"
 #include "base/heap.h"
 #include "ui/analysis.h"
-#include "ui/moment.h"
+#include "ui/follow_up.h"
+#include "ui/goroutine_filter.h"
 #include "ui/nearest.h"
 #include "ui/table.h"
 #include "ui/values.h"
-#include "ui/who.h"
 #include "words/function_name.h"
 #include "words/place.h"
 
@@ -418,12 +418,12 @@ static void show_totals(const struct request *request)
 /* The goroutines of what was shown, as far as there is room. */
 static void show_command(const struct request *request)
 {
-    char command[MOMENT_SIZE];
+    char command[FOLLOW_UP_SIZE];
     struct goroutine_list list = {0};
     const trail_path *path = &request->path;
     for (size_t i = 0; i < request->kept_count; i++)
         (void)goroutine_list_add(&list, request->kept[i].segment.goroutine);
-    struct moment moment = {
+    struct follow_up follow_up = {
         .goroutines = list.text,
         .from_ns = path->begin_ns - request->analysis.span.origin_ns,
         .ns = path->end_ns - path->begin_ns,
@@ -431,7 +431,7 @@ static void show_command(const struct request *request)
     };
     if (list.size > 0)
         printf("\nwhat they did, event by event:\n  %s\n",
-               moment_print(&request->analysis, &moment, command));
+               follow_up_print(&request->analysis, &follow_up, command));
 }
 
 static int show_text(struct request *request)

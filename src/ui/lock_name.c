@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/who.h"
+#include "ui/goroutine_filter.h"
 
 enum { KIND_MOST = 100, NAME_MOST = 300, FUNCTION_MOST = 130, PLACE_SIZE = 400 };
 

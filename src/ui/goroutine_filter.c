@@ -1,4 +1,4 @@
-#include "ui/who.h"
+#include "ui/goroutine_filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,44 +10,46 @@
 #include "words/place.h"
 #include "words/wrappers.h"
 
-int who_option(struct who *who, struct analysis *analysis, int id, const char *value)
+int goroutine_filter_option(struct goroutine_filter *filter, struct analysis *analysis, int id,
+                            const char *value)
 {
     switch (id) {
-    case WHO_NAME:
-        who->name = value;
+    case GOROUTINE_FILTER_NAME:
+        filter->name = value;
         return EXIT_GOOD;
-    case WHO_GOROUTINE:
-        return ids_option(analysis->command, value, "gG", &who->goroutines);
+    case GOROUTINE_FILTER_ID:
+        return ids_option(analysis->command, value, "gG", &filter->goroutines);
     default:
         return analysis_option(analysis, id, value);
     }
 }
 
-trail_goroutine_filter who_wanted(const struct who *who, struct analysis *analysis)
+trail_goroutine_filter goroutine_filter_of(const struct goroutine_filter *filter,
+                                           struct analysis *analysis)
 {
-    if (who->name)
+    if (filter->name)
         analysis->options.what |= TRAIL_ANALYZE_GROUPS;
-    if (who->goroutines.count > 0)
+    if (filter->goroutines.count > 0)
         analysis->options.what |= TRAIL_ANALYZE_GOROUTINES;
     return (trail_goroutine_filter){
-        .name = who->name,
-        .goroutines = who->goroutines.ids,
-        .goroutine_count = who->goroutines.count,
+        .name = filter->name,
+        .goroutines = filter->goroutines.ids,
+        .goroutine_count = filter->goroutines.count,
     };
 }
 
-size_t who_place(const trail_goroutine *rows, size_t count, int64_t id)
+size_t goroutine_index(const trail_goroutine *rows, size_t count, int64_t id)
 {
     return SEARCH(i, 0, count, rows[i].id < id);
 }
 
-static int check_goroutines(const struct who *who, const struct analysis *analysis)
+static int check_goroutines(const struct goroutine_filter *filter, const struct analysis *analysis)
 {
     const trail_goroutine *rows;
     size_t count = trail_analysis_goroutines(analysis->answers, &rows);
-    for (size_t i = 0; i < who->goroutines.count; i++) {
-        int64_t id = who->goroutines.ids[i];
-        size_t place = who_place(rows, count, id);
+    for (size_t i = 0; i < filter->goroutines.count; i++) {
+        int64_t id = filter->goroutines.ids[i];
+        size_t place = goroutine_index(rows, count, id);
         if (place == count || rows[place].id != id)
             return usage_error(analysis->command,
                                "no %s %" PRId64 " in the trace or window; '%s' lists them",
@@ -57,7 +59,7 @@ static int check_goroutines(const struct who *who, const struct analysis *analys
     return EXIT_GOOD;
 }
 
-static int tell_no_name(const struct who *who, const struct analysis *analysis,
+static int tell_no_name(const struct goroutine_filter *filter, const struct analysis *analysis,
                         const trail_group *rows, size_t count)
 {
     const char **names = calloc(count + 1, sizeof *names);
@@ -73,34 +75,35 @@ static int tell_no_name(const struct who *who, const struct analysis *analysis,
         texts[used + text.size] = '\0';
         used += text.size + 1;
     }
-    const char *nearest = names && texts ? nearest_word(who->name, names) : NULL;
+    const char *nearest = names && texts ? nearest_word(filter->name, names) : NULL;
     int code =
         nearest ? usage_error(analysis->command, "no %s began in '%s'; did you mean '%s'?",
-                              term(&analysis->vocabulary, TERM_task), who->name, nearest)
+                              term(&analysis->vocabulary, TERM_task), filter->name, nearest)
                 : usage_error(analysis->command, "no %s began in '%s'; '%s' lists where they began",
-                              term(&analysis->vocabulary, TERM_task), who->name,
+                              term(&analysis->vocabulary, TERM_task), filter->name,
                               term(&analysis->vocabulary, TERM_task_command));
     free((void *)names);
     free(texts);
     return code;
 }
 
-int who_check(const struct who *who, const struct analysis *analysis)
+int goroutine_filter_check(const struct goroutine_filter *filter, const struct analysis *analysis)
 {
     const trail_group *rows;
     size_t count = trail_analysis_groups(analysis->answers, &rows);
-    bool found = who->name == NULL;
+    bool found = filter->name == NULL;
     for (size_t i = 0; !found && i < count; i++) {
         trail_string text = trail_analysis_text(analysis->answers, rows[i].name);
-        found = text.size == strlen(who->name) && memcmp(text.data, who->name, text.size) == 0;
+        found =
+            text.size == strlen(filter->name) && memcmp(text.data, filter->name, text.size) == 0;
     }
-    return found ? check_goroutines(who, analysis) : tell_no_name(who, analysis, rows, count);
+    return found ? check_goroutines(filter, analysis) : tell_no_name(filter, analysis, rows, count);
 }
 
-int who_nobody(const char *name, const struct analysis *analysis)
+int goroutine_filter_no_match(const char *name, const struct analysis *analysis)
 {
-    const struct who who = {.name = name};
-    int code = name ? who_check(&who, analysis) : EXIT_GOOD;
+    const struct goroutine_filter filter = {.name = name};
+    int code = name ? goroutine_filter_check(&filter, analysis) : EXIT_GOOD;
     return code != EXIT_GOOD ? code
                              : usage_error(analysis->command,
                                            "no such %s in the trace or window; '%s' lists them",
@@ -108,9 +111,9 @@ int who_nobody(const char *name, const struct analysis *analysis)
                                            term(&analysis->vocabulary, TERM_task_command));
 }
 
-void who_free(struct who *who)
+void goroutine_filter_free(struct goroutine_filter *filter)
 {
-    free(who->goroutines.ids);
+    free(filter->goroutines.ids);
 }
 
 /* MARK: Stacks */

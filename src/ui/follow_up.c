@@ -1,4 +1,4 @@
-#include "ui/moment.h"
+#include "ui/follow_up.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,10 +76,10 @@ static bool is_bare(trail_string word)
     size_t bare = 0;
     while (bare < word.size && memchr(plain, word.data[bare], sizeof plain - 1))
         bare++;
-    return word.size > 0 && bare == word.size && bare < MOMENT_SIZE;
+    return word.size > 0 && bare == word.size && bare < FOLLOW_UP_SIZE;
 }
 
-const char *moment_name(trail_string name, char *buf)
+const char *shell_name(trail_string name, char *buf)
 {
     const uint8_t *at = (const uint8_t *)name.data, *end = at + name.size;
     size_t used = 0;
@@ -92,7 +92,7 @@ const char *moment_name(trail_string name, char *buf)
     if (escapes)
         buf[used++] = '$';
     buf[used++] = '\'';
-    for (unsigned size; at < end && used + LONGEST_STEP + 2 < MOMENT_SIZE; at += size) {
+    for (unsigned size; at < end && used + LONGEST_STEP + 2 < FOLLOW_UP_SIZE; at += size) {
         bool shown = is_shown(at, end, &size);
         used += quote_step(at, size, shown, escapes, buf + used);
     }
@@ -101,44 +101,45 @@ const char *moment_name(trail_string name, char *buf)
     return buf;
 }
 
-const char *moment_word(const char *word, char *buf)
+const char *shell_word(const char *word, char *buf)
 {
-    return moment_name((trail_string){word, strlen(word)}, buf);
+    return shell_name((trail_string){word, strlen(word)}, buf);
 }
 
-const char *moment_file(const struct analysis *analysis, char *buf)
+const char *follow_up_file(const struct analysis *analysis, char *buf)
 {
-    char file[MOMENT_SIZE], binary[MOMENT_SIZE];
-    int size = snprintf(buf, MOMENT_SIZE, "%s%s%s%s", analysis->repair ? "--repair " : "",
+    char file[FOLLOW_UP_SIZE], binary[FOLLOW_UP_SIZE];
+    int size = snprintf(buf, FOLLOW_UP_SIZE, "%s%s%s%s", analysis->repair ? "--repair " : "",
                         analysis->binary ? "--binary=" : "",
-                        analysis->binary ? moment_word(analysis->binary, binary) : "",
+                        analysis->binary ? shell_word(analysis->binary, binary) : "",
                         analysis->binary ? " " : "");
-    size_t used = size > 0 && size < MOMENT_SIZE ? (size_t)size : 0;
-    (void)snprintf(buf + used, MOMENT_SIZE - used, "%s", moment_word(analysis->word, file));
+    size_t used = size > 0 && size < FOLLOW_UP_SIZE ? (size_t)size : 0;
+    (void)snprintf(buf + used, FOLLOW_UP_SIZE - used, "%s", shell_word(analysis->word, file));
     return buf;
 }
 
-const char *moment_print(const struct analysis *analysis, const struct moment *moment, char *buf)
+const char *follow_up_print(const struct analysis *analysis, const struct follow_up *follow_up,
+                            char *buf)
 {
-    char file[MOMENT_SIZE];
-    (void)snprintf(buf, MOMENT_SIZE,
+    char file[FOLLOW_UP_SIZE];
+    (void)snprintf(buf, FOLLOW_UP_SIZE,
                    "trail print%s%s%s%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
-                   moment->stacks ? " --stacks" : "", moment->goroutines ? " " : "",
-                   moment->goroutines ? term(&analysis->vocabulary, TERM_task_option) : "",
-                   moment->goroutines ? moment->goroutines : "", moment->from_ns, moment->ns,
-                   moment_file(analysis, file));
+                   follow_up->stacks ? " --stacks" : "", follow_up->goroutines ? " " : "",
+                   follow_up->goroutines ? term(&analysis->vocabulary, TERM_task_option) : "",
+                   follow_up->goroutines ? follow_up->goroutines : "", follow_up->from_ns,
+                   follow_up->ns, follow_up_file(analysis, file));
     return buf;
 }
 
-const char *moment_of(const struct analysis *analysis, int64_t goroutine, int64_t begin_ns,
-                      int64_t ns, char *buf)
+const char *follow_up_of(const struct analysis *analysis, int64_t goroutine, int64_t begin_ns,
+                         int64_t ns, char *buf)
 {
     char id[32];
     (void)snprintf(id, sizeof id, "%" PRId64, goroutine);
-    struct moment moment = {
+    struct follow_up follow_up = {
         .goroutines = goroutine == TRAIL_NONE ? NULL : id,
         .from_ns = begin_ns - analysis->span.origin_ns,
         .ns = ns,
     };
-    return moment_print(analysis, &moment, buf);
+    return follow_up_print(analysis, &follow_up, buf);
 }

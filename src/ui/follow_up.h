@@ -2,12 +2,12 @@
  * Follow-up commands that show the events behind a figure, to be copied into a shell: for the same
  * file, quoted where necessary, with the same input options.
  */
-#ifndef TRAIL_UI_MOMENT_H
-#define TRAIL_UI_MOMENT_H
+#ifndef TRAIL_UI_FOLLOW_UP_H
+#define TRAIL_UI_FOLLOW_UP_H
 
 #include "ui/analysis.h"
 
-enum { MOMENT_SIZE = 1200 }; /* size of each buffer below */
+enum { FOLLOW_UP_SIZE = 1200 }; /* size of each buffer below */
 
 /* Text like "18,22"; initialise as empty. */
 struct goroutine_list {
@@ -18,27 +18,28 @@ struct goroutine_list {
 /* Adds an ID unless it is in the list. Returns false if there is no room. */
 bool goroutine_list_add(struct goroutine_list *list, int64_t goroutine);
 
-struct moment {
+struct follow_up {
     const char *goroutines; /* "18,22"; NULL: all */
     int64_t from_ns, ns;    /* since the first event; duration */
     bool stacks;
 };
 
 /* Returns "trail print --goroutine=18 --from=5ns --to=+7ns app.trace", in `buf`. */
-const char *moment_print(const struct analysis *analysis, const struct moment *moment, char *buf);
+const char *follow_up_print(const struct analysis *analysis, const struct follow_up *follow_up,
+                            char *buf);
 
 /* The same for one goroutine; TRAIL_NONE: all. */
-const char *moment_of(const struct analysis *analysis, int64_t goroutine, int64_t begin_ns,
-                      int64_t ns, char *buf);
+const char *follow_up_of(const struct analysis *analysis, int64_t goroutine, int64_t begin_ns,
+                         int64_t ns, char *buf);
 
 /* Returns the end of such a command: "--repair app.trace". */
-const char *moment_file(const struct analysis *analysis, char *buf);
+const char *follow_up_file(const struct analysis *analysis, char *buf);
 
 /* Returns a word quoted for a shell if necessary, and as $'...' with escapes if it could control a
  * terminal. */
-const char *moment_word(const char *word, char *buf);
+const char *shell_word(const char *word, char *buf);
 
 /* The same for a name in the trace. */
-const char *moment_name(trail_string name, char *buf);
+const char *shell_name(trail_string name, char *buf);
 
 #endif
