@@ -28,7 +28,7 @@
     int64_t id;                                                                                    \
     trail_name name; /* start function; 0: not known yet */                                        \
     uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED before the first */                  \
-    bool bare        /* in a system call, P released */
+    bool p_released  /* in a system call, P released */
 
 struct followed {
     FOLLOWED_MEMBERS;
@@ -219,7 +219,7 @@ FOLLOW_INLINE bool follow_goroutine_heard(struct follow *follow, const struct fo
         return false;
     *g->in_syscall = NULL; /* even if another goroutine is in the slot by now, as in Go's summary */
     g->in_syscall = &follow->nobody;
-    g->bare = false;
+    g->p_released = false;
     return follow_enter(follow, ops, context, g, event, NULL, heard);
 }
 
@@ -244,7 +244,7 @@ FOLLOW_INLINE bool follow_proc(struct follow *follow, const struct follow_ops *o
         return true;
     *place = NULL;
     bool good = !ops->loses_proc || ops->loses_proc(context, g, event);
-    g->bare = true;
+    g->p_released = true;
     return good;
 }
 

@@ -152,9 +152,9 @@ static bool begins(void *context, struct followed *followed, const trail_event *
 FOLLOW_INLINE void count_state(struct goroutine *g, int64_t now)
 {
     int64_t until = now;
-    if (__builtin_expect(g->bare, 0)) {
-        ns_add(&g->syscall_block_ns, ns_between(g->bare_ns, now));
-        until = g->bare_ns;
+    if (__builtin_expect(g->p_released, 0)) {
+        ns_add(&g->syscall_block_ns, ns_between(g->released_ns, now));
+        until = g->released_ns;
     }
     ns_add(g->credit, ns_between(g->since_ns, until));
 }
@@ -210,17 +210,17 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     struct trail_analysis *analysis = context;
     struct goroutine *g = goroutine_of(followed);
     int64_t since = counted_since(&analysis->goroutines, since_ns);
-    bool bare = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
+    bool p_released = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
     if (!set_credit(analysis, g, event, reason))
         return false;
-    ns_add(bare ? &g->syscall_block_ns : g->credit, ns_between(since, event->time_ns));
+    ns_add(p_released ? &g->syscall_block_ns : g->credit, ns_between(since, event->time_ns));
     return part_calls_transition(&analysis->enters, g, event);
 }
 
 static bool loses_proc(void *context, struct followed *followed, const trail_event *event)
 {
     (void)context;
-    goroutine_of(followed)->bare_ns = event->time_ns;
+    goroutine_of(followed)->released_ns = event->time_ns;
     return true;
 }
 
@@ -422,8 +422,8 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
         ns_add(&times->sched_wait_ns, open);
     else if (g->credit == &g->syscall_ns)
         ns_add(&times->syscall_ns, open);
-    if (g->bare) {
-        times->open_block_ns = ns_between(g->bare_ns, now);
+    if (g->p_released) {
+        times->open_block_ns = ns_between(g->released_ns, now);
         ns_add(&times->sched_wait_ns, times->open_block_ns);
     }
     ns_add(&times->exec_ns, ns_between(less->exec_ns, 0));
@@ -459,7 +459,7 @@ static void goroutine_count_from(struct goroutine *g, const struct names *names,
     }
     g->range_count = (uint32_t)ranges;
     g->since_ns = ns;
-    g->bare_ns = ns;
+    g->released_ns = ns;
 }
 
 void goroutines_count_from(struct goroutines *goroutines, int64_t ns)

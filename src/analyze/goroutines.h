@@ -76,7 +76,7 @@ struct goroutine {
     uint32_t has_pending : 1; /* for profiles: it has pending waits */
 
     int64_t syscall_block_ns;
-    int64_t bare_ns; /* when its P was released */
+    int64_t released_ns; /* when its P was released */
     struct range_time *range;
     uint32_t range_count, range_capacity;
     union {

@@ -57,7 +57,7 @@ static bool enters(void *context, struct followed *g, const trail_event *event, 
     (void)reason;
     enum look to = looks[g->state];
     if (to == LOOK_SYSCALL && event->proc < 0)
-        to = LOOK_BARE;
+        to = LOOK_P_RELEASED;
     return change(context, looking_of(g), to, event);
 }
 
@@ -70,7 +70,7 @@ static bool found(void *context, struct followed *g, const trail_event *event, t
 
 static bool loses_proc(void *context, struct followed *g, const trail_event *event)
 {
-    return change(context, looking_of(g), LOOK_BARE, event);
+    return change(context, looking_of(g), LOOK_P_RELEASED, event);
 }
 
 static bool ends(void *context, struct followed *g, const trail_event *event)

@@ -11,7 +11,7 @@
 enum look {
     LOOK_RUNNING,
     LOOK_SYSCALL,
-    LOOK_BARE, /* in a system call, P released */
+    LOOK_P_RELEASED, /* in a system call, P released */
     LOOK_RUNNABLE,
     LOOK_WAITING,
     LOOKS,

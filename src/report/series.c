@@ -61,7 +61,7 @@ static void advance(struct series *s, int64_t now)
 static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
 {
     struct series *s = context;
-    bool lasts = to == LOOK_WAITING || to == LOOK_SYSCALL || to == LOOK_BARE;
+    bool lasts = to == LOOK_WAITING || to == LOOK_SYSCALL || to == LOOK_P_RELEASED;
     advance(s, event->time_ns);
     if (g->look == LOOK_NONE && lasts && event->transition.from == TRAIL_GO_UNDETERMINED)
         add(s, to, 1, g->look_ns, event->time_ns);

@@ -244,7 +244,7 @@ static void put_counts(const struct report *report, const enum look *looks, size
 static void put_parallelism(const struct report *report)
 {
     static const enum look runs[] = {LOOK_RUNNING}, ready[] = {LOOK_RUNNABLE};
-    static const enum look idle[] = {LOOK_SYSCALL, LOOK_BARE, LOOK_WAITING};
+    static const enum look idle[] = {LOOK_SYSCALL, LOOK_P_RELEASED, LOOK_WAITING};
     const trail_activity *a = &report->activity;
     const char *tasks = term(report->words, TERM_tasks);
     char seen[200], note[200];

@@ -287,11 +287,11 @@ static bool found(void *context, struct followed *followed, const trail_event *e
         return !t->failed;
     }
     /* Without a P since then; from now on nobody can tell. */
-    g->bare = true;
+    g->p_released = true;
     g->since_ns = since;
     tell_enter(t, g);
     leave(t, g, event->time_ns, 0);
-    g->bare = false;
+    g->p_released = false;
     enter(t, g, event, reason, event->time_ns);
     return !t->failed;
 }
@@ -304,7 +304,7 @@ static bool loses_proc(void *context, struct followed *followed, const trail_eve
         TELL(t, leave, g, event->time_ns, 0);
     if (g->proc)
         lane_leave(t, g->proc, event->time_ns);
-    g->bare = true;
+    g->p_released = true;
     g->since_ns = event->time_ns;
     g->on_proc = TRAIL_NONE;
     tell_enter(t, g);

@@ -90,7 +90,7 @@ static inline enum timeline_state timeline_state_of(const struct timeline_gorout
         [TRAIL_GO_WAITING] = TIMELINE_WAITING,
         [TRAIL_GO_SYSCALL] = TIMELINE_SYSCALL,
     };
-    return g->bare ? TIMELINE_BLOCKED : states[g->state];
+    return g->p_released ? TIMELINE_BLOCKED : states[g->state];
 }
 
 /* Functions of a writer; each may be NULL. */
