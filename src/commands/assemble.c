@@ -56,13 +56,13 @@ static int assemble(const char *word, const char *path, int version)
     struct output output;
     trail_source *text = open_source(word, &err);
     if (!text)
-        return tell_error(word, &err);
+        return print_error(word, &err);
     int code = open_output_beside(&output, path);
     if (code == EXIT_GOOD) {
         trail_sink sink = output_sink(&output);
         bool made = trail_assemble(text, version, &sink, &err) == 0;
         if (!made && !output.reason)
-            code = tell_error(word, &err);
+            code = print_error(word, &err);
         code = close_output(&output, path, made, code);
     }
     trail_source_close(text);

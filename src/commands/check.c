@@ -80,8 +80,9 @@ static void tell_speed(const struct verdict *verdict, int64_t spent_ns)
 {
     uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
     double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
-    tell("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " events, %.3f s", source_title(verdict->word),
-         (double)spent_ns / (double)events, s > 0 ? mb / s : 0, events, s);
+    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " events, %.3f s",
+                  source_title(verdict->word), (double)spent_ns / (double)events,
+                  s > 0 ? mb / s : 0, events, s);
 }
 
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
@@ -250,7 +251,7 @@ static void show_verdict(const struct verdict *verdict)
     if (verdict->request->json)
         json_verdict(verdict);
     else if (verdict->code == EXIT_INOUT || verdict->code == EXIT_USAGE)
-        (void)tell_error(verdict->word, &verdict->error);
+        (void)print_error(verdict->word, &verdict->error);
     else if (verdict->request->quiet)
         return;
     else if (verdict->code == EXIT_GOOD)

@@ -149,15 +149,15 @@ static void tell_result(const struct request *request, const trail_reader *reade
     const char *title = source_title(request->word);
     trail_reader_get_stats(reader, &read);
     if (read.repairs > 0)
-        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them", title,
-             read.repairs, plural(read.repairs));
+        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them", title,
+                      read.repairs, plural(read.repairs));
     if (read.frequency_assumed)
-        tell("%s: the speed of the clock is not in the trace: durations are right in "
-             "proportion only",
-             title);
+        print_message("%s: the speed of the clock is not in the trace: durations are right in "
+                      "proportion only",
+                      title);
     if (stats->left_out > 0)
-        tell("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
-             stats->left_out, plural(stats->left_out));
+        print_message("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
+                      stats->left_out, plural(stats->left_out));
 }
 
 /* MARK: Converting */
@@ -172,15 +172,15 @@ static int convert_to(struct request *request, trail_reader *reader, struct outp
     bool good = trail_convert(reader, &request->convert, &sink, &stats, &err) == 0;
     bool made = stats.generations > 0 && !output->reason;
     if (!good && !output->reason)
-        code = tell_error(request->word, &err);
+        code = print_error(request->word, &err);
     if (made) {
         tell_result(request, reader, &stats);
         if (code == EXIT_BAD)
-            tell("%s: what is good of it was converted: %" PRIu64 " event%s",
-                 source_title(request->word), stats.events, plural(stats.events));
+            print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
+                          source_title(request->word), stats.events, plural(stats.events));
     } else if (code == EXIT_GOOD && !output->reason) {
-        tell("%s: no event is in %s", source_title(request->word),
-             request->convert.has_from || request->convert.has_to ? "that window" : "it");
+        print_message("%s: no event is in %s", source_title(request->word),
+                      request->convert.has_from || request->convert.has_to ? "that window" : "it");
         code = EXIT_BAD;
     }
     return close_output(output, path, made && code != EXIT_INOUT, code);
@@ -193,7 +193,7 @@ static int convert_source(struct request *request, trail_source *source)
     trail_error err;
     trail_reader *reader = trail_reader_open(source, &request->reader, &err);
     if (!reader)
-        return tell_error(request->word, &err);
+        return print_error(request->word, &err);
     int code = open_output_beside(&output, request->output);
     if (code == EXIT_GOOD) {
         progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
@@ -214,7 +214,7 @@ static int convert_input(struct request *request)
     int64_t *ids = NULL;
     bool some = selection_is_some(&request->selection);
     if (input_init(&input, request->word, some, &err) < 0)
-        return tell_error(request->word, &err);
+        return print_error(request->word, &err);
     int code = EXIT_GOOD;
     if (some) {
         code = selection_find(&request->selection, request->command, &input, &request->reader, &ids,
@@ -223,7 +223,7 @@ static int convert_input(struct request *request)
     }
     if (code == EXIT_GOOD) {
         trail_source *source = input_open(&input, &err);
-        code = source ? convert_source(request, source) : tell_error(request->word, &err);
+        code = source ? convert_source(request, source) : print_error(request->word, &err);
         trail_source_close(source);
     }
     free(ids);
@@ -238,7 +238,7 @@ static int convert_file(struct request *request)
     if (request->binary) {
         symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
-            return tell_error(request->binary, &err);
+            return print_error(request->binary, &err);
         request->reader.symbolize = symbols_find;
         request->reader.symbolize_context = symbols;
     }

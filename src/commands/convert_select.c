@@ -204,7 +204,7 @@ static int want_all(struct finder *f)
 
 static int no_memory(void)
 {
-    tell("no memory for a list of goroutines");
+    print_message("no memory for a list of goroutines");
     return EXIT_INOUT;
 }
 
@@ -247,7 +247,7 @@ static trail_reader *open_again(struct input *input, const trail_reader_options 
     whole.from_ns = 0;
     *source = input_open(input, &err);
     trail_reader *reader = *source ? trail_reader_open(*source, &whole, &err) : NULL;
-    *code = reader ? EXIT_GOOD : tell_error(input->word, &err);
+    *code = reader ? EXIT_GOOD : print_error(input->word, &err);
     return reader;
 }
 

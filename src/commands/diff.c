@@ -178,7 +178,7 @@ static int read_side(struct request *request, int i)
         code = worse_exit(code, find_divisor(request, &analysis, side));
         diff_rows_collect(&request->rows, &analysis, i);
     } else if (code == DIFF_DAMAGED) {
-        tell("nothing to compare with");
+        print_message("nothing to compare with");
     }
     bool there = analysis.answers;
     analysis_close(&analysis);
@@ -456,7 +456,7 @@ static int compare(struct request *request)
     }
     const double factors[2] = {1 / request->sides[0].divisor, 1 / request->sides[1].divisor};
     if (!diff_rows_join(&request->rows))
-        return tell_output_error("the comparison: no memory", 0);
+        return print_output_error("the comparison: no memory", 0);
     diff_rows_scale(&request->rows, factors);
     bool met = false;
     for (size_t i = 0; i < request->condition_count; i++) {

@@ -46,9 +46,9 @@ double diff_ratio(double a, double b)
 static int wrong(const struct diff_condition *c, const struct command *command, size_t at,
                  const char *what, const char *word, const char *more)
 {
-    tell("%s: --fail-if: %s%s%s%s%s", command->name, what, word ? " '" : "", word ? word : "",
-         word ? "'" : "", more);
-    tell_place("    ", c->text, at, 1);
+    print_message("%s: --fail-if: %s%s%s%s%s", command->name, what, word ? " '" : "",
+                  word ? word : "", word ? "'" : "", more);
+    print_marked_text("    ", c->text, at, 1);
     return usage_hint(command);
 }
 

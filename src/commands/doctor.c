@@ -269,7 +269,7 @@ static int run(const struct command *command, int argc, char **argv)
         return examine(NULL, request.json);
     struct program *program = malloc(sizeof *program);
     if (!program)
-        return tell_output_error("the facts", ENOMEM);
+        return print_output_error("the facts", ENOMEM);
     program_inspect(program, options.words[0]);
     code = examine(program, request.json);
     free(program);

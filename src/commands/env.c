@@ -151,9 +151,10 @@ static int find_form(void *context, int id, const char *word)
 static void tell_use(const struct env *env, const struct form *form)
 {
     char shm[FOLLOW_UP_SIZE], output[FOLLOW_UP_SIZE];
-    tell("first, and as the same user: trail record --attach-shm=%s -o %s%s",
-         shell_word(env->shm, shm), shell_word(env->output, output), env->heap ? " --heap" : "");
-    tell("%s", form->use);
+    print_message("first, and as the same user: trail record --attach-shm=%s -o %s%s",
+                  shell_word(env->shm, shm), shell_word(env->output, output),
+                  env->heap ? " --heap" : "");
+    print_message("%s", form->use);
 }
 
 static int check_shm(const struct command *command, const char *shm, const struct form *form)
@@ -178,7 +179,7 @@ static int print_env(const struct command *command, const struct form *form, str
     uint64_t number = 0;
     if (!env.shm) {
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-            return tell_output_error("the name of the shared memory", errno);
+            return print_output_error("the name of the shared memory", errno);
         (void)snprintf(made, sizeof made, "/dev/shm/trail-%016" PRIx64, number);
         env.shm = made;
     }
@@ -186,7 +187,7 @@ static int print_env(const struct command *command, const struct form *form, str
     if (code != EXIT_GOOD)
         return code;
     if (!(env.heap ? preload_path_with_heap(&preload) : preload_path(&preload))) {
-        tell("%s", preload.wrong);
+        print_message("%s", preload.wrong);
         return EXIT_INOUT;
     }
     if (form->put == put_docker && !plain(preload.path))

@@ -191,7 +191,7 @@ int export_profile(struct export_request *request)
     size_t size = 0;
     FILE *list = open_memstream(&goroutine, &size);
     if (!list)
-        return tell_output_error("the profile", errno);
+        return print_output_error("the profile", errno);
     fputs("--goroutine=", list);
     for (size_t i = 0; i < request->goroutines.count; i++)
         fprintf(list, "%s%" PRId64, i ? "," : "", request->goroutines.ids[i]);
@@ -239,12 +239,12 @@ static void tell_reader(const struct export_request *request, const trail_reader
     trail_reader_stats read;
     trail_reader_get_stats(reader, &read);
     if (read.repairs > 0)
-        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-             source_title(request->word), read.repairs, plural(read.repairs));
+        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+                      source_title(request->word), read.repairs, plural(read.repairs));
     if (read.frequency_assumed)
-        tell("%s: the speed of the clock is not in the trace: durations are right in "
-             "proportion only",
-             source_title(request->word));
+        print_message("%s: the speed of the clock is not in the trace: durations are right in "
+                      "proportion only",
+                      source_title(request->word));
 }
 
 int export_result(const struct export_request *request, int result, bool lost,
@@ -252,21 +252,21 @@ int export_result(const struct export_request *request, int result, bool lost,
 {
     const char *title = source_title(request->word);
     bool filtered = request->options.name || request->goroutines.count > 0;
-    int code = result < 0 && !lost ? tell_error(request->word, err) : EXIT_GOOD;
+    int code = result < 0 && !lost ? print_error(request->word, err) : EXIT_GOOD;
     *made = false;
     if (lost || code > EXIT_BAD)
         return code;
     if (stats->events == 0) {
-        tell("%s: no event is in %s", title,
-             request->window.has_from || request->window.has_to ? "that window" : "it");
+        print_message("%s: no event is in %s", title,
+                      request->window.has_from || request->window.has_to ? "that window" : "it");
         return EXIT_BAD;
     }
     if (filtered && stats->goroutines == 0)
         return usage_error(request->command, "no such goroutine %s; 'trail goroutines' lists them",
                            request->window.has_from ? "in the window" : "in the trace");
     if (code == EXIT_BAD)
-        tell("%s: what is good of it was exported: %" PRIu64 " event%s", title, stats->events,
-             plural(stats->events));
+        print_message("%s: what is good of it was exported: %" PRIu64 " event%s", title,
+                      stats->events, plural(stats->events));
     *made = true;
     return code;
 }
@@ -285,7 +285,7 @@ static int stream_to(struct export_request *request, trail_reader *reader)
     int result = request->format->stream(reader, &request->options, &sink, &stats, &err);
     code = export_result(request, result, output.reason != 0, &stats, &err, &made);
     if (made && request->format->nature == EXPORT_SPANS && stats.spans == 0)
-        tell("%s: no task and no region is in it", source_title(request->word));
+        print_message("%s: no task and no region is in it", source_title(request->word));
     return close_output(&output, path, made, code);
 }
 
@@ -297,7 +297,7 @@ static int use_reader(struct export_request *request, trail_source *source,
     trail_error err;
     trail_reader *reader = trail_reader_open(source, options, &err);
     if (!reader)
-        return tell_error(request->word, &err);
+        return print_error(request->word, &err);
     progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
     request->options.progress = progress_step;
     request->options.progress_context = &progress;
@@ -319,13 +319,13 @@ int export_with_reader(struct export_request *request,
     if (request->binary) {
         symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
-            return tell_error(request->binary, &err);
+            return print_error(request->binary, &err);
         options.symbolize = symbols_find;
         options.symbolize_context = symbols;
     }
     trail_source *source = open_source(request->word, &err);
     int code =
-        source ? use_reader(request, source, &options, use) : tell_error(request->word, &err);
+        source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
     symbols_close(symbols);
     return code;

@@ -30,7 +30,7 @@ static bool folder_names(struct folder *folder, const char *path)
 static int folder_open(struct folder *folder, const char *path)
 {
     if (!folder_names(folder, path))
-        return tell_output_error(path, errno);
+        return print_output_error(path, errno);
     mode_t mask = umask(0);
     (void)umask(mask);
     (void)chmod(folder->beside, 0777 & ~mask);
@@ -50,7 +50,7 @@ static int folder_close(struct folder *folder, const char *path, bool made, int 
         /* An empty folder of that name gives way. */
         if (rename(folder->beside, path) == 0)
             return code;
-        code = tell_output_error(path, errno);
+        code = print_output_error(path, errno);
     }
     if (folder->stream_path)
         (void)unlink(folder->stream_path);

@@ -177,7 +177,7 @@ static int name_files(struct table_files *files)
     for (int i = 0; i < TRAIL_TABLES; i++)
         if (fresh[i])
             (void)unlink(files->paths[i]);
-    return tell_message(&err);
+    return print_error_message(&err);
 }
 
 /* Tells of all that could not be written; those that were lost have said so. */
@@ -185,7 +185,7 @@ static int tell_lost(const struct table_files *files, int code)
 {
     for (int i = 0; i < TRAIL_TABLES; i++)
         if (files->open[i] && files->outputs[i].reason)
-            code = tell_output_error(files->paths[i], files->outputs[i].reason);
+            code = print_output_error(files->paths[i], files->outputs[i].reason);
     return code;
 }
 
@@ -226,9 +226,9 @@ static void tell_count(const struct export_request *request, int code, uint64_t 
     const char *title = source_title(request->word);
     bool window = request->window.has_from || request->window.has_to;
     if (code == EXIT_BAD && count > 0)
-        tell("%s: what is good of it was exported: %" PRIu64 " rows", title, count);
+        print_message("%s: what is good of it was exported: %" PRIu64 " rows", title, count);
     else if (code == EXIT_GOOD && count == 0 && window)
-        tell("%s: no row is in that window", title);
+        print_message("%s: no row is in that window", title);
 }
 
 static int write_tables(struct export_request *request, trail_reader *reader)
@@ -257,7 +257,7 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     if (opened &&
         trail_tables_write(reader, &options, request->format->rows, sinks, rows, &err) < 0) {
         lost = any_lost(files);
-        code = lost ? EXIT_GOOD : tell_error(request->word, &err);
+        code = lost ? EXIT_GOOD : print_error(request->word, &err);
     }
     for (int i = 0; opened && i < TRAIL_TABLES; i++)
         count += rows[i];
@@ -372,7 +372,7 @@ static int name_parquet(const struct parquet *parquet)
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
         fresh[i] = parquet->paths[i] && access(parquet->paths[i], F_OK) != 0;
         if (parquet->paths[i] && rename(parquet->beside[i], parquet->paths[i]) < 0)
-            code = tell_output_error(parquet->paths[i], errno);
+            code = print_output_error(parquet->paths[i], errno);
     }
     for (int i = 0; i < TRAIL_TABLES && code != EXIT_GOOD; i++)
         if (fresh[i])
@@ -422,12 +422,12 @@ static int write_parquet(const struct tables_request *tables, struct symbols *sy
         sql.reader.symbolize = symbols_find;
         sql.reader.symbolize_context = symbols;
     }
-    int code = input_init(&input, request->word, true, &err) < 0 ? tell_error(request->word, &err)
+    int code = input_init(&input, request->word, true, &err) < 0 ? print_error(request->word, &err)
                                                                  : EXIT_GOOD;
     trail_source *source = code == EXIT_GOOD ? input_open(&input, &err) : NULL;
     trail_reader *reader = source ? trail_reader_open(source, &sql.reader, &err) : NULL;
     if (code == EXIT_GOOD && !reader)
-        code = tell_error(request->word, &err);
+        code = print_error(request->word, &err);
     trail_reader_close(reader);
     trail_source_close(source);
     if (code == EXIT_GOOD)
@@ -451,7 +451,7 @@ int export_parquet(struct export_request *request)
     if (code == EXIT_GOOD && request->binary) {
         symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
-            code = tell_error(request->binary, &err);
+            code = print_error(request->binary, &err);
     }
     if (code == EXIT_GOOD)
         code = write_parquet(&tables, symbols);

@@ -44,8 +44,8 @@ static int parse_option(void *context, int id, const char *value)
 static int tell_pattern(const struct request *request, const trail_pattern_error *err)
 {
     size_t size = err->end > err->begin ? err->end - err->begin : 1;
-    tell("find: %s", err->message);
-    tell_place("  ", request->text, err->begin, size);
+    print_message("find: %s", err->message);
+    print_marked_text("  ", request->text, err->begin, size);
     return EXIT_USAGE;
 }
 
@@ -242,7 +242,7 @@ static int show_end(void *context)
     else if (request->count)
         printf("%" PRIu64 "\n", request->hits);
     else if (request->hits == 0)
-        tell("%s: nothing matches", source_title(request->analysis.word));
+        print_message("%s: nothing matches", source_title(request->analysis.word));
     else if (request->hits == request->limit)
         printf("\nstopped after %" PRIu64 "; --limit=0 shows all\n", request->hits);
     return request->hits > 0 ? EXIT_GOOD : EXIT_BAD;

@@ -650,7 +650,7 @@ static int info_file(const char *word, const struct request *request)
     else if (info.version > 0)
         show_info(&info);
     if (info.damaged && (info.version <= 0 || code == EXIT_INOUT))
-        (void)tell_error(word, &info.damage);
+        (void)print_error(word, &info.damage);
     idset_free(&info.threads);
     idset_free(&info.procs);
     idset_free(&info.goroutines);

@@ -166,7 +166,7 @@ static int take_word(struct request *request, const char *word)
     *part = (struct part){.word = named ? equals + 1 : word};
     part->name = named ? strndup(word, (size_t)(equals - word)) : name_of_file(request, part->word);
     if (!part->name) {
-        tell("out of memory");
+        print_message("out of memory");
         return EXIT_INOUT;
     }
     bool twice = named && name_taken(request, part->name);
@@ -265,11 +265,11 @@ static int open_part(trail_merge *merge, struct part *part)
     static const trail_reader_options options = {.partial = true};
     trail_error err;
     if (input_init(&part->input, part->word, true, &err) < 0)
-        return tell_error(part->word, &err);
+        return print_error(part->word, &err);
     part->source = input_open(&part->input, &err);
     part->reader = part->source ? trail_reader_open(part->source, &options, &err) : NULL;
     if (!part->reader || add_part(merge, part, &options, &err) < 0)
-        return tell_error(part->word, &err);
+        return print_error(part->word, &err);
     return EXIT_GOOD;
 }
 
@@ -290,21 +290,21 @@ static int tell_damage(const struct request *request, const trail_merge *merge)
         const trail_error *err =
             request->parts[k].added ? trail_merge_source_error(merge, number++) : NULL;
         if (err)
-            code = worse_exit(code, tell_error(request->parts[k].word, err));
+            code = worse_exit(code, print_error(request->parts[k].word, err));
     }
     if (code == EXIT_BAD)
-        tell("what is good of it was merged");
+        print_message("what is good of it was merged");
     return code;
 }
 
 static int tell_failure(const struct request *request, const trail_error *err)
 {
     int code = exit_code_of(err);
-    tell("%s", err->message);
+    print_message("%s", err->message);
     if (code == EXIT_USAGE)
-        tell("say when the others begin: --offset=%s=TIME, so long after '%s' does; or "
-             "--align=start",
-             request->count > 1 ? request->parts[1].name : "NAME", request->parts[0].name);
+        print_message("say when the others begin: --offset=%s=TIME, so long after '%s' does; or "
+                      "--align=start",
+                      request->count > 1 ? request->parts[1].name : "NAME", request->parts[0].name);
     return code;
 }
 
@@ -324,8 +324,8 @@ static int write_parts(struct request *request, trail_merge *merge)
     if (made) {
         code = worse_exit(code, tell_damage(request, merge));
         if (stats.left_out > 0)
-            tell("%" PRIu64 " event%s left out that cannot be in the new trace", stats.left_out,
-                 stats.left_out == 1 ? "" : "s");
+            print_message("%" PRIu64 " event%s left out that cannot be in the new trace",
+                          stats.left_out, stats.left_out == 1 ? "" : "s");
     }
     return close_output(&output, request->output, made && code != EXIT_INOUT, code);
 }
@@ -352,7 +352,7 @@ static int merge_parts(struct request *request)
     size_t added = 0;
     trail_merge *merge = trail_merge_open(&request->merge, &err);
     if (!merge)
-        return tell_error("merge", &err);
+        return print_error("merge", &err);
     for (size_t k = 0; k < request->count; k++) {
         code = worse_exit(code, open_part(merge, &request->parts[k]));
         added += request->parts[k].added;

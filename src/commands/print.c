@@ -241,7 +241,7 @@ static bool want_colour(const struct request *request)
 static int print_result(const struct request *request, int result, struct output *output,
                         const trail_error *err)
 {
-    int code = result == 0 || output->reason ? EXIT_GOOD : tell_error(request->word, err);
+    int code = result == 0 || output->reason ? EXIT_GOOD : print_error(request->word, err);
     return close_output(output, "-", true, code);
 }
 
@@ -251,12 +251,12 @@ static void tell_repairs(const struct request *request, const trail_reader *read
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);
     if (stats.repairs > 0)
-        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-             source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
+        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+                      source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
     if (stats.frequency_assumed)
-        tell("%s: the speed of the clock is not in the trace: durations are right in "
-             "proportion only",
-             source_title(request->word));
+        print_message("%s: the speed of the clock is not in the trace: durations are right in "
+                      "proportion only",
+                      source_title(request->word));
 }
 
 static int print_events(struct request *request, trail_source *source, trail_error *err)
@@ -276,7 +276,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     request->reader.ahead = true;
     trail_reader *reader = trail_reader_open(source, &request->reader, err);
     if (!reader)
-        return tell_error(request->word, err);
+        return print_error(request->word, err);
     struct output output;
     (void)open_output(&output, "-");
     /* Text alone has colours, and no names as they are. */
@@ -305,14 +305,14 @@ static int print_file(struct request *request)
     if (request->binary) {
         symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
-            return tell_error(request->binary, &err);
+            return print_error(request->binary, &err);
         request->reader.symbolize = symbols_find;
         request->reader.symbolize_context = symbols;
     }
     int code;
     trail_source *source = open_source(request->word, &err);
     if (!source)
-        code = tell_error(request->word, &err);
+        code = print_error(request->word, &err);
     else if (request->format == FORMAT_WIRE)
         code = print_records(request, source, &err);
     else

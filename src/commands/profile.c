@@ -199,7 +199,7 @@ static int write_profile(const struct request *request, const trail_profile *pro
     bool made = trail_profile_write(request->analysis.answers, profile,
                                     (trail_profile_format)request->format, &sink, &err) == 0;
     if (!made && err.code != TRAIL_IO)
-        code = tell_error(path, &err);
+        code = print_error(path, &err);
     return close_output(&output, path, made, code);
 }
 
@@ -217,7 +217,7 @@ static int show(void *context)
         return write_profile(request, &profile);
     if (profile_tree(request->analysis.answers, &profile, request->least))
         return EXIT_GOOD;
-    tell("no memory for the tree");
+    print_message("no memory for the tree");
     return EXIT_INOUT;
 }
 

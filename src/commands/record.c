@@ -187,7 +187,7 @@ static int read_options(struct recording *r, const struct command *command, int 
 
 static int refuse(const char *why)
 {
-    tell("%s", why);
+    print_message("%s", why);
     return EXIT_USAGE;
 }
 
@@ -197,7 +197,7 @@ static int look_at_program(struct recording *r)
     program_inspect(&r->program, r->argv[0]);
     if (!program_refusal(&r->program))
         return EXIT_GOOD;
-    tell("%s", program_refusal(&r->program));
+    print_message("%s", program_refusal(&r->program));
     return program_exit_code(&r->program);
 }
 
@@ -262,7 +262,7 @@ static void tell_patience(struct recording *r)
     if (r->told_patience || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
     r->told_patience = true;
-    tell("%s goes on; one more signal ends the recording without it", r->argv[0]);
+    print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
 }
 
 /* One line on stderr, over and over. */
@@ -319,9 +319,9 @@ static void follow_children(struct recording *r)
     while (!r->child.ended && recorder_goes_on(&r->recorder)) {
         wait_and_step(r);
         if (!told && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > TELL_NS) {
-            tell("%s has ended; what it has started is recorded until it ends, too, or "
-                 "Ctrl-C",
-                 r->argv[0]);
+            print_message("%s has ended; what it has started is recorded until it ends, too, or "
+                          "Ctrl-C",
+                          r->argv[0]);
             told = true;
         }
     }
@@ -338,7 +338,8 @@ static void run_program(struct recording *r)
     }
     end_progress(r);
     if (r->child.given_up)
-        tell("the recording has ended; %s goes on as process %d", r->argv[0], (int)r->child.pid);
+        print_message("the recording has ended; %s goes on as process %d", r->argv[0],
+                      (int)r->child.pid);
     if (r->options.children && !r->child.given_up)
         follow_children(r);
 }
@@ -347,8 +348,8 @@ static void run_program(struct recording *r)
 static void tell_failure(void *context, const struct recorder_failure *failure)
 {
     struct recording *r = context;
-    int code =
-        failure->path ? tell_error(failure->path, failure->error) : tell_message(failure->error);
+    int code = failure->path ? print_error(failure->path, failure->error)
+                             : print_error_message(failure->error);
     r->code = worse_exit(r->code, code);
 }
 
@@ -356,15 +357,16 @@ static void finish(struct recording *r)
 {
     recorder_finish(&r->recorder);
     if (r->recorder.refused)
-        tell("refused to record %" PRIu64 " process%s that had claimed to be of the program, but "
-             "was not",
-             r->recorder.refused, r->recorder.refused == 1 ? "" : "es");
+        print_message("refused to record %" PRIu64
+                      " process%s that had claimed to be of the program, but "
+                      "was not",
+                      r->recorder.refused, r->recorder.refused == 1 ? "" : "es");
 }
 
 /* Until a signal ends it, or the recording is over. */
 static void record_others(struct recording *r)
 {
-    tell("waiting at %s; Ctrl-C ends the recording", r->options.shm);
+    print_message("waiting at %s; Ctrl-C ends the recording", r->options.shm);
     child_none(&r->child);
     while (!r->child.ended && !r->recorder.stopped)
         wait_and_step(r);
@@ -388,9 +390,10 @@ static void tell_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
     if (pages)
-        tell("a file became shorter while it was read, the shared memory or a library of the "
-             "program: %" PRIu64 " page%s of it are missing",
-             pages, pages == 1 ? "" : "s");
+        print_message(
+            "a file became shorter while it was read, the shared memory or a library of the "
+            "program: %" PRIu64 " page%s of it are missing",
+            pages, pages == 1 ? "" : "s");
 }
 
 static int record_program(struct recording *r)
@@ -404,14 +407,14 @@ static int record_program(struct recording *r)
     }
     if (!start_program(r)) {
         int reason = errno;
-        tell("%s: %s", r->argv[0], strerror(reason));
+        print_message("%s: %s", r->argv[0], strerror(reason));
         return reason == ENOENT ? 127 : 126;
     }
     run_program(r);
     finish(r);
     if (!r->recorder.program)
-        tell("%s did not load the recorder: nothing was recorded; see 'trail doctor %s'",
-             r->argv[0], r->argv[0]);
+        print_message("%s did not load the recorder: nothing was recorded; see 'trail doctor %s'",
+                      r->argv[0], r->argv[0]);
     tell_cut_files();
     if (!r->quiet)
         tell_summaries(r);
@@ -428,7 +431,8 @@ static int record(struct recording *r)
     if (recorder_open(&r->recorder, &r->options, &err))
         code = record_program(r);
     else
-        code = err.code == TRAIL_USAGE ? tell_message(&err) : tell_error(r->options.output, &err);
+        code = err.code == TRAIL_USAGE ? print_error_message(&err)
+                                       : print_error(r->options.output, &err);
     recorder_close(&r->recorder);
     return code;
 }

@@ -152,11 +152,11 @@ int64_t record_summary_cpu_ns(int who)
 void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
 {
     char wall[DURATION_SIZE], cpu[DURATION_SIZE];
-    tell("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
-         numbered(s->threads, "thread", "threads"), s->most_threads,
-         duration_text(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
-         cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
-         cpu_ns >= 0 ? " of CPU" : "");
+    print_message("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
+                  numbered(s->threads, "thread", "threads"), s->most_threads,
+                  duration_text(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
+                  cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
+                  cpu_ns >= 0 ? " of CPU" : "");
     print_states(s, cpu_ns);
     if (s->worst[0].count)
         fputs("  most of the waiting:\n", stderr);

@@ -99,9 +99,9 @@ static int read_figures(struct request *request)
     trail_error err;
     request->series = calloc(1, sizeof *request->series);
     if (!request->series)
-        return tell_output_error(request->output, ENOMEM);
+        return print_output_error(request->output, ENOMEM);
     if (input_init(&request->input, analysis->word, true, &err) < 0)
-        return tell_error(analysis->word, &err);
+        return print_error(analysis->word, &err);
     analysis->input = &request->input;
     int code = analysis_open(analysis);
     if (code != EXIT_GOOD)
@@ -130,7 +130,7 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     if (more >= 0)
         moments_finish(&request->moments);
     progress_end(&progress);
-    return more < 0 ? tell_output_error(request->output, ENOMEM) : EXIT_GOOD;
+    return more < 0 ? print_output_error(request->output, ENOMEM) : EXIT_GOOD;
 }
 
 /* Then: the moments. Where the trace is damaged was told already. */
@@ -143,10 +143,10 @@ static int read_moments(struct request *request, trail_reader **reader, trail_so
         return EXIT_GOOD;
     *source = input_open(&request->input, &err);
     if (!*source)
-        return tell_error(analysis->word, &err);
+        return print_error(analysis->word, &err);
     *reader = analysis_reader(analysis, *source, &err);
     if (!*reader)
-        return tell_error(analysis->word, &err);
+        return print_error(analysis->word, &err);
     return feed_moments(request, *reader, *source);
 }
 
@@ -203,7 +203,7 @@ static int write_report(struct request *request)
     trail_sink sink = output_sink(&output);
     bool made = report_write(&report, &sink, &err) == 0;
     if (!made && err.code != TRAIL_IO)
-        code = tell_error(request->output, &err);
+        code = print_error(request->output, &err);
     return close_output(&output, request->output, made, code);
 }
 
@@ -215,9 +215,9 @@ static int make(struct request *request)
     if (!request->analysis.answers)
         return code;
     if (request->analysis.span.events == 0) {
-        tell("%s: no event is in %s: there is nothing to report",
-             source_title(request->analysis.word),
-             request->analysis.window.has_from ? "that window" : "it");
+        print_message("%s: no event is in %s: there is nothing to report",
+                      source_title(request->analysis.word),
+                      request->analysis.window.has_from ? "that window" : "it");
         return worse_exit(code, EXIT_BAD);
     }
     int moments = read_moments(request, &reader, &source);

@@ -13,13 +13,13 @@ int report_embed(const char *word, const char *title, const char *path)
     trail_error err = no_error();
     embed.source = open_source(word, &err);
     if (!embed.source)
-        return tell_error(word, &err);
+        return print_error(word, &err);
     int code = open_output_beside(&output, path);
     if (code == EXIT_GOOD) {
         trail_sink sink = output_sink(&output);
         bool made = embed_write(&embed, &sink, &err) == 0;
         if (!made && !output.reason)
-            code = tell_error(word, &err);
+            code = print_error(word, &err);
         code = close_output(&output, path, made, code);
     }
     trail_source_close(embed.source);

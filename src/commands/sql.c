@@ -109,8 +109,8 @@ static int show_schema(const char *name)
         for (int i = 0; i < TRAIL_TABLES; i++)
             names[i] = trail_table_get((trail_table_id)i)->name;
         const char *near = nearest_word(name, names);
-        tell("no table '%s'%s%s%s", name, near ? "; did you mean '" : "", near ? near : "",
-             near ? "'?" : "");
+        print_message("no table '%s'%s%s%s", name, near ? "; did you mean '" : "", near ? near : "",
+                      near ? "'?" : "");
         return EXIT_USAGE;
     }
     for (int i = 0; i < TRAIL_TABLES; i++) {
@@ -159,8 +159,8 @@ static int run_dot(const char *line)
 static int no_query(const char *name)
 {
     const char *near = sql_query_near(name);
-    tell("no query '@%s'%s%s%s; .queries lists them", name, near ? "; did you mean '@" : "",
-         near ? near : "", near ? "'?" : "");
+    print_message("no query '@%s'%s%s%s; .queries lists them", name,
+                  near ? "; did you mean '@" : "", near ? near : "", near ? "'?" : "");
     return EXIT_USAGE;
 }
 
@@ -176,7 +176,7 @@ static int run_one(struct session *session, const char *text)
     if (*text == '.') {
         int code = run_dot(text);
         if (code < 0)
-            tell("no command '%s'; .help lists them", text);
+            print_message("no command '%s'; .help lists them", text);
         return code < 0 ? EXIT_USAGE : code;
     }
     int code = sql_show(&session->duckdb, named ? named->sql : text, session->request->format);
@@ -366,14 +366,14 @@ static int open_inputs(struct session *session)
         return EXIT_INOUT;
     for (size_t i = 0; i < request->file_count; i++) {
         if (input_init(&tables->inputs[i], request->files[i], true, &err) < 0)
-            return tell_error(request->files[i], &err);
+            return print_error(request->files[i], &err);
         tables->count++;
         trail_source *source = input_open(&tables->inputs[i], &err);
         trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
         trail_reader_close(reader);
         trail_source_close(source);
         if (!reader)
-            return tell_error(request->files[i], &err);
+            return print_error(request->files[i], &err);
     }
     return EXIT_GOOD;
 }
@@ -393,7 +393,7 @@ static int begin(struct session *session)
     if (request->binary) {
         session->symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
         if (!session->symbols)
-            return tell_error(request->binary, &err);
+            return print_error(request->binary, &err);
         tables->reader.symbolize = symbols_find;
         tables->reader.symbolize_context = session->symbols;
         request->duckdb.threads = "1"; /* symbols are found by one at a time */

@@ -35,12 +35,12 @@ static const struct option rows[] = {
 static void tell_missing(const struct module_file *file)
 {
     if (file->wrong->code == TRAIL_INCONSISTENT)
-        tell(
+        print_message(
             "%s: not the file that was recorded: %s, recorded was %s; its frames stay as they were",
             file->path, file->wrong->message, file->build_id);
     else
-        tell("%s: %s; its frames stay as they were", file->path,
-             file->wrong->code == TRAIL_OK ? "not found" : file->wrong->message);
+        print_message("%s: %s; its frames stay as they were", file->path,
+                      file->wrong->code == TRAIL_OK ? "not found" : file->wrong->message);
 }
 
 static void put_name(const struct module_file *file)
@@ -70,7 +70,7 @@ static void tell_lacking(const struct modules *modules)
         fputs("\ntrail: install it (packages -dbgsym or -debuginfo), or set DEBUGINFOD_URLS\n",
               stderr);
     if (missing + bare > 0)
-        tell("files of another machine: --module-path=DIR names a folder with them");
+        print_message("files of another machine: --module-path=DIR names a folder with them");
 }
 
 static void tell_result(const struct modules *modules, const trail_symbolize_stats *stats,
@@ -79,7 +79,8 @@ static void tell_result(const struct modules *modules, const trail_symbolize_sta
     uint64_t left = stats->pcs - stats->resolved;
     tell_lacking(modules);
     if (stats->modules == 0 && stats->pcs > 0)
-        tell("the trace has no module map, as libtrail-record writes it: nothing can be named");
+        print_message(
+            "the trace has no module map, as libtrail-record writes it: nothing can be named");
     fprintf(stderr, "trail: %" PRIu64 " PCs: %" PRIu64 " named, %" PRIu64 " left as they were",
             stats->pcs, stats->resolved, left);
     if (stats->homeless > 0)
@@ -88,7 +89,7 @@ static void tell_result(const struct modules *modules, const trail_symbolize_sta
         fprintf(stderr, "; %" PRIu64 " stacks lost outer frames", stats->cut_stacks);
     fputc('\n', stderr);
     if (strcmp(path, "-") != 0)
-        tell("next: go tool trace %s, or trail print --stacks %s", path, path);
+        print_message("next: go tool trace %s, or trail print --stacks %s", path, path);
 }
 
 /* MARK: Copying */
@@ -111,7 +112,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     bool good = trail_symbolize(source, &options, &sink, &stats, &err) == 0;
     progress_end(&progress);
     if (!good && !output.reason)
-        code = tell_error(word, &err);
+        code = print_error(word, &err);
     /* A damaged trace is copied to its end: what can be read of it can be read of the copy. */
     bool made = good || (!output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
@@ -127,10 +128,10 @@ static int symbolize(const char *word, const char *path, const char *const *fold
     if (!modules) {
         err.code = TRAIL_NO_MEMORY;
         (void)snprintf(err.message, sizeof err.message, "out of memory");
-        return tell_error(word, &err);
+        return print_error(word, &err);
     }
     trail_source *source = open_source(word, &err);
-    int code = source ? copy(source, modules, word, path) : tell_error(word, &err);
+    int code = source ? copy(source, modules, word, path) : print_error(word, &err);
     trail_source_close(source);
     modules_close(modules);
     return code;

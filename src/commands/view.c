@@ -182,12 +182,13 @@ static int serve(const struct request *request, const struct served *served,
     char url[160];
     struct http *http = http_start(&options, &err);
     if (!http)
-        return tell_error(request->words[0], &err);
+        return print_error(request->words[0], &err);
     (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
                    request->host[0] ? request->host : "127.0.0.1", http_port(http),
                    http_token(http));
     if (!is_local(request->host))
-        tell("whoever reaches %s and knows this address can read the trace", request->host);
+        print_message("whoever reaches %s and knows this address can read the trace",
+                      request->host);
     printf("%s\n", url);
     (void)fflush(stdout);
     if (!request->no_open)
@@ -221,7 +222,7 @@ static int start_reading(struct served *served)
     int reason = pthread_create(&served->reader, NULL, read_all, served->model);
     served->reads = reason == 0;
     if (!served->reads)
-        tell("cannot start a thread: %s", strerror(reason));
+        print_message("cannot start a thread: %s", strerror(reason));
     return served->reads ? EXIT_GOOD : EXIT_INOUT;
 }
 
@@ -231,7 +232,7 @@ static int open_one(struct served *served, const struct intake *other)
     served->model = model_open(served->intake, &err);
     served->runs = runs_open("/proc/self/exe", served->intake, other, served->skip_frames);
     if (!served->model)
-        return tell_error(served->word, &err);
+        return print_error(served->word, &err);
     return served->runs ? start_reading(served) : EXIT_INOUT;
 }
 
@@ -247,7 +248,7 @@ static int open_all(const struct request *request, struct served *served)
         served[i].skip_frames = request->skip_frames;
         served[i].intake = intake_open(&from, &err);
         if (!served[i].intake)
-            return tell_error(served[i].word, &err);
+            return print_error(served[i].word, &err);
     }
     for (size_t i = 0; i < request->count && code == EXIT_GOOD; i++)
         code = open_one(&served[i], i == 0 && request->count > 1 ? served[1].intake : NULL);

@@ -53,7 +53,7 @@ void viewer_start(struct viewer *viewer, const char *path, const char *skip_fram
     if (reason == 0)
         return;
     viewer->pid = 0;
-    tell("cannot start the viewer: %s", strerror(reason));
+    print_message("cannot start the viewer: %s", strerror(reason));
 }
 
 void viewer_finish(struct viewer *viewer)

@@ -596,7 +596,7 @@ static int show(void *context)
         return tell_none(request);
     int failed = request->analysis.json ? show_json(request) : show_text(request);
     if (failed)
-        tell("no memory for the path, or its temporary file cannot be read");
+        print_message("no memory for the path, or its temporary file cannot be read");
     return failed ? EXIT_INOUT : EXIT_GOOD;
 }
 

@@ -55,7 +55,7 @@ void terminal_control(FILE *to, const char *controls)
 int skip_frames_read(const char *path, const char ***patterns)
 {
     (void)patterns;
-    tell("%s: no file can be read here", path);
+    print_message("%s: no file can be read here", path);
     return EXIT_USAGE;
 }
 

@@ -52,9 +52,9 @@ static int report_missing(void)
 {
     const char *chosen = getenv("TRAIL_DUCKDB");
     if (chosen && *chosen)
-        tell("no libduckdb.so at TRAIL_DUCKDB=%s", chosen);
+        print_message("no libduckdb.so at TRAIL_DUCKDB=%s", chosen);
     else
-        tell("this needs DuckDB's library, libduckdb.so, which is not here");
+        print_message("this needs DuckDB's library, libduckdb.so, which is not here");
     fputs("trail: this gets it:\n"
           "  " DUCKDB_INSTALL "\n"
           "trail: or set TRAIL_DUCKDB to where one is\n",
@@ -102,7 +102,7 @@ static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_o
         if (!settings[i].value)
             continue;
         if (duckdb->set_config(config, settings[i].name, settings[i].value) != 0) {
-            tell("DuckDB takes no %s of '%s'", settings[i].name, settings[i].value);
+            print_message("DuckDB takes no %s of '%s'", settings[i].name, settings[i].value);
             return false;
         }
     }
@@ -120,7 +120,7 @@ static int open_database(struct duckdb *duckdb, const struct duckdb_options *opt
     int failed = duckdb->open_ext(NULL, &duckdb->database, config, &message);
     duckdb->destroy_config(&config);
     if (failed != 0 || duckdb->connect(duckdb->database, &duckdb->connection) != 0) {
-        tell("DuckDB does not start: %s", message ? message : "no reason told");
+        print_message("DuckDB does not start: %s", message ? message : "no reason told");
         duckdb->free(message);
         return EXIT_USAGE;
     }
@@ -133,7 +133,7 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options)
     if (!duckdb->library)
         return report_missing();
     if (lacks) {
-        tell("this libduckdb.so has no %s: version 1.5 is needed", lacks);
+        print_message("this libduckdb.so has no %s: version 1.5 is needed", lacks);
         return EXIT_INOUT;
     }
     return open_database(duckdb, options);
@@ -154,7 +154,7 @@ int duckdb_run(struct duckdb *duckdb, const char *sql)
     int code = EXIT_GOOD;
     if (duckdb->query(duckdb->connection, sql, &result) != 0) {
         const char *message = duckdb->result_error(&result);
-        tell_lines(message ? message : "DuckDB told no reason");
+        print_message_lines(message ? message : "DuckDB told no reason");
         code = EXIT_USAGE;
     }
     duckdb->destroy_result(&result);

@@ -80,7 +80,7 @@ static void report_once(struct sql_tables *tables, size_t file, const trail_erro
 {
     pthread_mutex_lock(&tables->lock);
     if (!tables->reported[file])
-        tables->code = worse_exit(tables->code, tell_error(tables->inputs[file].word, err));
+        tables->code = worse_exit(tables->code, print_error(tables->inputs[file].word, err));
     tables->reported[file] = true;
     pthread_mutex_unlock(&tables->lock);
 }
@@ -308,7 +308,7 @@ static int register_table(struct sql_tables *tables, trail_table_id id)
     int failed = duckdb->register_table_function(duckdb->connection, function);
     duckdb->destroy_table_function(&function);
     if (failed != 0) {
-        tell("DuckDB does not take the table %s", table->name);
+        print_message("DuckDB does not take the table %s", table->name);
         return EXIT_INOUT;
     }
     (void)snprintf(text, sizeof text, "CREATE VIEW %s AS SELECT * FROM trail_%s()", table->name,
@@ -324,7 +324,7 @@ int sql_tables_register(struct sql_tables *tables)
     if (!tables->reported)
         return EXIT_INOUT;
     if (library->vector_size() < TRAIL_TABLE_ROWS) {
-        tell("this libduckdb.so takes fewer rows at a time than are made");
+        print_message("this libduckdb.so takes fewer rows at a time than are made");
         return EXIT_INOUT;
     }
     for (int i = 0; i < TRAIL_TABLES; i++) {

@@ -80,20 +80,20 @@ static void tell_repairs(const struct analysis *analysis)
     trail_reader_stats stats;
     trail_reader_get_stats(analysis->reader, &stats);
     if (stats.repairs > 0)
-        tell("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-             source_title(analysis->word), stats.repairs, stats.repairs == 1 ? "" : "s");
+        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+                      source_title(analysis->word), stats.repairs, stats.repairs == 1 ? "" : "s");
     if (stats.frequency_assumed)
-        tell("%s: the speed of the clock is not in the trace: durations are right in "
-             "proportion only",
-             source_title(analysis->word));
+        print_message("%s: the speed of the clock is not in the trace: durations are right in "
+                      "proportion only",
+                      source_title(analysis->word));
 }
 
 static int tell_damage(const struct analysis *analysis, const trail_error *err)
 {
-    int code = tell_error(analysis->word, err);
+    int code = print_error(analysis->word, err);
     if (analysis->answers)
-        tell("%s: what %s is of the good part before that", source_title(analysis->word),
-             analysis->streams ? "is shown" : "follows");
+        print_message("%s: what %s is of the good part before that", source_title(analysis->word),
+                      analysis->streams ? "is shown" : "follows");
     return code;
 }
 
@@ -103,8 +103,9 @@ static void tell_window(const struct analysis *analysis)
     const trail_analysis_span *span = &analysis->span;
     char length[SHOW_SIZE];
     if (span->events == 0 && analysis->window.from_ns > span->last_ns - span->origin_ns)
-        tell("%s: the window begins after the last event, at %s", source_title(analysis->word),
-             show_duration(length, span->last_ns - span->origin_ns));
+        print_message("%s: the window begins after the last event, at %s",
+                      source_title(analysis->word),
+                      show_duration(length, span->last_ns - span->origin_ns));
 }
 
 static int run_pass(struct analysis *analysis, trail_error *err)
@@ -147,14 +148,14 @@ int analysis_open(struct analysis *analysis)
     if (analysis->binary) {
         analysis->symbols = symbols_open(analysis->binary, NULL, SYMBOLS_LINES, &err);
         if (!analysis->symbols)
-            return tell_error(analysis->binary, &err);
+            return print_error(analysis->binary, &err);
     }
     analysis->source =
         analysis->input ? input_open(analysis->input, &err) : open_source(analysis->word, &err);
     if (!analysis->source)
-        return tell_error(analysis->word, &err);
+        return print_error(analysis->word, &err);
     analysis->reader = analysis_reader(analysis, analysis->source, &err);
-    return analysis->reader ? EXIT_GOOD : tell_error(analysis->word, &err);
+    return analysis->reader ? EXIT_GOOD : print_error(analysis->word, &err);
 }
 
 int analysis_run(struct analysis *analysis)
@@ -165,7 +166,7 @@ int analysis_run(struct analysis *analysis)
         return code;
     struct analysis *a = analysis;
     a->answers = trail_analysis_open(a->reader, &a->options, &err);
-    return a->answers ? run_pass(a, &err) : tell_error(a->word, &err);
+    return a->answers ? run_pass(a, &err) : print_error(a->word, &err);
 }
 
 void analysis_close(struct analysis *analysis)

@@ -57,7 +57,7 @@ static bool names_word(const char *message, const char *word)
     return false;
 }
 
-void tell(const char *format, ...)
+void print_message(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -66,7 +66,7 @@ void tell(const char *format, ...)
     va_end(args);
 }
 
-void tell_lines(const char *message)
+void print_message_lines(const char *message)
 {
     fputs("trail: ", stderr);
     do {
@@ -91,7 +91,7 @@ static int columns(const char *text, size_t size)
     return count;
 }
 
-void tell_place(const char *indent, const char *text, size_t begin, size_t size)
+void print_marked_text(const char *indent, const char *text, size_t begin, size_t size)
 {
     fputs(indent, stderr);
     show_plain_on(stderr, (trail_string){text, strlen(text)});
@@ -101,49 +101,50 @@ void tell_place(const char *indent, const char *text, size_t begin, size_t size)
     fputc('\n', stderr);
 }
 
-int tell_error(const char *word, const trail_error *err)
+int print_error(const char *word, const trail_error *err)
 {
     char where[256];
     (void)trail_error_where(err, where, sizeof where);
     (void)fflush(stdout); /* so that what came before it is seen before it */
     bool named = err->code == TRAIL_IO && names_word(err->message, word);
-    tell("%s%s%s%s%s%s", named ? "" : source_title(word), named ? "" : ": ", err->message,
-         *where ? " (at " : "", where, *where ? ")" : "");
+    print_message("%s%s%s%s%s%s", named ? "" : source_title(word), named ? "" : ": ", err->message,
+                  *where ? " (at " : "", where, *where ? ")" : "");
     if (err->code == TRAIL_LIMIT)
-        tell("if the file is to be trusted, allow more with --max-ratio=N and --max-inflated=SIZE "
-             "(0: any)");
+        print_message(
+            "if the file is to be trusted, allow more with --max-ratio=N and --max-inflated=SIZE "
+            "(0: any)");
     return exit_code_of(err);
 }
 
-int tell_message(const trail_error *err)
+int print_error_message(const trail_error *err)
 {
-    tell("%s", err->message);
+    print_message("%s", err->message);
     return exit_code_of(err);
 }
 
-int tell_output_error(const char *title, int reason)
+int print_output_error(const char *title, int reason)
 {
     trail_error err;
     (void)output_error(&err, title, reason);
-    return tell_message(&err);
+    return print_error_message(&err);
 }
 
 int open_output(struct output *output, const char *path)
 {
     trail_error err;
-    return output_open(output, path, &err) ? EXIT_GOOD : tell_message(&err);
+    return output_open(output, path, &err) ? EXIT_GOOD : print_error_message(&err);
 }
 
 int open_output_beside(struct output *output, const char *path)
 {
     trail_error err;
-    return output_open_beside(output, path, &err) ? EXIT_GOOD : tell_message(&err);
+    return output_open_beside(output, path, &err) ? EXIT_GOOD : print_error_message(&err);
 }
 
 int close_output(struct output *output, const char *path, bool made, int code)
 {
     trail_error err;
-    return output_close(output, path, made, &err) ? code : tell_message(&err);
+    return output_close(output, path, made, &err) ? code : print_error_message(&err);
 }
 
 int finish_stdout(int code)
@@ -151,5 +152,5 @@ int finish_stdout(int code)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout) && terminal_end())
         return code;
-    return tell_output_error("the output", errno ? errno : EIO);
+    return print_output_error("the output", errno ? errno : EIO);
 }

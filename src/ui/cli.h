@@ -52,22 +52,22 @@ const char *source_title(const char *word);
 
 /* Prints an error on stderr: "trail: FILE: message (offset ..., generation ...)". Returns its exit
  * code. */
-int tell_error(const char *word, const trail_error *err);
+int print_error(const char *word, const trail_error *err);
 
 /*
  * Prints "trail: " and the message as one line on stderr, escaped as in base/plain.h. All messages
  * are printed by this function, so that no name in one can control a terminal.
  */
-void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a message of several lines. */
-void tell_lines(const char *message);
+void print_message_lines(const char *message);
 
 /* Prints the text and below it a mark of `size` bytes at `begin`, after a message about it. */
-void tell_place(const char *indent, const char *text, size_t begin, size_t size);
+void print_marked_text(const char *indent, const char *text, size_t begin, size_t size);
 
 /* Prints an error whose message names its subject. Returns its exit code. */
-int tell_message(const trail_error *err);
+int print_error_message(const trail_error *err);
 
 /* output_open and output_open_beside with a message on errors. Return EXIT_GOOD or EXIT_INOUT. */
 int open_output(struct output *output, const char *path);
@@ -77,7 +77,7 @@ int open_output_beside(struct output *output, const char *path);
 int close_output(struct output *output, const char *path, bool made, int code);
 
 /* Prints that writing `title` failed. Returns EXIT_INOUT. */
-int tell_output_error(const char *title, int reason);
+int print_output_error(const char *title, int reason);
 
 /* Flushes stdout; prints a message if output was lost. Returns `code`, or EXIT_INOUT. */
 int finish_stdout(int code);

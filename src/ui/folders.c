@@ -41,7 +41,7 @@ int folders_make(struct folders *folders, const char *path)
             break;
     }
     free(copy);
-    return failed ? tell_output_error(path, failed) : EXIT_GOOD;
+    return failed ? print_output_error(path, failed) : EXIT_GOOD;
 }
 
 void folders_end(struct folders *folders, bool stay)

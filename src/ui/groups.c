@@ -141,7 +141,7 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
         return EXIT_GOOD;
     trail_group *sorted = calloc(count, sizeof *sorted);
     if (!sorted)
-        return tell_output_error("the table", ENOMEM);
+        return print_output_error("the table", ENOMEM);
     memcpy(sorted, groups, count * sizeof *sorted);
     qsort_r(sorted, count, sizeof *sorted, by_column, &sort);
     if (view->percentiles)

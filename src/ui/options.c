@@ -83,7 +83,7 @@ int usage_error(const struct command *command, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    tell("%s%s%s", command ? command->name : "", command ? ": " : "", message);
+    print_message("%s%s%s", command ? command->name : "", command ? ": " : "", message);
     return usage_hint(command);
 }
 

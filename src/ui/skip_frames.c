@@ -36,7 +36,8 @@ static bool add(const char ***patterns, char *text)
 
 static int refuse(const char *path, size_t number, const char *line, const char *why)
 {
-    tell("%s:%zu: '%.80s' is no pattern of a function or file: %s", path, number, line, why);
+    print_message("%s:%zu: '%.80s' is no pattern of a function or file: %s", path, number, line,
+                  why);
     return EXIT_USAGE;
 }
 
@@ -68,7 +69,7 @@ static int take_line(const char *path, size_t number, char *text, size_t size,
         return refuse(path, number, line, "there are more than 1000");
     if (add(patterns, strdup(line)))
         return EXIT_GOOD;
-    tell("%s: no memory", path);
+    print_message("%s: no memory", path);
     return EXIT_INOUT;
 }
 
@@ -80,13 +81,13 @@ int skip_frames_read(const char *path, const char ***patterns)
     ssize_t size = 0;
     int code = EXIT_GOOD;
     if (!file) {
-        tell("cannot open %s: %s", path, strerror(errno));
+        print_message("cannot open %s: %s", path, strerror(errno));
         return EXIT_INOUT;
     }
     while (code == EXIT_GOOD && (size = getline(&line, &room, file)) >= 0)
         code = take_line(path, ++number, line, (size_t)size, patterns);
     if (code == EXIT_GOOD && ferror(file)) {
-        tell("cannot read %s: %s", path, strerror(errno));
+        print_message("cannot read %s: %s", path, strerror(errno));
         code = EXIT_INOUT;
     }
     free(line);

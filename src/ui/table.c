@@ -145,7 +145,7 @@ void table_print(struct table *table)
             print_cell(table, column, table->cells[i], widths[column]);
     }
     if (table->failed)
-        tell("no memory for the table");
+        print_message("no memory for the table");
     table_drop(table);
 }
 
