@@ -133,7 +133,8 @@ static int want_named(struct finder *f, const char *pattern)
         f->wanted[i] |= last_matches;
         found |= last_matches;
     }
-    return found ? EXIT_GOOD : unknown_name(f, "goroutine began in", pattern, &nearest);
+    return found ? EXIT_GOOD
+                 : unknown_name(f, "goroutine has the start function", pattern, &nearest);
 }
 
 /* Those that took part in a task, and in what came of it. */

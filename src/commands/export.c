@@ -46,7 +46,7 @@ static const struct option rows[] = {
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
      TAKE(OPT_FROM)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
-    {0, "name", "FUNCTION", "only goroutines that began in this function",
+    {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct export_request, options.name)},
     {0, "type", "TYPE",
      "profiles: what to count: sync (the default), net, syscall, sched,\ncpu, running or offcpu",

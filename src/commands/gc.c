@@ -210,8 +210,9 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
     int64_t origin = request->analysis.span.origin_ns;
     for (size_t i = 0; i < request->pause_count; i++)
         (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
-    printf("\nthe world was stopped %zu times, for %s in all (p50 %s, p99 %s); longest first:\n",
-           request->pause_count, show_duration(sum, histogram.sum_ns),
+    printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n",
+           request->pause_count, plural_s(request->pause_count),
+           show_duration(sum, histogram.sum_ns),
            show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
            show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
     trail_histogram_free(&histogram);
@@ -267,7 +268,7 @@ const struct command command_gc = {
     .synopsis = "[options] FILE",
     .details = "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do "
                "and the\n"
-               "sweeps after it; and when the world was stopped, for how long and why.",
+               "sweeps after it; and the stop-the-world pauses, with their lengths and reasons.",
     .examples = "  trail gc app.trace\n"
                 "  trail gc --from=1s --to=+200ms app.trace\n"
                 "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",

@@ -24,7 +24,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {0, "name", "FUNCTION", "the goroutines that began in this function, one by one",
+    {0, "name", "FUNCTION", "the goroutines with this start function, one by one",
      TO_TEXT(struct request, name)},
     {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
     {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
@@ -83,7 +83,7 @@ static int unknown_name(const struct request *request, const trail_goroutine *g,
     for (size_t i = 0; i < count; i++)
         if (i == 0 || g[i].name != g[i - 1].name)
             nearest_offer(&nearest, analysis_text(&request->analysis, g[i].name));
-    return usage_error(request->analysis.command, "no %s began in '%s'%s",
+    return usage_error(request->analysis.command, "no %s has the start function '%s'%s",
                        term(&request->analysis.vocabulary, TERM_task), request->name,
                        nearest_hint(&nearest));
 }
@@ -186,7 +186,7 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     return g->id < h->id ? -1 : g->id > h->id;
 }
 
-#define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " began_in<"
+#define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " start_function<"
 
 /* The TID of the thread that a goroutine of trail record is. */
 static void put_thread(const struct request *request, struct table *table, int64_t goroutine)
@@ -293,7 +293,7 @@ const struct command command_goroutines = {
     COMMAND_ROW(goroutines),
     .synopsis = "[options] FILE",
     .details =
-        "Shows, for all goroutines that began in the same function, how long they ran, were ready\n"
+        "Shows, for all goroutines with the same start function, how long they ran, were ready\n"
         "but had no P, were in system calls (and of that without a P), and blocked, for what.\n"
         "With a name or numbers, the goroutines one by one.",
     .examples = "  trail goroutines app.trace\n"

@@ -41,7 +41,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N stacks of each kind (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {0, "name", "FUNCTION", "only goroutines that began in this function",
+    {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct request, name)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
     SKIP_FRAMES_ROW,

@@ -255,9 +255,9 @@ static void show_lock(const struct request *request, const trail_lock *lock)
     char text[LOCK_NAME_SIZE], place[400];
     printf("\n%s\n", lock_name(&request->analysis, lock, text));
     if (lock->waited && !lock->woken) {
-        printf("  let in by: nobody in the trace\n");
+        printf("  woken by: not in the trace\n");
     } else if (lock->woken) {
-        printf("  let in by: %s\n",
+        printf("  woken by: %s\n",
                place_text(&request->analysis, lock->woken, place, sizeof place));
         if (request->stacks)
             place_show(&request->analysis, lock->woken, 10);
@@ -266,7 +266,7 @@ static void show_lock(const struct request *request, const trail_lock *lock)
     show_places(request, "held", "taken in", lock->held, lock->held_count);
     show_longest(request, "longest wait", &lock->longest);
     show_longest(request, "longest hold", &lock->longest_hold);
-    show_longest(request, "waits still", &lock->longest_open);
+    show_longest(request, "still waiting", &lock->longest_open);
 }
 
 static void put_goroutine(const struct request *request, int64_t id, trail_name name)
@@ -353,11 +353,11 @@ const struct command command_locks = {
     COMMAND_ROW(locks),
     .synopsis = "[options] FILE",
     .details =
-        "A row for each lock, condition or other thing that was waited for until somebody let in\n"
-        "who waited, by the time waited for it; then who waited where, who had it, and the\n"
-        "longest chains: one waits for another, who waits for a third. In recordings of C\n"
-        "programs locks have names or addresses, and the time they were held; in Go's traces a\n"
-        "row is a stack that waits with a stack that ends it. 'still' is waits that did not end.",
+        "Shows a row for each lock, condition variable or other object whose waits end with a\n"
+        "wake-up, by wait time; then the places of waits and holds, and the longest chains: one\n"
+        "goroutine waits for another, which waits for a third. In recordings of C programs locks\n"
+        "have names or addresses, and hold times; in Go's traces a row is the stack of the wait\n"
+        "with the stack of the waker. 'still' counts waits that did not end.",
     .examples = "  trail locks server.trace\n"
                 "  trail locks --channels --stacks --limit=3 app.trace\n"
                 "  trail locks --name=main.worker --from=1s --to=+200ms app.trace\n"

@@ -37,7 +37,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, output)},
     {'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
      TAKE(OPT_FORMAT), .values = FORMATS},
-    {0, "name", "FUNCTION", "only goroutines that began in this function",
+    {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct request, name)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
     {0, "region", "NAME", "only time inside user regions of this name",

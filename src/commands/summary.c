@@ -333,8 +333,8 @@ static void show_activity(const struct request *request)
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     show_counts(request, "running", false);
     show_counts(request, "ready", true);
-    printf("%-8s %.1f %% of their time: nothing to do %.1f %%, while a lock was waited for "
-           "%.1f %%, although work was ready %.1f %%\n",
+    printf("%-8s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, "
+           "%.1f %% although work was ready\n",
            word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
@@ -423,9 +423,9 @@ static void show_ready(const struct request *request)
     const trail_wait_group *const *groups;
     struct table table;
     size_t count = trail_analysis_waits(request->analysis.answers, &groups);
-    title(request, "Ready until running (scheduling latency)");
+    title(request, "Scheduling latency (ready until running)");
     table_begin_with(&table, &request->analysis.vocabulary,
-                     "{tasks}> running> " SPREAD_TITLES "began_in< the_longest<");
+                     "{tasks}> running> " SPREAD_TITLES "start_function< the_longest<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         const trail_group *group = overview_group(request->analysis.answers, groups[i]->name);
         table_number(&table, group ? group->count : 0);
@@ -458,7 +458,7 @@ static void print_waits(const struct request *request, const struct overview_wai
 {
     struct table table;
     title(request, "Waits that ended");
-    table_begin(&table, SPREAD_TITLES "for< began_in< the_longest<");
+    table_begin(&table, SPREAD_TITLES "for< start_function< the_longest<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         table_spread(&table, &list[i].wait->spread);
         put_reason(&table, analysis_reason(&request->analysis, list[i].wait->reason),
@@ -499,8 +499,9 @@ static void show_gc(const struct request *request)
            100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
     if (!longest)
         return;
-    printf("the world was stopped %zu times, for %s in all, at most %s: %s\n", pause_count,
-           show_duration(sum, sum_ns), show_duration(text, pause_length(longest)),
+    printf("%zu stop-the-world pause%s, %s in all, at most %s: %s\n", pause_count,
+           plural_s(pause_count), show_duration(sum, sum_ns),
+           show_duration(text, pause_length(longest)),
            follow_up_of(&request->analysis, TRAIL_NONE, longest->begin_ns, pause_length(longest),
                         command));
 }

@@ -296,7 +296,7 @@ static void show_title(const struct request *request)
     }
     if (path->of == TRAIL_PATH_REGION)
         printf("#%" PRIu64, path->nth);
-    printf(": %s from %s on%s; what it waited for, back from %s%" PRId64 ":\n\n",
+    printf(": %s from %s on%s; critical path, ending in %s%" PRId64 ":\n\n",
            show_duration(length, path->end_ns - path->begin_ns),
            show_duration(begin, path->begin_ns - origin),
            path->complete ? "" : ", not all of it in the trace", word(request, TERM_task_id),

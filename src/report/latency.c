@@ -109,7 +109,7 @@ static void put_ready_histogram(const struct report *report)
     for (size_t i = 0; good && i < count; i++)
         good = trail_histogram_merge(&sum, &groups[i]->ready);
     if (good)
-        put_histogram(report, &sum, "Ready until running (scheduling latency)", "runnable");
+        put_histogram(report, &sum, "Scheduling latency (ready until running)", "runnable");
     trail_histogram_free(&sum);
 }
 
@@ -154,8 +154,8 @@ static void put_ready(const struct report *report)
     const trail_wait_group *const *groups;
     struct html_table table;
     size_t count = trail_analysis_waits(report->answers, &groups);
-    report_table(report, &table, "Ready until running (scheduling latency)",
-                 "began_in< {tasks}> running> " ROWS_SPREAD "the_longest<");
+    report_table(report, &table, "Scheduling latency (ready until running)",
+                 "start_function< {tasks}> running> " ROWS_SPREAD "the_longest<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_group *group = overview_group(report->answers, groups[i]->name);
         html_cell_text(&table, report_text(report, groups[i]->name));
@@ -172,7 +172,7 @@ static void put_waits(const struct report *report, const struct overview_wait *w
 {
     struct html_table table;
     html_table_begin(&table, report->out, "Waits that ended",
-                     "began_in< for< " ROWS_SPREAD "the_longest<");
+                     "start_function< for< " ROWS_SPREAD "the_longest<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
         html_cell_text(&table, report_text(report, waits[i].group->name));

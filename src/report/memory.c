@@ -119,7 +119,7 @@ static void put_heap(const struct report *report)
     plot_begin(&plot, report->out, "Heap",
                has_goal
                    ? "Bytes in use, and the goal of the next collection; when collections marked, "
-                     "and along the bottom when the world was stopped."
+                     "and along the bottom stop-the-world pauses."
                    : "Bytes in use.");
     plot_legend(&plot, keys, has_goal ? 4 : 1);
     plot_y(&plot, show_bytes(top, most), show_bytes(middle, most / 2), "0");
@@ -188,9 +188,9 @@ static void put_collections(const struct report *report, size_t cycles)
     html_word(out, term(report->words, TERM_slots));
     out_str(out, "' time.");
     if (longest) {
-        out_str(out, " The world was stopped ");
+        out_str(out, " ");
         html_number(out, count);
-        out_str(out, " times, for ");
+        out_str(out, count == 1 ? " stop-the-world pause, " : " stop-the-world pauses, ");
         html_duration(out, sum_ns);
         out_str(out, " in all, at most ");
         html_duration(out, pause_length(longest));

@@ -46,7 +46,7 @@ static void put_groups(const struct report *report)
     struct html_table table;
     size_t count = trail_analysis_groups(report->answers, &groups);
     report_table(report, &table, "{Tasks} by start function",
-                 "began_in< {tasks}> unfinished> total> running> ready> blocked> "
+                 "start_function< {tasks}> unfinished> total> running> ready> blocked> "
                  "system_calls> {without_slot}>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_times *times = &groups[i].times;

@@ -76,12 +76,14 @@ static int tell_no_name(const struct goroutine_filter *filter, const struct anal
         used += text.size + 1;
     }
     const char *nearest = names && texts ? nearest_word(filter->name, names) : NULL;
-    int code =
-        nearest ? usage_error(analysis->command, "no %s began in '%s'; did you mean '%s'?",
-                              term(&analysis->vocabulary, TERM_task), filter->name, nearest)
-                : usage_error(analysis->command, "no %s began in '%s'; '%s' lists where they began",
-                              term(&analysis->vocabulary, TERM_task), filter->name,
-                              term(&analysis->vocabulary, TERM_task_command));
+    int code = nearest
+                   ? usage_error(analysis->command,
+                                 "no %s has the start function '%s'; did you mean '%s'?",
+                                 term(&analysis->vocabulary, TERM_task), filter->name, nearest)
+                   : usage_error(analysis->command,
+                                 "no %s has the start function '%s'; '%s' lists those there are",
+                                 term(&analysis->vocabulary, TERM_task), filter->name,
+                                 term(&analysis->vocabulary, TERM_task_command));
     free((void *)names);
     free(texts);
     return code;

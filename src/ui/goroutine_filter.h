@@ -14,7 +14,7 @@ enum { GOROUTINE_FILTER_ID = 800, GOROUTINE_FILTER_NAME };
 
 /* clang-format off */
 #define GOROUTINE_FILTER_ROWS                                                                                   \
-    {0, "name", "FUNCTION", "only goroutines that began in this function", TAKE(GOROUTINE_FILTER_NAME)},        \
+    {0, "name", "FUNCTION", "only goroutines with this start function", TAKE(GOROUTINE_FILTER_NAME)},        \
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(GOROUTINE_FILTER_ID)}
 /* clang-format on */
 

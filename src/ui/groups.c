@@ -180,7 +180,7 @@ struct groups_view groups_of_goroutines(struct analysis *analysis)
     return (struct groups_view){
         .analysis = analysis,
         .one = TERM_task,
-        .title = "began_in",
+        .title = "start_function",
         .sort = TRAIL_COLUMN_EXEC,
         .limit = 30,
     };

@@ -29,7 +29,7 @@ enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
 struct groups_view {
     struct analysis *analysis;
     enum term one;     /* the term for a member; the next term is its plural */
-    const char *title; /* of the column of names: "began_in" */
+    const char *title; /* of the column of names: "start_function" */
     trail_column sort, spread;
     size_t limit; /* SIZE_MAX: all */
     bool percentiles, histogram, json;

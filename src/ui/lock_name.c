@@ -104,7 +104,7 @@ static void identify_places(const struct analysis *analysis, const trail_lock *l
     char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nobody in the trace";
     if (lock->woken)
         functions_of(analysis, lock->woken, woken, sizeof woken);
-    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s, let in by %s", at_most(kind.size, KIND_MOST),
+    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s, woken by %s", at_most(kind.size, KIND_MOST),
                    kind.data, functions_of(analysis, lock->waited, waited, sizeof waited), woken);
 }
 

@@ -17,7 +17,7 @@ const char *lock_name(const struct analysis *analysis, const trail_lock *lock, c
 
 /*
  * The same without what changes between runs or builds, addresses and lines, and with the waker:
- * "mutex first seen locked in work x.c"; "sync.(*Mutex).Lock in main.work < main.main, let in by
+ * "mutex first seen locked in work x.c"; "sync.(*Mutex).Lock in main.work < main.main, woken by
  * main.done < main.work". Not unique in a trace.
  */
 const char *lock_identity(const struct analysis *analysis, const trail_lock *lock, char *buf);

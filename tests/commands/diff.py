@@ -187,7 +187,7 @@ def locks_are_compared_by_what_they_are_called():
         "mutex b_mu": {"wait": (80, 1, 80), "hold": (160, 2, 140)},
         "mutex c_mu": {"wait": (20, 1, 20)},
         "condition variable without a name": {"wait": (89, 0, 0)},
-        "sync.(*WaitGroup).Wait in main, let in by give_up < three": {"wait": (30, 1, 30)},
+        "sync.(*WaitGroup).Wait in main, woken by give_up < three": {"wait": (30, 1, 30)},
     }
     equal(lock_rows(found), right)
     right["mutex a_mu"]["wait"] = 390, 2, 200

@@ -130,7 +130,7 @@ def the_table_of_goroutines_is_that_of_trail_goroutines():
         right = answer("goroutines", "--groups", path)["groups"]
         expected = [
             {
-                "began in": name_of(g["name"]),
+                "start function": name_of(g["name"]),
                 "goroutines": g["count"],
                 "unfinished": g["unfinished"],
                 "total": g["total_ns"],
@@ -168,17 +168,17 @@ TITLES = {"condition": "condition variable", "spin": "spin lock", "child": "chil
 def waits_are_those_of_the_summary():
     for path in traces():
         page, right = whole(path), answer("summary", path)["waits"]
-        rows = page.table("Ready until running (scheduling latency)")
+        rows = page.table("Scheduling latency (ready until running)")
         equal(
             [without(row, "goroutines", "running", "the longest") for row in rows],
             [
-                {"began in": name_of(w["name"])}
+                {"start function": name_of(w["name"])}
                 | spread(w["ready"]["spread"], w["ready"]["count"], w["ready"]["sum_ns"])
                 for w in right
             ],
         )
         expected = [
-            {"began in": name_of(w["name"]), "for": TITLES.get(b.get("wait_kind"), b.get("wait_kind") or b["reason"] or "no reason given")}
+            {"start function": name_of(w["name"]), "for": TITLES.get(b.get("wait_kind"), b.get("wait_kind") or b["reason"] or "no reason given")}
             | spread(b["spread"], b["count"], b["sum_ns"])
             for w in right
             for b in w["blocked"]
@@ -188,7 +188,7 @@ def waits_are_those_of_the_summary():
         # Those of the runtime (Go counts what has no name among them) are behind all others; of both the
         # longest is in front.
         order = [
-            (row["began in"].startswith(("runtime.", "(unknown)", "runtime/")), -row["sum"])
+            (row["start function"].startswith(("runtime.", "(unknown)", "runtime/")), -row["sum"])
             for row in rows
         ]
         others = [row for row in order if not row[0]]
@@ -361,7 +361,7 @@ def the_curve_of_utilisation_ends_with_what_is_left_of_the_whole():
 def histograms_have_as_many_as_there_were():
     for path in EXAMPLES:
         page, right = whole(path), answer("summary", path)["waits"]
-        figure = plot(page, "Ready until running (scheduling latency)")
+        figure = plot(page, "Scheduling latency (ready until running)")
         counts = [int(t.text().rsplit(" ", 1)[1]) for t in figure.all("title")]
         equal(sum(counts), sum(w["ready"]["count"] for w in right))
 
@@ -605,7 +605,7 @@ def names_may_contain_anything():
             attributes = {a for e in page.root.walk() for a in e.attributes}
             assert attributes <= ATTRIBUTES, attributes - ATTRIBUTES
             rows = page.table("Goroutines by start function")
-            began = [row["began in"] for row in rows if row["began in"] != "(unknown)"]
+            began = [row["start function"] for row in rows if row["start function"] != "(unknown)"]
             assert began
             for row in began:
                 assert row.startswith(shown(name)), f"{row!r}, not {shown(name)!r}..."

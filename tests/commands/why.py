@@ -212,7 +212,7 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
     code, out, _ = run("why", "--task=7", "--limit=2", HAND)
     lines = out.splitlines()
     equal(code, 0)
-    equal(lines[0], "task 7 request: 150 ns from 30 ns on; what it waited for, back from G1:")
+    equal(lines[0], "task 7 request: 150 ns from 30 ns on; critical path, ending in G1:")
     # First the sums, which add up to all of the path, then the path.
     begin = next(i for i, line in enumerate(lines) if line.split() == ["at", "for"])
     sums = [line.split() for line in lines[3 : begin - 1]]

@@ -283,7 +283,7 @@ def a_c_program_has_threads_and_cpu_slots():
     assert re.match(r".*: \S+ \S+, \d+ CPU slots?, 4 threads \(0 alive at the end\)", run("summary", recorded()))
     assert re.search(r"on average, of \d+ CPU slots?\n", run("summary", recorded()))
     assert run("goroutines", recorded()).startswith("4 threads, 0 alive at the end, in 2 groups")
-    assert "back from thread 1:" in run("why", "--window", recorded())
+    assert "critical path, ending in thread 1:" in run("why", "--window", recorded())
     assert "longest wait: thread " in run("locks", recorded())
     assert re.search(r"(?m)^thread \d+ worker: ", run("find", recorded(), "block[sync] >1ms"))
 
