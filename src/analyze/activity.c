@@ -6,13 +6,13 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 
-/* A stretch that is shorter is what waking somebody costs. */
+/* Shorter stretches are the normal cost of a wake-up. */
 #define STRETCH_LEAST_NS 1000000
 
-/* Who leaves his P later than this after the wish to stop the world has delayed it. */
+/* A P that stops later than this after the request for a stop-the-world pause has delayed it. */
 #define LATE_NS 1000000
 
-/* A task that is open. */
+/* An open task. */
 struct open_task {
     int64_t begin_ns;
     trail_task_kind *kind;
@@ -44,13 +44,14 @@ static void next_slice(struct activity *a)
         a->slice_end_ns = INT64_MAX;
 }
 
-/* Nanoseconds of `count` things; more than 64 bits come from damaged clocks, and wrap. */
+/* Nanoseconds of `count` goroutines or Ps. Sums of more than 64 bits come from damaged clocks, and
+ * wrap. */
 static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
 {
     ns_add(sum, (int64_t)((uint64_t)count * (uint64_t)ns));
 }
 
-/* Up to the end of the slice or before it. */
+/* Counts up to `ns`, which is not after the end of the slice. */
 static void count_slice(struct activity *a, int64_t ns)
 {
     trail_activity_slice *slice = &a->slices[a->slice];
@@ -168,7 +169,7 @@ static bool take_proc(void *part, const trail_event *event)
     return true;
 }
 
-/* MARK: Stops of the world */
+/* MARK: Stop-the-world pauses */
 
 static void stop_event(struct activity *a, const trail_event *event)
 {

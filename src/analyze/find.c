@@ -6,11 +6,11 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 
-/* Something that a goroutine did, or was: what a step can be. */
+/* Something that a goroutine did, or a state it was in: a candidate for a step. */
 struct item {
     enum thing thing;
     uint64_t place;
-    bool before; /* it happened in front of the state that begins now, not within one */
+    bool before; /* it happened before the state that begins now, not within one */
     trail_hit_step step;
 };
 
@@ -19,9 +19,9 @@ static bool is_sought(const struct find *find, enum thing thing)
     return (find->options->pattern->things >> thing & 1) != 0;
 }
 
-/* MARK: Whether an item is what a step asks for */
+/* MARK: Matching of items and steps */
 
-/* A frame of this stack has such a function. */
+/* Whether a frame of the stack has a matching function. */
 static bool is_in(const struct find *find, trail_stack stack, trail_string function)
 {
     struct stack_row row = stacks_get(&find->analysis->stacks, stack);
@@ -31,7 +31,7 @@ static bool is_in(const struct find *find, trail_stack stack, trail_string funct
     return false;
 }
 
-/* The same, once for each stack. `which` is the choice's number, doubled; + 1 for its waker. */
+/* The same, evaluated once per stack. `which` is 2 × the choice's number, + 1 for its waker. */
 static bool passes(struct find *find, trail_stack stack, trail_string function, size_t which)
 {
     size_t width = 2 * (size_t)find->options->pattern->choice_count;
@@ -52,7 +52,7 @@ static bool passes(struct find *find, trail_stack stack, trail_string function, 
     return *verdict == 2;
 }
 
-/* What is waited for is among the choice's texts: by the name of the wait, its kind, or Go's reason. */
+/* Whether the wait matches one of the choice's texts: by its name, its kind, or Go's reason. */
 static bool is_for(const struct find *find, const struct pattern_choice *choice, trail_name wait)
 {
     const trail_pattern *pattern = find->options->pattern;
@@ -82,7 +82,7 @@ static bool is_choice(struct find *find, size_t number, const struct item *item)
            passes(find, step->waker_stack, choice->by, 2 * number + 1);
 }
 
-/* Whether an item can follow `last` as this step; NULL: as the first one. */
+/* Whether an item can follow `last` as this step; NULL: as the first step. */
 static bool is_step(struct find *find, const struct pattern_step *step, const struct partial *last,
                     const struct item *item)
 {
@@ -100,9 +100,9 @@ static bool is_step(struct find *find, const struct pattern_step *step, const st
     return false;
 }
 
-/* MARK: Steps found */
+/* MARK: Partial hits */
 
-/* Of those that have come `level` steps far; the slot is 1 for those within the state that is on. */
+/* The partial hit with `level` steps; slot 1 is for those within the current state. */
 static struct partial *partial_at(const struct find *find, const struct seeker *seeker,
                                   size_t level, unsigned slot)
 {
@@ -116,7 +116,7 @@ static void forget(struct find *find, struct seeker *seeker)
     seeker->partials = NULL;
 }
 
-/* The last step of the pattern is found. */
+/* Reports a hit: the last step of the pattern is found. */
 static void found(struct find *find, struct seeker *seeker, int64_t id, const struct partial *last,
                   const struct item *item)
 {
@@ -138,7 +138,7 @@ static void found(struct find *find, struct seeker *seeker, int64_t id, const st
         find->stopped = !find->options->visit(find->options->context, &hit);
 }
 
-/* One more step is found. False when memory is out. */
+/* Adds a step to a partial hit. Returns false on out of memory. */
 static bool go_on(struct find *find, struct seeker *seeker, size_t level,
                   const struct partial *last, const struct item *item)
 {
@@ -158,8 +158,8 @@ static bool go_on(struct find *find, struct seeker *seeker, size_t level,
 }
 
 /*
- * Offers an item to all that wait for one, the farthest first, so that none is taken twice. Returns
- * false when memory is out.
+ * Offers an item to all partial hits, longest first, so that none takes it twice. Returns false on
+ * out of memory.
  */
 static bool offer(struct find *find, struct seeker *seeker, int64_t id, const struct item *item)
 {
@@ -189,7 +189,7 @@ static bool offer(struct find *find, struct seeker *seeker, int64_t id, const st
     return true;
 }
 
-/* Another state begins: what was found within the last one can be followed by it. */
+/* A new state begins: partial hits within the last one can continue with it. */
 static void state_over(struct find *find, struct seeker *seeker)
 {
     for (size_t level = 0; seeker->partials && level < find->options->pattern->step_count;
@@ -225,7 +225,7 @@ static void seeker_drop(struct find *find, int64_t goroutine)
     slab_put(&find->seeker_slab, seeker);
 }
 
-/* THINGS: of no state that can be sought. */
+/* THINGS: not a state that patterns can name. */
 static enum thing thing_of_state(unsigned state)
 {
     static const uint8_t things[TRAIL_GO_STATES] = {
@@ -236,7 +236,7 @@ static enum thing thing_of_state(unsigned state)
     return state < TRAIL_GO_STATES ? (enum thing)things[state] : THINGS;
 }
 
-/* The state that is on is over, by the event, or the trace is (NULL). */
+/* The current state ends, at the event or with the trace (NULL). */
 static bool offer_state(struct find *find, struct seeker *seeker, int64_t id,
                         const trail_event *event, int64_t now)
 {
@@ -265,7 +265,7 @@ static bool offer_state(struct find *find, struct seeker *seeker, int64_t id,
     return offer(find, seeker, id, &item) && !find->analysis->stacks.failed;
 }
 
-/* Something of a moment happened to, or was done by, the goroutine. */
+/* Offers a point in time: something happened to the goroutine, or the goroutine did it. */
 static bool offer_moment(struct find *find, struct seeker *seeker, int64_t id, enum thing thing,
                          const trail_event *event, trail_name reason)
 {
@@ -294,7 +294,7 @@ static bool offer_moment(struct find *find, struct seeker *seeker, int64_t id, e
     return offer(find, seeker, id, &item) && !find->analysis->stacks.failed;
 }
 
-/* The moment between two states of a goroutine. THINGS: none with a word. */
+/* What happens between two states of a goroutine. THINGS: nothing that patterns can name. */
 static enum thing thing_between(unsigned from, unsigned to)
 {
     if (to == TRAIL_GO_NOT_EXIST)
@@ -310,7 +310,7 @@ static enum thing thing_between(unsigned from, unsigned to)
     return THINGS;
 }
 
-/* What the one in whose context this happened did by it. */
+/* Offers what the goroutine in whose context the event happened did with it. */
 static bool offer_deed(struct find *find, const struct goroutine *g, const trail_event *event,
                        enum thing between)
 {
@@ -324,7 +324,7 @@ static bool offer_deed(struct find *find, const struct goroutine *g, const trail
     return actor && offer_moment(find, actor, event->goroutine, deed, event, 0);
 }
 
-/* The new state is on from here. */
+/* The new state begins here. */
 static bool state_begins(struct find *find, struct seeker *seeker, const trail_event *event)
 {
     enum thing thing = thing_of_state(event->transition.to);
@@ -350,7 +350,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (find->stopped)
         return true;
     if (from <= TRAIL_GO_NOT_EXIST)
-        seeker_drop(find, g->id); /* somebody else with the same number */
+        seeker_drop(find, g->id); /* another goroutine with the same ID */
     struct seeker *seeker = seeker_get(find, g->id);
     if (!seeker)
         return false;
@@ -414,7 +414,7 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Takes states that are not over. */
+/* Offers states that have not ended. */
 static bool window_ends(void *part, int64_t now)
 {
     struct find *find = part;

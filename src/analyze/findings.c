@@ -1,7 +1,6 @@
 /*
- * Findings: problems that a trace shows, in plain words, with numbers and the place. One function a
- * finding; each has a threshold below which it says nothing, because a list of what is normal is
- * read once.
+ * Findings: problems that a trace shows, as sentences with figures and the place. One function per
+ * finding; each has a threshold, because a list that reports normal behaviour is not read twice.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@
 #include "words/function_name.h"
 #include "words/vocabulary.h"
 
-/* Shares of the time from which on something is worth a line. */
+/* Thresholds, as shares of the time. */
 #define LOCK_SHARE   0.2
 #define IDLE_SHARE   0.05
 #define GC_SHARE     0.25
@@ -33,14 +32,15 @@
 #define LEAK_LEAST   20
 #define OPEN_LEAST   INT64_C(100000000) /* a wait that has not ended */
 #define MOST_OPEN    3
-#define CIRCLE_LEAST INT64_C(1000000) /* each wait of a deadlock: one with a limit may end yet */
-#define SLOW_LEAST   INT64_C(10000000)
-#define SLOW_TIMES   10 /* the slowest against the median */
-#define SLOW_COUNT   5
-#define READY_SHARE  0.2
-#define READY_LEAST  INT64_C(10000000)
+#define CIRCLE_LEAST                                                                               \
+    INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
+#define SLOW_LEAST  INT64_C(10000000)
+#define SLOW_TIMES  10 /* the slowest compared with the median */
+#define SLOW_COUNT  5
+#define READY_SHARE 0.2
+#define READY_LEAST INT64_C(10000000)
 
-/* The answers that it looks at, which are not its own; NULL: not asked for. */
+/* Answers of other parts, which own them; NULL: not requested. */
 struct findings {
     struct trail_analysis *analysis;
     const struct activity *activity;
@@ -52,7 +52,7 @@ struct findings {
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;
-    bool failed; /* memory was out */
+    bool failed; /* out of memory */
 };
 
 /* MARK: Words */
@@ -85,7 +85,7 @@ static int64_t length_of(const struct findings *findings)
     return ns_between(findings->analysis->span.begin_ns, findings->analysis->span.end_ns);
 }
 
-/* A finding at `moment`, which may be NULL: it has none. */
+/* Adds a finding at `moment`, or without one if that is NULL. */
 __attribute__((format(printf, 5, 6))) static void say(struct findings *findings, const char *kind,
                                                       double weight, const trail_longest *moment,
                                                       const char *format, ...)
@@ -123,7 +123,7 @@ static const struct place_waker *most_frequent(const struct place *place)
     return most;
 }
 
-/* The locks during which the program was serial longest, the worst first. */
+/* Sets the locks with the longest serial time, longest first. */
 static void worst_locks(const struct waits *waits, struct place **worst)
 {
     for (size_t i = 0; i < waits->place_count; i++) {
@@ -138,7 +138,7 @@ static void worst_locks(const struct waits *waits, struct place **worst)
     }
 }
 
-/* Somebody waited for the lock, and meanwhile at most one worked. */
+/* There was a waiter for the lock, and at most one goroutine worked meanwhile. */
 static void lock_serialises(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
@@ -162,7 +162,7 @@ static void lock_serialises(struct findings *findings)
     }
 }
 
-/* Woken, nothing done, waiting again at the same place. */
+/* Woken, no work done, waiting again at the same place. */
 static void futile_wakeups(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
@@ -181,7 +181,7 @@ static void futile_wakeups(struct findings *findings)
     }
 }
 
-/* MARK: What has not ended */
+/* MARK: Waits that have not ended */
 
 /* "thread forward (2)" */
 static void put_task(const struct findings *findings, char *text, size_t size, trail_name name,
@@ -206,7 +206,7 @@ static void put_lock(const struct findings *findings, char *text, size_t size,
 
 enum { NAME_SIZE = 256 };
 
-/* The lock that `wait` holds in its circle is the one that another in it waits for. */
+/* The wait in the cycle whose lock the goroutine of `wait` holds. */
 static const struct stuck_wait *waits_for(const struct stuck *stuck, const struct stuck_wait *wait)
 {
     const struct stuck_wait *other = wait;
@@ -261,7 +261,7 @@ static void deadlock(struct findings *findings)
     }
 }
 
-/* The longest first. */
+/* Longest first. */
 static int by_length(const void *a, const void *b)
 {
     const struct stuck_wait *x = *(const struct stuck_wait *const *)a;
@@ -284,7 +284,7 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
         wait->holder == TRAIL_NONE ? "" : holder);
 }
 
-/* Those of a deadlock are told with it. */
+/* Waits of a deadlock are reported with it. */
 static void open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
@@ -401,7 +401,7 @@ static void keeps_p(struct findings *findings)
     }
 }
 
-/* MARK: Stops of the world and garbage collection */
+/* MARK: Stop-the-world pauses and garbage collection */
 
 static void late_for_stop(struct findings *findings)
 {
@@ -426,7 +426,7 @@ static void long_pause(struct findings *findings)
     const struct gc *gc = findings->gc;
     if (!gc)
         return;
-    /* The room for pauses stays when none of them is in the window. */
+    /* The array may be allocated even if no pause is in the window. */
     const trail_gc_pause *longest = gc->pause_count > 0 ? gc->pauses : NULL;
     trail_histogram spread = {0};
     for (size_t i = 0; i < gc->pause_count; i++) {
@@ -466,7 +466,7 @@ static void gc_takes_much(struct findings *findings)
 
 /* MARK: Leaks */
 
-/* Created all along, hardly one ended, and most are blocked for long. */
+/* Created throughout, hardly any ended, and most blocked for long. */
 static void leaks(struct findings *findings)
 {
     const struct waits *waits = findings->waits;

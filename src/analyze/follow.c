@@ -68,7 +68,7 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
     int64_t since_ns = created ? event->time_ns : follow->sync_ns;
     struct followed *g = idmap_find(&follow->alive, id);
     if (g && !end(follow, ops, context, g, event))
-        return false; /* another goroutine had its number */
+        return false; /* another goroutine had its ID */
     g = ops->make(context);
     if (!g || !idmap_put(&follow->alive, id, g))
         return false;

@@ -5,16 +5,16 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 
-/* A range that is on. */
+/* An open range. */
 struct gc_open {
-    int64_t owner; /* goroutine or P; the slab needs the room of a pointer */
+    int64_t owner; /* goroutine or P; the slab needs at least the size of a pointer */
     int64_t since_ns;
     trail_name name;
 };
 
 /* MARK: Cycles */
 
-/* The cycle that something now belongs to; one that began before the trace if there is none. */
+/* The cycle that events now belong to; without one, a cycle that began before the trace. */
 static trail_gc_cycle *cycle_now(struct gc *gc)
 {
     if (gc->cycle_count > 0)
@@ -60,7 +60,7 @@ static bool open_range(struct gc *gc, struct idmap *map, int64_t owner, int64_t 
 {
     struct gc_open *open = idmap_find(map, (uint64_t)owner);
     if (open)
-        return true; /* told again in a later generation */
+        return true; /* repeated in a later generation */
     open = slab_get(&gc->slab);
     if (!open)
         return false;
@@ -153,7 +153,7 @@ static void clip(struct idmap *map, int64_t ns)
             ((struct gc_open *)map->slots[i].value)->since_ns = ns;
 }
 
-/* Only what is on then stays. */
+/* Only open ranges remain. */
 static bool window_begins(void *part, int64_t ns)
 {
     struct gc *gc = part;
@@ -174,7 +174,7 @@ static bool window_begins(void *part, int64_t ns)
     return true;
 }
 
-/* What is on ends here. */
+/* Ends open ranges. */
 static bool finish(void *part, int64_t ns)
 {
     struct gc *gc = part;

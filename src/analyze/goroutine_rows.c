@@ -1,5 +1,6 @@
 /*
- * Rows of goroutines: a row for each that is over, or all with one start function folded into one.
+ * Rows of goroutines: a row for each goroutine that has ended, or one for all with the same start
+ * function.
  */
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@
 
 struct goroutine_rows {
     struct trail_analysis *analysis;
-    const struct regions *regions; /* NULL: not asked for */
+    const struct regions *regions; /* NULL: not requested */
     trail_goroutine *items;
     size_t count, capacity;
     struct groups groups;
@@ -59,7 +60,7 @@ static int by_id(const void *a, const void *b)
     return x->creation_ns < y->creation_ns ? -1 : x->creation_ns > y->creation_ns;
 }
 
-/* Gives each goroutine its regions. Both are sorted by goroutine. */
+/* Assigns its regions to each goroutine. Both are sorted by goroutine. */
 static void hand_out(struct goroutine_rows *rows, const struct regions *regions)
 {
     size_t at = 0;

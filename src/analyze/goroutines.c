@@ -5,7 +5,7 @@
 
 #include "analyze/part.h"
 
-/* The P, which is known from now on. NULL when memory is out. */
+/* Returns the P, created if necessary; NULL on out of memory. */
 static struct proc *proc_get(struct goroutines *goroutines, int64_t id)
 {
     struct proc *proc = idmap_find(&goroutines->procs, (uint64_t)id);
@@ -31,7 +31,7 @@ static struct goroutine *goroutine_make(struct goroutines *goroutines)
     return &goroutines->chunks->items[goroutines->chunk_used++];
 }
 
-/* With the lists of one that is over, if there is one. */
+/* Reuses the lists of an ended goroutine, if there is one. */
 static struct followed *make(void *context)
 {
     struct trail_analysis *analysis = context;
@@ -68,7 +68,7 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
     return true;
 }
 
-/* The part of [since_ns, ...) that counts begins here. */
+/* Returns where the counted part of [since_ns, ...) begins. */
 static int64_t counted_since(const struct goroutines *all, int64_t since_ns)
 {
     return since_ns > all->counted_from_ns ? since_ns : all->counted_from_ns;
@@ -104,7 +104,7 @@ static bool grow_block(struct goroutine *g)
     return true;
 }
 
-/* Makes the counter for a reason. NULL when memory is out. */
+/* Adds the counter for a reason. Returns NULL on out of memory. */
 static int64_t *block_counter_make(struct goroutine *g, trail_name reason)
 {
     for (uint32_t i = 0; i < g->block_count; i++) {
@@ -121,8 +121,8 @@ static int64_t *block_counter_make(struct goroutine *g, trail_name reason)
 }
 
 /*
- * The counter for a wait: mostly the same as last time. Waits whose kind is known have one a kind, under another
- * name than their own.
+ * Returns the counter for a wait, usually the same as last time. Waits of a known kind share one,
+ * under the kind's name.
  */
 static inline int64_t *block_counter(const struct names *names, struct goroutine *g,
                                      trail_name reason)
@@ -146,8 +146,7 @@ static bool begins(void *context, struct followed *followed, const trail_event *
 }
 
 /*
- * Counts the time in the state that is left. What was spent in a system call without a P is blocked
- * time.
+ * Counts the time in the state that ends. Time in a system call without a P is blocked time.
  */
 FOLLOW_INLINE void count_state(struct goroutine *g, int64_t now)
 {
@@ -170,7 +169,7 @@ FOLLOW_INLINE bool leaves(void *context, struct followed *followed, const trail_
     return true;
 }
 
-/* Sets `credit` for the new state, and what else belongs to it. False when memory is out. */
+/* Sets `credit` for the new state, and related members. Returns false on out of memory. */
 FOLLOW_INLINE bool set_credit(struct trail_analysis *analysis, struct goroutine *g,
                               const trail_event *event, trail_name reason)
 {
@@ -203,7 +202,7 @@ FOLLOW_INLINE bool enters(void *context, struct followed *followed, const trail_
     return part_calls_transition(&analysis->enters, g, event);
 }
 
-/* What it was in before its first transition counts as the state that it is in now. */
+/* The time before its first transition counts as its present state. */
 static bool found(void *context, struct followed *followed, const trail_event *event,
                   trail_name reason, int64_t since_ns)
 {
@@ -243,7 +242,7 @@ static inline bool other_transition(struct trail_analysis *analysis, const trail
            part_calls_event(&analysis->procs, event);
 }
 
-/* With a constant `heard`: a loop for traces without logs of waits, and one for the others. */
+/* `heard` is constant: one loop for traces without logs of waits, one for the others. */
 FOLLOW_INLINE const trail_event *transitions(struct trail_analysis *analysis,
                                              const trail_event *event, const trail_event *end,
                                              bool heard)
@@ -315,7 +314,7 @@ static bool range_begin(const struct goroutines *all, struct goroutine *g, const
     return true;
 }
 
-/* Whose range it is that begins; NULL if that is nobody's. */
+/* Returns the goroutine to which the range that begins belongs, or NULL. */
 static struct goroutine *range_beginner(struct goroutines *all, const trail_event *event)
 {
     if (event->range.scope == TRAIL_RESOURCE_GOROUTINE)
@@ -331,7 +330,8 @@ static struct goroutine *range_beginner(struct goroutines *all, const trail_even
     return g;
 }
 
-/* Whose range it is that ends. A P's counts only for who began it. */
+/* Returns the goroutine to which the range that ends belongs. A P's range belongs to the goroutine
+ * that began it. */
 static struct goroutine *range_ender(struct goroutines *all, const trail_event *event)
 {
     if (event->range.scope == TRAIL_RESOURCE_GOROUTINE)

@@ -5,7 +5,7 @@
 #include "analyze/goroutines.h"
 #include "base/grow.h"
 
-/* Times by name: a few, in the order of their first appearance. */
+/* Times by name: a few, in order of first appearance. */
 struct named_times {
     trail_named_time *items;
     size_t count, capacity;

@@ -1,10 +1,10 @@
 /*
- * Histograms: 0 to 15 have a bucket each, then there are eight to each doubling; exact enough for
+ * Histograms: 0 to 15 have one bucket each, then there are eight per doubling; exact enough for
  * quantiles.
  *
- * There may be one for each of very many goroutines' functions, most of which see a value or two.
- * So a single bucket takes no memory beside the structure, the first SPARSE_MAX different ones are
- * a list, and only more of them an array by bucket: memory grows with what is counted.
+ * There may be one for each of very many start functions, most with one or two values. So a single
+ * bucket takes no memory besides the struct, the first SPARSE_MAX different ones are a list, and
+ * only more of them an array by bucket: memory grows with what is counted.
  *
  *     bin_count == 0            all that was counted is in the bucket of min_ns
  *     bin_count <= SPARSE_MAX   bins: | bucket:10 | count:54 |, sorted, of buckets that are not empty
@@ -60,7 +60,7 @@ static bool is_list(const trail_histogram *histogram)
     return histogram->bin_count <= SPARSE_MAX;
 }
 
-/* Makes the array reach the bucket. */
+/* Extends the array to the bucket. */
 static bool array_reach(trail_histogram *histogram, size_t bucket)
 {
     size_t wanted = (bucket | (SUBS - 1)) + 1;
@@ -73,7 +73,7 @@ static bool array_reach(trail_histogram *histogram, size_t bucket)
     return true;
 }
 
-/* Makes an array of the list, up to the bucket at least. */
+/* Converts the list to an array, up to the bucket at least. */
 static bool list_to_array(trail_histogram *histogram, size_t bucket)
 {
     uint64_t list[SPARSE_MAX] = {0};
@@ -90,7 +90,7 @@ static bool list_to_array(trail_histogram *histogram, size_t bucket)
     return true;
 }
 
-/* Makes room for one more in a list whose room is a power of two. */
+/* Makes room for one more in a list whose capacity is a power of two. */
 static bool list_reserve(trail_histogram *histogram)
 {
     size_t count = histogram->bin_count;
@@ -113,7 +113,7 @@ static bool list_insert(trail_histogram *histogram, size_t i, size_t bucket, uin
     return true;
 }
 
-/* Counts in the list or, where it is too short or a number too large for it, in an array. */
+/* Counts in the list or, if that is full or a number too large for it, in an array. */
 static bool list_count(trail_histogram *histogram, size_t bucket, uint64_t count)
 {
     size_t i = 0, end = histogram->bin_count;
@@ -133,7 +133,7 @@ static bool list_count(trail_histogram *histogram, size_t bucket, uint64_t count
     return true;
 }
 
-/* Writes down the single bucket, so that there may be another. */
+/* Stores the single bucket in a list, so that there may be another. */
 static bool single_to_list(trail_histogram *histogram)
 {
     return histogram->bin_count > 0 || histogram->count == 0 ||
@@ -158,7 +158,7 @@ static bool count_more(trail_histogram *histogram, size_t bucket, uint64_t count
                               : array_count(histogram, bucket, count);
 }
 
-/* Counts one where it is not just a number of the array. */
+/* Counts one value where that is not just an increment in the array. */
 static __attribute__((noinline)) bool count_slowly(trail_histogram *histogram, size_t bucket)
 {
     if (histogram->bin_count == 0 &&
@@ -185,7 +185,7 @@ bool trail_histogram_add(trail_histogram *histogram, int64_t ns)
     return true;
 }
 
-/* A copy in place of an empty one. */
+/* Copies to an empty histogram. */
 static bool copy(trail_histogram *histogram, const trail_histogram *more)
 {
     size_t room = 1;
@@ -222,7 +222,7 @@ bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *mo
     return true;
 }
 
-/* MARK: Looking */
+/* MARK: Iterating */
 
 bool trail_histogram_next(const trail_histogram *histogram, size_t *at, size_t *bucket,
                           uint64_t *count)

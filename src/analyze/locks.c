@@ -31,7 +31,7 @@ static bool is_wanted(const struct locks *locks, trail_name reason)
            (has_prefix(text, "chan") || has_prefix(text, "select"));
 }
 
-/* Whether its waits are asked for. */
+/* Whether its waits are selected. */
 static bool counts(const struct locks *locks, const struct goroutine *g)
 {
     return analysis_asks_for(locks->analysis, &locks->analysis->options.locks.filter, g->id,
@@ -52,7 +52,7 @@ static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t k
     return idmap_put(map, key, lock) ? lock : NULL;
 }
 
-/* What has a name of its own. NULL when memory is out. */
+/* Returns the lock with a name of its own; NULL on out of memory. */
 static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name name)
 {
     uint64_t key = (uint64_t)kind << 32 | name;
@@ -67,7 +67,8 @@ static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name 
     return lock;
 }
 
-/* "sync.(*RWMutex).RLock" out of a stack that begins with how it does that; else the reason. */
+/* Returns "sync.(*RWMutex).RLock" for a stack that begins with its implementation; else the reason.
+ */
 static trail_name kind_of_stack(const struct locks *locks, trail_stack stack, trail_name reason)
 {
     struct stack_row row = stacks_get(&locks->analysis->stacks, stack);
@@ -98,7 +99,7 @@ static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trai
     return lock;
 }
 
-/* Whether they are the same, as far as that can be told. */
+/* Whether they are the same, as far as is known. */
 static bool is_same(const struct lock *a, const struct lock *b)
 {
     return a == b || (a->row.waited != 0 && a->row.waited == b->row.waited);
@@ -109,7 +110,7 @@ static bool is_same(const struct lock *a, const struct lock *b)
 static trail_lock_place *place_get(struct locks *locks, struct lock *lock, bool holds,
                                    trail_stack stack, trail_stack released)
 {
-    struct { /* without padding: its bytes are the key */
+    struct { /* no padding: its bytes are the key */
         uint64_t lock, holds;
         trail_stack stack, released;
     } key = {(uintptr_t)lock, holds, stack, released};
@@ -138,7 +139,7 @@ static bool place_count(trail_lock_place *place, int64_t ns, int64_t begin_ns, i
 
 /* MARK: Logs */
 
-/* What a hold was of, once for each text. NULL when memory is out. */
+/* Returns the contents of a log of a hold, parsed once per text. NULL on out of memory. */
 static const struct lock_text *text_of_hold(struct locks *locks, trail_string_handle handle)
 {
     struct names *names = &locks->analysis->names;
@@ -170,7 +171,7 @@ static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
     return waiter && idmap_put(&locks->waiters, (uint64_t)goroutine, waiter) ? waiter : NULL;
 }
 
-/* What was given up is counted once it is known who was let in. */
+/* Counts the hold, once it is known which waiter its release woke. */
 static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t goroutine)
 {
     struct lock *lock = waiter->gives_up;
@@ -184,7 +185,7 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t 
                        waiter->held_ns, begin, goroutine);
 }
 
-/* The thread's last wait was ended by its time limit. */
+/* The thread's last wait timed out. */
 static void take_time_out(struct locks *locks, const trail_event *event)
 {
     struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)event->goroutine);
@@ -234,7 +235,7 @@ static void link_drop(struct locks *locks, struct lock_link *link)
     }
 }
 
-/* Puts a piece into the goroutine's past, where the oldest gives way. Takes the chain's reference. */
+/* Adds a piece to the goroutine's past, in place of the oldest. Takes the chain's reference. */
 static void piece_put(struct locks *locks, struct lock_waiter *waiter, struct lock_piece piece)
 {
     size_t oldest = 0;
@@ -266,7 +267,8 @@ static bool is_same_wait(const struct lock_link *a, const struct lock_link *b)
     return a && b && a->goroutine == b->goroutine && a->end_ns == b->end_ns;
 }
 
-/* One that begins with the same wait; or is its end; or has the same behind its first wait. */
+/* Returns a chain that begins with the same wait, or is the end of this one, or has the same links
+ * after its first wait. */
 static struct lock_chain *chain_like(struct locks *locks, const struct lock_link *chain)
 {
     for (size_t i = 0; i < locks->chain_count; i++) {
@@ -278,7 +280,7 @@ static struct lock_chain *chain_like(struct locks *locks, const struct lock_link
     return NULL;
 }
 
-/* Counts a wait once that has the same behind it as the chain's first. */
+/* Counts, once, a wait with the same links after it as the chain's first. */
 static void count_other(struct lock_chain *like, const struct lock_link *chain)
 {
     const struct lock_link *first = like->piece.chain;
@@ -290,7 +292,7 @@ static void count_other(struct lock_chain *like, const struct lock_link *chain)
     like->other_end_ns = chain->end_ns;
 }
 
-/* Notes a chain if it is one of the longest. */
+/* Keeps the chain if it is one of the longest. */
 static void chain_note(struct locks *locks, const struct lock_piece *piece)
 {
     struct lock_chain chain = {.piece = *piece};
@@ -320,7 +322,7 @@ static void chain_note(struct locks *locks, const struct lock_piece *piece)
     locks->chain_count++;
 }
 
-/* A wait that has ended, on its way into chains. */
+/* An ended wait, to be added to chains. */
 struct ended {
     const struct goroutine *g;
     struct lock *lock;
@@ -330,7 +332,7 @@ struct ended {
     trail_name holder_name;
 };
 
-/* The wait is in front of `next` from begin to end. False when memory is out. */
+/* Puts the wait in front of `next`, from begin to end. Returns false on out of memory. */
 static bool chain_add(struct locks *locks, const struct ended *ended, int64_t begin_ns,
                       int64_t end_ns, struct lock_link *next)
 {
@@ -357,8 +359,8 @@ static bool chain_add(struct locks *locks, const struct ended *ended, int64_t be
 }
 
 /*
- * What the holder waited for meanwhile. Where it waited for this same lock it had not got it yet:
- * this wait was then for whom the holder waited for.
+ * Adds what the holder waited for meanwhile. Where that was this same lock, it did not have the
+ * lock yet: this wait was then for the goroutine that the holder waited for.
  */
 static bool chain_build(struct locks *locks, struct ended *ended)
 {
@@ -388,7 +390,8 @@ static bool chain_build(struct locks *locks, struct ended *ended)
 
 /* MARK: Waits */
 
-/* What the wait's log names, if it is a lock; sets *lock to NULL if not. False when memory is out. */
+/* Sets *lock to the lock that the wait's log names, or NULL if it is not a lock. Returns false on
+ * out of memory. */
 static bool lock_announced(struct locks *locks, trail_name wait, struct lock **lock)
 {
     const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, wait);
@@ -430,7 +433,7 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
                        ended->begin_ns, ended->g->id);
 }
 
-/* Who ended the wait is who had what was waited for; `holder` NULL: nobody in the trace. */
+/* The goroutine that ended the wait is the holder; `holder` NULL: none in the trace. */
 static bool wait_ends(struct locks *locks, const struct goroutine *g, struct lock_waiter *waiter,
                       const trail_event *event)
 {
@@ -474,7 +477,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct locks *locks = part;
     unsigned to = event->transition.to;
     if (event->transition.from <= TRAIL_GO_NOT_EXIST)
-        waiter_drop(locks, g->id); /* somebody else with the same number */
+        waiter_drop(locks, g->id); /* another goroutine with the same ID */
     struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)g->id);
     if (waiter && waiter->waits && !wait_ends(locks, g, waiter, event))
         return false;
@@ -489,7 +492,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 
 /* MARK: The end */
 
-/* Those who wait still. */
+/* Counts waits that have not ended. */
 static bool count_open(struct locks *locks, const struct goroutine *g, struct lock_waiter *waiter,
                        int64_t now)
 {
@@ -544,7 +547,7 @@ static int by_waiting(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Leaves out what nobody who is asked for had to do with, and sorts the rest. */
+/* Drops rows without a selected goroutine, and sorts the others. */
 static void finish_rows(struct locks *locks)
 {
     size_t count = 0;

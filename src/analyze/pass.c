@@ -1,5 +1,5 @@
 /*
- * The pass: hands events to the parts that are asked for, and knows the window.
+ * The pass: applies the window, and passes events to the requested parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void add_transition(struct part_calls *calls, void *object, part_transiti
         call_add(calls, object)->transition = transition;
 }
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 static bool make_part(struct trail_analysis *analysis, const struct analysis_part *part)
 {
     void *object = calloc(1, part->size);
@@ -116,7 +116,7 @@ static bool make_part(struct trail_analysis *analysis, const struct analysis_par
     return true;
 }
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 static bool init_part(struct trail_analysis *analysis, size_t index)
 {
     const struct analysis_part *part = analysis->parts[index].part;
@@ -200,7 +200,7 @@ static bool feed_other(struct trail_analysis *analysis, const trail_event *event
     }
 }
 
-/* Takes transitions from the front of [event, end): NULL when memory is out. */
+/* Takes transitions from the front of [event, end). Returns NULL on out of memory. */
 static const trail_event *feed_transitions(struct trail_analysis *analysis,
                                            const trail_event *event, const trail_event *end)
 {
@@ -211,7 +211,7 @@ static const trail_event *feed_transitions(struct trail_analysis *analysis,
     return event;
 }
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 static bool feed_events(struct trail_analysis *analysis, const trail_event *event,
                         const trail_event *end)
 {
@@ -249,7 +249,7 @@ static void begin(struct trail_analysis *analysis, int64_t origin)
             analysis->parts[i].part->trace_begins(analysis->parts[i].object, origin);
 }
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 static bool count_from(struct trail_analysis *analysis, int64_t ns)
 {
     analysis->counting = true;
@@ -263,7 +263,7 @@ static bool count_from(struct trail_analysis *analysis, int64_t ns)
     return true;
 }
 
-/* No part needs more events. */
+/* Whether no part needs more events. */
 static bool is_done(const struct trail_analysis *analysis)
 {
     for (size_t i = 0; i < analysis->part_count; i++) {
@@ -274,7 +274,7 @@ static bool is_done(const struct trail_analysis *analysis)
     return analysis->part_count > 0;
 }
 
-/* The first event of [event, end) at `ns` or later; end if there is none. */
+/* Returns the first event of [event, end) at `ns` or later; end if there is none. */
 static const trail_event *first_at(const trail_event *event, const trail_event *end, int64_t ns)
 {
     while (event < end && event->time_ns < ns)

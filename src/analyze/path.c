@@ -19,7 +19,8 @@ static uint64_t log_add(struct path *path, struct path_goroutine *g, struct path
     return number;
 }
 
-/* The goroutine's latest entry; makes one that says what it does if there is none. 0: no memory. */
+/* Returns the goroutine's latest entry; adds one with its state if there is none. 0 on out of
+ * memory. */
 static uint64_t entry_of(struct path *path, struct path_goroutine *g)
 {
     if (__builtin_expect(g->entry != 0 && g->log == path->log_number, 1))
@@ -33,7 +34,7 @@ static uint64_t entry_of(struct path *path, struct path_goroutine *g)
     return log_add(path, g, &entry);
 }
 
-/* What was logged until now does not matter. */
+/* Drops what was logged so far. */
 static void log_from_here(struct path *path)
 {
     if (path->span.found)
@@ -45,7 +46,7 @@ static void log_from_here(struct path *path)
     path->logging = true;
 }
 
-/* Sets who did it, if that is somebody else. False when memory is out. */
+/* Sets the waker, if it is another goroutine. Returns false on out of memory. */
 static bool set_waker(struct path *path, struct path_entry *entry, const struct path_goroutine *g,
                       int64_t id)
 {
@@ -90,7 +91,7 @@ static bool make_span(struct path *path, trail_path_of of, const struct path_reg
     return span->entry != 0;
 }
 
-/* A span ends here, or the trace does. False when memory is out. */
+/* A span ends here, or with the trace. Returns false on out of memory. */
 static bool take_span(struct path *path, trail_path_of of, const struct path_region *region,
                       struct path_goroutine *g, int64_t end_ns, bool complete)
 {
@@ -159,7 +160,7 @@ static bool wants_region(const struct path *path, const struct path_region *regi
            (path->request.nth == 0 || region->nth == path->request.nth);
 }
 
-/* How many regions of that name began, this one included. 0 when memory is out. */
+/* Returns the number of regions of that name so far, including this one. 0 on out of memory. */
 static uint64_t count_region(struct path *path, trail_name name)
 {
     size_t had = path->count_capacity;
@@ -229,7 +230,7 @@ static void take_hold(struct path *path, const trail_event *event)
     };
 }
 
-/* The thread's last wait was ended by its time limit. */
+/* The thread's last wait timed out. */
 static bool take_time_out(struct path *path, const trail_event *event)
 {
     const struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->goroutine);
@@ -267,7 +268,7 @@ static bool other_event(struct path *path, const trail_event *event)
 
 /* MARK: Goroutines */
 
-/* The start function is the outermost frame of the first stack that is known. */
+/* The start function is the outermost frame of the first stack of a goroutine. */
 static void learn_name(struct path *path, struct path_goroutine *g, trail_stack stack)
 {
     struct path_who *who = &path->who[g->number];
@@ -295,7 +296,7 @@ static bool take_goroutine(struct path *path, struct path_goroutine *g, bool com
     return true;
 }
 
-/* The window, back from where this goroutine ended: the answer if nobody runs after it. */
+/* The window, back from where this goroutine ended: the answer if no goroutine runs after it. */
 static bool take_last(struct path *path, struct path_goroutine *g)
 {
     const struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
@@ -332,7 +333,7 @@ static struct path_goroutine *goroutine_begin(struct path *path, int64_t id)
     return idmap_put(&path->alive, (uint64_t)id, g) ? g : NULL;
 }
 
-/* What the transition into waiting waits for. */
+/* Returns what the transition to waiting waits for. */
 static trail_name wait_of(struct path *path, const trail_event *event)
 {
     return announced_name(&path->announced, path->names,
@@ -348,13 +349,13 @@ static void enter(struct path *path, struct path_goroutine *g, const trail_event
         g->reason = announced_name(&path->announced, path->names, 0);
 }
 
-/* The first transition of a goroutine. */
+/* Takes the first transition of a goroutine. */
 static bool first_transition(struct path *path, const trail_event *event)
 {
     struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
     if (g && !goroutine_end(path, g))
-        return false; /* somebody else with the same number */
+        return false; /* another goroutine with the same ID */
     if (event->transition.to == TRAIL_GO_NOT_EXIST)
         return true;
     g = goroutine_begin(path, event->transition.id);
@@ -380,7 +381,8 @@ static bool first_transition(struct path *path, const trail_event *event)
     return set_waker(path, &entry, g, event->goroutine) && log_add(path, g, &entry) != 0;
 }
 
-/* The wait that the entry ends was for what its waker has just given up, if the last log of a hold says so. */
+/* If the last log of a hold names what the wait that the entry ends was for, its waker has just
+ * released it: records that. */
 static bool note_held(struct path *path, uint64_t entry, trail_name wait, const trail_event *event)
 {
     const struct path_hold *hold = &path->hold;
@@ -454,7 +456,8 @@ static inline bool take_event(struct path *path, const trail_event *event)
     return transition(path, event);
 }
 
-/* As in goroutines.c: the place in the map of an event far ahead, the goroutine of a nearer one. */
+/* As in goroutines.c: prefetches the slot in the map for an event far ahead, and the goroutine of a
+ * nearer one. */
 static inline void prefetch(const struct idmap *alive, const trail_event *event,
                             const trail_event *end)
 {
@@ -464,7 +467,7 @@ static inline void prefetch(const struct idmap *alive, const trail_event *event,
     uint64_t far = (uint64_t)event[FAR].transition.id;
     uint64_t near = (uint64_t)event[NEAR].transition.id;
     __builtin_prefetch(&alive->slots[idmap_home(alive, far)]);
-    /* May be none: then it is a number that nobody reads from. */
+    /* May be invalid: it is then a number that is not dereferenced. */
     uintptr_t g = (uintptr_t)alive->slots[idmap_home(alive, near)].value;
     __builtin_prefetch((const void *)g);
     __builtin_prefetch((const void *)(g + sizeof(struct path_goroutine) - 1));
@@ -505,7 +508,7 @@ static struct path_goroutine *by_number(const struct path *path, uint32_t number
     return g && g->number == number ? g : NULL;
 }
 
-/* What is still open counts up to the end where nothing has ended. */
+/* Open spans count up to the end if none has ended. */
 static bool take_open(struct path *path, struct path_goroutine *g)
 {
     if (is_asked_for(path, g) && !take_goroutine(path, g, false))

@@ -20,7 +20,7 @@ enum {
 
 /* MARK: The file */
 
-/* A file without a name, in the folder for temporary ones. Descriptor + 1, or -1. */
+/* Creates an unlinked file in the folder for temporary files. Returns its descriptor + 1, or -1. */
 static int file_make(void)
 {
     char name[4096];
@@ -41,8 +41,8 @@ static int file_make(void)
 }
 
 /*
- * The oldest block in memory goes to the file, and its memory is given back for the newest. NULL if
- * there is no file, or no room in it: then more memory is used.
+ * Writes the oldest block in memory to the file, and returns its memory for the newest. NULL
+ * without a file, or room in it: then more memory is used.
  */
 static uint8_t *spill(struct path_log *log)
 {
@@ -89,7 +89,7 @@ static bool chunk_new(struct path_log *log)
     return true;
 }
 
-/* Mostly one byte, or two. */
+/* One byte, or two, in most cases. */
 static inline size_t put(uint8_t *at, uint64_t value)
 {
     if (__builtin_expect(value >= 1 << 14, 0))
@@ -133,7 +133,7 @@ uint64_t path_log_add(struct path_log *log, struct path_entry *entry)
 
 /* MARK: Reading */
 
-/* Where a chunk lies in memory, NULL if it cannot be brought there. */
+/* Returns a chunk in memory; NULL if it cannot be read. */
 static const uint8_t *chunk_data(struct path_log *log, uint64_t at)
 {
     size_t block = (size_t)(at >> BLOCK_BITS), offset = (size_t)(at & (BLOCK - 1));
@@ -154,7 +154,7 @@ static const uint8_t *chunk_data(struct path_log *log, uint64_t at)
     return log->window + offset;
 }
 
-/* What was written by path_log_add: never cut off, and mostly one byte, or two. */
+/* Reads a number of path_log_add: complete, and one or two bytes in most cases. */
 static inline uint64_t number_at(const uint8_t **at)
 {
     const uint8_t *bytes = *at;

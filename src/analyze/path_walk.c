@@ -1,17 +1,18 @@
 /*
- * Walking back. At each step the path is with one goroutine, in the state that its entry tells, up
- * to the time `at`. The state's segment is handed out, and then the entry says why it began:
+ * Walking back. At each step the path is on one goroutine, in the state of its entry, up to the
+ * time `at`. The state's segment is passed to the visitor; then the entry gives the cause of the
+ * state:
  *
- *     woken by somebody   the path goes on with the waker, at most back to where the wait began; the
- *                         waiter is put on a stack of frames with the entry of that
- *     created by somebody the same, but there is nothing to come back to
- *     anything else       the path stays, at the goroutine's entry before
+ *     woken               the path continues on the waker, at most back to where the wait began; the
+ *                         waiter is pushed on a stack of frames with the entry of that wait
+ *     created             the same, but there is no waiter to return to
+ *     anything else       the path stays on the goroutine, at its previous entry
  *
- * When the path arrives where the wait of the topmost frame began, it goes on with that waiter.
+ * When the path reaches the begin of the wait of the topmost frame, it continues on that waiter.
  *
- * Entries are crossed in strictly falling order of their numbers, whatever the trace says: a waker's
- * entry is older than that of the wake-up, and all that are crossed above a frame are newer than the
- * frame's. So it ends after at most as many steps as there are entries.
+ * Entries are visited in strictly descending order of their numbers, whatever the trace contains: a
+ * waker's entry is older than that of the wake-up, and all that are visited above a frame are newer
+ * than the frame's. So there are at most as many steps as entries.
  */
 #include <stdlib.h>
 
@@ -33,12 +34,12 @@ struct walk {
     void *context;
     struct frame *frames;
     size_t frame_count, frame_capacity;
-    int64_t at;      /* up to here it is not handed out yet */
+    int64_t at;      /* segments after this time have been passed to the visitor */
     uint64_t entry;  /* the state in which the goroutine was */
     uint32_t number; /* of the goroutine */
     uint32_t depth;
-    trail_stack stack; /* where what came next happened */
-    int64_t wakes;     /* who was woken there */
+    trail_stack stack; /* of what happened next */
+    int64_t wakes;     /* the goroutine woken there */
     trail_name awaited;
     trail_stack waited_at;
     int64_t held_ns;
@@ -55,7 +56,7 @@ const char *trail_path_state_name(trail_path_state state)
     return (unsigned)state < TRAIL_PATH_STATES ? names[state] : "?";
 }
 
-/* MARK: Handing out */
+/* MARK: Segments */
 
 static void add_total(struct walk *walk, const trail_path_segment *segment)
 {
@@ -89,7 +90,7 @@ static void forget_woken(struct walk *walk)
     walk->held_ns = 0;
 }
 
-/* From `begin` (or the path's begin) up to where the walk is. */
+/* Passes on the segment from `begin` (or the path's begin) to where the walk is. */
 static void hand_out(struct walk *walk, int64_t begin, trail_path_segment *segment)
 {
     struct path *path = walk->path;
@@ -158,7 +159,8 @@ static const struct path_entry *get(struct walk *walk, uint64_t number)
     return entry;
 }
 
-/* Nobody began the goroutine: who waited for it waited for nobody, and else nothing is known. */
+/* The goroutine has no creator in the trace: its waiter waited for no goroutine, else the state is
+ * unknown. */
 static void go_nowhere(struct walk *walk)
 {
     const struct frame *frame = top(walk);
@@ -174,14 +176,14 @@ static void go_nowhere(struct walk *walk)
     hand_out(walk, walk->path->span.path.begin_ns, &segment);
 }
 
-/* How long what the wait that this entry ends was for had been held; 0: not recorded. */
+/* Returns the hold time of what the wait that this entry ends was for; 0: not recorded. */
 static int64_t held_of(const struct path *path, uint64_t entry)
 {
     size_t at = SEARCH(i, 0, path->held_count, path->held[i].entry < entry);
     return at < path->held_count && path->held[at].entry == entry ? path->held[at].ns : 0;
 }
 
-/* To who woke or created the goroutine whose entry it is. */
+/* Continues on the goroutine that woke or created the entry's goroutine. */
 static void go_to_waker(struct walk *walk, const struct path_entry *entry)
 {
     const struct frame *frame = top(walk);
@@ -212,7 +214,7 @@ static void go_to_waker(struct walk *walk, const struct path_entry *entry)
         walk->frames[walk->frame_count++] = waiter;
 }
 
-/* Past the entry, whose time has come. */
+/* Passes the entry, when the walk has reached its time. */
 static void cross(struct walk *walk, const struct path_entry *entry)
 {
     if (entry->flags & PATH_WOKEN) {
@@ -225,7 +227,7 @@ static void cross(struct walk *walk, const struct path_entry *entry)
     }
 }
 
-/* One state, and the entry with which it began, if it began after the topmost wait. */
+/* Walks through one state, and the entry with which it began, if that is after the topmost wait. */
 static void step(struct walk *walk)
 {
     const struct frame *frame = top(walk);
