@@ -13,7 +13,7 @@
 static const struct word {
     const char *word;
     enum thing thing;
-    bool has_text; /* [text] can follow */
+    bool has_text; /* [text] may follow */
 } words[] = {
     {"run", THING_RUN, false},       {"ready", THING_READY, false},
     {"block", THING_BLOCK, true},    {"syscall", THING_SYSCALL, false},
@@ -33,7 +33,7 @@ const char *thing_word(enum thing thing)
     return words[thing].word; /* in the order of the enum */
 }
 
-/* How many letters have to be put in, taken out or replaced; words are short. */
+/* Returns the number of letters to insert, delete or replace; words are short. */
 static size_t distance(const char *a, size_t a_size, const char *b)
 {
     enum { MOST = 16 };
@@ -55,7 +55,7 @@ static size_t distance(const char *a, size_t a_size, const char *b)
     return row[b_size];
 }
 
-/* The word that this one is most likely a slip of; NULL if none is near. */
+/* Returns the word that this one most likely means; NULL if none is near. */
 static const char *nearest(const char *word, size_t size)
 {
     static const struct {
@@ -83,11 +83,11 @@ static const char *nearest(const char *word, size_t size)
 
 struct parser {
     trail_pattern *pattern;
-    const char *at; /* what comes next */
+    const char *at; /* the rest of the text */
     trail_pattern_error *err;
 };
 
-/* Says what is wrong with [begin, end) of the text. Always false. */
+/* Sets the error for [begin, end) of the text. Returns false. */
 __attribute__((format(printf, 4, 5))) static bool wrong(struct parser *parser, const char *begin,
                                                         const char *end, const char *format, ...)
 {
@@ -124,19 +124,19 @@ static const char *word_end(const char *at)
     return at;
 }
 
-/* The end of what stands here, for a mark below it. */
+/* Returns the end of the word at `at`, for a mark below it. */
 static const char *thing_end(const char *at)
 {
     const char *end = word_end(at);
     if (end > at || !*at)
         return end;
-    end++; /* a whole character of UTF-8 */
+    end++; /* a whole UTF-8 character */
     while (utf8_continues(*end))
         end++;
     return end;
 }
 
-/* Takes this word if it comes next. */
+/* Consumes the word if it comes next. */
 static bool take(struct parser *parser, const char *word)
 {
     skip_blanks(parser);
@@ -147,7 +147,7 @@ static bool take(struct parser *parser, const char *word)
     return true;
 }
 
-/* "10ms", "1.5s": exact to the nanosecond, what is finer is cut off. */
+/* "10ms", "1.5s": truncated to whole nanoseconds. */
 static bool read_time(struct parser *parser, int64_t *ns)
 {
     skip_blanks(parser);
@@ -179,7 +179,7 @@ static bool read_time(struct parser *parser, int64_t *ns)
 
 /* MARK: Parts of a choice */
 
-/* A function: up to a blank, or quoted. */
+/* A function: up to a space, or quoted. */
 static bool read_function(struct parser *parser, const char *word, trail_string *function)
 {
     const char *begin = parser->at - strlen(word);
@@ -215,7 +215,7 @@ static bool keep_text(struct parser *parser, struct pattern_choice *choice, cons
     return true;
 }
 
-/* "[chan receive|select]": brackets in it come in pairs. */
+/* "[chan receive|select]": brackets in it must be balanced. */
 static bool read_texts(struct parser *parser, struct pattern_choice *choice)
 {
     const char *open = parser->at, *begin = open + 1;
@@ -243,7 +243,7 @@ static bool read_texts(struct parser *parser, struct pattern_choice *choice)
     return true;
 }
 
-/* "> 10ms" and its like. */
+/* A comparison such as "> 10ms". */
 static bool read_comparison(struct parser *parser, struct pattern_choice *choice)
 {
     const char *begin = parser->at;
@@ -429,7 +429,7 @@ static trail_string as_text(const char *text)
     return (trail_string){text, strlen(text)};
 }
 
-/* Short words for reasons of Go. */
+/* Short forms of Go's reasons. */
 static trail_string reason_of(trail_string text)
 {
     static const char *const shorts[][2] = {

@@ -8,10 +8,10 @@
 #include "base/grow.h"
 #include "base/search.h"
 
-/* Go looks no deeper into a stack. */
+/* Go's limit of frames per stack. */
 enum { MOST_FRAMES = 128 };
 
-/* What fits goroutine.stack. */
+/* The limit of goroutine.stack. */
 #define MOST_STACKS ((UINT32_C(1) << 30) - 1)
 
 #define TYPE(name)   (1U << TRAIL_PROFILE_##name)
@@ -20,14 +20,14 @@ enum { MOST_FRAMES = 128 };
 
 _Static_assert(TRAIL_PROFILES <= 7, "the types fit beside REASON_KNOWN");
 
-/* What a row stands for. Without padding: it is hashed. */
+/* The key of a row. No padding: it is hashed. */
 struct row_key {
     uint32_t stack, waker, reason, woken;
 };
 
 struct wait {
     int64_t begin_ns, end_ns;
-    struct row_key key; /* the last three are for OFFCPU only */
+    struct row_key key; /* the last three members are for OFFCPU only */
     unsigned types;
 };
 
@@ -35,11 +35,11 @@ struct interval {
     int64_t begin_ns, end_ns;
 };
 
-/* What a goroutine has that cannot be judged yet. */
+/* What cannot be judged yet of a goroutine. */
 struct profile_pending {
     struct wait *waits;
     size_t wait_count, wait_capacity;
-    struct interval *regions; /* the wanted ones that are over */
+    struct interval *regions; /* requested regions that have ended */
     size_t region_count, region_capacity;
 };
 
@@ -56,7 +56,7 @@ const char *trail_profile_type_name(trail_profile_type type)
 
 /* MARK: Stacks */
 
-/* Sets *index to the place of a frame. False when memory is out. */
+/* Sets *index to the index of a frame. Returns false on out of memory. */
 static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint32_t *index)
 {
     bool fresh;
@@ -72,14 +72,14 @@ static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint
     return true;
 }
 
-/* A frame that is no function. */
+/* A frame for a word, not a function. */
 static bool frame_of_word(struct profiles *p, const char *word, uint32_t *index)
 {
     trail_profile_frame frame = {.function = names_put(&p->analysis->names, word, strlen(word))};
     return frame_put(p, &frame, index);
 }
 
-/* The number of a stack of these frames, + 1; 0 when memory is out. */
+/* Returns the number of a stack with these frames, + 1; 0 on out of memory. */
 static uint32_t stack_number(struct profiles *p, const uint32_t *frames, uint32_t count)
 {
     bool fresh;
@@ -103,7 +103,7 @@ static uint32_t stack_make(struct profiles *p, trail_stack_handle handle)
     size_t count;
     const trail_frame *frames = trail_reader_stack(p->analysis->reader, handle, &count);
     count = count < MOST_FRAMES ? count : MOST_FRAMES;
-    /* A trace may have frames without anything in them; alone, one is as good as no stack. */
+    /* A trace may have empty frames; a stack of only these is treated as no stack. */
     while (count > 0 && frames[count - 1].pc == 0 && frames[count - 1].function == 0)
         count--;
     for (size_t i = 0; i < count; i++) {
@@ -134,7 +134,7 @@ static __attribute__((noinline)) uint32_t stack_look_up(struct profiles *p,
     return p->by_handle[handle] = stack_make(p, handle);
 }
 
-/* The number of a stack, + 1; 0 when memory is out. */
+/* Returns the number of a stack, + 1; 0 on out of memory. */
 static uint32_t stack_of(struct profiles *p, trail_stack_handle handle)
 {
     uint64_t epoch = trail_reader_epoch(p->analysis->reader);
@@ -148,7 +148,7 @@ static uint32_t stack_of(struct profiles *p, trail_stack_handle handle)
     return stack_look_up(p, handle);
 }
 
-/* The stack that is no more than the start function of a goroutine, for where none is known. */
+/* Returns a stack of only the goroutine's start function, for use where no stack is known. */
 static uint32_t stack_of_start(struct profiles *p, const struct goroutine *g)
 {
     trail_profile_frame frame = {.pc = g->pc, .function = g->name};
@@ -160,7 +160,7 @@ static uint32_t stack_of_start(struct profiles *p, const struct goroutine *g)
 
 /* MARK: Rows */
 
-/* Puts the reason and the waker's stack in front of the stack of who waited. */
+/* Puts the reason and the waker's stack before the waiter's stack. */
 static bool row_join(struct profiles *p, const struct row_key *key, trail_profile_sample *row)
 {
     trail_string reason = names_text(&p->analysis->names, key->reason);
@@ -192,7 +192,7 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
     return true;
 }
 
-/* The place of a new row, + 1; 0 when memory is out. */
+/* Returns the index of a new row, + 1; 0 on out of memory. */
 static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
     bool joined = rows == &p->rows[TRAIL_PROFILE_OFFCPU];
@@ -205,7 +205,7 @@ static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const st
     return joined && !row_join(p, key, row) ? 0 : (uint32_t)rows->count;
 }
 
-/* The slow path of row_find, for rows that stand for a stack alone. */
+/* The slow path of row_find, for rows with only a stack. */
 static __attribute__((noinline)) uint32_t
 row_of_stack(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
@@ -226,7 +226,7 @@ static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const 
     return fresh ? row_make(p, rows, key) : (uint32_t)number;
 }
 
-/* For a stack and kind; for a stack where kinds are not recorded. */
+/* Returns the row of a stack and kind; of a stack where kinds are not recorded. */
 static uint32_t row_of_kind(struct profiles *p, struct profile_rows *rows,
                             const struct row_key *key)
 {
@@ -259,7 +259,7 @@ static bool row_add(struct profiles *p, trail_profile_type type, const struct ro
            (trail_histogram_add(&row->times, ns) && trail_histogram_add(&rows->times, ns));
 }
 
-/* Counts `ns` of a wait for all types that it is of. */
+/* Counts `ns` of a wait for all its types. */
 static bool wait_add(struct profiles *p, const struct wait *wait, int64_t ns)
 {
     for (unsigned types = wait->types; types; types &= types - 1) {
@@ -270,7 +270,7 @@ static bool wait_add(struct profiles *p, const struct wait *wait, int64_t ns)
     return true;
 }
 
-/* MARK: Which */
+/* MARK: Selection */
 
 static bool is_text(trail_string text, const char *wanted)
 {
@@ -291,7 +291,7 @@ static bool has_name(const struct profiles *p, const struct goroutine *g)
     return !name || is_text(names_text(&p->analysis->names, g->name), name);
 }
 
-/* Whether it is too early to judge what the goroutine does, of that type. */
+/* Whether it cannot be judged yet what the goroutine's time counts as, for that type. */
 static bool is_early(const struct profiles *p, const struct goroutine *g, unsigned types)
 {
     const trail_profile_options *o = p->options;
@@ -323,7 +323,7 @@ static uint8_t reason_types(struct profiles *p, trail_name name)
     return p->reasons[name];
 }
 
-/* The types that the state of the goroutine counts for. */
+/* Returns the types that the goroutine's state counts for. */
 static inline unsigned state_types(struct profiles *p, const struct goroutine *g)
 {
     unsigned types = 0;
@@ -345,7 +345,7 @@ static struct profile_pending *pending_find(const struct profiles *p, const stru
     return g->has_pending ? idmap_find(&p->pending, (uint64_t)g->id) : NULL;
 }
 
-/* What is pending of the goroutine; NULL when memory is out. */
+/* Returns the goroutine's pending waits; NULL on out of memory. */
 static struct profile_pending *pending_get(struct profiles *p, struct goroutine *g)
 {
     struct profile_pending *pending = pending_find(p, g);
@@ -396,7 +396,7 @@ static int by_begin(const void *a, const void *b)
     return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Of regions inside each other only the outermost count. */
+/* Of nested regions only the outermost count. */
 static void keep_outermost(struct profile_pending *pending)
 {
     size_t kept = 0;
@@ -412,8 +412,8 @@ static void keep_outermost(struct profile_pending *pending)
     pending->region_count = kept;
 }
 
-/* Adds what of a wait is inside the regions. They do not overlap: those after the first that begins
- * too late do not matter. */
+/* Adds the part of a wait that is inside the regions. They do not overlap, so those after the first
+ * one that begins too late are not looked at. */
 static bool add_inside(struct profiles *p, const struct profile_pending *pending,
                        const struct wait *wait)
 {
@@ -430,7 +430,7 @@ static bool add_inside(struct profiles *p, const struct profile_pending *pending
     return !inside || wait_add(p, wait, ns);
 }
 
-/* Now it can be judged. */
+/* Counts the pending waits, which can be judged now. */
 static bool flush_pending(struct profiles *p, struct goroutine *g)
 {
     struct profile_pending *pending = pending_find(p, g);
@@ -451,7 +451,7 @@ static bool flush_pending(struct profiles *p, struct goroutine *g)
     return good;
 }
 
-/* The goroutine runs for the first time: what it waited for before does not count for Go. */
+/* The goroutine runs for the first time: Go does not count its waits before. */
 static void forget_first_waits(struct profile_pending *pending)
 {
     size_t kept = 0;
@@ -463,7 +463,7 @@ static void forget_first_waits(struct profile_pending *pending)
 
 /* MARK: Events */
 
-/* It is in its state since this event. */
+/* Records the state that begins at this event. */
 static bool enter(struct profiles *p, struct goroutine *g, const trail_event *event)
 {
     unsigned types = state_types(p, g) & ~TYPE(RUNNING);
@@ -486,7 +486,7 @@ static bool leaves_running(struct profiles *p, struct goroutine *g, trail_stack_
     return wait.key.stack != 0 && wait_take(p, g, &wait);
 }
 
-/* Types of Go's own, which leave out some waits, and the others are counted one by one. */
+/* Go's own profile types leave out some waits; others are counted individually. */
 static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
                         const struct row_key *key, int64_t now)
 {
@@ -505,7 +505,7 @@ static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
     return !wait.types || wait_take(p, g, &wait);
 }
 
-/* Notes the row of a wait that has just been counted, for the log behind it. */
+/* Records the row of a wait that was just counted, for the log after it. */
 static bool note_sync(struct profiles *p, const struct goroutine *g)
 {
     uintptr_t place = p->last_place;
@@ -547,7 +547,7 @@ static bool leaves(void *part, struct goroutine *g, const trail_event *event)
            (g->state != TRAIL_GO_WAITING || note_sync(p, g));
 }
 
-/* The first state that the trace tells of; it may have been in that before this event. */
+/* The first state of the goroutine in the trace, which may have begun before this event. */
 __attribute__((noinline)) static bool enter_first(struct profiles *p, struct goroutine *g,
                                                   const trail_event *event)
 {
@@ -567,7 +567,7 @@ static bool enters(void *part, struct goroutine *g, const trail_event *event)
                                                         : enter(part, g, event);
 }
 
-/* The goroutine's last wait was ended by its time limit. */
+/* The goroutine's last wait timed out. */
 static void take_time_out(struct profiles *p, const trail_event *event)
 {
     struct profile_rows *rows = &p->rows[TRAIL_PROFILE_SYNC];
@@ -576,7 +576,7 @@ static void take_time_out(struct profiles *p, const trail_event *event)
         rows->items[place - 1].timed_out++;
 }
 
-/* A sample of the CPU; a log. */
+/* Takes a CPU sample or a log. */
 static bool take_event(void *part, const trail_event *event)
 {
     struct profiles *p = part;
@@ -618,7 +618,7 @@ static bool region_ends(void *part, struct goroutine *g, const trail_region *reg
     return true;
 }
 
-/* What is still on when the window or the trace ends. */
+/* Counts a state that is open when the window or the trace ends. */
 static bool take_open(struct profiles *p, struct goroutine *g, int64_t now)
 {
     unsigned types = state_types(p, g);

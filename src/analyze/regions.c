@@ -6,11 +6,11 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 
-/* One allocation each, with the lists of `at_begin` behind it. */
+/* One allocation each, followed by the lists of `at_begin`. */
 struct open_region {
     struct open_region *outer;
     trail_region region;
-    trail_times at_begin; /* where the goroutine's time had gone by then */
+    trail_times at_begin; /* the goroutine's times at the begin */
     trail_named_time lists[];
 };
 
@@ -52,7 +52,7 @@ static bool region_begin(struct regions *regions, struct goroutine *g, const tra
     return true;
 }
 
-/* A goroutine created inside a region takes a nameless one of the same task with it. */
+/* A goroutine created inside a region inherits it as a nameless region of the same task. */
 static bool inherit(void *part, struct goroutine *g, const trail_event *event)
 {
     const struct regions *regions = part;
@@ -75,7 +75,7 @@ static bool inherit(void *part, struct goroutine *g, const trail_event *event)
     return true;
 }
 
-/* The region is over; its row is made, and it is folded into its group. */
+/* Ends a region: makes its row, or adds it to its group. */
 static bool region_row(struct regions *regions, struct goroutine *g, trail_region *region,
                        const trail_times *at_begin, int64_t now)
 {
@@ -128,7 +128,7 @@ static bool take_event(void *part, const trail_event *event)
                                              : region_end(regions, g, event);
 }
 
-/* The goroutine is over: so are its regions, unless it is one of the runtime's. */
+/* The goroutine has ended, and so have its regions, unless it is a goroutine of the runtime. */
 static bool end_all(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct regions *regions = part;

@@ -14,7 +14,7 @@ void slices_begin(struct slices *slices, int64_t begin_ns)
     slices->count = 0;
 }
 
-/* Wraps: more than 64 bits come from damaged clocks. */
+/* Wraps: sums of more than 64 bits come from damaged clocks. */
 static int64_t sum(int64_t a, uint64_t b)
 {
     return (int64_t)((uint64_t)a + b);
@@ -27,7 +27,7 @@ static void merge(int64_t *row)
     memset(row + SLICES / 2, 0, SLICES / 2 * sizeof *row);
 }
 
-/* Makes slices so long that they reach so far. */
+/* Doubles the slices until they cover the length. */
 static void reach(struct slices *slices, uint64_t length)
 {
     while (length > slices->slice_ns * SLICES && slices->slice_ns <= UINT64_MAX / SLICES / 2) {

@@ -23,7 +23,7 @@ void stacks_begin_batch(struct stacks *stacks)
     stacks->epoch = epoch;
 }
 
-/* The index of the frame that names the place best. */
+/* Returns the index of the frame that names the place. */
 static size_t own_of(const struct stacks *stacks, const trail_place *places, size_t count)
 {
     enum frame_rank best = FRAME_NAMELESS;
@@ -40,7 +40,7 @@ static size_t own_of(const struct stacks *stacks, const trail_place *places, siz
     return own;
 }
 
-/* The number of `count` places in `scratch`. 0 when memory is out. */
+/* Returns the number of a stack of `count` places in `scratch`; 0 on out of memory. */
 static trail_stack put(struct stacks *stacks, size_t count)
 {
     bool fresh;

@@ -39,7 +39,7 @@ static bool take_log(void *part, const trail_event *event)
     return !stuck->analysis->names.failed;
 }
 
-/* The wait that the logs were in front of is over, or another goroutine has the number. */
+/* The wait after the logs has ended, or another goroutine has the ID. */
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
     struct stuck *stuck = part;
@@ -53,7 +53,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 
 /* MARK: The end */
 
-/* Which goroutine has the lock: the first that says so. */
+/* Sets the goroutine that holds the lock: the first one with a log that names it. */
 static void find_holder(const struct stuck *stuck, uint64_t lock, struct stuck_wait *wait)
 {
     const struct idmap *map = &stuck->holds;
@@ -69,7 +69,7 @@ static void find_holder(const struct stuck *stuck, uint64_t lock, struct stuck_w
     }
 }
 
-/* False when memory is out. */
+/* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
@@ -110,7 +110,8 @@ static void link_waits(struct stuck *stuck)
     }
 }
 
-/* Each waits for one holder at most: who comes back to the beginning within as many steps as there are waits is in a circle. */
+/* Each waits for at most one holder: a wait that leads back to itself in at most as many steps as
+ * there are waits is in a cycle. */
 static void find_circles(struct stuck *stuck)
 {
     for (size_t i = 0; i < stuck->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * Tasks: user tasks from first mention on, with who took part, their regions and logs (§9.1).
+ * Tasks: user tasks from their first event on, with their goroutines, regions and logs (§9.1).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 struct task {
     trail_task row;      /* without its lists */
-    uint64_t family;     /* when its parent was set: the order of children */
-    int64_t *goroutines; /* with repetitions, until there are too many */
+    uint64_t family;     /* order in which parents were set, for the order of children */
+    int64_t *goroutines; /* with duplicates, which are removed when there are too many */
     size_t goroutine_count, goroutine_capacity;
     trail_log *logs;
     size_t log_capacity;
@@ -50,7 +50,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each goroutine once. */
+/* Removes duplicates of goroutines. */
 static void unite(struct task *task)
 {
     size_t kept = 0;
@@ -110,7 +110,7 @@ static bool take_log(struct tasks *tasks, struct task *task, const trail_event *
     return true;
 }
 
-/* A region of the task begins, or ends without having begun in the trace. */
+/* A region of the task begins, or ends without a begin in the trace. */
 static bool take_region(struct tasks *tasks, const trail_event *event)
 {
     const struct goroutine *g = goroutines_find(&tasks->analysis->goroutines, event->goroutine);
@@ -153,7 +153,7 @@ static void task_free(struct task *task)
     free(task);
 }
 
-/* Forgets tasks that are over, and what the others had. */
+/* Drops ended tasks, and what the others had so far. */
 static bool window_begins(void *part, int64_t ns)
 {
     struct tasks *tasks = part;
@@ -184,7 +184,7 @@ static size_t index_of(const struct tasks *tasks, uint64_t id)
     return at < tasks->count && tasks->items[at]->row.id == id ? at : SIZE_MAX;
 }
 
-/* A child and when it became one. */
+/* A child and when its parent was set. */
 struct kinship {
     size_t parent;
     uint64_t family;

@@ -10,15 +10,15 @@
 struct placed {
     int64_t id;
     int64_t since_ns;
-    int64_t thread, proc; /* TRAIL_NONE: not known yet, or none */
-    int64_t taken_ns;     /* when its P was taken, if `taken` */
+    int64_t thread, proc; /* TRAIL_NONE: unknown, or none */
+    int64_t taken_ns;     /* when its P was stolen, if `taken` */
     uint8_t state;        /* trail_go_state */
-    bool found;           /* it was going when the trace began */
+    bool found;           /* it was running or in a system call when the trace began */
     bool is_placed;       /* thread and proc are known */
     bool taken;
 };
 
-/* The place of `id` in rows of `*count`, which grow by one if it is new: *fresh. */
+/* Returns the index of `id` in `*count` rows, adding one if it is new (*fresh). */
 static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *place, bool *fresh)
 {
     uintptr_t found = (uintptr_t)idmap_find(places, (uint64_t)id);
@@ -28,7 +28,7 @@ static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *pl
     return found || idmap_put(places, (uint64_t)id, (void *)(uintptr_t)(++*count));
 }
 
-/* NULL when memory is out. */
+/* Returns NULL on out of memory. */
 static trail_thread *thread_get(struct threads *threads, int64_t id, int64_t now)
 {
     struct thread_rows *rows = &threads->thread_rows;
@@ -43,7 +43,7 @@ static trail_thread *thread_get(struct threads *threads, int64_t id, int64_t now
     return &rows->items[place];
 }
 
-/* The place of a P. False when memory is out. */
+/* Sets the index of a P. Returns false on out of memory. */
 static bool proc_get(struct threads *threads, int64_t id, size_t *place)
 {
     struct proc_rows *rows = &threads->proc_rows;
@@ -59,7 +59,7 @@ static bool proc_get(struct threads *threads, int64_t id, size_t *place)
     return true;
 }
 
-/* From `since` or where counting began. */
+/* Returns the time from `since`, or from where counting began. */
 static int64_t counted(const struct threads *threads, int64_t since, int64_t now)
 {
     since = since > threads->counted_from_ns ? since : threads->counted_from_ns;
@@ -74,7 +74,7 @@ static void note_first(trail_thread *thread, const struct placed *g)
         thread->goroutine = g->id;
 }
 
-/* What the goroutine did since `g->since_ns` counts for its thread and its P. */
+/* Counts the time since `g->since_ns` for the goroutine's thread and P. */
 static bool credit(struct threads *threads, const struct placed *g, int64_t now)
 {
     bool runs = g->state == TRAIL_GO_RUNNING;
@@ -107,7 +107,7 @@ static bool credit(struct threads *threads, const struct placed *g, int64_t now)
     return true;
 }
 
-/* The goroutine goes on this thread and P from now on. */
+/* The goroutine begins to run or a system call on this thread and P. */
 static bool count_begin(struct threads *threads, struct placed *g, const trail_event *event)
 {
     bool runs = g->state == TRAIL_GO_RUNNING;
@@ -171,7 +171,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
     return count_begin(threads, g, event);
 }
 
-/* An event of a goroutine that was found going tells where. */
+/* Places a goroutine that was found running, by an event of its own. */
 static void place_found(struct threads *threads, const trail_event *event)
 {
     struct placed *g = idmap_find(&threads->going, (uint64_t)event->goroutine);
@@ -189,7 +189,7 @@ static void proc_credit(struct threads *threads, size_t place, int64_t now)
 {
     trail_proc *row = &threads->proc_rows.items[place];
     const struct proc_state *proc = &threads->procs[place];
-    /* Until the end other_ns is all the time in use. */
+    /* Until the end, other_ns is all the time in use. */
     if (proc->state == TRAIL_PROC_RUNNING)
         ns_add(&row->other_ns, counted(threads, proc->since_ns, now));
     else if (proc->state == TRAIL_PROC_IDLE)
@@ -292,7 +292,7 @@ static int procs_by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Counts what is still going, and sorts the rows. If nothing was counted there are none. */
+/* Counts open states, and sorts the rows. Without counted time there are no rows. */
 static bool finish(void *part, int64_t now)
 {
     struct threads *threads = part;

@@ -6,7 +6,7 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 
-/* Why a goroutine's running takes a P from the program; bits, never none. */
+/* Why a running goroutine takes a P from the program; bits, never 0. */
 enum util_mark { MARK_ASSIST = 1, MARK_BACKGROUND = 2 };
 
 static unsigned marks_of(const struct utilisation *u, int64_t g)
@@ -56,7 +56,7 @@ static bool new_series(struct utilisation *u, int64_t time_ns)
     return add_point(&u->series[u->series_count++], time_ns, 1);
 }
 
-/* A P more than any machine has would only be a way to use up memory. */
+/* More Ps than any machine has: a limit of memory for damaged traces. */
 #define MOST_PROCS 65536
 
 static bool set_procs(struct utilisation *u, uint64_t wanted, int64_t time_ns)
@@ -100,7 +100,7 @@ static bool add_now(struct utilisation *u, int64_t time_ns)
     return add_point(&u->series[0], time_ns, 1 - (double)taken / (double)u->proc_count);
 }
 
-/* Something was on already before it was told: a P less, from the beginning. */
+/* A range was open before its first event: one P less, from the begin. */
 static void take_from_the_beginning(struct utilisation *u)
 {
     struct util_series *series = &u->series[0];
@@ -137,7 +137,7 @@ static bool assist(struct utilisation *u, const trail_event *event, bool begins)
     return g < 0 || set_marks(u, g, begins ? marks | MARK_ASSIST : marks & ~(unsigned)MARK_ASSIST);
 }
 
-/* Returns whether anything changed: 1, 0, or -1 when memory is out. */
+/* Returns 1 if anything changed, 0 if not, -1 on out of memory. */
 static int range(struct utilisation *u, const trail_reader *reader, const trail_event *event)
 {
     bool begins = event->kind != TRAIL_RANGE_END;
@@ -196,7 +196,7 @@ static int label(struct utilisation *u, const trail_reader *reader, const trail_
     return set_marks(u, event->goroutine, marks | MARK_BACKGROUND) ? 1 : -1;
 }
 
-/* Any event, in order. False when memory is out. */
+/* Takes any event, in order. Returns false on out of memory. */
 static bool utilisation_event(struct utilisation *u, const trail_reader *reader,
                               const trail_event *event)
 {
@@ -233,7 +233,7 @@ static bool utilisation_event(struct utilisation *u, const trail_reader *reader,
 
 /* MARK: Window and end */
 
-/* The window begins: what was before does not count. False when memory is out. */
+/* Starts counting at the window's begin. Returns false on out of memory. */
 static bool utilisation_count_from(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
@@ -256,7 +256,7 @@ static bool utilisation_count_from(struct utilisation *u, int64_t ns)
     return add_now(u, ns);
 }
 
-/* Go ends a series with a share of 0; one that is there already ends it where it came. */
+/* Go ends a series with a share of 0; a share of 0 before that ends it where it came. */
 static bool end_series(struct utilisation *u, struct util_series *series, int64_t ns)
 {
     if (!(u->flags & TRAIL_MMU_CORRECTED))
@@ -267,7 +267,7 @@ static bool end_series(struct utilisation *u, struct util_series *series, int64_
     return true;
 }
 
-/* The end. False when memory is out. */
+/* Called at the end. Returns false on out of memory. */
 static bool utilisation_finish(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
@@ -341,7 +341,7 @@ const struct analysis_part utilisation_part = {
     .events = take_events,
 };
 
-/* An empty one if there is none. */
+/* Returns an empty one if there is none. */
 static const struct utilisation *curve_of(const trail_analysis *analysis, unsigned curve)
 {
     static const struct utilisation none;

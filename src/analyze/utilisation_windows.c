@@ -1,6 +1,6 @@
 /*
- * Windows of one length that slide over the utilisation: the least share in any, the worst ones, and
- * how the shares spread over all of them.
+ * Windows of one length that slide over the utilisation: the smallest share in any, the worst
+ * windows, and the distribution of shares over all of them.
  */
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "base/whole.h"
 
 /*
- * A window that slides over a series. Its share is linear between the moments at which one of its
- * edges meets a point, so that these moments are all that must be looked at.
+ * A window that slides over a series. Its share is linear between the times at which one of its
+ * edges meets a point, so only these times are examined.
  */
 struct slide {
     const struct util_point *points;
@@ -49,7 +49,7 @@ static double slide_share(const struct slide *slide)
     return share < 0 ? 0 : share;
 }
 
-/* To the next moment that matters. False at the end. */
+/* Moves to the next such time. Returns false at the end. */
 static bool slide_on(struct slide *slide)
 {
     if (slide->at >= slide->end)
@@ -91,7 +91,7 @@ double utilisation_least(const struct utilisation *u, int64_t window_ns)
     return least;
 }
 
-/* Takes a window into the list if it is worse than those it overlaps, or than the last. */
+/* Adds a window to the list if it is worse than those it overlaps, or than the last. */
 static size_t take_window(trail_mmu_window *worst, size_t count, size_t most,
                           trail_mmu_window window, int64_t length)
 {
@@ -139,24 +139,24 @@ size_t utilisation_worst(const struct utilisation *u, int64_t window_ns, trail_m
     return count;
 }
 
-/* MARK: Spread */
+/* MARK: Distribution */
 
 /*
- * How windows spread over shares. From one of the moments above to the next the share goes evenly
- * from one value to another, so the time between is spread evenly over the values between. This
- * distribution is not kept, but looked at through a strip of the shares, in bins: the bin where the
- * quantile lies is the next strip, and the third strip has bins narrower than 1e-9.
+ * The distribution of windows over shares. From one of the times above to the next, the share
+ * changes linearly, so the time between is distributed uniformly over the shares between. The
+ * distribution is not stored but viewed through a strip of shares, in bins: the bin with the
+ * quantile is the next strip, and the third strip has bins narrower than 1e-9.
  */
 enum { STRIP_BINS = 1024, STRIPS = 3 };
 
-/* [low, high), but the last up to high. */
+/* [low, high); the last strip includes high. */
 struct strip {
     double low, high;
-    double below_ns, total_ns; /* time with shares below the strip; all */
+    double below_ns, total_ns; /* time with shares below the strip; total time */
     double ns[STRIP_BINS];
-    double least[STRIP_BINS], greatest[STRIP_BINS]; /* share in the bin */
+    double least[STRIP_BINS], greatest[STRIP_BINS]; /* shares in the bin */
     double whole_ns[STRIP_BINS +
-                    1]; /* of what crosses whole bins: from one to the next, how much more */
+                    1]; /* of what crosses whole bins: increments from one bin to the next */
 };
 
 static double lesser(double a, double b)
@@ -174,7 +174,7 @@ static double bin_edge(const struct strip *strip, int bin)
     return strip->low + (strip->high - strip->low) * bin / STRIP_BINS;
 }
 
-/* By comparison with the edges, which are those of the next strip. */
+/* By comparison with the edges, which become those of the next strip. */
 static int bin_of(const struct strip *strip, double share)
 {
     double place = (share - strip->low) / (strip->high - strip->low) * STRIP_BINS;
@@ -193,7 +193,7 @@ static void bin_add(struct strip *strip, int bin, double low, double high, doubl
     strip->greatest[bin] = greater(strip->greatest[bin], high);
 }
 
-/* So much time, spread evenly over the shares from `low` to `high`. */
+/* Adds time, distributed uniformly over the shares from `low` to `high`. */
 static void strip_add(struct strip *strip, double low, double high, double ns)
 {
     double width = high - low;
@@ -245,13 +245,14 @@ static void strip_fill(struct strip *strip, double low, double high, const struc
         strip_add_windows(strip, &u->series[i], window_ns);
     for (int i = 0; i < STRIP_BINS; i++) {
         whole_ns += strip->whole_ns[i];
-        /* Differences of what is equal may leave a little. */
+        /* Differences of equal values may leave a small remainder. */
         if (whole_ns > 1e-12 * strip->total_ns)
             bin_add(strip, i, bin_edge(strip, i), bin_edge(strip, i + 1), whole_ns);
     }
 }
 
-/* The bin below or in which so much of the time lies; *inside_ns is how much of it in that bin. */
+/* Returns the bin in which the sum of time reaches `ns`; *inside_ns is the part of it in that bin.
+ */
 static int strip_find(const struct strip *strip, double ns, double *inside_ns)
 {
     int last = 0;
@@ -278,7 +279,7 @@ double utilisation_quantile(const struct utilisation *u, int64_t window_ns, doub
         return utilisation_least(u, window_ns);
     for (int i = 0; i < STRIPS; i++) {
         strip_fill(&strip, low, high, u, window_ns);
-        if (strip.total_ns <= 0) /* there is one window only */
+        if (strip.total_ns <= 0) /* there is only one window */
             return utilisation_least(u, window_ns);
         bin = strip_find(&strip, (1 - quantile) * strip.total_ns, &inside_ns);
         low = bin_edge(&strip, bin);

@@ -20,7 +20,7 @@ struct wait_text wait_text_of_wait(trail_string text)
     return found;
 }
 
-/* "110ms", or "~110ms": nanoseconds; -1 if it is no such length. */
+/* Parses "110ms", or "~110ms". Returns nanoseconds, or -1 if it is not a length. */
 static int64_t parse_length(const char *at, const char *end)
 {
     return duration_parse(at + (at < end && *at == '~'), end);
@@ -40,7 +40,7 @@ struct wait_text wait_text_of_hold(trail_string text)
 
 /* MARK: Facts */
 
-/* Puts facts behind a name. NULL when memory is out. */
+/* Adds the parts of a name. Returns NULL on out of memory. */
 static const struct wait_facts *facts_put(struct names *names, trail_name wait,
                                           const struct wait_facts *facts)
 {
@@ -53,7 +53,7 @@ static const struct wait_facts *facts_put(struct names *names, trail_name wait,
     return own;
 }
 
-/* Sleeping has no log: its reason says all. */
+/* A sleep has no log: its reason is sufficient. */
 static void put_sleep(struct names *names)
 {
     const char *title = wire_wait_kinds[WIRE_WAIT_SLEEP].title;
@@ -74,7 +74,7 @@ trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name re
     return known || facts_put(names, name, &facts) ? name : 0;
 }
 
-/* The first wait with this text. NULL when memory is out. */
+/* The first wait with this text. Returns NULL on out of memory. */
 static const struct wait_facts *facts_make(struct names *names, trail_name reason, trail_name wait)
 {
     if (names->waits.count == 0)
@@ -138,6 +138,6 @@ trail_name announced_name_of(const struct announced *announced, struct names *na
     const struct wait_facts *facts = wait_facts_of(names, wait);
     if (!facts)
         facts = facts_make(names, reason, wait);
-    /* A name stands for one reason; that which a damaged trace gives besides is shown as it is. */
+    /* A name belongs to one reason; another reason, in a damaged trace, is shown itself. */
     return facts && facts->reason == reason ? wait : reason;
 }

@@ -10,10 +10,12 @@
 #include "words/place.h"
 #include "words/wrappers.h"
 
-/* Go takes a P from a goroutine after 10 ms; who has it for longer than this while others wait... */
+/* Go preempts a goroutine after 10 ms; one that keeps a P for longer than this while others are
+ * ready is counted. */
 #define HELD_LEAST_NS 20000000
 
-/* Who runs for less than this between two waits at one place, and wakes nobody, was woken in vain. */
+/* A goroutine that runs for less than this between two waits at one place, and wakes no other, was
+ * woken in vain. */
 #define FUTILE_MOST_NS 10000
 
 /* MARK: Groups */
@@ -47,7 +49,8 @@ static inline struct wait_group *group_get(struct waits *waits, trail_name name)
     return group_make(waits, name);
 }
 
-/* The slow path of wait_get: it has no row by its own name, but one of its kind, or none yet. */
+/* The slow path of wait_get: there is no row with its own name, but one of its kind, or none yet.
+ */
 static __attribute__((noinline)) trail_wait *
 wait_make(const struct names *names, struct wait_group *group, trail_name wait_for)
 {
@@ -63,7 +66,7 @@ wait_make(const struct names *names, struct wait_group *group, trail_name wait_f
     return wait;
 }
 
-/* The row of a wait, that of its kind where that is known. */
+/* Returns the row of a wait, or of its kind where that is known. */
 static trail_wait *wait_get(const struct names *names, struct wait_group *group, trail_name wait)
 {
     for (size_t i = 0; i < group->row.wait_count; i++)
@@ -85,21 +88,21 @@ static bool has(trail_string text, const char *part)
     return memmem(text.data, text.size, part, strlen(part)) != NULL;
 }
 
-/* Whether this inner frame waits for something that is not a lock that a program takes. */
+/* Whether this inner frame waits for something that is not a lock of the program. */
 static bool tells_other(trail_string function)
 {
     return has(function, "WaitGroup") || has(function, "join") || starts_with(function, "sem_") ||
            has(function, "barrier") || has(function, "Once");
 }
 
-/* The lock that a condition takes again is part of the wait for the condition. */
+/* The lock that a condition variable takes again is part of the wait for the condition variable. */
 static bool tells_condition(trail_string function)
 {
     return has(function, "(*Cond)") || has(function, "pthread_cond") ||
            has(function, "condition_variable") || starts_with(function, "cnd_");
 }
 
-/* "main.work (main.go:42)" of a frame. */
+/* Returns "main.work (main.go:42)" for a frame. */
 static trail_name frame_name(struct waits *waits, const trail_frame *frame)
 {
     char text[PLACE_TEXT_SIZE];
@@ -109,7 +112,7 @@ static trail_name frame_name(struct waits *waits, const trail_frame *frame)
     return names_put(&waits->analysis->names, text, strlen(text));
 }
 
-/* The place of a stack, and what is waited for there. 0: a stack without frames of a program. */
+/* Returns the place of a stack, and what is waited for there. 0: no frame of the program. */
 static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum place_kind *kind)
 {
     size_t count;
@@ -149,7 +152,7 @@ static struct place *place_make(struct waits *waits, trail_name name, enum place
     return idmap_put(&waits->places, key, place) ? place : NULL;
 }
 
-/* Handles of stacks are of an epoch. */
+/* Handles of stacks are valid in one epoch. */
 static void check_epoch(struct waits *waits)
 {
     uint64_t epoch = trail_reader_epoch(waits->analysis->reader);
@@ -160,7 +163,7 @@ static void check_epoch(struct waits *waits)
     idmap_clear(&waits->wakers);
 }
 
-/* NULL when memory is out. */
+/* Returns NULL on out of memory. */
 static struct place *place_of(struct waits *waits, trail_stack_handle stack, trail_name reason)
 {
     uint64_t key = (uint64_t)stack << 1 | (reason == waits->condition);
@@ -212,7 +215,7 @@ static struct parked *parked_get(struct waits *waits, int64_t id)
     return parked;
 }
 
-/* The goroutine has done something since it was woken. */
+/* The goroutine has done some work since it was woken. */
 static void watch_end(struct waits *waits, int64_t id)
 {
     struct parked *parked = waits->watched > 0 ? idmap_find(&waits->parked, (uint64_t)id) : NULL;
@@ -224,7 +227,8 @@ static void watch_end(struct waits *waits, int64_t id)
         slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)id));
 }
 
-/* It waits for a condition again, where it was woken: in vain if it hardly ran and did nothing. */
+/* It waits for a condition variable again, where it was woken: in vain if it hardly ran and did no
+ * work. */
 static void note_futile(struct waits *waits, const struct goroutine *g, struct place *place,
                         int64_t now)
 {
@@ -273,7 +277,7 @@ static void count_place(struct waits *waits, const struct goroutine *g, struct p
         note_waker(waits, place, event->stack);
 }
 
-/* After a wait for a condition it is watched whether the goroutine does something. */
+/* After a wait for a condition variable, it is recorded whether the goroutine does some work. */
 static void place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
@@ -298,7 +302,7 @@ static void place_leave(struct waits *waits, const struct goroutine *g, const tr
 
 /* MARK: Waits for work */
 
-/* It begins to wait for something that can be work. False when memory is out. */
+/* A wait begins that may be for work. Returns false on out of memory. */
 static bool idle_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;
@@ -308,7 +312,7 @@ static bool idle_enter(struct waits *waits, const struct goroutine *g, const tra
     bool fresh;
     if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE))
         return true;
-    struct { /* without padding: its bytes are the key */
+    struct { /* no padding: its bytes are the key */
         int64_t goroutine;
         trail_name place, wait;
     } key = {g->id, place_name(waits, event->transition.stack, &kind), facts->kind_name};
@@ -325,7 +329,7 @@ static bool idle_enter(struct waits *waits, const struct goroutine *g, const tra
     return idmap_put(&waits->idle_now, (uint64_t)g->id, (void *)(uintptr_t)number);
 }
 
-/* The wait is over. */
+/* The wait has ended. */
 static void idle_leave(struct waits *waits, const struct goroutine *g, int64_t now)
 {
     uintptr_t number = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id);
@@ -335,7 +339,7 @@ static void idle_leave(struct waits *waits, const struct goroutine *g, int64_t n
     ns_add(&waits->idle[number - 1].ns, ns_between(g->since_ns, now));
 }
 
-/* The goroutine's life is known: what it returned to for most of it was waiting for work. */
+/* The goroutine has ended: waits to which it returned for most of its life were waits for work. */
 static bool idle_judge(struct waits *waits, const struct goroutine *g, int64_t now)
 {
     int64_t from = waits->analysis->goroutines.counted_from_ns;
@@ -396,7 +400,7 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
     return true;
 }
 
-/* Whether a wait for this is watched at its place. */
+/* Whether waits of this name are tracked by place. */
 static inline bool is_at_place(const struct waits *waits, trail_name wait)
 {
     trail_name reason = wait_reason(&waits->analysis->names, wait);
@@ -431,7 +435,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     return true;
 }
 
-/* The goroutine's last wait was ended by its time limit. */
+/* The goroutine's last wait timed out. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
@@ -490,7 +494,7 @@ static int by_ready(const void *a, const void *b)
     return x->row.name < y->row.name ? -1 : x->row.name > y->row.name;
 }
 
-/* Looks who is blocked for long, too. */
+/* Also finds goroutines that were blocked for long. */
 static bool window_ends(void *part, int64_t ns)
 {
     struct waits *waits = part;
