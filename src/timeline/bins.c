@@ -14,7 +14,7 @@ void bins_free(struct bins *bins)
     free(bins->ns);
 }
 
-/* Each two bins become one. */
+/* Merges pairs of bins into one. */
 static void halve(struct bins *bins)
 {
     for (size_t i = 0; i < BINS / 2; i++)

@@ -9,7 +9,7 @@
 
 enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 
-/* Bytes of a time of 48 bits with its flags, and of three numbers of 32 bits, at most. */
+/* Maximum bytes of a 48-bit time with its flags, and of three 32-bit numbers. */
 enum { MOST_TIME = 8, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
 
 /* MARK: Numbers */
@@ -22,7 +22,7 @@ static uint8_t *put(uint8_t *to, uint64_t value)
     return to;
 }
 
-/* They are our own: whole, and of at most 64 bits. */
+/* Written by this file: complete, and of at most 64 bits. */
 static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 {
     /* What is there is read only: a time says which details follow it. */
@@ -48,7 +48,7 @@ static struct lane_chunk *last_chunk(const struct lane *lane)
     return &lane->chunks[lane->chunk_count - 1];
 }
 
-/* Room for `more` bytes in a row of the last chunk. */
+/* Makes room for `more` bytes in a row of the last chunk. */
 static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t more, size_t *bytes)
 {
     uint16_t wanted = *room ? *room : ROOM_AT_FIRST;
@@ -65,7 +65,8 @@ static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t mor
     return true;
 }
 
-/* The last chunk is whole: it takes what it needs, and its rows are the next one's. */
+/* Closes the last chunk: it gets memory of its exact size, and its rows become those of the next
+ * one. */
 static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
 {
     struct lane_chunk *chunk = last_chunk(lane);
@@ -85,7 +86,7 @@ static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
     return true;
 }
 
-/* One byte, so that a chunk can be read before anything is in it. */
+/* One byte, so that a chunk can be read before it has spans. */
 static bool begin_rows(struct lane *lane, struct lane_chunk *first, size_t *bytes)
 {
     first->times = calloc(ROOM_AT_FIRST, 1);
@@ -204,7 +205,7 @@ static const uint8_t *get_details(const uint8_t *at, uint64_t time, struct lane_
     return at;
 }
 
-/* The next of the same chunk. */
+/* Moves to the next span of the same chunk. */
 static void step(const struct lane_chunk *chunk, struct lane_cursor *cursor, struct lane_span *span)
 {
     static const uint8_t nothing[1] = {0};
@@ -261,13 +262,13 @@ bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last
 
 /* MARK: Searching */
 
-/* The last chunk in [low, high) that begins at `ns` or before; the one at `low` does. */
+/* Returns the last chunk in [low, high) that begins at `ns` or before; the one at `low` does. */
 static uint32_t find_chunk(const struct lane *lane, uint32_t low, uint32_t high, int64_t ns)
 {
     return (uint32_t)SEARCH(i, low + 1, high, lane->chunks[i].begin_ns <= ns) - 1;
 }
 
-/* The moment in a chunk that begins at `ns` or before, and the next does not. */
+/* Finds the position in a chunk that begins at `ns` or before, while the next does not. */
 static void find_in_chunk(const struct lane *lane, uint32_t chunk, int64_t ns,
                           struct lane_position *position)
 {
@@ -306,7 +307,7 @@ bool lane_find(const struct lane *lane, int64_t ns, struct lane_position *positi
     return true;
 }
 
-/* The same for a time that is not before that of `position`, and probably not far behind it. */
+/* The same for a time not before that of `position`, and probably not much later. */
 static void find_from(const struct lane *lane, int64_t ns, struct lane_position *position)
 {
     uint32_t low = (uint32_t)(position->span / LANE_CHUNK), step_size = 1, high = low + 1;
@@ -320,28 +321,29 @@ static void find_from(const struct lane *lane, int64_t ns, struct lane_position 
 
 /* MARK: Drawing */
 
-/* A picture that is being made. */
+/* A row being drawn. */
 struct drawing {
     const struct lane *lane;
     int64_t from_ns, to_ns;
     uint64_t length;
     size_t width;
     int64_t lane_begin_ns;
-    int64_t end_ns; /* where the last span ends */
+    int64_t end_ns; /* end of the last span */
     trail_cell *cells;
     size_t count;
-    /* The left edge of the pixel `at`; of that in which the lane begins, its first span. */
+    /* The position of the left edge of pixel `at`; in the lane's first pixel, that of its first
+     * span. */
     size_t at;
     struct lane_position left;
 };
 
-/* Where pixel `i` begins. */
+/* Returns the begin of pixel `i`. */
 static int64_t edge(const struct drawing *d, size_t i)
 {
     return d->from_ns + (int64_t)((__uint128_t)d->length * i / d->width);
 }
 
-/* The first pixel that does not begin before `ns`. */
+/* Returns the first pixel that does not begin before `ns`. */
 static size_t pixel_from(const struct drawing *d, int64_t ns)
 {
     if (ns >= d->to_ns)
@@ -364,7 +366,7 @@ static void add_whole(struct drawing *d, int64_t begin_ns, int64_t end_ns)
     cell->ns[state] = end_ns - begin_ns;
 }
 
-/* The pixel `at` as a mixture of what is in it; `left` becomes its right edge. */
+/* Draws pixel `at` as a mixture of the spans in it; `left` becomes its right edge. */
 static void add_mixture(struct drawing *d)
 {
     int64_t begin = edge(d, d->at), end = edge(d, d->at + 1), until = end;
@@ -372,7 +374,7 @@ static void add_mixture(struct drawing *d)
         until = d->end_ns;
     struct lane_position right = d->left;
     find_from(d->lane, until, &right);
-    /* A span that begins where the pixel ends is not in it. */
+    /* A span that begins at the end of the pixel is not in it. */
     uint64_t inside = right.span - (right.span > d->left.span && right.begin_ns == until);
     trail_cell *cell = &d->cells[d->count];
     *cell = (trail_cell){.begin_ns = begin,
@@ -389,7 +391,7 @@ static void add_mixture(struct drawing *d)
     d->at++;
 }
 
-/* To the pixel `i`, which does not begin before the lane. */
+/* Moves to pixel `i`, which does not begin before the lane. */
 static void move_to(struct drawing *d, size_t i)
 {
     d->at = i;
@@ -397,7 +399,7 @@ static void move_to(struct drawing *d, size_t i)
         find_from(d->lane, edge(d, i), &d->left);
 }
 
-/* Where the picture begins to have something. */
+/* Moves to the first pixel with something in it. */
 static void begin_drawing(struct drawing *d)
 {
     size_t i = d->lane_begin_ns > d->from_ns ? pixel_from(d, d->lane_begin_ns) : 0;

@@ -1,5 +1,5 @@
 /*
- * Lanes from events: a writer of the timeline (timeline/timeline.h), which keeps what it is told.
+ * Lanes from events: a writer of the timeline (timeline/timeline.h) that stores its calls.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct trail_lanes {
     struct mark_list logs, samples;
     bool has_wall;
     int64_t wall_ns; /* at time 0 */
-    /* Who has just been woken, by whom and with which stack: told when it comes to be runnable. */
+    /* The goroutine that was just woken, its waker and the stack: used when it becomes runnable. */
     const struct timeline_goroutine *woken;
     uint32_t waker; /* lane + 1 */
     trail_stack waker_stack;
@@ -65,7 +65,7 @@ static int64_t since_origin(const struct trail_lanes *lanes, int64_t ns)
 
 /* MARK: Lanes */
 
-/* The number of a new lane + 1; 0 when memory is out. */
+/* Returns the number of a new lane + 1; 0 on out of memory. */
 static uint64_t lane_make(struct trail_lanes *lanes, trail_lane_kind kind, int64_t id)
 {
     struct lane_list *list = &lanes->lists[kind];
@@ -243,7 +243,7 @@ static void on_metric(void *writer, const trail_event *event)
 
 /* MARK: Moments */
 
-/* Where the goroutine, P or thread is; UINT32_MAX if it is not known. */
+/* Returns the lane of the P or thread on which the goroutine is; UINT32_MAX if unknown. */
 static uint32_t goroutine_lane(const struct trail_lanes *lanes, int64_t id)
 {
     const struct timeline_goroutine *g = timeline_goroutine_find(&lanes->timeline, id);
@@ -256,7 +256,7 @@ static uint32_t lane_of(const struct idmap *map, int64_t id)
     return lane ? (uint32_t)(lane->writer - 1) : UINT32_MAX;
 }
 
-/* Samples come with the events around them, now and then a little late. */
+/* Samples are in order with the events around them, except that a few come slightly late. */
 static void add_mark(struct trail_lanes *lanes, struct mark_list *list, trail_mark mark)
 {
     if (!GROW(list->items, list->capacity, list->count + 1)) {
@@ -424,7 +424,7 @@ size_t trail_lanes_count(const trail_lanes *lanes, trail_lane_kind kind)
     return lanes->lists[kind].count;
 }
 
-/* Who made it ready first, of a goroutine whose creation is in the trace, has created it. */
+/* The first waker of a goroutine whose creation is in the trace is its creator. */
 static int64_t creator_of(const struct lane *lane)
 {
     struct lane_cursor cursor;

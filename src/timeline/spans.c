@@ -4,13 +4,13 @@ struct span {
     int64_t begin_ns;
 };
 
-/* What can be open, as the lowest bits of a key; the others are an ID. */
+/* Kinds of open spans, in the lowest bits of a key; the other bits are an ID. */
 enum span_tag { SPAN_GOROUTINE, SPAN_TASK, SPAN_RANGE /* and the three ranges after the first */ };
 #define SPAN_TAG_BITS 3
 
 /*
- * IDs so high that the shift loses bits are written by nobody. If a hostile file has them, two
- * spans may be taken for one: wrong durations for wrong IDs, nothing worse.
+ * No writer uses IDs so high that the shift loses bits. In a hostile file two spans may share a
+ * key: wrong durations for wrong IDs, nothing worse.
  */
 static uint64_t span_key(unsigned tag, uint64_t id)
 {
@@ -34,7 +34,7 @@ static void span_begin(struct spans *spans, uint64_t key, int64_t time_ns)
     span->begin_ns = time_ns;
 }
 
-/* How long it was open, -1 if it was not; it is closed then. */
+/* Closes the span and returns its duration; -1 if it was not open. */
 static int64_t span_end(struct spans *spans, uint64_t key, int64_t time_ns)
 {
     struct span *span = idmap_remove(&spans->open, key);
@@ -51,8 +51,8 @@ static int64_t observe_transition(struct spans *spans, const trail_event *event)
         return -1;
     uint64_t key = span_key(SPAN_GOROUTINE, (uint64_t)event->transition.id);
     unsigned from = event->transition.from, to = event->transition.to;
-    /* What was already so at the beginning of the trace has no known beginning; nor does a state
-     * that is only confirmed change. */
+    /* The begin of a state found at the begin of the trace is unknown; a repeated state changes
+     * nothing. */
     if (from == TRAIL_GO_UNDETERMINED || from == to)
         return -1;
     int64_t lasted = span_end(spans, key, event->time_ns);

@@ -12,7 +12,7 @@ const char *const timeline_state_names[TIMELINE_STATES] = {
     [TIMELINE_BLOCKED] = "syscall without P",
 };
 
-/* Tells the writer, if it wants to know. */
+/* Calls the writer's function, if it has one. */
 #define TELL(t, what, ...)                                                                         \
     do {                                                                                           \
         if ((t)->counting && (t)->ops->what)                                                       \
@@ -39,7 +39,7 @@ static struct timeline_lane *lane_get(struct timeline *t, int64_t id, bool is_th
     return lane;
 }
 
-/* Whoever is on it is taken off. */
+/* Takes off the goroutine on it, if there is one. */
 static void lane_leave(struct timeline *t, struct timeline_lane *lane, int64_t now)
 {
     struct timeline_goroutine *g = lane->g;
@@ -111,7 +111,7 @@ static bool is_wanted(const struct timeline *t, int64_t goroutine)
     return g && g->wanted;
 }
 
-/* Closes all of a place, innermost first; their ends are not in the trace. */
+/* Closes all spans of a place, innermost first; their ends are not in the trace. */
 static void close_all(struct timeline *t, struct timeline_span **place, int64_t now)
 {
     while (*place) {
@@ -122,7 +122,7 @@ static void close_all(struct timeline *t, struct timeline_span **place, int64_t 
     }
 }
 
-/* Takes the innermost of that kind and name out of its place. */
+/* Removes the innermost span of that kind and name from its place. */
 static struct timeline_span *take_out(struct timeline_span **place, enum timeline_span_kind kind,
                                       trail_name name, uint64_t task)
 {
@@ -161,7 +161,8 @@ static bool wants_id(const struct timeline *t, int64_t id)
     return t->options->goroutine_count == 0;
 }
 
-/* Its name decides whether it is wanted. In a state already: what it has been doing since is told too. */
+/* The name decides whether it is selected. If it is in a state already, the writer gets that state,
+ * too. */
 static bool named(void *context, struct followed *followed, const trail_frame *start)
 {
     struct timeline *t = context;
@@ -182,7 +183,7 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
     return true;
 }
 
-/* The span that is open is over. */
+/* Ends the open span. */
 static void leave(struct timeline *t, struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
     if (g->wanted)
@@ -190,7 +191,7 @@ static void leave(struct timeline *t, struct timeline_goroutine *g, int64_t now,
     leave_lanes(t, g, now);
 }
 
-/* Its state is the new one from `since` on. */
+/* Enters its new state, at `since`. */
 static void enter(struct timeline *t, struct timeline_goroutine *g, const trail_event *event,
                   trail_name reason, int64_t since)
 {
@@ -206,7 +207,7 @@ static void enter(struct timeline *t, struct timeline_goroutine *g, const trail_
     }
 }
 
-/* The writer can tell who woke whom, and from where. */
+/* Passes the waker and its stack to the writer. */
 static void wake(struct timeline *t, struct timeline_goroutine *g, const trail_event *event)
 {
     g->waker = event->goroutine;
@@ -253,7 +254,7 @@ static inline bool leaves(void *context, struct followed *followed, const trail_
     return true;
 }
 
-/* In its first state. */
+/* Enters its first state. */
 static void appear(struct timeline *t, struct timeline_goroutine *g, const trail_event *event)
 {
     g->stack = stack_of(t, event->transition.stack);
@@ -286,7 +287,7 @@ static bool found(void *context, struct followed *followed, const trail_event *e
         enter(t, g, event, reason, since);
         return !t->failed;
     }
-    /* Without a P since then; from now on nobody can tell. */
+    /* Its P is unknown since then. */
     g->p_released = true;
     g->since_ns = since;
     tell_enter(t, g);
@@ -338,7 +339,7 @@ static const struct follow_ops ops = {
 
 /* MARK: Ranges, regions, tasks */
 
-/* Where the range's spans are; NULL: nowhere. */
+/* Returns the list with the range's spans; NULL: none. */
 static struct timeline_span **range_place(struct timeline *t, const trail_event *event)
 {
     if (event->range.scope == TRAIL_RESOURCE_GOROUTINE) {
@@ -368,7 +369,7 @@ static void range_event(struct timeline *t, const trail_event *event)
             span_close(t, span, event->time_ns);
         return;
     }
-    if (span) { /* it is told again that it is on */
+    if (span) { /* repeated: it is already open */
         span->next = *place;
         *place = span;
         return;
@@ -411,7 +412,7 @@ static void region_event(struct timeline *t, const trail_event *event)
         return;
     }
     struct timeline_span *span = take_out(&g->spans, TIMELINE_REGION, name, event->region.task);
-    if (!span) { /* it was on before the trace began */
+    if (!span) { /* it began before the trace */
         fields.before = true;
         fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
         span = span_open(t, NULL, fields, g->wanted);
@@ -434,7 +435,7 @@ static void task_event(struct timeline *t, const trail_event *event)
         .parent = event->task.parent,
     };
     if (event->kind == TRAIL_TASK_END) {
-        if (!span) { /* it was on before the trace began */
+        if (!span) { /* it began before the trace */
             fields.before = true;
             fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
             span = span_open(t, NULL, fields, true);
@@ -443,7 +444,7 @@ static void task_event(struct timeline *t, const trail_event *event)
             span_close(t, span, event->time_ns);
         return;
     }
-    if (span) { /* another one with its number */
+    if (span) { /* another one with its ID */
         span->after = true;
         span_close(t, span, event->time_ns);
     }
@@ -498,7 +499,7 @@ static inline void take_event(struct timeline *t, const trail_event *event)
         other_event(t, event);
         return;
     }
-    /* Files number texts as they come: a reason comes before what is in the stacks of its event. */
+    /* Writers number texts in order of use: a reason comes before the texts in its event's stacks. */
     if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE &&
         event->transition.to == TRAIL_GO_WAITING && event->transition.from != TRAIL_GO_WAITING)
         (void)names_of(&t->names, event->transition.reason);
@@ -508,11 +509,11 @@ static inline void take_event(struct timeline *t, const trail_event *event)
 
 /* MARK: The window */
 
-/* The spans of a place, the outermost first. */
+/* Passes on the spans of a place, outermost first. */
 static void tell_spans(struct timeline *t, struct timeline_span *span)
 {
     struct timeline_span *reversed = NULL;
-    while (span) { /* turned round, and back again as they are told */
+    while (span) { /* reversed, and reversed again while they are passed on */
         struct timeline_span *next = span->next;
         span->next = reversed;
         reversed = span;
@@ -542,7 +543,7 @@ static void tell_lanes(struct timeline *t, const struct idmap *lanes)
     }
 }
 
-/* From here on it is told. What is alive now has been so since the begin of the window. */
+/* Starts calling the writer. What is alive now counts as begun at the begin of the window. */
 static void count_from(struct timeline *t, int64_t ns)
 {
     t->counting = true;
@@ -567,7 +568,7 @@ static void count_from(struct timeline *t, int64_t ns)
             tell_spans(t, t->tasks.slots[i].value);
 }
 
-/* What is open ends with the window. */
+/* Open spans end with the window. */
 static void finish(struct timeline *t)
 {
     int64_t end = t->over ? t->to_ns : t->last_ns;

@@ -74,7 +74,7 @@ int analysis_parse(struct analysis *analysis, int argc, char **argv)
     return code == EXIT_GOOD ? analysis_words(analysis, &options) : code;
 }
 
-/* What was made up is never shown without a word. */
+/* Output with invented events always comes with a message. */
 static void tell_repairs(const struct analysis *analysis)
 {
     trail_reader_stats stats;
@@ -97,7 +97,7 @@ static int tell_damage(const struct analysis *analysis, const trail_error *err)
     return code;
 }
 
-/* An empty answer has a reason. */
+/* Prints the reason of an empty answer. */
 static void tell_window(const struct analysis *analysis)
 {
     const trail_analysis_span *span = &analysis->span;
@@ -217,7 +217,7 @@ static void json_named(const struct analysis *analysis, struct json *json, const
     json_close(json, '}');
 }
 
-/* By Go's reason: kinds with the same are one. */
+/* By Go's reason, adding up kinds with the same one. */
 static void json_reasons(const struct analysis *analysis, struct json *json,
                          const trail_times *times)
 {

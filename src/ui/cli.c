@@ -45,7 +45,7 @@ trail_source *open_source(const char *word, trail_error *err)
                                                : trail_source_open_path(word, err));
 }
 
-/* Whether the message is "cannot open WORD: ..." or the like: the word need not be told again. */
+/* Whether the message already contains the word, as "cannot open WORD: ..." does. */
 static bool names_word(const char *message, const char *word)
 {
     size_t length = strlen(word);
@@ -77,7 +77,7 @@ void print_message_lines(const char *message)
     } while (*message);
 }
 
-/* Columns that text takes as it is shown, up to its end. */
+/* Returns the columns that the text takes on a terminal. */
 static int columns(const char *text, size_t size)
 {
     const uint8_t *at = (const uint8_t *)text, *end = at + strnlen(text, size);
@@ -105,7 +105,7 @@ int print_error(const char *word, const trail_error *err)
 {
     char where[256];
     (void)trail_error_where(err, where, sizeof where);
-    (void)fflush(stdout); /* so that what came before it is seen before it */
+    (void)fflush(stdout); /* so that earlier output appears before it */
     bool named = err->code == TRAIL_IO && names_word(err->message, word);
     print_message("%s%s%s%s%s%s", named ? "" : source_title(word), named ? "" : ": ", err->message,
                   *where ? " (at " : "", where, *where ? ")" : "");

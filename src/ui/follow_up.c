@@ -28,7 +28,7 @@ bool goroutine_list_add(struct goroutine_list *list, int64_t goroutine)
     return true;
 }
 
-/* Whether the character is shown as it is. */
+/* Whether the character is printed unchanged. */
 static bool is_shown(const uint8_t *at, const uint8_t *end, unsigned *size)
 {
     char shown[PLAIN_MOST];
@@ -46,9 +46,9 @@ static bool needs_escapes(trail_string text)
     return false;
 }
 
-enum { LONGEST_STEP = 17 }; /* four bytes as octal digits, and an end */
+enum { LONGEST_STEP = 17 }; /* four bytes as octal escapes, and a NUL */
 
-/* What stands for the character at `at` within '...', or $'...' with escapes. Returns its length. */
+/* Writes the character at `at` for '...', or $'...' with escapes. Returns its length. */
 static size_t quote_step(const uint8_t *at, unsigned size, bool shown, bool escapes, char *to)
 {
     size_t used = 0;
@@ -68,7 +68,7 @@ static size_t quote_step(const uint8_t *at, unsigned size, bool shown, bool esca
     return used + size;
 }
 
-/* Whether a shell takes it as it is. */
+/* Whether a shell takes the word without quotes. */
 static bool is_bare(trail_string word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -83,7 +83,7 @@ static void show_percentiles(const struct groups_view *view, const trail_group *
     table_print(&table);
 }
 
-/* All on one scale, so that they can be compared; the tallest column of each is full. */
+/* All on one scale, to be comparable; the tallest column of each is full. */
 static void show_spreads(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     char from[SHOW_SIZE], to[SHOW_SIZE];

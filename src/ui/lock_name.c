@@ -32,7 +32,7 @@ const char *lock_name(const struct analysis *analysis, const trail_lock *lock, c
 
 /* MARK: What two traces agree on */
 
-/* Whether the text begins with an address and nothing else is in front of `end`. */
+/* Whether the text up to `size` is exactly an address. */
 static bool is_address(const char *text, size_t size)
 {
     if (size < 3 || memcmp(text, "0x", 2) != 0)
@@ -43,7 +43,7 @@ static bool is_address(const char *text, size_t size)
     return true;
 }
 
-/* "f x.c:12": the length up to the line. */
+/* "f x.c:12": returns the length without the line. */
 static size_t without_line(const char *text, size_t size)
 {
     size_t end = size;
@@ -53,8 +53,8 @@ static size_t without_line(const char *text, size_t size)
 }
 
 /*
- * A symbol is a name; an address is none, but where the lock was first seen is. That stands behind
- * either: "0x7f10 (first seen locked in f x.c:12)".
+ * A symbol identifies a lock; an address does not, but the place where the lock was first seen
+ * does. It follows either: "0x7f10 (first seen locked in f x.c:12)".
  */
 static void identify_named(trail_string kind, trail_string name, char *buf)
 {
@@ -71,7 +71,7 @@ static void identify_named(trail_string kind, trail_string name, char *buf)
         (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s without a name", size, kind.data);
         return;
     }
-    place += 2; /* what stands in the parentheses */
+    place += 2; /* the text in parentheses */
     size_t left = (size_t)(name.data + name.size - place);
     left -= left > 0 && place[left - 1] == ')';
     (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s %.*s", size, kind.data,

@@ -35,7 +35,7 @@ unsigned edit_distance(const char *a, const char *b)
     size_t n = strlen(a), m = strlen(b);
     if (n > LONGEST_WORD || m > LONGEST_WORD)
         return LONGEST_WORD;
-    /* Three rows of the matrix: of a's prefix of i letters against all prefixes of b. */
+    /* Three rows of the distance matrix: of a's prefix of i letters against all prefixes of b. */
     unsigned rows[3][LONGEST_WORD + 1];
     unsigned *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= m; j++)
@@ -61,7 +61,7 @@ const char *nearest_word(const char *word, const char *const *words)
 {
     const char *nearest = NULL;
     size_t length = strlen(word);
-    /* One slip in three letters is still taken for a slip. */
+    /* Up to one difference in three letters counts as a typing error. */
     unsigned best = (unsigned)(length > LONGEST_WORD ? 0 : length / 3 + 1);
     for (; *words; words++) {
         unsigned distance = edit_distance(word, *words);
@@ -119,7 +119,7 @@ static bool parse_words(const struct option_word *words, const char *text, uint6
     return any;
 }
 
-/* A value that is a number, also one that a word stands for; false: it is none. */
+/* Parses a numeric value, or a word that stands for one. Returns false if it is neither. */
 static bool parse_value(const struct option *row, const char *text, uint64_t *value)
 {
     const struct option_word *word;
@@ -145,7 +145,7 @@ static bool parse_value(const struct option *row, const char *text, uint64_t *va
     }
 }
 
-/* Puts it into the member at `to`. False: it is no value. */
+/* Stores the value in the member at `to`. Returns false if it is not valid. */
 static bool put_value(const struct option *row, void *to, const char *text)
 {
     uint64_t value;
@@ -194,7 +194,7 @@ const char *option_values(const struct option *row, char *buf)
 
 static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
 
-/* Whether a row is among input_options, whose values are the same for all. */
+/* Whether a row is one of input_options, whose values are the same for all commands. */
 static bool is_input_option(const struct option *row)
 {
     for (const struct option *other = input_options; other->name; other++)
@@ -203,13 +203,13 @@ static bool is_input_option(const struct option *row)
     return false;
 }
 
-/* The command's rows, then, if it has them, input_options. */
+/* Returns the command's rows, then input_options if it accepts them. */
 static const struct option *next_row(const struct command *command, const struct option *row)
 {
     row = row ? row + 1 : command->options;
     if (row->name || command->no_input)
         return row->name ? row : NULL;
-    /* The end of the command's own, or of the others. */
+    /* The end of the command's rows, or of the others. */
     const struct option *end = input_options;
     while (end->name)
         end++;
@@ -230,7 +230,7 @@ static int unknown_option(const struct options *options, const char *name)
     return usage_error(options->command, "unknown option '--%s'", name);
 }
 
-/* Its value is in the same word, or in the next. */
+/* Finds the value in the same argument, or in the next. */
 static int find_value(struct options *options, const struct option *row, const char *attached)
 {
     if (attached)
@@ -253,7 +253,7 @@ static const struct option *find_long(const struct command *command, const char 
     return row;
 }
 
-/* As the others below: finds *row, whose value is then in *options. EXIT_GOOD or EXIT_USAGE. */
+/* As the functions below: sets *row, and its value in *options. Returns EXIT_GOOD or EXIT_USAGE. */
 static int long_option(struct options *options, const char *word, const struct option **row)
 {
     const char *equals = strchr(word, '=');
@@ -291,7 +291,7 @@ static int short_option(struct options *options, const struct option **row)
     return find_value(options, *row, attached);
 }
 
-/* All that is left is words. */
+/* The rest of the command line is arguments. */
 static void take_words(struct options *options)
 {
     if (options->command->has_command)
@@ -300,7 +300,7 @@ static void take_words(struct options *options)
         options->words[options->word_count++] = options->argv[options->at++];
 }
 
-/* The next option; NULL: there is none left. */
+/* Sets the next option; NULL: none left. */
 static int next_option(struct options *options, const struct option **row)
 {
     options->value = "";
@@ -375,7 +375,7 @@ static void option_help(const struct option *row, FILE *to)
     fprintf(to, "%-*s", HELP_COLUMN, left);
     if (n >= HELP_COLUMN)
         fprintf(to, "\n%*s", HELP_COLUMN, "");
-    /* A newline in the text goes on in the same column. */
+    /* Text after a newline continues in the same column. */
     for (const char *c = row->help; *c; c++) {
         fputc(*c, to);
         if (*c == '\n')

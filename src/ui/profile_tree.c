@@ -8,19 +8,19 @@
 #include "ui/show.h"
 #include "ui/table.h"
 
-/* A function below its callers. Calls from several lines are one. */
+/* A function below its callers. Calls from several lines are merged. */
 struct node {
     trail_name function;
-    uint64_t pc; /* for those without a name */
+    uint64_t pc; /* for functions without a name */
     uint64_t count;
     int64_t ns;
-    size_t child, next; /* places in the tree; 0: none */
+    size_t child, next; /* indexes in the tree; 0: none */
 };
 
 struct tree {
     const trail_analysis *analysis;
     const trail_profile *profile;
-    struct node *nodes; /* the first is the root of all */
+    struct node *nodes; /* the first is the root */
     size_t count, capacity;
     double least;
     bool times;
@@ -41,7 +41,7 @@ static size_t add_node(struct tree *tree, const struct node *node)
     return tree->count++;
 }
 
-/* The child of that function; 0 when memory is out. */
+/* Returns the child for that function; 0 on out of memory. */
 static size_t child_of(struct tree *tree, size_t parent, const trail_profile_frame *frame)
 {
     uint64_t pc = frame->function ? 0 : frame->pc;
@@ -87,7 +87,7 @@ static double weight(const struct tree *tree, const struct node *node)
     return tree->times ? (double)node->ns : (double)node->count;
 }
 
-/* The heaviest child that comes after `last` (0: the first), or 0. */
+/* Returns the heaviest child after `last` (0: the first), or 0. */
 static size_t next_child(const struct tree *tree, const struct node *parent, size_t last)
 {
     size_t best = 0;
@@ -126,7 +126,7 @@ static void print_line(const struct tree *tree, const struct node *node, unsigne
     putchar('\n');
 }
 
-/* Without recursion: stacks may be deep. `path` has room for the deepest. */
+/* Not recursive, because stacks may be deep. `path` has room for the deepest. */
 static void print_tree(struct tree *tree, size_t *path)
 {
     unsigned depth = 0;

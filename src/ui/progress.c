@@ -49,7 +49,7 @@ static void progress_draw(struct progress *progress, int64_t now)
 void progress_step(void *context)
 {
     struct progress *progress = context;
-    /* Not even the clock is read each time. */
+    /* Reading the clock each time would cost too much. */
     if (!progress->wanted || ++progress->calls % 16 != 0)
         return;
     int64_t now = now_ms();

@@ -58,14 +58,14 @@ static int longest_first(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Of trail record each thread is a task. */
+/* In recordings of trail record each thread is a task. */
 static void put_task(const struct analysis *analysis, const struct running *running)
 {
     if (analysis->vocabulary.of == TRAIL_MADE_BY_RECORD && running->task != TRAIL_NONE)
         printf("%s%-4" PRId64 " ", term(&analysis->vocabulary, TERM_task_id), running->task);
 }
 
-/* Changes the order of the list if it is too long for all of it to be shown. */
+/* Reorders the list if it is too long to be shown in full. */
 static void show_lines(const struct analysis *analysis, const char *letter, struct running *list,
                        size_t count)
 {

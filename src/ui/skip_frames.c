@@ -8,7 +8,7 @@
 #include "ui/cli.h"
 #include "words/wrappers.h"
 
-/* Each is compared with each frame that is looked at. */
+/* Limits: each pattern is compared with each frame. */
 enum { PATTERNS_MOST = 1000, LINE_MOST = 1000 };
 
 static size_t count_of(const char *const *patterns)
@@ -19,7 +19,7 @@ static size_t count_of(const char *const *patterns)
     return count;
 }
 
-/* Takes the text. False when memory is out. */
+/* Takes ownership of the text. Returns false on out of memory. */
 static bool add(const char ***patterns, char *text)
 {
     size_t count = count_of(*patterns);
@@ -41,7 +41,7 @@ static int refuse(const char *path, size_t number, const char *line, const char 
     return EXIT_USAGE;
 }
 
-/* Without white space around it. */
+/* Removes white space at both ends. */
 static char *trim(char *line)
 {
     static const char white[] = " \t\r\n";

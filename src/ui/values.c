@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 
-/* Digits from *at on; false if there are none or they are too many. */
+/* Parses digits from *at on; returns false if there are none or too many. */
 static bool parse_digits(const char **at, int64_t *value)
 {
     if (!isdigit((unsigned char)**at))

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Arguments of a template that are longer than this become "...". */
+/* Longer template arguments become "...". */
 enum { ARGUMENTS_MOST = 48 };
 
-/* What is read, and what has become of it. */
+/* The rest of the input, and the output so far. */
 struct shortening {
     const char *at, *end;
     char *buf;
@@ -34,7 +34,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* Behind the bracket that closes the one at `at`; `end` if none does. */
+/* Returns the end of the bracket group at `at`; `end` if it is not closed. */
 static const char *group_end(const char *at, const char *end)
 {
     unsigned depth = 0;
@@ -51,7 +51,7 @@ static const char *group_end(const char *at, const char *end)
 
 /* MARK: Arguments of a template */
 
-/* "std::ratio<1l, 1000l>" becomes "ratio<...>". */
+/* Shortens "std::ratio<1l, 1000l>" to "ratio<...>". */
 static size_t short_arguments(const char *at, const char *end, char *buf)
 {
     size_t size = 0, word = 0;
@@ -92,7 +92,7 @@ static void put_arguments(struct shortening *s)
 
 /* MARK: The name */
 
-/* "operator<<", "operator()", "operator bool": what follows is no bracket. */
+/* "operator<<", "operator()", "operator bool": the characters after it are not brackets. */
 static bool put_operator(struct shortening *s)
 {
     static const char word[] = "operator";
@@ -115,7 +115,8 @@ static bool put_operator(struct shortening *s)
     return true;
 }
 
-/* "{lambda(int)#1}", "<lambda(int)>", "<T as Trait>": a name in brackets, which stays, without parameters. */
+/* "{lambda(int)#1}", "<lambda(int)>", "<T as Trait>": a name in brackets, kept without parameters.
+ */
 static void put_braced(struct shortening *s)
 {
     const char *close = group_end(s->at, s->end);
@@ -127,7 +128,8 @@ static void put_braced(struct shortening *s)
     }
 }
 
-/* Passes over parameters. Returns whether the name ends with them: "(int) const", but not "f()::{lambda()#1}". */
+/* Skips parameters. Returns whether the name ends with them: "(int) const", but not
+ * "f()::{lambda()#1}". */
 static bool skip_parameters(struct shortening *s)
 {
     static const char *const behind[] = {" const", " volatile", " &", "&", " [clone", " noexcept"};
@@ -141,7 +143,7 @@ static bool skip_parameters(struct shortening *s)
     return s->at == s->end;
 }
 
-/* Returns whether more of the name follows. */
+/* Returns whether the name continues. */
 static bool step(struct shortening *s)
 {
     if (put_operator(s))
@@ -157,14 +159,15 @@ static bool step(struct shortening *s)
         put_arguments(s);
     } else if (*s->at == ' ') {
         s->at++;
-        s->size = 0; /* that was the result */
+        s->size = 0; /* that was the result type */
     } else {
         put(s, s->at++, 1);
     }
     return true;
 }
 
-/* Of C++ and Rust are names with brackets; Go's "main.(*T).run" and "main.run[...]" have others. */
+/* Whether it is a name of C++ or Rust with brackets; Go's "main.(*T).run" and "main.run[...]" are
+ * different. */
 static bool has_brackets(trail_string name)
 {
     for (size_t i = 0; i < name.size; i++)

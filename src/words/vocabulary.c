@@ -45,7 +45,7 @@ void words_plural(const char *one, char *room, size_t size)
         (void)snprintf(room, size, "%ss", one);
 }
 
-/* Writes a row's text with the host's word in the place of @. */
+/* Writes a row's text with the host's word in place of @. */
 static void expand(const char *text, const char *one, char *to)
 {
     char many[TERM_SIZE];
@@ -67,7 +67,7 @@ static trail_made_by choose(const trail_maker *maker, trail_words words)
 
 void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, trail_words words)
 {
-    memset(vocabulary, 0, sizeof *vocabulary); /* equal ones are so byte by byte */
+    memset(vocabulary, 0, sizeof *vocabulary); /* so that equal ones are equal byte by byte */
     vocabulary->of = choose(maker, words);
     for (int i = 0; i < TERMS; i++) {
         const struct row *row = &rows[i];
@@ -93,7 +93,8 @@ const char *term_title(const struct vocabulary *vocabulary, enum term name, char
     return room;
 }
 
-/* The term whose key begins `text`, up to a brace; its first letter may be large. TERMS: none. */
+/* Returns the term whose key, up to a brace, begins `text`; its first letter may be a capital.
+ * TERMS: none. */
 static enum term term_of(const char *text)
 {
     size_t size = strcspn(text, "}");
@@ -103,7 +104,7 @@ static enum term term_of(const char *text)
     return name;
 }
 
-/* `unsafe`: characters that become _. */
+/* `unsafe`: characters that are replaced by _. */
 static const char *fill(const struct vocabulary *vocabulary, const char *text, const char *unsafe,
                         char *room, size_t size)
 {
@@ -128,7 +129,7 @@ static const char *fill(const struct vocabulary *vocabulary, const char *text, c
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size)
 {
-    /* A host's word may have what separates titles. */
+    /* A host's word may contain separators of titles. */
     return fill(vocabulary, titles, " <>", room, size);
 }
 

@@ -24,7 +24,7 @@ static const struct row {
 
 /* MARK: Patterns */
 
-/* Whether the text is no more, but for arguments of a template. */
+/* Whether only template arguments follow. */
 static bool ends(const char *text, const char *end)
 {
     return text == end || (*text == '<' && end[-1] == '>');
@@ -33,7 +33,8 @@ static bool ends(const char *text, const char *end)
 static bool matches(const char *pattern, trail_string text)
 {
     const char *at = text.data, *end = text.data + text.size;
-    const char *star = NULL, *again = NULL; /* behind the last *, and what that has been tried at */
+    const char *star = NULL,
+               *again = NULL; /* after the last *, and where its match was last tried */
     for (;;) {
         if (*pattern == '*') {
             star = ++pattern;
@@ -106,7 +107,7 @@ const char *skip_pattern_error(const char *line)
 
 /* MARK: Frames */
 
-/* "app+0x1234": what code without a name is called. */
+/* "app+0x1234": the name of code without a symbol. */
 static bool is_address(trail_string function)
 {
     size_t digits = 0;
