@@ -1,6 +1,6 @@
 /*
- * trail check: reads everything with every check on, and gives a verdict a file: what is wrong,
- * where, and how much before it is good.
+ * trail check: reads a trace with every check enabled, and prints a verdict per file: what is
+ * wrong, where, and how much before it is good.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,17 +34,17 @@ static const struct option rows[] = {
     {0},
 };
 
-/* What came out for one file. */
+/* The result for one file. */
 struct verdict {
     const char *word;
     const struct request *request;
     int code;
-    int version; /* 0: not even the header was good */
+    int version; /* 0: the header is bad */
     trail_error error;
     trail_reader_stats stats;
     int64_t first_ns, last_ns; /* of the events seen */
     uint64_t seen;
-    int64_t total; /* bytes of the whole trace, -1 if not known */
+    int64_t total; /* bytes of the whole trace, -1 if unknown */
     /* The reader's list of repairs: valid while the reader is open, which is until the verdict is shown. */
     const trail_repair *repair_list;
     size_t repair_count;
@@ -149,7 +149,7 @@ static void show_good(const struct verdict *verdict)
     show_repairs(verdict);
 }
 
-/* What to try next with a bad file. */
+/* Prints what to try next with a damaged file. */
 static void show_hint(const struct verdict *verdict)
 {
     const char *word = verdict->word;

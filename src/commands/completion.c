@@ -15,8 +15,8 @@ static bool wants_file(const struct option *row)
            (strncmp(row->argument, "FILE", 4) == 0 || strcmp(row->argument, "DIR") == 0);
 }
 
-/* The first line of a help text, without what shells would trip over and what leads to the next
- * line. */
+/* Prints the first line of a help text, without characters that shells interpret and the
+ * punctuation before the next line. */
 static void put_help(const char *help)
 {
     size_t length = strcspn(help, "\n");

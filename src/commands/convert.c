@@ -1,5 +1,5 @@
 /*
- * trail convert: a trace of any version as one of another, whole or a part of it.
+ * trail convert: writes a trace of any version as one of another, in whole or in part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static const struct option rows[] = {
 
 /* MARK: The command line */
 
-/* 1.23, go1.23 or 23; 0: none that can be written. */
+/* 1.23, go1.23 or 23; 0: not a version that can be written. */
 static int version_of(const char *text)
 {
     static const int versions[] = {22, 23, 25, 26};
@@ -71,7 +71,7 @@ static int parse_to(struct request *request, const char *value)
 {
     trail_convert_options *convert = &request->convert;
     int64_t ns;
-    /* A time has a unit, and no version has: 1.5s. */
+    /* A time has a unit, a version has none: 1.5s. */
     bool relative = *value == '+';
     if (parse_time(value + relative, &ns)) {
         request->to_is_relative = relative;
@@ -205,7 +205,7 @@ static int convert_source(struct request *request, trail_source *source)
     return code;
 }
 
-/* The trace, once which of its goroutines are kept is known. */
+/* Converts the trace, when the goroutines to keep are known. */
 static int convert_input(struct request *request)
 {
     struct input input;

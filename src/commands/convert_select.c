@@ -55,7 +55,7 @@ struct finder {
     size_t goroutine_count;
     const trail_task *tasks;
     size_t task_count;
-    bool *wanted; /* of each goroutine */
+    bool *wanted; /* per goroutine */
 };
 
 static bool want(struct finder *f, int64_t id)
@@ -88,7 +88,7 @@ static const char *text_of(const struct finder *f, trail_name name, char *buf, s
     return buf;
 }
 
-/* The nearest of names that were passed by, for who has mistyped one. */
+/* The nearest of the names that were compared, for a mistyped name. */
 struct nearest {
     char text[512];
     unsigned distance;
@@ -137,7 +137,7 @@ static int want_named(struct finder *f, const char *pattern)
                  : unknown_name(f, "goroutine has the start function", pattern, &nearest);
 }
 
-/* Those that took part in a task, and in what came of it. */
+/* Selects goroutines that took part in a task or its subtasks. */
 static bool want_task(struct finder *f, size_t first)
 {
     size_t *pile = calloc(f->task_count, sizeof *pile), height = 0;
@@ -209,7 +209,7 @@ static int no_memory(void)
     return EXIT_INOUT;
 }
 
-/* Those that are wanted themselves. */
+/* Finds the selected goroutines. */
 static int find_wanted(struct finder *f, int64_t **ids, size_t *count)
 {
     f->goroutine_count = trail_analysis_goroutines(f->answers, &f->goroutines);
@@ -233,13 +233,13 @@ static int find_first(struct finder *f, trail_reader *reader, int64_t **ids, siz
     f->answers = trail_analysis_open(reader, &what, &err);
     if (!f->answers)
         return no_memory();
-    (void)trail_analysis_run(f->answers, reader, &err); /* told when it is converted */
+    (void)trail_analysis_run(f->answers, reader, &err); /* errors are reported by the conversion */
     int code = find_wanted(f, ids, count);
     trail_analysis_close(f->answers);
     return code;
 }
 
-/* Opens the trace anew. */
+/* Opens the trace again. */
 static trail_reader *open_again(struct input *input, const trail_reader_options *options,
                                 trail_source **source, int *code)
 {

@@ -15,21 +15,21 @@
 
 enum { OPT_FAIL_IF = 1, OPT_PER };
 
-/* Those of diff(1), and one for a trace that is not whole. */
+/* As in diff(1), and one for a damaged trace. */
 enum { DIFF_SAME = 0, DIFF_MET = 1, DIFF_DAMAGED = 4 };
 
-/* A trace, when its analysis is gone. */
+/* What is kept of a trace after its analysis is closed. */
 struct side {
     const char *word;
     int64_t duration_ns;
     uint64_t events, goroutines;
-    double divisor; /* of what is normalised */
+    double divisor; /* for rows that are normalised */
 };
 
 struct request {
     struct analysis common; /* the options; never run */
     struct side sides[2];
-    const char *task; /* --per=task: of that */
+    const char *task; /* --per=task: the type */
     bool per_second;
     size_t limit;
     struct diff_condition *conditions;
@@ -108,7 +108,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Reading */
 
-/* How many tasks of the type ended; -1: there is no such type. */
+/* Returns how many tasks of the type ended; -1: no such type. */
 static int64_t tasks_ended(const struct request *request, const struct analysis *analysis)
 {
     const trail_task_kind *const *kinds;
@@ -150,7 +150,7 @@ static int find_divisor(const struct request *request, const struct analysis *an
     return EXIT_GOOD;
 }
 
-/* The words of both, or Go's if they differ. */
+/* Uses the vocabulary of both traces, or Go's if they differ. */
 static void speak_of_both(struct request *request, const struct analysis *analysis, int i)
 {
     struct vocabulary *both = &request->common.vocabulary;
@@ -160,13 +160,13 @@ static void speak_of_both(struct request *request, const struct analysis *analys
         vocabulary_init(both, NULL, TRAIL_WORDS_GO);
 }
 
-/* One of the two: its rows, and nothing else that stays. */
+/* Reads one of the traces; only its rows are kept. */
 static int read_side(struct request *request, int i)
 {
     struct side *side = &request->sides[i];
     struct analysis analysis = request->common;
     analysis.word = side->word;
-    analysis.skip_frames = NULL; /* stay those of request->common */
+    analysis.skip_frames = NULL; /* owned by request->common */
     int code = analysis_run(&analysis);
     if (code == EXIT_BAD)
         code = DIFF_DAMAGED;
@@ -192,7 +192,7 @@ static double size_of(double value)
     return value < 0 ? -value : value;
 }
 
-/* Whether it is a whole number that a double holds exactly. */
+/* Whether it is an integer that a double holds exactly. */
 static bool is_whole(double value)
 {
     return size_of(value) < 9007199254740992.0 && (double)whole_of(value) == value;
@@ -203,7 +203,7 @@ static double size_of_change(const struct diff_row *row)
     return size_of(row->of[1].value - row->of[0].value);
 }
 
-/* Tables of one scope after the other; in each, times before counts, the greatest change first. */
+/* One scope after the other; in each, times before counts, the greatest change first. */
 static int by_change(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
@@ -307,7 +307,7 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* A figure in its unit; `sign`: as a change. */
+/* Formats a figure in its unit; `sign`: as a change. */
 static const char *figure(char *buf, enum diff_unit unit, double value, bool sign)
 {
     char text[SHOW_SIZE], *at = buf;
@@ -364,14 +364,14 @@ static void put_row(struct table *table, const struct diff_row *row)
         table_word(table, row->name);
 }
 
-/* Of single groups, what is the sum of others of their rows only repeats them. */
+/* Rows of single groups are left out if they only repeat a total. */
 static bool is_shown(const struct diff_row *row, enum diff_scope scope)
 {
     bool sum = strcmp(row->path, "total") == 0 || strcmp(row->path, "block") == 0;
     return row->scope == scope && !(scope == DIFF_GOROUTINES && sum) && diff_row_changed(row);
 }
 
-/* The rows of one scope that changed. */
+/* Prints the rows of one scope that changed. */
 static size_t show_scope(const struct request *request, enum diff_scope scope)
 {
     static const char *const titles[DIFF_SCOPES] = {

@@ -42,7 +42,7 @@ double diff_ratio(double a, double b)
 
 /* MARK: Telling what is wrong */
 
-/* The text below the message, and a caret below what is meant. */
+/* Prints the message, then the text with a caret below the error. */
 static int wrong(const struct diff_condition *c, const struct command *command, size_t at,
                  const char *what, const char *word, const char *more)
 {
@@ -66,7 +66,8 @@ static bool is_operator(char c)
     return c == '<' || c == '>';
 }
 
-/* The name at `at`, bare or in quotes, in which \ takes the next as it is. Returns where it ends. */
+/* Parses the name at `at`, unquoted or in quotes, in which \ escapes the next character. Returns
+ * where it ends. */
 static size_t parse_name(struct diff_condition *c, size_t at)
 {
     size_t length = 0;
@@ -87,7 +88,7 @@ static size_t parse_name(struct diff_condition *c, size_t at)
     return at + quoted;
 }
 
-/* A number behind the sign, with its unit. */
+/* Parses the number after the sign, with its unit. */
 static bool parse_value(struct diff_condition *c, const char *text, bool negative)
 {
     int64_t ns;
@@ -176,7 +177,7 @@ static bool is_field(const char *metric, const struct diff_row *row, enum diff_f
     return size > 0 && (size_t)size < sizeof path && diff_same_path(path, metric);
 }
 
-/* How far what is written is from the metric: of the path, and, counted less, of the name. */
+/* The distance of the text from the metric: of the path and, with less weight, of the name. */
 static unsigned distance(const struct diff_condition *c, const struct diff_row *row,
                          const char *path)
 {

@@ -6,13 +6,13 @@
 
 #include "ui/lock_name.h"
 
-/* Where rows go: of which trace, and of what in it. */
+/* Where new rows go: which trace, and which part of it. */
 struct collector {
     struct diff_rows *rows;
     const struct analysis *analysis;
     int side;
     enum diff_scope scope;
-    trail_string name;              /* "" of the whole */
+    trail_string name;              /* "" for the whole trace */
     const trail_wait_group **waits; /* by the name of their group */
     size_t wait_count;
 };
@@ -37,7 +37,7 @@ static char *copy_of(trail_string text)
     return strndup(text.size > 0 ? text.data : "", text.size);
 }
 
-/* `path` is given away. */
+/* Takes ownership of `path`. */
 static void append(struct collector *c, char *path, enum diff_unit unit, bool sums,
                    struct diff_measure measure)
 {
@@ -88,7 +88,7 @@ static void add_up(struct collector *c, trail_histogram *sum, const trail_histog
 
 /* MARK: Goroutines */
 
-/* The columns that are of goroutines' whole lives; the others are of single waits, below. */
+/* Columns of goroutines' totals; the others are of single waits, below. */
 static const struct {
     trail_column column;
     const char *path, *region_path;
@@ -103,7 +103,7 @@ static const struct {
 
 enum { COLUMNS = sizeof columns / sizeof *columns, LIFE_COLUMNS = COLUMNS - 1 };
 
-/* Of system calls that are open at the end the part without a P is counted once, and where it is. */
+/* In system calls that are open at the end, counts the part without a P once, as blocked. */
 static int64_t corrected(const trail_times *times, trail_column column)
 {
     int64_t ns = trail_times_column(times, column);
@@ -179,7 +179,7 @@ static void collect_group(struct collector *c, const trail_group *group)
     }
 }
 
-/* A reason, over all groups. */
+/* A reason, summed over all groups. */
 struct reason {
     trail_name name;
     int64_t ns;
@@ -309,7 +309,7 @@ static void collect_tasks(struct collector *c)
 
 /* MARK: Locks */
 
-/* A lock under the name that both traces have for it, which others may share. */
+/* A lock under a name that is comparable between traces; several locks may share it. */
 struct named_lock {
     char *name;
     const trail_lock *lock;
@@ -321,7 +321,7 @@ static int by_lock_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* What some locks add up to. Waits that did not end are time, but have no length. */
+/* The sum over several locks. Waits that did not end count as time, but not in the distribution. */
 static void sum_locks(struct collector *c, const char *name, const struct named_lock *locks,
                       size_t count)
 {

@@ -1,7 +1,7 @@
 /*
- * trail doctor: what this machine and a program allow `trail record`, before it is asked to.
- * machine.c knows the machine, program.c whether the program can be recorded, debug_info.c what its
- * stacks will look like.
+ * trail doctor: what this machine and a program permit `trail record` to do. machine.c checks the
+ * machine, program.c whether the program can be recorded, debug_info.c what its stacks will
+ * contain.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static const struct option rows[] = {
 
 /* MARK: The system's packages */
 
-/* The value of a key in os-release(5), without quotes; "" if it is not there. */
+/* Reads the value of a key in os-release(5), without quotes; "" if it is missing. */
 static void os_release(const char *key, char *value, size_t size)
 {
     char line[512];
@@ -44,7 +44,7 @@ static void os_release(const char *key, char *value, size_t size)
         (void)fclose(file);
 }
 
-/* Where Debian keeps packages with debug information of all others. */
+/* The archive of Debian's packages with debug information. */
 static void archive_of_symbols(char *text, size_t size)
 {
     char id[64], codename[64];
@@ -59,7 +59,7 @@ static void archive_of_symbols(char *text, size_t size)
         (void)snprintf(text, size, "the archive of debug packages of your system");
 }
 
-/* How to get debug information of a file; into `text`. */
+/* Writes how to get the debug information of a file into `text`. */
 static const char *how_to_get(const char *path, char *text, size_t size)
 {
     char package[128], archive[160];
@@ -118,7 +118,7 @@ static void tell_frames(struct facts *facts, const struct debug_info *info)
     }
 }
 
-/* The C library that this command runs with, which is the program's, too, if nothing is special. */
+/* The C library of this command, which is usually the program's, too. */
 static void tell_libc_names(struct facts *facts)
 {
     Dl_info place;
@@ -161,7 +161,7 @@ static void tell_sanitizers(struct facts *facts, const struct program *program)
                                                   : "LeakSanitizer");
 }
 
-/* gcc's does not tell what it does. */
+/* gcc's OpenMP library has no tools interface. */
 static void tell_openmp(struct facts *facts, const struct program *program)
 {
     char libomp[PATH_MAX];

@@ -1,6 +1,6 @@
 /*
- * trail env: the variables that let a program find the recorder where `trail record` cannot start
- * it: LD_PRELOAD, and TRAIL_SHM, which names the shared memory in which a waiting recorder meets it; and for
+ * trail env: prints the variables that let a program find the recorder where `trail record` cannot
+ * start it: LD_PRELOAD, TRAIL_SHM, which names the shared memory of the waiting recorder, and for
  * OpenMP OMP_TOOL_LIBRARIES.
  */
 #include <errno.h>
@@ -42,7 +42,7 @@ static const struct option rows[] = {
 
 /* MARK: Forms */
 
-/* In single quotes, where nothing but a quote means anything. */
+/* In single quotes, where only a quote is special. */
 static void put_quoted(FILE *to, const char *text)
 {
     fputc('\'', to);
@@ -99,7 +99,7 @@ static bool plain(const char *text)
     return true;
 }
 
-/* One line of words that no shell changes: it is meant for docker run $(trail env ...). */
+/* One line of words without characters special to shells, for docker run $(trail env ...). */
 static void put_docker(const struct env *env)
 {
     printf("-e LD_PRELOAD=%s -e TRAIL_SHM=path:%s -v %s:%s:ro -v %s:%s", env->library, env->shm,
@@ -147,7 +147,7 @@ static int find_form(void *context, int id, const char *word)
 
 /* MARK: Run */
 
-/* What to do with it goes to stderr: stdout is for a shell or a file. */
+/* Instructions go to stderr: stdout is for a shell or a file. */
 static void tell_use(const struct env *env, const struct form *form)
 {
     char shm[FOLLOW_UP_SIZE], output[FOLLOW_UP_SIZE];
@@ -171,7 +171,7 @@ static int check_shm(const struct command *command, const char *shm, const struc
     return EXIT_GOOD;
 }
 
-/* `env` without its library, and perhaps without the shared memory. */
+/* Prints `env` without its library, and perhaps without the shared memory. */
 static int print_env(const struct command *command, const struct form *form, struct env env)
 {
     char made[64];

@@ -78,7 +78,7 @@ static bool ends_with(const char *text, const char *end, size_t end_size)
     return size > end_size && memcmp(text + size - end_size, end, end_size) == 0;
 }
 
-/* The format with the longest suffix that the name has. */
+/* Returns the format with the longest suffix that matches the name. */
 static const struct export_format *format_by_suffix(const char *path)
 {
     const struct export_format *found = NULL;
@@ -100,7 +100,7 @@ static int parse_to(struct export_request *request, const char *value)
 {
     const char *names[FORMAT_COUNT + 1] = {0};
     int64_t ns;
-    /* A time has a unit, and no format is one. */
+    /* A time has a unit; no format's name looks like one. */
     if (parse_time(value + (*value == '+'), &ns))
         return window_to(&request->window, request->command, value);
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
@@ -182,7 +182,7 @@ static int check_usage(struct export_request *request, const struct options *opt
 
 /* MARK: Profiles */
 
-/* What 'trail profile' is asked: the same words. */
+/* Takes the same words as 'trail profile'. */
 int export_profile(struct export_request *request)
 {
     char format[32], from[64], to[64], type[64], *goroutine = NULL, *name = NULL;

@@ -1,5 +1,5 @@
 /*
- * trail export --to=ctf: a folder, written beside, with two files.
+ * trail export --to=ctf: a folder with two files, written under a temporary name beside it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,10 +13,10 @@
 #define STREAM   "/stream"
 #define METADATA "/metadata"
 
-/* A folder that is written beside, with two files. */
+/* A folder with two files, written under a temporary name. */
 struct folder {
     char *beside, *stream_path, *metadata_path;
-    bool there; /* `beside` was made */
+    bool there; /* `beside` exists */
     struct output stream, metadata;
 };
 
@@ -38,7 +38,7 @@ static int folder_open(struct folder *folder, const char *path)
     return code == EXIT_GOOD ? open_output(&folder->metadata, folder->metadata_path) : code;
 }
 
-/* It gets its name if it is whole. */
+/* The folder gets its name if it is complete. */
 static int folder_close(struct folder *folder, const char *path, bool made, int code)
 {
     bool lost = folder->stream.reason || folder->metadata.reason;
@@ -47,7 +47,7 @@ static int folder_close(struct folder *folder, const char *path, bool made, int 
     if (folder->metadata.fd >= 0)
         code = worse_exit(code, close_output(&folder->metadata, folder->metadata_path, made, code));
     if (made && !lost && code < EXIT_INOUT) {
-        /* An empty folder of that name gives way. */
+        /* Replaces an empty folder of that name. */
         if (rename(folder->beside, path) == 0)
             return code;
         code = print_output_error(path, errno);
@@ -81,7 +81,7 @@ static int ctf_to(struct export_request *request, trail_reader *reader)
     return code;
 }
 
-/* Whether there is something that a folder of that name may not take the place of. */
+/* Whether something exists at `path` that must not be replaced. */
 static bool is_taken(const char *path)
 {
     struct stat there;

@@ -1,6 +1,6 @@
 /*
- * trail export --to=csv, rowbinary, parquet: tables into files, one into a file or all into a
- * folder. Parquet is DuckDB's work, from the same tables as in trail sql.
+ * trail export --to=csv, rowbinary, parquet: writes tables into files, one into a file or all into
+ * a folder. Parquet is written by DuckDB, from the same tables as in trail sql.
  */
 #include "commands/export_tables.h"
 
@@ -23,7 +23,7 @@ struct tables_request {
     struct export_request *request;
     bool all; /* into a folder; else `only` */
     trail_table_id only;
-    char *file; /* what the column says: the last part of the trace's name */
+    char *file; /* the value of the column: the last part of the trace's path */
     const char *host;
     char own_host[256];
     int32_t day;
@@ -45,7 +45,7 @@ static int find_table(struct tables_request *tables)
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* Hosts are names of folders too. */
+/* Hosts are also names of folders. */
 static int find_host(struct tables_request *tables)
 {
     static const char letters[] =
@@ -119,7 +119,7 @@ static bool is_wanted(const struct tables_request *tables, int table)
 
 /* MARK: Folders */
 
-/* Where a table goes; NULL when memory is out. */
+/* Returns the path of a table; NULL on out of memory. */
 static char *path_of(const struct tables_request *tables, int table)
 {
     const char *output = tables->request->output;
@@ -158,7 +158,7 @@ static int open_files(const struct tables_request *tables, struct table_files *f
     return code;
 }
 
-/* All files get their names, or none that was not there before. */
+/* Gives all files their names or, on an error, removes those that are new. */
 static int name_files(struct table_files *files)
 {
     bool fresh[TRAIL_TABLES] = {false};
@@ -180,7 +180,7 @@ static int name_files(struct table_files *files)
     return print_error_message(&err);
 }
 
-/* Tells of all that could not be written; those that were lost have said so. */
+/* Reports errors of writing. */
 static int tell_lost(const struct table_files *files, int code)
 {
     for (int i = 0; i < TRAIL_TABLES; i++)
@@ -201,7 +201,7 @@ static int close_files(struct table_files *files, bool made, int code)
     return worse_exit(code, named);
 }
 
-/* A single one, which may be stdout. */
+/* Closes a single file, which may be stdout. */
 static int close_file(const struct tables_request *tables, struct table_files *files, bool made,
                       int code)
 {
@@ -220,7 +220,7 @@ static bool any_lost(const struct table_files *files)
     return false;
 }
 
-/* What is less than was asked for. */
+/* Reports what was left out. */
 static void tell_count(const struct export_request *request, int code, uint64_t count)
 {
     const char *title = source_title(request->word);
@@ -283,7 +283,7 @@ int export_tables(struct export_request *request)
 
 /* MARK: Parquet */
 
-/* The folder of a table's day, with the names that readers of Hive's folders know. */
+/* The folder of a table's day, named so that readers of Hive partitions recognise it. */
 static char *partition_of(const struct tables_request *tables, int table)
 {
     char *path = NULL, day[32];
@@ -303,7 +303,7 @@ static void put_quoted(FILE *to, const char *text)
         fprintf(to, *text == '\'' ? "''" : "%c", *text);
 }
 
-/* COPY: host and day are in the names of the folders. */
+/* COPY without host and day, which are in the names of the folders. */
 static char *copy_statement(const struct tables_request *tables, int table, const char *path)
 {
     char *sql = NULL;
@@ -319,13 +319,13 @@ static char *copy_statement(const struct tables_request *tables, int table, cons
     return fclose(to) == 0 ? sql : NULL;
 }
 
-/* What is written beside until all is. */
+/* Written under temporary names until all files are complete. */
 struct parquet {
     char *beside[TRAIL_TABLES], *paths[TRAIL_TABLES];
     struct folders folders;
 };
 
-/* Where a table goes; NULL when memory is out. */
+/* Returns the path of a table; NULL on out of memory. */
 static char *parquet_path(const struct tables_request *tables, const char *folder)
 {
     char *path = NULL;
@@ -364,7 +364,7 @@ static int copy_one(struct sql_tables *sql, const struct tables_request *tables,
     return code;
 }
 
-/* All get their names, or none that was not there before. */
+/* Gives all files their names or, on an error, removes those that are new. */
 static int name_parquet(const struct parquet *parquet)
 {
     bool fresh[TRAIL_TABLES] = {false};

@@ -1,6 +1,6 @@
 /*
- * trail find: where goroutines did what a pattern says, with the times, the stacks, and who woke
- * them. Hits are printed as they are found.
+ * trail find: prints where goroutines did what a pattern describes, with times, stacks and wakers.
+ * Hits are printed as they are found.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct request {
     struct json json;
     trail_pattern *pattern;
     const char *text;
-    size_t limit; /* 0: none was given; SIZE_MAX: all */
+    size_t limit; /* 0: not given; SIZE_MAX: all */
     uint64_t hits;
     bool stacks, count, began;
 };
@@ -40,7 +40,7 @@ static int parse_option(void *context, int id, const char *value)
     return goroutine_filter_option(&request->filter, &request->analysis, id, value);
 }
 
-/* The message, the pattern, and a mark under the place. */
+/* Prints the message, the pattern, and a mark below the error. */
 static int tell_pattern(const struct request *request, const trail_pattern_error *err)
 {
     size_t size = err->end > err->begin ? err->end - err->begin : 1;
@@ -86,7 +86,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     return parse_words(request, &options);
 }
 
-/* Whether it is, or ends, a wait; of other steps `reason` is a name of the program's. */
+/* Whether it is or ends a wait; of other steps `reason` is a name chosen by the program. */
 static bool is_wait(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0 ||
@@ -154,7 +154,7 @@ static void json_end(struct request *request)
 
 /* MARK: For people */
 
-/* Whether its end is told by somebody: a wait, and the moment of being let in. */
+/* Whether it has a waker: a wait, or a wake-up. */
 static bool has_waker(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0;
@@ -219,7 +219,7 @@ static bool visit(void *context, const trail_hit *hit)
     if (request->hits++ == 0)
         analysis_speak(&request->analysis);
     if (request->count) {
-        /* Only the sum is shown. */
+        /* Only the total is printed. */
     } else if (request->analysis.json) {
         json_begin(request);
         json_hit(request, hit);
@@ -229,7 +229,7 @@ static bool visit(void *context, const trail_hit *hit)
     return request->hits < request->limit;
 }
 
-/* After the pass. EXIT_BAD if there was nothing, as grep says it. */
+/* Called after the pass. Returns EXIT_BAD without hits, as grep does. */
 static int show_end(void *context)
 {
     struct request *request = context;

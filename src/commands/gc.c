@@ -1,5 +1,5 @@
 /*
- * trail gc: the cycles of garbage collection, the pauses of the world, assists and sweeps.
+ * trail gc: cycles of garbage collection, stop-the-world pauses, assists and sweeps.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void put_bytes(struct table *table, uint64_t bytes)
     table_word(table, bytes ? show_bytes(buf, bytes) : "-");
 }
 
-/* From when to when it marked. False: that is not in the trace, or none of it. */
+/* Sets when it was marking. Returns false if none of that is in the trace. */
 static bool marked(const struct request *request, const trail_gc_cycle *cycle, int64_t *begin_ns,
                    int64_t *end_ns)
 {
@@ -161,7 +161,7 @@ static void show_cycles(const struct request *request)
     show_longest_cycle(request);
 }
 
-/* Marking is a share of the time; that the world was stopped is one so small that the worst is full. */
+/* Marking is a share of the time; pauses are so short that the worst column is full. */
 static void show_times(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;

@@ -18,7 +18,7 @@ struct request {
     struct analysis analysis;
     struct groups_view view;
     const char *name;
-    trail_name wanted; /* the name, once it is known that there is one */
+    trail_name wanted; /* the name, once it is found in the trace */
     struct id_list ids;
     bool members;
 };
@@ -60,7 +60,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
     if (json && request->members)
         *what |= TRAIL_ANALYZE_REGIONS;
-    /* What made the trace is known only when it is read. */
+    /* What made the trace is known only after reading it. */
     if (!json && request->members && request->analysis.options.words != TRAIL_WORDS_GO)
         *what |= TRAIL_ANALYZE_THREADS;
     if (!request->members && (request->view.percentiles || request->view.histogram || json))
@@ -76,7 +76,7 @@ static bool is_name(const struct request *request, trail_name name)
     return text.size == strlen(request->name) && memcmp(text.data, request->name, text.size) == 0;
 }
 
-/* Nobody has that name: tells the nearest. */
+/* The name is not in the trace: prints the nearest one. */
 static int unknown_name(const struct request *request, const trail_goroutine *g, size_t count)
 {
     struct nearest nearest = {.word = request->name};
@@ -102,7 +102,7 @@ static int unknown_goroutine(const struct request *request, const trail_goroutin
                        task, id, nearest);
 }
 
-/* Whether what is asked for by name or number exists. */
+/* Whether the requested name or ID exists. */
 static int find_wanted(struct request *request, const trail_goroutine *g, size_t count)
 {
     bool found = !request->name;
@@ -188,7 +188,7 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
 
 #define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " start_function<"
 
-/* The TID of the thread that a goroutine of trail record is. */
+/* Prints the TID of the thread, which in recordings of trail record is the goroutine. */
 static void put_thread(const struct request *request, struct table *table, int64_t goroutine)
 {
     const trail_thread *threads;
@@ -229,7 +229,7 @@ static void show_members(const struct request *request, const trail_goroutine *c
     table_print(&table);
 }
 
-/* The commands that show the first of the table. */
+/* Prints the commands that show the first row. */
 static void show_first(const struct request *request, const trail_goroutine *g)
 {
     const trail_analysis_span *span = &request->analysis.span;

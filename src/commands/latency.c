@@ -1,6 +1,6 @@
 /*
- * trail latency: how long things took to run once they were ready, to get locks, and to return from
- * the system; each as a histogram, and by stack.
+ * trail latency: times from ready to running, waits for locks, and durations of system calls; each
+ * as a histogram, and by stack.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { OPT_GOROUTINE = 1 };
 
-/* What is shown, in this order. */
+/* In the order of output. */
 static const struct kind {
     trail_profile_type type;
     /* Both with terms in braces (words_text). */
@@ -138,7 +138,7 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* Where a stack begins for people: of Go with the leaf, elsewhere with the place. */
+/* The first frame shown: in Go the leaf, elsewhere the place. */
 static uint32_t first_frame(const struct request *request, const trail_profile *profile,
                             const trail_profile_sample *sample)
 {
@@ -197,7 +197,7 @@ static void put_stack(const struct request *request, struct table *table,
     table_word(table, text);
 }
 
-/* The command that shows each of the longest: who, when, where, and who ended it. */
+/* Prints the command that shows the longest ones: goroutine, place, time, and waker. */
 static void show_command(const struct request *request, const struct kind *kind,
                          const trail_histogram *times)
 {

@@ -1,5 +1,6 @@
 /*
- * trail locks: a row a lock; who waited for it where, who held it, and who waited for whom at once.
+ * trail locks: a row per lock; places of waits and holds, and chains of goroutines that waited for
+ * each other.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "ui/lock_name.h"
 #include "ui/table.h"
 
-/* Places that are shown of a lock; --stacks shows all. */
+/* Places printed per lock; --stacks prints all. */
 enum { PLACES = 5 };
 
 struct request {
@@ -195,7 +196,7 @@ static void show_table(const struct request *request, const trail_lock *const *l
     table_print(&table);
 }
 
-/* The command that shows what these goroutines did then. */
+/* Prints the command that shows what these goroutines did then. */
 static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
                          int64_t ns)
 {

@@ -1,6 +1,6 @@
 /*
  * The `trail` command: finds the sub-command and runs it. Everything else about a sub-command is in
- * the file named like it. The command knows the public headers of libtrail only.
+ * the file with its name. The command uses only the public headers of libtrail.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -68,9 +68,9 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A reader that went away is told as an error of writing, with the exit status of one. */
+    /* A closed pipe is reported as an error of writing, with its exit status. */
     (void)signal(SIGPIPE, SIG_IGN);
-    /* So is a limit to the size of files (setrlimit(2)): EFBIG. */
+    /* So is a limit of file sizes (setrlimit(2)): EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);
     terminal_guard();
     return finish_stdout(run(argc, argv));

@@ -1,5 +1,5 @@
 /*
- * trail merge: traces of several programs as one.
+ * trail merge: merges traces of several programs into one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 enum { OPT_TO = 1, OPT_OFFSET, OPT_ALIGN };
 
-/* One of the traces, as the command line has it, and while it is read. */
+/* An input trace: its command line, and its state while it is read. */
 struct part {
     const char *word;
-    char *name; /* in front of "=", or made from the file's */
+    char *name; /* before "=", or derived from the file's */
     bool has_offset;
     int64_t offset_ns;
     struct input input;
@@ -121,7 +121,7 @@ static bool name_taken(const struct request *request, const char *name)
     return false;
 }
 
-/* "web-2" for "web", or the first number that is free. NULL: no memory. */
+/* Returns "web-2" for "web", or with the first free number. NULL on out of memory. */
 static char *next_name(const struct request *request, const char *base)
 {
     for (unsigned n = 2;; n++) {
@@ -134,7 +134,8 @@ static char *next_name(const struct request *request, const char *base)
     }
 }
 
-/* "web" of "/var/traces/web.trace.gz"; the same again becomes "web-2". NULL: no memory. */
+/* Returns "web" for "/var/traces/web.trace.gz"; a duplicate becomes "web-2". NULL on out of memory.
+ */
 static char *name_of_file(const struct request *request, const char *word)
 {
     static const char *const ends[] = {".gz", ".zst", ".trace", ".out"};
@@ -155,7 +156,7 @@ static char *name_of_file(const struct request *request, const char *word)
     return name;
 }
 
-/* NAME=FILE or FILE; a file whose name has a "=" is "./a=b". */
+/* Takes NAME=FILE or FILE; a file with "=" in its name is "./a=b". */
 static int take_word(struct request *request, const char *word)
 {
     struct part *part = &request->parts[request->count];
@@ -197,7 +198,7 @@ static void use_offsets(struct request *request)
     }
 }
 
-/* What is wrong with names in --offset. */
+/* Checks the names in --offset. */
 static int check_offsets(const struct request *request)
 {
     const char *names[TRAIL_MERGE_MOST + 1] = {NULL};
@@ -237,7 +238,7 @@ static int check_usage(struct request *request, const struct options *options)
 
 /* MARK: Merging */
 
-/* Adds a trace whose reader is open; a second one looks ahead and is closed. */
+/* Adds a trace whose reader is open; a second reader looks ahead and is closed. */
 static int add_part(trail_merge *merge, struct part *part, const trail_reader_options *options,
                     trail_error *err)
 {
@@ -259,7 +260,7 @@ static int add_part(trail_merge *merge, struct part *part, const trail_reader_op
     return result;
 }
 
-/* EXIT_GOOD, or another code after telling why it cannot be a part. */
+/* Returns EXIT_GOOD, or another code after a message if it cannot be merged. */
 static int open_part(trail_merge *merge, struct part *part)
 {
     static const trail_reader_options options = {.partial = true};
@@ -281,7 +282,7 @@ static void close_part(struct part *part)
     free(part->name);
 }
 
-/* What could not be read of those that were merged. */
+/* Reports damage in the inputs. */
 static int tell_damage(const struct request *request, const trail_merge *merge)
 {
     int code = EXIT_GOOD;
@@ -330,7 +331,7 @@ static int write_parts(struct request *request, trail_merge *merge)
     return close_output(&output, request->output, made && code != EXIT_INOUT, code);
 }
 
-/* The one that is read longest, by which progress is shown. */
+/* The largest input, whose position is shown as progress. */
 static const trail_source *largest(const struct request *request)
 {
     const trail_source *found = request->parts[0].source;

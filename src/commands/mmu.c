@@ -1,6 +1,6 @@
 /*
- * trail mmu: how little of its Ps garbage collection left the program, for windows of any length:
- * the least in any, the worst ones, and how it spread over all of them.
+ * trail mmu: the share of its Ps that garbage collection left to the program, for windows of any
+ * length: the minimum, the worst windows, and the distribution.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static const struct option rows[] = {
     {0},
 };
 
-/* The next word of a list with commas. False if there is none, or it is too long. */
+/* Copies the next word of a comma-separated list. Returns false at the end, or if it is too long.
+ */
 static bool next_word(const char **list, char *word, size_t size)
 {
     size_t length = strcspn(*list, ",");
@@ -148,7 +149,7 @@ static void default_windows(struct request *request)
     }
 }
 
-/* The one with background workers counted once, if it makes a difference. */
+/* Returns the curve with background workers counted once, if it differs. */
 static unsigned best_curve(const struct request *request)
 {
     return request->analysis.options.mmu_flags[1] ? 1 : 0;
@@ -164,7 +165,7 @@ static void json_curve(const struct request *request, struct json *json, const c
     json_close(json, ']');
 }
 
-/* A list for each window, in the order in which they were asked for. */
+/* A list per window, in the requested order. */
 static void json_quantiles(const struct request *request, struct json *json, const char *key,
                            unsigned curve)
 {

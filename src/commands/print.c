@@ -1,6 +1,5 @@
 /*
- * trail print: the ordered events of a trace, as text for people, as Go's tools print them, or as
- * JSON.
+ * trail print: the ordered events of a trace, as text, in the format of Go's tools, or as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,10 +26,10 @@ enum {
     OPT_WORDS
 };
 
-/* FORMAT_WIRE is no format of events: it prints records. */
+/* FORMAT_WIRE prints records; the other formats print events. */
 enum { FORMAT_WIRE = 100 };
 
-/* What the command line asks for. */
+/* The command line. */
 struct request {
     const struct command *command;
     const char *word;
@@ -161,7 +160,7 @@ static int unknown_kind(const struct request *request, trail_view view, const ch
     return usage_error(request->command, "no kind of event '%s'", name);
 }
 
-/* The kinds depend on the view, so that they wait until --format is known. */
+/* Kinds of events depend on the view: called when --format is known. */
 static int finish_kinds(struct request *request)
 {
     trail_view view = request->reader.view;
@@ -209,7 +208,7 @@ static int finish_filter(struct request *request)
     return EXIT_GOOD;
 }
 
-/* OPTIONS_HELP if help was printed, else an exit code. */
+/* Returns OPTIONS_HELP if help was printed, else an exit code. */
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
@@ -245,7 +244,7 @@ static int print_result(const struct request *request, int result, struct output
     return close_output(output, "-", true, code);
 }
 
-/* What was made up is never shown without a word. */
+/* Output with invented events always comes with a message. */
 static void tell_repairs(const struct request *request, const trail_reader *reader)
 {
     trail_reader_stats stats;
@@ -279,7 +278,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
         return print_error(request->word, err);
     struct output output;
     (void)open_output(&output, "-");
-    /* Text alone has colours, and no names as they are. */
+    /* Only text has colours, and escapes names. */
     output.terminal.colours = options.colour && options.format == TRAIL_FORMAT_TEXT;
     trail_sink sink = output_sink(&output);
     int result = trail_print(reader, &options, &sink, err);

@@ -1,5 +1,6 @@
 /*
- * trail procs: what each P did: ran goroutines, was kept in system calls, looked for work, idle.
+ * trail procs: what each P did: ran goroutines, was kept by system calls, looked for work, was
+ * idle.
  */
 #include "base/share.h"
 #include "ui/analysis.h"

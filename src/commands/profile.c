@@ -1,5 +1,5 @@
 /*
- * trail profile: what the program waited for, and where it ran, by stack.
+ * trail profile: waits and running time of the program, by stack.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static bool ends_with(const char *text, const char *end)
     return end && size >= n && strcmp(text + size - n, end) == 0;
 }
 
-/* The format that the name of the output asks for. */
+/* Sets the format by the suffix of the output. */
 static int format_by_suffix(struct request *request)
 {
     if (!request->output) {
@@ -186,7 +186,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Output */
 
-/* A file is whole, or it is not there. */
+/* Writes to a temporary name, so that a file is complete or absent. */
 static int write_profile(const struct request *request, const trail_profile *profile)
 {
     const char *path = request->output ? request->output : "-";

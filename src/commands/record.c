@@ -1,8 +1,9 @@
 /*
- * trail record: runs a program with libtrail-preload.so in it, and writes the execution trace of its threads.
+ * trail record: runs a program with libtrail-preload.so in it, and writes the execution trace of
+ * its threads.
  *
- * The program writes raw records into memory that it shares with this process; here they become a trace
- * (src/collect/).
+ * The program writes raw records into memory that it shares with this process, which makes them
+ * into a trace (src/collect/).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,22 +27,23 @@
 /* Between lines of progress. */
 #define PROGRESS_NS 500000000
 
-/* So long after a signal a program is waited for in silence. */
+/* Time after a signal before a message that trail waits for the program to end. */
 #define PATIENCE_NS INT64_C(1500000000)
 
-/* What the program has started may be about to end with it. */
+/* Processes that the program started may be about to end with it: time before a message about them.
+ */
 #define TELL_NS 500000000
 
 struct recording {
     struct recorder_options options;
     char default_output[4096];
-    int code; /* the worst that the recorder has met */
+    int code; /* the worst code of the recorder */
     bool quiet, progress, openmp, view, told_patience;
-    int64_t shown_ns; /* when the last line of progress was; CLOCK_MONOTONIC */
+    int64_t shown_ns; /* time of the last line of progress; CLOCK_MONOTONIC */
     struct viewer viewer;
-    const char **skip_frames; /* of the file */
+    const char **skip_frames; /* contents of the file */
     const char *skip_file;    /* NULL: none */
-    char libomp[PATH_MAX];    /* to be loaded instead of gcc's; "": not */
+    char libomp[PATH_MAX];    /* loaded instead of gcc's; "": none */
     int flight_signal;
     char **argv;
     struct preload preload;
@@ -72,7 +74,8 @@ static const struct option_word formats[] = {
 
 enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES };
 
-/* The kernel takes 10000 samples a second at most (kernel.perf_event_max_sample_rate is more). */
+/* The kernel accepts at most 10000 samples per second (kernel.perf_event_max_sample_rate may be
+ * higher). */
 static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
@@ -138,7 +141,7 @@ static const struct option rows[] = {
     {0},
 };
 
-/* --rotate: a size, or a time. */
+/* Takes --rotate: a size, or a time. */
 static int take_rotate(struct recording *r, const char *value)
 {
     struct trace_limits *limits = &r->options.limits;
@@ -201,7 +204,8 @@ static int look_at_program(struct recording *r)
     return program_exit_code(&r->program);
 }
 
-/* gcc's OpenMP library tells nobody what it does; LLVM's does, and has all of its functions. */
+/* gcc's OpenMP library has no tools interface; LLVM's has, and implements all of gcc's functions.
+ */
 static int choose_libomp(struct recording *r)
 {
     if (r->openmp && !*r->preload.openmp)
@@ -224,7 +228,8 @@ static void choose_output(struct recording *r)
 
 /* MARK: Running */
 
-/* In the new process: what it will be may join; its own output does not mix with a trace. */
+/* Called in the new process, before exec: it may be recorded, and its own output is kept apart from
+ * a trace. */
 static void before_program(void *context)
 {
     struct recording *r = context;
@@ -242,10 +247,10 @@ static bool start_program(struct recording *r)
     (void)snprintf(preload, sizeof preload, "%s%s%s%s%s%s%s", r->program.first,
                    *r->program.first ? ":" : "", r->preload.path, *r->libomp ? ":" : "", r->libomp,
                    others && *others ? ":" : "", others ? others : "");
-    /* The first that wants to is loaded: the user's. */
+    /* OpenMP loads the first tool that accepts: the user's. */
     (void)snprintf(tools, sizeof tools, "%s%s%s", other_tools ? other_tools : "",
                    other_tools && *other_tools ? ":" : "", r->preload.openmp);
-    /* ThreadSanitizer has a tool of its own, without which it takes OpenMP's barriers for nothing. */
+    /* ThreadSanitizer has a tool of its own, without which it ignores OpenMP's barriers. */
     if (!*r->preload.openmp || (r->program.sanitizers & PROGRAM_TSAN))
         variables[2].name = NULL;
     recorder_variable(&r->recorder, shm, sizeof shm);
@@ -255,7 +260,7 @@ static bool start_program(struct recording *r)
     return true;
 }
 
-/* One that goes on when it was asked to end. */
+/* Reports a program that continues after it was asked to end. */
 static void tell_patience(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -265,7 +270,7 @@ static void tell_patience(struct recording *r)
     print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
 }
 
-/* One line on stderr, over and over. */
+/* Prints one line on stderr, overwriting the last. */
 static void show_progress(struct recording *r)
 {
     struct collect_summary summary;
@@ -290,7 +295,7 @@ static void end_progress(const struct recording *r)
         terminal_control(stderr, "\r\033[K");
 }
 
-/* When there is a file to look at. */
+/* Starts the viewer when there is a file to show. */
 static void start_viewer(struct recording *r)
 {
     const struct recorded *program = r->recorder.program;
@@ -300,7 +305,7 @@ static void start_viewer(struct recording *r)
     r->view = false;
 }
 
-/* Until the next step; and that. */
+/* Waits until the next step, and does it. */
 static void wait_and_step(struct recording *r)
 {
     if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
@@ -309,7 +314,7 @@ static void wait_and_step(struct recording *r)
     recorder_step(&r->recorder);
 }
 
-/* A program that becomes a daemon ends at once: what it has started goes on. */
+/* A program that becomes a daemon ends at once; processes that it started continue. */
 static void follow_children(struct recording *r)
 {
     int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -344,7 +349,7 @@ static void run_program(struct recording *r)
         follow_children(r);
 }
 
-/* What is lost between two files of a trace does not change the exit status. */
+/* Losses between two files of a rotated trace do not change the exit status. */
 static void tell_failure(void *context, const struct recorder_failure *failure)
 {
     struct recording *r = context;
@@ -363,7 +368,7 @@ static void finish(struct recording *r)
                       r->recorder.refused, r->recorder.refused == 1 ? "" : "es");
 }
 
-/* Until a signal ends it, or the recording is over. */
+/* Records until a signal, or the end of the recording. */
 static void record_others(struct recording *r)
 {
     print_message("waiting at %s; Ctrl-C ends the recording", r->options.shm);
@@ -376,7 +381,7 @@ static void record_others(struct recording *r)
 static void tell_summaries(const struct recording *r)
 {
     struct collect_summary summary;
-    /* Of several processes nobody tells whose it was. */
+    /* With several processes it is unknown which one it was. */
     bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
     for (struct recorded *p = r->recorder.processes; p; p = p->next) {
@@ -385,7 +390,7 @@ static void tell_summaries(const struct recording *r)
     }
 }
 
-/* Something was lost that no summary counts. */
+/* Reports losses that no summary counts. */
 static void tell_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
@@ -456,7 +461,7 @@ static int run(const struct command *command, int argc, char **argv)
     code = read_options(r, command, argc, argv);
     if (code == EXIT_GOOD && !r->options.shm)
         code = look_at_program(r);
-    /* Annotations are few, and wanted. */
+    /* Annotations are few, and always recorded. */
     r->options.groups |= SHM_GROUP_ANNOTATIONS;
     if (r->options.heap)
         r->options.groups |= SHM_GROUP_HEAP;

@@ -12,14 +12,14 @@
 #include "ui/show.h"
 #include "wire/waits.h"
 
-/* What each is of: readers add up by the same kinds. */
+/* The kind of each wait, as readers add them up. */
 static const enum wire_wait wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, kind, words, reason) [SHM_##name] = WIRE_WAIT_##kind,
 #include "wire/waits.def"
 #undef WAIT
 };
 
-/* One line with names in it. */
+/* Prints one line that contains names. */
 static void put_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void put_line(const char *format, ...)
@@ -38,13 +38,14 @@ static int64_t kind_ns(const struct collect_summary *s, enum wire_wait kind)
     return sum;
 }
 
-/* Where the threads' time went: what they did, and what for. */
+/* Prints where the threads' time went: states, and kinds of waits. */
 static void print_states(const struct collect_summary *s, int64_t cpu_ns)
 {
     int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
     int64_t brief = s->switches ? 0 : s->short_ns;
     const char *between = "";
-    /* Who is said to run was not on a CPU all the time: but for short waits nobody tells why. */
+    /* A thread counted as running was not on a CPU all the time: without context switches, short
+     * waits have no record of their cause. */
     if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
         brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
         unexplained += running - cpu_ns - brief;
@@ -110,7 +111,7 @@ static void print_loss(const char **between, uint64_t count, const char *one, co
     *between = ", ";
 }
 
-/* What the recording itself cost, and what is missing in it. */
+/* Prints the overhead of the recording, and what it lost. */
 static void print_recorder(const struct collect_summary *s)
 {
     const char *between = "lost: ";

@@ -85,7 +85,7 @@ static bool is_wanted(const struct request *request, const trail_region *region)
            in_list(&request->tasks, region->task);
 }
 
-/* Nothing is as asked for: says so, and tells the nearest name. */
+/* Prints that nothing matches, with the nearest name. */
 static int tell_none(const struct request *request, const trail_region *regions, size_t count)
 {
     struct nearest nearest = {.word = request->name};
@@ -158,7 +158,8 @@ static void show_first(const struct request *request, const trail_region *region
            follow_up_of(&request->analysis, region->goroutine, begin, end - begin, command));
 }
 
-/* The command that shows what the longest region of a name waited for: of the first that has one. */
+/* Prints the command for the critical path of the longest region of a name: of the first that has
+ * one. */
 static void show_why(const struct request *request, const trail_group *groups, size_t count)
 {
     const trail_group *longest = NULL;

@@ -1,6 +1,6 @@
 /*
- * trail report: one HTML file about a trace, to be opened from disk and mailed. The trace is read twice:
- * once for all figures, and once for what goroutines did in the moments that these point at.
+ * trail report: one HTML file about a trace, to open from disk or to mail. The trace is read twice:
+ * once for all figures, and once for what goroutines did in the moments that these refer to.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@ enum { WARNINGS = 4, LIMIT = 20 };
 struct request {
     struct analysis analysis;
     const char *output, *title;
-    size_t limit; /* 0: none was given */
+    size_t limit; /* 0: not given */
     bool embed;
-    bool figures; /* an option was given that is about the report's */
+    bool figures; /* an option for the figures of the report was given */
     struct input input;
     struct series *series;
     struct moments moments;
@@ -92,7 +92,7 @@ static bool observe(void *context, const trail_event *events, long count)
     return series_feed(context, events, count);
 }
 
-/* First: all figures, and how many goroutines were in which state when. */
+/* First pass: all figures, and the number of goroutines in each state over time. */
 static int read_figures(struct request *request)
 {
     struct analysis *analysis = &request->analysis;
@@ -133,7 +133,7 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     return more < 0 ? print_output_error(request->output, ENOMEM) : EXIT_GOOD;
 }
 
-/* Then: the moments. Where the trace is damaged was told already. */
+/* Second pass: the moments. Damage of the trace was reported by the first. */
 static int read_moments(struct request *request, trail_reader **reader, trail_source **source)
 {
     struct analysis *analysis = &request->analysis;

@@ -1,7 +1,8 @@
 /*
- * trail sql: questions to traces in SQL, answered by DuckDB over the tables of tables.h.
+ * trail sql: SQL queries on traces, answered by DuckDB over the tables of tables.h.
  *
- * Words are files until one is a query: it begins with @, or has a space and names no file.
+ * Arguments are files until one is a query: it begins with @, or contains a space and is not the
+ * name of a file.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct request {
     const struct command *command;
     char **files;
     size_t file_count;
-    const char *query; /* NULL: ask at a prompt, or read stdin */
+    const char *query; /* NULL: interactive, or from stdin */
     enum sql_format format;
     struct duckdb_options duckdb;
     const char *host, *binary;
@@ -63,7 +64,7 @@ struct session {
     struct duckdb duckdb;
     struct sql_tables tables;
     struct symbols *symbols;
-    char threads[32]; /* how many, unless the options say */
+    char threads[32]; /* the number, unless given by an option */
 };
 
 /* MARK: What there is to ask */
@@ -125,7 +126,7 @@ static int show_schema(const char *name)
 
 /* MARK: One query */
 
-/* A name and a space in front are cut off: what a word of a query or a command means. */
+/* Returns the argument after a query's or command's name and a space. */
 static const char *rest_of(const char *line, const char *word)
 {
     size_t length = strlen(word);
@@ -135,7 +136,7 @@ static const char *rest_of(const char *line, const char *word)
     return line + strspn(line, " ");
 }
 
-/* .schema and the like. -1: it is none. */
+/* Runs .schema and the like. Returns -1 if it is not such a command. */
 static int run_dot(const char *line)
 {
     const char *rest;
@@ -186,8 +187,8 @@ static int run_one(struct session *session, const char *text)
 
 /* MARK: Several queries */
 
-/* Where a statement ends: behind its semicolon, or NULL if it does not end here. Semicolons in
- * quotes and comments end nothing. */
+/* Returns the end of a statement, after its semicolon, or NULL if it is incomplete. Semicolons in
+ * quotes and comments are skipped. */
 static char *statement_end(char *at)
 {
     while (*at) {
@@ -212,7 +213,7 @@ static char *statement_end(char *at)
     return NULL;
 }
 
-/* Where a statement begins: behind space and comments. */
+/* Returns the begin of a statement, after white space and comments. */
 static const char *statement_begin(const char *at)
 {
     for (;;) {
@@ -232,7 +233,7 @@ static bool is_blank(const char *text)
     return *statement_begin(text) == '\0';
 }
 
-/* Runs all whole statements of the text, and returns what is left of it. */
+/* Runs all complete statements of the text, and returns the rest. */
 static char *run_whole(struct session *session, char *text, int *code)
 {
     char *end;
@@ -260,7 +261,7 @@ static int run_all(struct session *session, const char *query)
 
 /* MARK: The prompt */
 
-/* Lines come through libedit if it is there and a person types them. */
+/* Lines are read with libedit if it is installed and stdin is a terminal. */
 struct lines {
     bool asked;
     char *(*edit)(const char *prompt);
@@ -280,7 +281,7 @@ static void lines_begin(struct lines *lines)
     memcpy(&lines->remember, &remember, sizeof remember);
 }
 
-/* The next line without its end, to be freed; NULL at the end. */
+/* Returns the next line without its newline, to be freed by the caller; NULL at the end. */
 static char *lines_next(const struct lines *lines, const char *prompt)
 {
     char *line = NULL;
@@ -305,7 +306,7 @@ static char *lines_next(const struct lines *lines, const char *prompt)
     return line;
 }
 
-/* Appends a line to what was typed of a statement. False when memory is out. */
+/* Appends a line to an incomplete statement. Returns false on out of memory. */
 static bool append(char **text, const char *line)
 {
     char *grown = NULL;
@@ -355,7 +356,7 @@ static int prompt(struct session *session)
 
 /* MARK: The session */
 
-/* What is not to be told by each query again: files that cannot be opened at all. */
+/* Reports files that cannot be opened once, not for each query. */
 static int open_inputs(struct session *session)
 {
     struct sql_tables *tables = &session->tables;
@@ -396,9 +397,9 @@ static int begin(struct session *session)
             return print_error(request->binary, &err);
         tables->reader.symbolize = symbols_find;
         tables->reader.symbolize_context = session->symbols;
-        request->duckdb.threads = "1"; /* symbols are found by one at a time */
+        request->duckdb.threads = "1"; /* symbols are looked up by one thread at a time */
     }
-    /* A file is read by one thread, and others would only wait for it. */
+    /* A file is read by one thread; more threads would only wait for it. */
     long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
     (void)snprintf(session->threads, sizeof session->threads, "%ld",
                    files < most ? files
@@ -412,7 +413,7 @@ static int begin(struct session *session)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
-    /* From here on nothing may be let in that the options did not. */
+    /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }
 
@@ -463,7 +464,7 @@ static int parse_option(void *context, int id, const char *value)
     return EXIT_GOOD;
 }
 
-/* A query, not a file: @NAME, .schema, or several words in one that name no file. */
+/* Whether it is a query, not a file: @NAME, .schema, or several words that do not name a file. */
 static bool is_query(const char *word)
 {
     if (*word == '@' || *word == '.')
@@ -490,7 +491,7 @@ static int take_words(struct request *request, const struct options *options)
     return EXIT_GOOD;
 }
 
-/* What is asked needs no trace and no DuckDB. */
+/* Answers requests that need neither a trace nor DuckDB. */
 static int answer_facts(const struct request *request)
 {
     const char *rest = rest_of(request->query, ".show");

@@ -1,7 +1,7 @@
 /*
- * trail summary: a trace on one screen: how busy its Ps were, where the time of goroutines went, who
- * waited for how long, garbage collection, heap, tasks and regions. Where a figure is of a moment,
- * the command that shows it stands beside.
+ * trail summary: a trace on one screen: use of its Ps, where the time of goroutines went, the
+ * largest waits, garbage collection, heap, tasks and regions. Figures of one point in time have the
+ * command that shows it beside them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -311,7 +311,7 @@ static void show_head(const struct request *request)
               table_thousands(events, span->events));
 }
 
-/* Counts of goroutines over the time, against the number of Ps. */
+/* Prints the number of goroutines in a state, over time, relative to the number of Ps. */
 static void show_counts(const struct request *request, const char *name, bool runnable)
 {
     const trail_activity *a = &request->activity;

@@ -1,5 +1,5 @@
 /*
- * trail symbolize: puts functions, files, lines and inlined calls into the stacks of a trace.
+ * trail symbolize: adds functions, files, lines and inlined calls to the stacks of a trace.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { OPT_MODULE_PATH = 1 };
 
 struct request {
     const char *output;
-    const char **folders; /* room for as many as there are words */
+    const char **folders; /* room for as many as there are arguments */
     size_t count;
 };
 
@@ -49,7 +49,7 @@ static void put_name(const struct module_file *file)
     show_plain_on(stderr, (trail_string){name, strlen(name)});
 }
 
-/* Which modules lack what, and what can be done. */
+/* Reports which modules lack what, and what to do. */
 static void tell_lacking(const struct modules *modules)
 {
     unsigned missing = 0, bare = 0;

@@ -1,5 +1,5 @@
 /*
- * trail tasks: user tasks by name and one by one, with their logs and children.
+ * trail tasks: user tasks by name and one by one, with their logs and subtasks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static bool is_complete(const trail_task *task)
     return task->has_start && task->has_end;
 }
 
-/* How long it took; as far as it is in the trace. */
+/* Returns its duration, as far as it is in the trace. */
 static int64_t duration(const struct request *request, const trail_task *task)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -163,13 +163,13 @@ static int64_t length_of(const trail_task *task)
     return task->end_ns - task->start_ns;
 }
 
-/* All tasks of a type, those that are complete in the histogram. */
+/* All tasks of a type; the complete ones are in the histogram. */
 struct type {
     trail_name name;
     uint64_t count, incomplete, regions, logs;
     trail_histogram took;
-    const trail_task *longest;     /* complete one; NULL: there is none */
-    struct spark_pieces under_way; /* of those that have a begin or an end */
+    const trail_task *longest;     /* among complete tasks; NULL: none */
+    struct spark_pieces under_way; /* of tasks with a begin or an end */
 };
 
 static void cover(const struct request *request, struct type *type, const trail_task *task)
@@ -187,7 +187,7 @@ struct types {
     size_t count, capacity;
 };
 
-/* NULL when memory is out. Types are few. */
+/* Returns NULL on out of memory. Types are few. */
 static struct type *type_of(struct types *types, trail_name name)
 {
     for (size_t i = 0; i < types->count; i++)
@@ -237,7 +237,7 @@ static void print_types(const struct request *request, const struct type *types,
     table_print(&table);
 }
 
-/* The commands that show the longest task; NULL: there is none. */
+/* Prints the commands that show the longest task; NULL: none. */
 static void print_longest(const struct request *request, const trail_task *task)
 {
     char file[FOLLOW_UP_SIZE];
@@ -249,7 +249,7 @@ static void print_longest(const struct request *request, const trail_task *task)
            task->id, file, task->id, file);
 }
 
-/* How many were under way at once; full is the most of all types. */
+/* Prints how many were in progress at once; a full column is the maximum of all types. */
 static void print_over_time(const struct request *request, const struct type *types, size_t count)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -378,7 +378,7 @@ static void print_children(const struct request *request, const trail_task *task
     table_print(&table);
 }
 
-/* What else there is to see of a task. */
+/* Prints further commands for a task. */
 static void print_commands(const struct request *request, const trail_task *task)
 {
     const trail_analysis_span *span = &request->analysis.span;

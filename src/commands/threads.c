@@ -63,7 +63,7 @@ static int show(void *context)
     size_t count = trail_analysis_threads(analysis->answers, &list);
     if (analysis->json || analysis->vocabulary.of != TRAIL_MADE_BY_RECORD)
         return running_show(analysis, &kind, list, count);
-    /* A goroutine is a thread: what there is to say of them is what trail goroutines says. */
+    /* A goroutine is a thread: print what trail goroutines prints. */
     struct groups_view view = groups_of_goroutines(analysis);
     int code = groups_show_goroutines(&view);
     return code == EXIT_GOOD ? running_lines(analysis, &kind, list, count) : code;
@@ -73,7 +73,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct analysis analysis = {.command = command, .options.what = TRAIL_ANALYZE_THREADS};
     int code = analysis_parse(&analysis, argc, argv);
-    /* What made the trace is known only when it is read. */
+    /* What made the trace is known only after reading it. */
     if (!analysis.json && analysis.options.words != TRAIL_WORDS_GO)
         analysis.options.what |= TRAIL_ANALYZE_GROUPS;
     return analysis_answer(&analysis, code, show, &analysis);
