@@ -1,7 +1,6 @@
 /*
- * trail info: what a trace is. Without --full it looks at batch headers only, so that it answers at
- * once;
- * --full decodes everything.
+ * trail info: describes a trace. Without --full it reads batch headers only, which is fast; --full
+ * decodes everything.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,14 +42,14 @@ struct tally {
     uint64_t count, bytes;
 };
 
-/* What is known of one file. */
+/* What is known of a file. */
 struct info {
     const char *title;
     int version;
     trail_maker maker;
     trail_words words;
     const char *compression;
-    int64_t size;   /* of the file, -1 if not known */
+    int64_t size;   /* of the file, -1 if unknown */
     uint64_t bytes; /* of the trace, uncompressed, as far as it was read */
     uint64_t batches;
     uint64_t records; /* v1 */
@@ -122,7 +121,7 @@ static void read_sync(struct info *info, const trail_batch *batch, const uint8_t
     }
 }
 
-/* Passes over one v1 record of a footer (§1.1). False at its end, or at what cannot be there. */
+/* Skips one v1 record of a footer (§1.1). Returns false at its end, or at an invalid record. */
 static bool skip_v1_record(const uint8_t **at, const uint8_t *end, int version)
 {
     uint8_t first = *(*at)++;
@@ -166,7 +165,7 @@ static void read_v1_frequency(struct info *info, const trail_batch *batch, const
     }
 }
 
-/* Each generation of v2 names it, so that the tables of the others need not be read. */
+/* Each generation of v2 names it, so the tables of later ones need not be read. */
 static void find_maker(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     bool v2 = trail_version_is_v2(info->version);
@@ -217,7 +216,7 @@ static void note_damage(struct info *info, const trail_error *err)
     info->damaged = true;
 }
 
-/* What is there is sound, but not all is there. */
+/* Notes that the trace is valid but incomplete. */
 static void note_cut(struct info *info, const char *message)
 {
     trail_error err = no_error();
@@ -339,7 +338,7 @@ static int count_events(struct info *info, trail_source *source)
 
 /* MARK: Results */
 
-/* Ticks to ns; -1 if the trace does not say how long a tick is. */
+/* Converts ticks to ns; -1 if the length of a tick is not in the trace. */
 static int64_t ticks_ns(const struct info *info, uint64_t ticks)
 {
     if (info->frequency == 0)
@@ -348,7 +347,7 @@ static int64_t ticks_ns(const struct info *info, uint64_t ticks)
     return ns < 9e18 ? whole_of(ns) : -1;
 }
 
-/* All events were decoded; of a damaged trace the batch headers tell more than its first events. */
+/* Whether all events were decoded; for a damaged trace the batch headers give a better figure. */
 static bool exact_duration(const struct info *info)
 {
     return info->full && info->event_count > 0 && (!info->damaged || !info->timed);
@@ -361,7 +360,7 @@ static int64_t duration_ns(const struct info *info)
     return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
 }
 
-/* The wall clock at the beginning of the trace. */
+/* The wall clock at the begin of the trace. */
 static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
 {
     int64_t before = info->wall_ticks >= info->first_ticks
@@ -376,7 +375,7 @@ static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
     return true;
 }
 
-/* A trace's own times, before its first event is known, hang on where its batches begin. */
+/* The times of a trace depend on the begins of its batches until its first event is known. */
 static const char *duration_quality(const struct info *info)
 {
     if (exact_duration(info))
@@ -431,7 +430,7 @@ static void put_count(const char *what, size_t count)
 
 static void show_full(const struct info *info, const struct vocabulary *vocabulary)
 {
-    /* Of trail record a goroutine is a thread, and these were counted. */
+    /* In recordings of trail record a goroutine is a thread, which was counted. */
     if (vocabulary->of != TRAIL_MADE_BY_RECORD)
         put_count(term(vocabulary, TERM_tasks), info->goroutines.count);
     printf("  tasks        %zu\n", info->tasks.count);
@@ -460,7 +459,7 @@ static void show_times(const struct info *info)
         printf("  started      %s\n", show_wall(text, s, ns));
 }
 
-/* That Go made it is what the format says already. */
+/* Nothing for Go, which the format implies. */
 static void show_maker(const trail_maker *maker)
 {
     if (maker->made_by == TRAIL_MADE_BY_GO)

@@ -22,7 +22,7 @@
 
 enum { OPT_HTTP = 1, OPT_WORDS };
 
-/* So long after the last request the server ends: the page asks for the status now and then. */
+/* The server ends this long after the last request: the page polls the status. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
 
 struct request {
@@ -113,7 +113,7 @@ static void open_browser(const char *url)
 
 /* MARK: Serving */
 
-/* Until a signal, or until nobody has asked for long. */
+/* Waits for a signal, or until there were no requests for the idle time. */
 static void wait_for_end(const struct request *request, const struct http *http,
                          const sigset_t *signals)
 {
@@ -129,7 +129,7 @@ static void wait_for_end(const struct request *request, const struct http *http,
     }
 }
 
-/* A trace that is served. */
+/* A served trace. */
 struct served {
     const char *word;
     const char *skip_frames;
@@ -137,7 +137,7 @@ struct served {
     struct model *model;
     struct runs *runs;
     pthread_t reader;
-    bool reads; /* the thread runs */
+    bool reads; /* the thread is running */
 };
 
 /* What the server's handler needs. */
@@ -163,7 +163,7 @@ static void answer(void *context, const struct http_request *asked, struct http_
     const struct site *site = context;
     const char *path = asked->path;
     (void)api_find_trace(&site->api, &path);
-    /* Two traces have a page around theirs. */
+    /* With two traces, the page shows both. */
     if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
         path = "/compare.html";
     if (!assets_answer(site->assets, asked, path, answered))
@@ -200,7 +200,7 @@ static int serve(const struct request *request, const struct served *served,
     return EXIT_GOOD;
 }
 
-/* Threads do not get the signals that end all. */
+/* Blocks the signals that end the process, for the threads. */
 static void block_signals(sigset_t *signals)
 {
     (void)sigemptyset(signals);
@@ -236,7 +236,7 @@ static int open_one(struct served *served, const struct intake *other)
     return served->runs ? start_reading(served) : EXIT_INOUT;
 }
 
-/* Every intake first, because what compares two traces knows both. */
+/* Starts all intakes before the APIs, because a comparison uses both. */
 static int open_all(const struct request *request, struct served *served)
 {
     trail_error err = no_error();
@@ -288,7 +288,7 @@ static int view(const struct request *request)
     return code;
 }
 
-/* The analyses read it for themselves: what is wrong with it is told before the first. */
+/* The analyses read the file themselves: this reports errors in it before the first. */
 static int check_skip_frames(const struct request *request)
 {
     const char **patterns = NULL;
@@ -297,7 +297,7 @@ static int check_skip_frames(const struct request *request)
     return code;
 }
 
-/* Standard input can be one trace only, and tells of the end of one only. */
+/* Standard input can be one trace only, and only one can be followed by its end. */
 static int check_words(const struct request *request)
 {
     bool is_stdin = strcmp(request->words[0], "-") == 0;

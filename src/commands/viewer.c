@@ -11,7 +11,7 @@
 
 #include "ui/cli.h"
 
-/* Its own process group: Ctrl-C is for the program, and the trace is to be looked at afterwards. */
+/* In its own process group: Ctrl-C is for the program, and the viewer remains afterwards. */
 static int spawn(pid_t *pid, const char *path, const char *skip_frames, int stdin_fd)
 {
     extern char **environ;
@@ -30,7 +30,7 @@ static int spawn(pid_t *pid, const char *path, const char *skip_frames, int stdi
         return reason;
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawn_file_actions_adddup2(&actions, stdin_fd, STDIN_FILENO);
-    /* The program's output is on stdout. */
+    /* stdout is the recorded program's */
     (void)posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setpgroup(&attributes, 0);

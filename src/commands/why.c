@@ -19,10 +19,10 @@
 
 enum { OPT_TASK = 1, OPT_REGION, OPT_GOROUTINE, OPT_WINDOW, OPT_LIMIT };
 
-/* A segment that is kept to be shown: one of the longest. */
+/* One of the longest segments, kept for output. */
 struct kept {
     trail_path_segment segment;
-    uint64_t place; /* counted from the end of the path */
+    uint64_t place; /* position, counted from the end of the path */
 };
 
 struct request {
@@ -32,7 +32,7 @@ struct request {
     bool stacks;
     trail_path path;
     struct json json;
-    struct kept *kept; /* a heap: the shortest first */
+    struct kept *kept; /* a heap, shortest first */
     size_t kept_count, kept_capacity;
     uint64_t segments;
     bool failed;
@@ -166,7 +166,7 @@ static int from_the_begin(const void *a, const void *b)
 
 /* MARK: JSON */
 
-/* What the goroutine that is woken at the end of the segment waited for. */
+/* Writes what the goroutine woken at the end of the segment waited for. */
 static void json_awaited(struct request *request, const trail_path_segment *segment)
 {
     struct json *json = &request->json;
@@ -415,7 +415,7 @@ static void show_totals(const struct request *request)
         printf("... and %zu more\n", count - MOST);
 }
 
-/* The goroutines of what was shown, as far as there is room. */
+/* Prints the command for the goroutines of the output, as many as fit. */
 static void show_command(const struct request *request)
 {
     char command[FOLLOW_UP_SIZE];
@@ -452,13 +452,13 @@ static int show_text(struct request *request)
 /* MARK: What is not there */
 
 /*
- * What the trace has instead of what was asked for. It takes another pass over the file, so that who
- * asks right pays nothing for it; nothing is known of what came from stdin.
+ * What the trace has, for a request that matches nothing. It takes another pass over the file, so
+ * that requests that match cost nothing; for stdin it is unknown.
  */
 struct instead {
     trail_source *source;
     trail_reader *reader;
-    trail_analysis *answers; /* NULL: not known */
+    trail_analysis *answers; /* NULL: unknown */
 };
 
 static void look_instead(struct instead *instead, const struct request *request, unsigned what)
@@ -476,7 +476,7 @@ static void look_instead(struct instead *instead, const struct request *request,
     if (instead->reader)
         instead->answers = trail_analysis_open(instead->reader, &options, &err);
     if (instead->answers)
-        (void)trail_analysis_run(instead->answers, instead->reader, &err); /* was told already */
+        (void)trail_analysis_run(instead->answers, instead->reader, &err); /* already reported */
 }
 
 static void instead_close(struct instead *instead)
@@ -508,7 +508,7 @@ static int tell_no_task(const struct request *request, const struct instead *ins
     size_t count = instead->answers ? trail_analysis_tasks(instead->answers, &tasks) : 0;
     bool found = false;
     for (size_t i = 0; i < count; i++) {
-        /* what is only mentioned has no path */
+        /* a task without begin and end has no path */
         bool whole = tasks[i].has_start || tasks[i].has_end;
         if (whole && (!found || apart(tasks[i].id, id) < apart(best, id))) {
             best = tasks[i].id;

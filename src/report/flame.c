@@ -9,8 +9,8 @@
 #include "report/html.h"
 
 /*
- * A frame is drawn from this share of the whole on, down to that depth, and at most so many are. What
- * is narrow and deep would make the picture high and empty.
+ * Limits: the smallest share of a frame, the depth, and the number of frames. Narrow and deep
+ * frames would make the graph high and mostly empty.
  */
 static const struct {
     unsigned depth; /* below this one */
@@ -24,8 +24,8 @@ struct frame {
     trail_name function;
     uint64_t pc; /* if the function has no name */
     int64_t value, own;
-    uint32_t child, next; /* indexes; 0: none, because the root is nobody's child */
-    bool reason;          /* no function, but what was waited for */
+    uint32_t child, next; /* indexes; 0: none, because the root is never a child */
+    bool reason;          /* not a function but the reason of a wait */
 };
 
 struct tree {
@@ -41,7 +41,7 @@ struct tree {
 
 /* MARK: The tree */
 
-/* The child of `parent` for that frame of the profile. 0 when memory is out. */
+/* Returns the child of `parent` for that frame of the profile; 0 on out of memory. */
 static uint32_t child_of(struct tree *tree, uint32_t parent, const trail_profile_frame *frame,
                          bool reason)
 {
@@ -127,7 +127,7 @@ static void put_value(const struct tree *tree, int64_t value)
     out_str(tree->out, value == 1 ? " sample" : " samples");
 }
 
-/* The same for the same function in every graph. */
+/* Equal for the same function in every graph. */
 static unsigned tint(const struct tree *tree, const struct frame *frame)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);

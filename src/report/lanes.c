@@ -1,7 +1,7 @@
 /*
- * The small timelines of a report: for each moment the lanes of the goroutines that had to do with it.
- * A bin in which a goroutine was in several states shows them above each other, in proportion, so that
- * what is too short to be seen alone never vanishes. Waiting is a thin line.
+ * The small timelines of a report: the lanes of the goroutines in each moment. A bin with several
+ * states shows them stacked, in proportion, so that short states stay visible. Waiting is a thin
+ * line.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
     return -1;
 }
 
-/* A line from who woke to the one whom it is about; of several that are close the last is drawn. */
+/* Draws lines from wakers to the moment's goroutine; of several that are close, the last. */
 static void draw_wakes(struct out *out, const struct moment *moment, size_t shown)
 {
     double free_from = LANE_BINS + 1;

@@ -1,6 +1,5 @@
 /*
- * Waits in a report: histograms of how long goroutines were ready and waited, and the tables of `trail
- * summary`.
+ * Waits in a report: histograms of times ready and of waits, and the tables of `trail summary`.
  */
 #include <inttypes.h>
 #include <stdio.h>

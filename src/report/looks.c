@@ -64,7 +64,7 @@ static bool enters(void *context, struct followed *g, const trail_event *event, 
 static bool found(void *context, struct followed *g, const trail_event *event, trail_name reason,
                   int64_t since_ns)
 {
-    (void)since_ns; /* since when it looks like nothing, so far */
+    (void)since_ns; /* it has not been drawn so far */
     return enters(context, g, event, reason);
 }
 

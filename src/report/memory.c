@@ -1,6 +1,6 @@
 /*
- * Heap and garbage collection in a report: how much memory was in use, when it was marked, what was
- * left to the program.
+ * Heap and garbage collection in a report: memory in use, mark phases, and the share of time left
+ * to the program.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "report/plot.h"
 #include "report/report.h"
 
-/* Bands of phases are drawn as finely as this; windows of the curve are so many. */
+/* Number of bands of phases, and of windows of the curve. */
 enum { BANDS = 1000, WINDOWS = 60 };
 
 /* MARK: Heap */
@@ -61,10 +61,10 @@ static void put_phases(const struct report *report, struct plot *plot)
     for (size_t i = 0; i < pause_count; i++)
         mark_bands(report, stopped, pauses[i].begin_ns, pauses[i].end_ns);
     put_bands(plot, marking, "marking", 1);
-    put_bands(plot, stopped, "stopped", 0.12); /* they would hide all else */
+    put_bands(plot, stopped, "stopped", 0.12); /* it would cover everything else */
 }
 
-/* The heap, or its goal: a slot in which none was told has that of the one before. */
+/* Draws the heap, or its goal: a slot without a value has that of the one before. */
 static void put_line(const struct report *report, struct plot *plot, bool goal, double most)
 {
     const struct series *series = report->series;
@@ -83,7 +83,7 @@ static void put_line(const struct report *report, struct plot *plot, bool goal, 
     plot_path_end(plot);
 }
 
-/* A goal that nobody comes near (a limit, switched off) would press the heap flat. */
+/* A goal far above the heap (a limit, or switched off) would flatten the heap's line. */
 static uint64_t greatest(const struct series *series, bool *has_goal)
 {
     uint64_t heap = 1, goal = 0;

@@ -9,16 +9,16 @@
 #include "base/whole.h"
 #include "report/overview.h"
 
-/* Room on either side of what is shown: a share of it, but never less than that. */
+/* Margin on either side of a moment: a share of it, and a minimum. */
 #define PAD_SHARE    12
 #define PAD_LEAST_NS 5000
 
-/* Findings that get a picture, and waits. */
+/* Number of findings and of waits that are drawn. */
 enum { FINDING_MOMENTS = 5, WAIT_MOMENTS = 3 };
 
 /* MARK: Choosing */
 
-/* The next, unless there is no room or it is there already. */
+/* Adds a moment, unless there is no room or it is already there. */
 static struct moment *put(struct moments *all, const trail_analysis *answers, int64_t goroutine,
                           int64_t begin_ns, int64_t end_ns)
 {
@@ -146,13 +146,13 @@ void moments_pick(struct moments *all, const trail_analysis *answers,
 
 /* MARK: Lanes */
 
-/* The goroutine's lane. NULL if there is no room for more, or no memory. */
+/* Returns the goroutine's lane; NULL if there is no room, or on out of memory. */
 static struct lane *lane_get(struct moments *all, struct moment *moment, int64_t id)
 {
     struct lane *lane = idmap_find(&moment->by_id, (uint64_t)id);
     if (lane)
         return lane;
-    /* Room is kept for the one whom all is about. */
+    /* One lane is reserved for the moment's goroutine. */
     if (moment->lane_count + (id != moment->goroutine) >= MOMENT_LANES) {
         moment->left_out++;
         return NULL;
@@ -175,7 +175,7 @@ static double bin_length(const struct moment *moment)
     return (double)ns_between(moment->from_ns, moment->to_ns) / LANE_BINS;
 }
 
-/* It was in that state in [from, to), of which what is in the moment counts. */
+/* Adds the part of [from, to) within the moment to its time in that state. */
 static void lane_add(const struct moment *moment, struct lane *lane, enum look look, int64_t from,
                      int64_t to)
 {
@@ -222,7 +222,7 @@ static bool hook(void *context, const struct looking *g, enum look to, const tra
             continue;
         struct lane *lane = lane_get(all, moment, g->id);
         if (lane) {
-            /* One that is seen first was in its state before, unless it was created. */
+            /* A goroutine at its first event was in its state before, unless it was created. */
             bool known = g->look != LOOK_NONE;
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
@@ -237,7 +237,7 @@ static bool hook(void *context, const struct looking *g, enum look to, const tra
 
 /* MARK: The end of a moment */
 
-/* The one whom it is about, then who woke it, then whom it woke, then who ran longest. */
+/* The moment's goroutine, then by wake-ups of it, wake-ups by it, and running time. */
 static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
@@ -254,7 +254,7 @@ static int by_interest(const void *a, const void *b, void *context)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* What lasts gets its time up to the end; who does not only wait gets a lane. */
+/* Ends open states; goroutines that did not only wait get a lane. */
 static void close_moment(struct moments *all, struct moment *moment)
 {
     const struct idmap *alive = &all->looks.follow.alive;

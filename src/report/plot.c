@@ -4,7 +4,7 @@
 
 #include "report/html.h"
 
-/* The units of a drawing: it is stretched to the width of the page. */
+/* Units of a drawing, which is stretched to the width of the page. */
 #define WIDE 1000.0
 #define HIGH 100.0
 
@@ -54,7 +54,7 @@ void plot_x_length(struct plot *plot, double ns)
     add_x_label(plot, label);
 }
 
-/* In the unit of the greatest, and with as many digits as it takes to tell neighbours apart. */
+/* In the unit of the greatest, with as many digits as needed for different labels. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns)
 {
     double unit = to_ns >= 1000000000 ? 1e9 : to_ns >= 1000000 ? 1e6 : 1e3;

@@ -21,7 +21,7 @@ static void merge_slots(struct series *s)
         s->slot_ns = INT64_MAX;
 }
 
-/* The slot of a moment at or behind the begin. */
+/* Returns the slot of a time at or after the begin. */
 static size_t slot_at(struct series *s, int64_t ns)
 {
     uint64_t behind = (uint64_t)ns_between(s->begin_ns, ns);
@@ -57,7 +57,8 @@ static void advance(struct series *s, int64_t now)
 
 /* MARK: Events */
 
-/* One that is seen first in a state that lasts was in it before: nobody had a reason to say so. */
+/* A lasting state at a goroutine's first event had begun before: no event reports a state that goes
+ * on. */
 static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
 {
     struct series *s = context;

@@ -1,6 +1,5 @@
 /*
- * The first parts of a report: the figures and findings of `trail summary`, and how busy the program
- * was over the time.
+ * The first parts of a report: the figures and findings of `trail summary`, and activity over time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -134,7 +133,7 @@ static void put_findings(const struct report *report)
     for (size_t i = 0; i < count; i++) {
         const trail_finding *f = &findings[i];
         out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);
-        /* In pieces: a finding is one sentence, and is shown whole. */
+        /* In pieces: the text of a finding is never truncated. */
         for (size_t at = 0, size = strlen(f->text); at < size; at += HTML_TEXT_MOST / 2)
             html_text(out, (trail_string){f->text + at, size - at < HTML_TEXT_MOST / 2
                                                             ? size - at
@@ -164,7 +163,7 @@ void report_summary(const struct report *report)
 
 /* MARK: Over the time */
 
-/* How many goroutines were in one of `looks` on average in a slot. */
+/* Returns the average number of goroutines in one of `looks` in a slot. */
 static double level(const struct series *series, size_t slot, unsigned looks)
 {
     int64_t length = series_length(series, slot);
@@ -175,7 +174,7 @@ static double level(const struct series *series, size_t slot, unsigned looks)
     return length > 0 ? sum / (double)length : 0;
 }
 
-/* Those in `looks`, above those in `below`; the area is closed along the bottom. */
+/* Draws those in `looks` above those in `below`; the area is closed along the bottom. */
 static void put_area(const struct report *report, struct plot *plot, enum look look, unsigned below,
                      double most)
 {
@@ -231,7 +230,7 @@ static void put_counts(const struct report *report, const enum look *looks, size
     plot_x_time(&plot, ns_between(report->span.origin_ns, series->begin_ns),
                 ns_between(report->span.origin_ns, series->end_ns));
     plot_open(&plot, seen);
-    /* The highest first: those in front of it cover what is theirs. */
+    /* Highest first: the areas drawn later cover those of the others. */
     for (size_t i = count; i-- > 0;) {
         below = 0;
         for (size_t n = 0; n < i; n++)
@@ -290,7 +289,7 @@ static void put_states(const struct report *report, const struct state_row *rows
     html_table_end(&table);
 }
 
-/* One bar, as long as all goroutines' time. */
+/* Draws one bar, whose full width is the time of all goroutines. */
 static void put_bar(const struct report *report, const struct state_row *rows, size_t count,
                     int64_t total)
 {

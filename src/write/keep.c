@@ -13,7 +13,7 @@ bool keep_has(const struct keep *keep, int64_t goroutine)
     return at < keep->count && keep->goroutines[at] == goroutine;
 }
 
-/* The first of the three events of a switch: who was woken by it. */
+/* Handles the first of the three events of a switch, a wake-up. */
 static bool keep_switch(struct keep *keep, trail_event *e)
 {
     bool from = keep_has(keep, e->goroutine), to = keep_has(keep, e->transition.id);
@@ -27,7 +27,8 @@ static bool keep_transition(struct keep *keep, trail_event *e)
 {
     bool implied = e->flags & TRAIL_EVENT_IMPLIED;
     if (e->transition.resource != TRAIL_RESOURCE_GOROUTINE) {
-        /* A goroutine leaves its P behind: told by itself, where the goroutine is not. */
+        /* A goroutine leaves its P without an event of its own: without the goroutine, the P's
+         * event is needed. */
         if (implied && !keep_has(keep, e->goroutine))
             e->flags = 0;
         return true;
@@ -65,7 +66,7 @@ bool keep_event(struct keep *keep, trail_event *e)
 
 /* MARK: Who has a part */
 
-/* Whether it needs its goroutine, whichever that is, to be told: garbage collection, GOMAXPROCS. */
+/* Whether it is kept with any goroutine: garbage collection, GOMAXPROCS. */
 static bool is_of_all(const trail_event *e)
 {
     if (e->kind == TRAIL_METRIC)
@@ -90,7 +91,7 @@ static int ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The numbers of both, in order. NULL without memory. */
+/* Returns the IDs of both, ascending; NULL on out of memory. */
 static int64_t *join(const struct keep *keep, const struct idmap *more, size_t *count)
 {
     int64_t *all = calloc(keep->count + more->count + 1, sizeof *all);

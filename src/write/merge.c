@@ -1,16 +1,16 @@
 /*
- * Merging: the events of several readers, each on the one clock and with IDs of its own, in order of
- * time to the writer of a merge.
+ * Merging: passes the events of several readers to the writer of a merge in order of time, on one
+ * clock and without shared IDs.
  *
  *     IDs     of source k: its first block of 10^9 becomes the k-th, any other the next free one; so
  *             the last digits stay. Ps: blocks of 1000, because numbers from 10^6 on are no Ps
- *     time    of the source whose first event is the earliest; what others have is shifted
+ *     time    of the source whose first event is the earliest; the others are shifted
  *     state   a trace has one heap, one GOMAXPROCS and one cycle of garbage collection: sums, and a
  *             cycle from where the first of the sources begins one to where the last ends
  *
- * What the sources have when they begin is told by the first generation for those that begin with the
- * trace. In any other place readers take no such statuses: what a later source has then is looked up
- * ahead, in its first generation, and comes to be when that source begins (merge_writer_enter).
+ * The first generation has the initial statuses of the sources that begin with the trace. Elsewhere
+ * readers accept no such statuses: those of a later source are read ahead, from its first
+ * generation, and its goroutines and Ps are created when it begins (merge_writer_enter).
  *
  * Memory is that of the readers, the tables of a generation, and what is alive.
  */
@@ -30,7 +30,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* Traces that begin further from each other have clocks that do not agree. */
+/* Traces whose begins are further apart have clocks that do not agree. */
 #define APART_NS (INT64_C(100) * 86400 * SECOND_NS)
 
 #define ID_BLOCK   UINT64_C(1000000000)
@@ -38,13 +38,13 @@
 
 enum { GOROUTINES, PROCS, THREADS, TASKS, SPACES };
 
-/* Which block of a source's IDs is which in the trace that is written. */
+/* The mapping of blocks of a source's IDs to those in the written trace. */
 struct blocks {
     struct idmap to; /* block -> its new number + 1, as a pointer */
     uint64_t last, last_to;
 };
 
-/* What is there when a source begins: a status, or a range that goes on. */
+/* A status at a source's begin, or an open range. */
 struct status {
     int64_t id, thread, proc;
     trail_stack_handle stack;
@@ -54,17 +54,17 @@ struct status {
 struct source {
     trail_reader *reader;
     char *name, *label;
-    const trail_event *events; /* the batch at hand */
+    const trail_event *events; /* the current batch */
     long count, at;
     int64_t first_ns, wall_ns; /* of the first event; the latter if has_clock */
     bool has_clock, has_offset, failed, done;
     int64_t offset_ns;
     int64_t begin_ns; /* since the first event of the first source */
     int64_t shift_ns;
-    int64_t time_ns; /* of the event at hand, shifted */
-    int64_t last_ns; /* of the event put last, shifted */
+    int64_t time_ns; /* of the current event, shifted */
+    int64_t last_ns; /* of the last event written, shifted */
     bool late, entered;
-    bool settled; /* its first generation is over: it tells nothing new of what was there */
+    bool settled; /* its first generation is over: no more initial statuses follow */
     bool looked_ahead;
     bool in_gc;
     uint64_t metrics[TRAIL_METRICS];
@@ -81,10 +81,10 @@ struct trail_merge {
     uint64_t next_block[SPACES];
     struct merge_writer writer;
     bool begun;
-    size_t in_gc;     /* sources that are in a cycle */
-    size_t unsettled; /* of those that begin with the trace */
+    size_t in_gc;     /* number of sources in a cycle */
+    size_t unsettled; /* number of those that begin with the trace */
     bool has_clocks;
-    trail_clock_snapshot clocks; /* in the time of the trace that is written */
+    trail_clock_snapshot clocks; /* in the time of the written trace */
     trail_error err;
 };
 
@@ -113,7 +113,7 @@ static int64_t map(struct trail_merge *m, size_t source, unsigned space, int64_t
 {
     if (id == TRAIL_NONE)
         return id;
-    /* In old traces some numbers stand for lanes that are no Ps. */
+    /* In old traces some numbers are lanes, not Ps. */
     bool v1 = !trail_version_is_v2(trail_reader_version(m->sources[source]->reader));
     if (space == PROCS && v1 && id >= TRAIL_FAKE_PROC)
         return id;
@@ -135,7 +135,7 @@ static int64_t map_resource(struct trail_merge *m, size_t source, unsigned resou
     return resource == TRAIL_RESOURCE_NONE ? id : map(m, source, spaces[resource], id);
 }
 
-/* The event with the IDs of the trace that is written. */
+/* Replaces the IDs of an event by those of the written trace. */
 static void map_event(struct trail_merge *m, size_t k, trail_event *e)
 {
     e->thread = map(m, k, THREADS, e->thread);
@@ -172,7 +172,7 @@ static void map_event(struct trail_merge *m, size_t k, trail_event *e)
 
 /* MARK: Adding a source */
 
-/* Its event at hand; NULL at the end, or after an error, which is remembered. */
+/* Returns the current event; NULL at the end, or after an error, which is kept. */
 static const trail_event *head(struct source *s)
 {
     while (s->at == s->count && !s->done) {
@@ -203,7 +203,8 @@ static bool wall_of(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t
            !__builtin_add_overflow(*wall_ns, since, wall_ns);
 }
 
-/* The clocks that trail's own traces before 1.25 have in a string: "trail.clock mono=1 wall=2.3". */
+/* Parses the clocks that trail's own traces before 1.25 have in a string: "trail.clock mono=1
+ * wall=2.3". */
 static bool parse_clock(trail_string text, trail_clock_snapshot *clocks)
 {
     char line[128];
@@ -243,14 +244,14 @@ static bool find_clock(const trail_reader *reader, const trail_event *first,
     return false;
 }
 
-/* Traces that were converted from old ones have a wall clock that is none: it is the trace's time. */
+/* Traces converted from old ones have a wall clock that is not real: it equals the trace's time. */
 static bool is_real_clock(const trail_clock_snapshot *clocks)
 {
     int64_t wall_ns;
     return wall_of(clocks, clocks->trace_ns, &wall_ns) && wall_ns != clocks->trace_ns;
 }
 
-/* What is there already when it is told of for the first time. */
+/* Whether the event is the first one of something that existed before. */
 static bool is_status(const trail_event *e)
 {
     bool status = e->wire == V2_ProcStatus || e->wire == V2_GoStatus || e->wire == V2_GoStatusStack;
@@ -277,7 +278,7 @@ static bool put_ahead(struct source *s, const trail_event *e)
     return true;
 }
 
-/* Ps first, so that goroutines find theirs; then goroutines, then what goes on in them. */
+/* Ps first, so that goroutines find theirs; then goroutines, then their ranges. */
 static int order_of(const struct status *s)
 {
     return s->wire == V2_ProcStatus ? 0 : s->kind == TRAIL_STATE_TRANSITION ? 1 : 2;
@@ -291,7 +292,7 @@ static int compare_statuses(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* v1: what is there is told in front of everything else. False when memory is out. */
+/* v1: initial statuses come before all other events. Returns false on out of memory. */
 static bool look_at_batch(struct source *s)
 {
     for (long i = s->at; i < s->count; i++)
@@ -304,7 +305,7 @@ static bool look_at_batch(struct source *s)
     return true;
 }
 
-/* v2: it is told anywhere in the first generation. False when memory is out. */
+/* v2: initial statuses may be anywhere in the first generation. Returns false on out of memory. */
 static bool look_ahead(struct source *s, trail_reader *ahead)
 {
     const trail_event *events;
@@ -345,7 +346,7 @@ static bool take_name(const trail_merge *m, struct source *s, const char *name)
     return s->name && s->label;
 }
 
-/* Fills a new source. 0, or -1: *err. */
+/* Initialises a source. Returns 0, or -1 with *err set. */
 static int open_source(const trail_merge *m, struct source *s, const trail_merge_source *from,
                        trail_error *err)
 {
@@ -398,7 +399,7 @@ int trail_merge_add(trail_merge *merge, const trail_merge_source *source, trail_
 
 /* MARK: Alignment */
 
-/* When it begins, since the first of all began. False: *err. */
+/* Computes its begin relative to the first source's. Returns false with *err set on error. */
 static bool place(const trail_merge *m, struct source *s, trail_error *err)
 {
     const struct source *base = m->sources[0];
@@ -416,7 +417,7 @@ static bool place(const trail_merge *m, struct source *s, trail_error *err)
     return err->code == TRAIL_OK;
 }
 
-/* Shifts all so that who begins first keeps its times. False: *err. */
+/* Shifts all sources so that the earliest keeps its times. Returns false with *err set on error. */
 static bool align(trail_merge *m, trail_error *err)
 {
     const struct source *first = m->sources[0];
@@ -455,7 +456,7 @@ static uint64_t sum_of(const trail_merge *m, trail_metric metric)
     return sum < INT64_MAX ? sum : INT64_MAX;
 }
 
-/* Whether the event stays one: not if the cycle goes on for others, or has begun for others. */
+/* Whether the event is kept: not if other sources are in a cycle already, or still. */
 static bool take_gc(trail_merge *m, struct source *s, const trail_event *e)
 {
     bool on = e->wire != V2_GCEnd;
@@ -471,7 +472,7 @@ static bool take_gc(trail_merge *m, struct source *s, const trail_event *e)
     return changes;
 }
 
-/* Its share of a sum is over. False: it had none. */
+/* Removes its share of a sum. Returns false if it had none. */
 static bool drop_share(struct source *s, trail_metric metric)
 {
     bool had = s->metrics[metric] > 0;
@@ -479,7 +480,7 @@ static bool drop_share(struct source *s, trail_metric metric)
     return had;
 }
 
-/* The source's trace is over before others are. */
+/* The source's trace ends before others. */
 static void leave(trail_merge *m, size_t k)
 {
     struct source *s = m->sources[k];
@@ -513,7 +514,7 @@ static void put(trail_merge *m, size_t k, trail_event *e)
         merge_writer_put(&m->writer, e);
 }
 
-/* What a later source has when it begins comes to be. */
+/* Creates what a later source has when it begins. */
 static void enter(trail_merge *m, size_t k, int64_t time_ns)
 {
     struct source *s = m->sources[k];
@@ -557,7 +558,7 @@ static void settle(trail_merge *m, struct source *s)
     s->settled = true;
 }
 
-/* A Sync is the source's own business; what it says of clocks holds for all. */
+/* A Sync is not written, but its clocks hold for the whole trace. */
 static void take_sync(trail_merge *m, struct source *s, const trail_event *e, int64_t time_ns)
 {
     if (e->sync.n > 1 || e->sync.final)
@@ -578,7 +579,8 @@ static void begin(trail_merge *m, int64_t time_ns)
     m->begun = true;
 }
 
-/* Not what is told again of ranges that go on: readers take that in generations of the source only. */
+/* Repeated begins of open ranges are left out: readers accept them only in generations of the
+ * source. */
 static bool is_taken(const struct source *s, const trail_event *e)
 {
     if (e->kind == TRAIL_RANGE_ACTIVE && trail_version_is_v2(trail_reader_version(s->reader)))
@@ -609,7 +611,7 @@ static void merge_event(trail_merge *m, size_t k)
     s->at++;
 }
 
-/* The source whose event is the next, and up to when it stays so; -1: there is none. */
+/* Returns the source of the next event, and until when it stays the next; -1: none. */
 static long next_source(trail_merge *m, int64_t *until_ns, size_t *alive)
 {
     long first = -1;
@@ -639,7 +641,7 @@ static bool failed(const trail_merge *m)
     return m->err.code != TRAIL_OK || event_writer_failed(&m->writer.base);
 }
 
-/* All that the source has up to then. */
+/* Writes the source's events up to then. */
 static void merge_until(trail_merge *m, size_t k, int64_t until_ns)
 {
     struct source *s = m->sources[k];
@@ -673,7 +675,7 @@ static trail_string label_of(const struct source *s)
     return (trail_string){s->label, strlen(s->label)};
 }
 
-/* The writer, with all sources. -1: *err. */
+/* Opens the writer with all sources. Returns -1 with *err set on error. */
 static int open_writer(trail_merge *m, const trail_sink *sink, trail_error *err)
 {
     const struct merge_helper helper = {
