@@ -367,7 +367,7 @@ export function Details() {
             {place.kind === "goroutine" && <Alike of={of} />}
             {chain.value.length > 1 && (
                 <section>
-                    <h3>The way of the wake-up, latest first</h3>
+                    <h3>Wake-up chain, latest first</h3>
                     <ol class="stack">
                         {chain.value.map((step) => (
                             <li key={`${step.lane} ${step.span}`}>
