@@ -343,8 +343,7 @@ static void ready_for_long(struct findings *findings)
         share_of(activity.runnable_ns, length_of(findings)) < READY_SHARE)
         return;
     say(findings, "ready", share / 2, &longest,
-        "%s were ready but not running for %.0f %% of the time in which they could run, the "
-        "longest "
+        "%s were ready but not running for %.0f %% of the time in which they had work, the longest "
         "%s: more of them want to run than there are CPUs for the program",
         word(findings, TERM_tasks), 100 * share, duration(longest.ns).text);
 }

@@ -22,13 +22,13 @@ struct trail_analysis;
 struct path_goroutine {
     uint64_t entry;  /* its latest in the log */
     uint64_t waited; /* of its last wait, in the log numbered `log` */
-    uint32_t number; /* row in `who` */
+    uint32_t number; /* its row in the list of names */
     uint32_t log;    /* number of the log that `entry` is in */
     trail_name reason;
     trail_stack stack;
     int64_t id;
     uint8_t state;
-    bool named;                 /* who[number].name is set */
+    bool named;                 /* its name is in that row */
     struct path_region *region; /* innermost first */
     int64_t begin_ns;
 };

@@ -134,7 +134,7 @@ static int check_usage(struct request *request, const struct options *options)
     return EXIT_GOOD;
 }
 
-/* MARK: What is told */
+/* MARK: Messages */
 
 static const char *plural(uint64_t n)
 {

@@ -48,7 +48,7 @@ static const struct option rows[] = {
      "that trace begins so long after the first one (-TIME:\nbefore): 1.5s, -20ms",
      TAKE(OPT_OFFSET)},
     {0, "align", "BY",
-     "how traces lie to each other that have no --offset: by their\n"
+     "how traces without --offset are aligned: by their\n"
      "wall clocks (the default), or start: all begin together",
      TAKE(OPT_ALIGN), .values = "wall start"},
     {0, "plain", NULL, "start functions without the name of their trace",
@@ -387,7 +387,7 @@ const struct command command_merge = {
     .details =
         "Writes the events of up to 64 traces, of Go 1.5 to 1.27 and of C programs, as one trace,\n"
         "side by side on one clock. Go 1.25 and later and trail's own traces have a wall clock;\n"
-        "for others --offset or --align=start says how they lie to each other. Numbers of the\n"
+        "for others --offset or --align=start says how they are aligned. Numbers of the\n"
         "second trace's goroutines and threads begin with 1000000000, those of its Ps with 1000,\n"
         "and so on; names of start functions with the trace's: 'web: main.main'. The heap and\n"
         "GOMAXPROCS are sums. Of a damaged trace it is the good part, and the exit status is 1.",

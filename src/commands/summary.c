@@ -608,7 +608,7 @@ const struct command command_summary = {
     COMMAND_ROW(summary),
     .synopsis = "[options] FILE",
     .details =
-        "Shows how many goroutines ran and could have run over the time, what idle Ps lacked, "
+        "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, "
         "where\n"
         "the goroutines' time went, how long they were ready and waited, by start function,\n"
         "garbage collection, heap, tasks and regions. Commands that show the longest of "

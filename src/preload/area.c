@@ -87,7 +87,7 @@ static struct shm_area *claim_area(const char *word)
     return NULL;
 }
 
-/* MARK: Whether the kernel tells of switches */
+/* MARK: Whether the kernel reports context switches */
 
 static bool try_rseq(void)
 {

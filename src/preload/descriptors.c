@@ -158,7 +158,7 @@ void descriptors_meet(int fd, int other)
     ends[second].peer = (uint16_t)first;
 }
 
-/* MARK: Who waits */
+/* MARK: Waiting threads */
 
 /* Replaces a thread that has ended; false: all are alive. */
 static bool replace_waiter(struct end *end, uint16_t mine)

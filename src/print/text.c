@@ -453,7 +453,7 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
         [TRAIL_GO_SYSCALL] =
             {
                 [TRAIL_GO_NOT_EXIST] = {"returns to C and ends", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_RUNNABLE] = {"leaves the system call without a P", ACTIVE, STYLE_SYSCALL},
+                [TRAIL_GO_RUNNABLE] = {"leaves the system call, P released,", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
             },

@@ -205,7 +205,7 @@ void report_moments(const struct report *report)
     char lost[128];
     const struct plot_key keys[] = {
         {"running", "running"},
-        {"runnable", "ready: could run"},
+        {"runnable", "ready, not running"},
         {"waiting", "waiting"},
         {"syscall", "in a system call"},
         {"bare", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},

@@ -9,7 +9,7 @@ const char *look_class(enum look look)
 const char *look_title(enum look look)
 {
     static const char *const names[] = {
-        "running", "system call", "system call, {slot_lost}", "ready (could run)", "waiting", ""};
+        "running", "system call", "system call, {slot_lost}", "ready, not running", "waiting", ""};
     return names[look];
 }
 

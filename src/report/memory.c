@@ -101,7 +101,7 @@ static void put_heap(const struct report *report)
         {"heap line", "heap in use"},
         {"goal line", "goal"},
         {"marking", "marking"},
-        {"stopped", "the world is stopped"},
+        {"stopped", "stop-the-world pause"},
     };
     const struct series *series = report->series;
     const trail_activity *a = &report->activity;
@@ -114,7 +114,7 @@ static void put_heap(const struct report *report)
         return;
     }
     uint64_t most = greatest(series, &has_goal);
-    (void)snprintf(seen, sizeof seen, "Heap over the time: %s at first, %s at most",
+    (void)snprintf(seen, sizeof seen, "Heap: %s at first, %s at most",
                    show_bytes(first, a->heap_first), show_bytes(peak, a->heap_peak));
     plot_begin(&plot, report->out, "Heap",
                has_goal

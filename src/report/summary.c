@@ -250,16 +250,16 @@ static void put_parallelism(const struct report *report)
     (void)snprintf(note, sizeof note,
                    "How many %s ran at each time; there were %" PRIu64 " %s for them.", tasks,
                    a->procs, term_count(report->words, a->procs, TERM_slot));
-    (void)snprintf(seen, sizeof seen, "Over the time %.2f %s ran on average",
+    (void)snprintf(seen, sizeof seen, "%.2f %s ran on average",
                    share_of(a->running_ns, report_length(report)), tasks);
     put_counts(report, runs, 1, (double)a->procs, "Running", note, seen);
-    (void)snprintf(seen, sizeof seen, "Over the time %.2f %s were ready on average",
+    (void)snprintf(seen, sizeof seen, "%.2f %s were ready on average",
                    share_of(a->runnable_ns, report_length(report)), tasks);
-    (void)snprintf(note, sizeof note, "How many more could have run if a %s had been free.",
+    (void)snprintf(note, sizeof note, "How many more would have run if a %s had been free.",
                    term(report->words, TERM_slot));
     put_counts(report, ready, 1, 1, "Ready, not running", note, seen);
     (void)snprintf(note, sizeof note, "How many %s did neither, at each time.", tasks);
-    (void)snprintf(seen, sizeof seen, "Over the time, how many %s waited or were in system calls",
+    (void)snprintf(seen, sizeof seen, "How many %s waited or were in system calls",
                    tasks);
     put_counts(report, idle, 3, 1, "Waiting and in system calls", note, seen);
 }
@@ -338,7 +338,7 @@ static void put_times(const struct report *report)
 
 void report_activity(const struct report *report)
 {
-    report_section(report, "activity", "Over the time");
+    report_section(report, "activity", "Activity");
     put_parallelism(report);
     put_times(report);
     report_section_end(report);

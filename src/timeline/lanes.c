@@ -106,7 +106,7 @@ static void recount(struct trail_lanes *lanes, trail_lane_counter counter, int b
     bins_change(&lanes->bins, counter, by, since_origin(lanes, ns));
 }
 
-/* MARK: What the timeline tells: goroutines */
+/* MARK: Spans from the timeline: goroutines */
 
 static void on_goroutine(void *writer, struct timeline_goroutine *g)
 {

@@ -64,7 +64,7 @@ bool keep_event(struct keep *keep, trail_event *e)
     }
 }
 
-/* MARK: Who has a part */
+/* MARK: Which goroutines are kept */
 
 /* Whether it is kept with any goroutine: garbage collection, GOMAXPROCS. */
 static bool is_of_all(const trail_event *e)

@@ -119,7 +119,7 @@ void merge_writer_system(struct merge_writer *w, int64_t time_ns, unsigned type,
 
 /*
  * In a system call. If the thread still has its P, the goroutine is created as one from C code. Else it
- * goes into the call with the helper's P and loses that, because readers tell the two apart.
+ * goes into the call with the helper's P and loses that, because readers distinguish the two.
  */
 static void enter_call(struct merge_writer *w, struct model_m *m, struct model_g *g, uint64_t stack)
 {

@@ -654,7 +654,7 @@ def a_deadlock_lasts_for_a_millisecond_and_an_open_wait_for_a_hundred():
     equal(waiting(pair, MS - 1)[0], {})
     assert "open-wait" in waiting([([], "mutex a")], 100 * MS)[0]
     assert "open-wait" not in waiting([([], "mutex a")], 100 * MS - 1)[0]
-    # Who waits for a condition may wait for work.
+    # A thread that waits for a condition may wait for work.
     assert "open-wait" not in waiting([([], "condition work")])[0]
 
 

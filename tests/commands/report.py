@@ -321,7 +321,7 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
     rows = page.table("Time of all goroutines")
     sums = {(row["state"], row["for"]): int(row["time"]) for row in rows}
     near(sums["system call", ""], with_p * 1000, 0.001)
-    near(sums["system call", "its P taken away"], without * 1000, 0.001)
+    near(sums["system call", "P released"], without * 1000, 0.001)
     figure = plot(page, "Waiting and in system calls")
     most = float(next(figure.one("div", class_="y").all("span")).text())
     areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "bare", "waiting")]

@@ -237,7 +237,7 @@ def each_file_of_a_rotation_has_it():
 
 # MARK: Words of screens
 
-# What a reader who has never seen Go would stumble over.
+# Words that a reader without Go does not know.
 GO = re.compile(r"[Gg]oroutine|\bPs?\b|\bMs?\b|\bG ?[0-9]+\b|GOMAXPROCS|\bchan\b|select\b|no_P")
 SCREENS = (
     ["summary"],

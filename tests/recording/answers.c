@@ -654,21 +654,21 @@ static void *leaves_late(void *none)
 static IN_STACKS void waits_for_end(pthread_t thread)
 {
     about(&joiner_waits);
-    WAIT("thread's end", 0, leaver, pthread_join(thread, NULL));
+    WAIT("join", 0, leaver, pthread_join(thread, NULL));
 }
 
 static IN_STACKS void waits_for_end_in_time(pthread_t thread)
 {
     struct timespec until = after(CLOCK_REALTIME, 600000 * MS);
     about(&joiner_waits);
-    WAIT("thread's end", 0, leaver, pthread_timedjoin_np(thread, NULL, &until));
+    WAIT("join", 0, leaver, pthread_timedjoin_np(thread, NULL, &until));
 }
 
 static IN_STACKS void waits_for_end_by_clock(pthread_t thread)
 {
     struct timespec until = after(CLOCK_MONOTONIC, 600000 * MS);
     about(&joiner_waits);
-    WAIT("thread's end", 0, leaver, pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until));
+    WAIT("join", 0, leaver, pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until));
 }
 
 static void joins(void)
@@ -713,8 +713,8 @@ LIMITED(cond_clock, "condition", &storm,
         pthread_cond_clockwait(&storm, &storm_lock, CLOCK_MONOTONIC, &mono))
 LIMITED(sem_timed, "semaphore", &tickets, sem_timedwait(&tickets, &real))
 LIMITED(sem_clock, "semaphore", &tickets, sem_clockwait(&tickets, CLOCK_MONOTONIC, &mono))
-LIMITED(join_timed, "thread's end", 0, pthread_timedjoin_np(stayer, NULL, &real))
-LIMITED(join_clock, "thread's end", 0, pthread_clockjoin_np(stayer, NULL, CLOCK_MONOTONIC, &mono))
+LIMITED(join_timed, "join", 0, pthread_timedjoin_np(stayer, NULL, &real))
+LIMITED(join_clock, "join", 0, pthread_clockjoin_np(stayer, NULL, CLOCK_MONOTONIC, &mono))
 
 static void *all_limited(void *wrong)
 {
