@@ -33,6 +33,7 @@ import {
     stateNumber,
     view,
 } from "./state";
+import { term } from "./words";
 
 type Context = CanvasRenderingContext2D;
 
@@ -63,6 +64,14 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
+/* "3 threads", "1 goroutine": of the kind of the lanes. */
+function counted(count: number): string {
+    const one = count === 1;
+    if (kind.value === "goroutine") return `${count} ${term(one ? "task" : "tasks")}`;
+    if (kind.value === "proc") return `${count} ${term(one ? "slot" : "slots")}`;
+    return `${count} ${one ? "thread" : "threads"}`;
+}
+
 function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void {
     const { to, colors } = scene;
     to.fillStyle = colors.raised;
@@ -75,7 +84,7 @@ function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void 
     const end = 14 + to.measureText(`${arrow} ${name}`).width;
     to.fillStyle = colors.faint;
     to.font = "12px system-ui, sans-serif";
-    to.fillText(`${row.count} ${kind.value}s`, end, y + row.height / 2);
+    to.fillText(counted(row.count), end, y + row.height / 2);
 }
 
 function drawName(scene: Scene, row: Row & { type: "lane" }, y: number): void {
