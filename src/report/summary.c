@@ -52,12 +52,12 @@ static void put_idle(const struct report *report)
     const trail_activity *a = &report->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     char note[200];
-    (void)snprintf(note, sizeof note,
-                   "nothing to do %.1f %%, while a lock was waited for %.1f %%, although work was "
-                   "ready %.1f %%",
-                   100 * share_of(a->idle_nothing_ns, a->available_ns),
-                   100 * share_of(a->idle_lock_ns, a->available_ns),
-                   100 * share_of(a->idle_work_ns, a->available_ns));
+    (void)snprintf(
+        note, sizeof note,
+        "%.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% although work was ready",
+        100 * share_of(a->idle_nothing_ns, a->available_ns),
+        100 * share_of(a->idle_lock_ns, a->available_ns),
+        100 * share_of(a->idle_work_ns, a->available_ns));
     figure_begin(report, "{Slots_idle}", "idle_ns", idle);
     html_share(report->out, share_of(idle, a->available_ns));
     figure_end(report, note);
@@ -259,8 +259,7 @@ static void put_parallelism(const struct report *report)
                    term(report->words, TERM_slot));
     put_counts(report, ready, 1, 1, "Ready, not running", note, seen);
     (void)snprintf(note, sizeof note, "How many %s did neither, at each time.", tasks);
-    (void)snprintf(seen, sizeof seen, "How many %s waited or were in system calls",
-                   tasks);
+    (void)snprintf(seen, sizeof seen, "How many %s waited or were in system calls", tasks);
     put_counts(report, idle, 3, 1, "Waiting and in system calls", note, seen);
 }
 

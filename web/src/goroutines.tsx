@@ -51,10 +51,10 @@ export function SummaryPanel() {
                 {term(of.goroutines === 1 ? "task" : "tasks")} ({count(of.goroutines_alive)} alive
                 at the end), {count(of.events)} events. Running{" "}
                 {(activity.running_ns / Math.max(1, of.end_ns - of.begin_ns)).toFixed(2)} of{" "}
-                {activity.procs} on average. {inWords("{Slots_idle}")}: nothing to do{" "}
-                {percent(activity.idle_nothing_ns, activity.available_ns)}, while a lock was waited
-                for {percent(activity.idle_lock_ns, activity.available_ns)}, although work was ready{" "}
-                {percent(activity.idle_work_ns, activity.available_ns)}.
+                {activity.procs} on average. {inWords("{Slots_idle}")}:{" "}
+                {percent(activity.idle_nothing_ns, activity.available_ns)} nothing to do,{" "}
+                {percent(activity.idle_lock_ns, activity.available_ns)} waiting for locks,{" "}
+                {percent(activity.idle_work_ns, activity.available_ns)} although work was ready.
             </p>
             {of.findings.length === 0 && (
                 <p>No known problem found. The largest figures: {of.largest}.</p>
