@@ -453,7 +453,7 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
         [TRAIL_GO_SYSCALL] =
             {
                 [TRAIL_GO_NOT_EXIST] = {"returns to C and ends", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_RUNNABLE] = {"leaves the system call, P released,", ACTIVE, STYLE_SYSCALL},
+                [TRAIL_GO_RUNNABLE] = {"leaves the system call, ready", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
                 [TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
             },
@@ -538,6 +538,20 @@ static bool is_status(const trail_event *event)
     return event->wire == V2_GoStatus || event->wire == V2_GoStatusStack;
 }
 
+/* The reason of a wait, in the words of what made the trace. */
+static void put_reason(struct print *print, const trail_event *event)
+{
+    trail_string reason = trail_reader_string(print->reader, event->transition.reason);
+    trail_string shown = words_reason(&print->words, reason);
+    if (reason.size == 0)
+        return;
+    PRINT(print, ": ");
+    if (shown.data == reason.data)
+        print_string(print, event->transition.reason);
+    else
+        out_bytes(&print->out, shown.data, shown.size);
+}
+
 static void what_go(struct print *print, const trail_event *event)
 {
     struct out *out = &print->out;
@@ -554,10 +568,7 @@ static void what_go(struct print *print, const trail_event *event)
         put_entry(print, event);
     if (from == TRAIL_GO_RUNNING && to == TRAIL_GO_SYSCALL)
         put_system_call(print, event);
-    if (trail_reader_string(print->reader, event->transition.reason).size > 0) {
-        PRINT(print, ": ");
-        print_string(print, event->transition.reason);
-    }
+    put_reason(print, event);
     if (from == TRAIL_GO_WAITING && to == TRAIL_GO_RUNNABLE)
         put_duration(print, ", after ");
     /* In v1, 1 ns stands for the unknown length of a system call that did not block. */

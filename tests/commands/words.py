@@ -265,7 +265,7 @@ def screens(trace, *more):
         ENV["COLUMNS"] = columns
         for args in SCREENS:
             yield " ".join(args), run(*args, *more, trace)
-    yield "print", re.sub(r": sync\b.*", "", run("print", *more, trace))
+    yield "print", run("print", *more, trace)
     yield "find", run("find", *more, trace, "block >1ms")
     yield "diff", run("diff", *more, trace, trace)
     yield "report", re.sub(r"(?s)<style.*?</style>|<script.*?</script>|<[^>]*>", " ", run("report", *more, trace))
