@@ -146,7 +146,8 @@ static void give_texts(const struct duckdb *duckdb, void *vector, const trail_va
     for (size_t i = 0; i < count; i++) {
         if (from[i].size <= DUCKDB_INLINE_TEXT) {
             to[i] = (duckdb_text){.size = (uint32_t)from[i].size};
-            memcpy(to[i].start, from[i].data, from[i].size);
+            if (from[i].size > 0) /* the data of an empty text may be NULL */
+                memcpy(to[i].start, from[i].data, from[i].size);
         } else if (values->passes || from[i].size > UINT32_MAX) {
             duckdb->vector_assign_string_element_len(vector, i, from[i].data, from[i].size);
         } else {
