@@ -31,7 +31,7 @@ static bool is_in(const struct find *find, trail_stack stack, trail_string funct
     return false;
 }
 
-/* The same, evaluated once per stack. `which` is 2 × the choice's number, + 1 for its waker. */
+/* The same, evaluated once per stack. `which` is 2 * the choice's number, + 1 for its waker. */
 static bool passes(struct find *find, trail_stack stack, trail_string function, size_t which)
 {
     size_t width = 2 * (size_t)find->options->pattern->choice_count;

@@ -232,7 +232,7 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
                              wait->next == (size_t)(wait - stuck->waits) ? "it" : wants);
         used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
         wait = &stuck->waits[wait->next];
-    } while (wait != first && size - used > 3 * NAME_SIZE);
+    } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
     if (wait != first)
         (void)snprintf(text + used, size - used, "; ...");
 }
@@ -288,6 +288,7 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
 static void open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof *longest);
     size_t count = 0;
     if (!longest) {
@@ -297,6 +298,7 @@ static void open_waits(struct findings *findings)
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST)
             longest[count++] = &stuck->waits[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);
     for (size_t i = 0; i < count && i < MOST_OPEN; i++)
         say_open(findings, longest[i]);

@@ -15,7 +15,7 @@ static bool read_holds(struct collect *c)
 {
     struct holds *holds = &c->holds;
     if (!holds->list)
-        holds->list = malloc(SHM_OBJECTS * sizeof *holds->list);
+        holds->list = calloc(SHM_OBJECTS, sizeof *holds->list);
     if (!holds->list)
         collect_no_memory(c);
     else if (!holds->known)

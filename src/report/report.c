@@ -182,7 +182,7 @@ static void put_header(const struct report *report)
     static const struct {
         const char *id, *title;
     } contents[] = {
-        {"summary", "Summary"},    {"activity", "Activity"}, {"moments", "Moments"},
+        {"summary", "Summary"},    {"activity", "Activity"},      {"moments", "Moments"},
         {"ran", "Where it ran"},   {"waited", "Where it waited"}, {"waits", "Waits and latency"},
         {"memory", "Heap and GC"}, {"tables", "Tables"},
     };

@@ -34,14 +34,24 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
+static bool opens(char c)
+{
+    return c == '<' || c == '(' || c == '{' || c == '[';
+}
+
+static bool closes(char c)
+{
+    return c == ')' || c == '}' || c == ']';
+}
+
 /* Returns the end of the bracket group at `at`; `end` if it is not closed. */
 static const char *group_end(const char *at, const char *end)
 {
     unsigned depth = 0;
     for (; at < end; at++) {
-        if (memchr("<({[", *at, 4))
+        if (opens(*at))
             depth++;
-        else if (memchr(")}]", *at, 3) || (*at == '>' && at[-1] != '-'))
+        else if (closes(*at) || (*at == '>' && at[-1] != '-'))
             depth--;
         if (depth == 0)
             return at + 1;
@@ -59,10 +69,11 @@ static size_t short_arguments(const char *at, const char *end, char *buf)
         if (end - at > 1 && at[0] == ':' && at[1] == ':') {
             size = word;
             at += 2;
-        } else if (memchr("<({[", *at, 4)) {
+        } else if (opens(*at)) {
             const char *close = group_end(at, end);
             static const char *const groups[] = {"<...>", "(...)", "{...}", "[...]"};
             const char *group = groups[strchr("<({[", *at) - "<({["];
+            /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): a part; the end comes later. */
             memcpy(buf + size, group, 5);
             size += 5;
             at = close;

@@ -74,7 +74,7 @@ void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, tr
         const char *text = vocabulary->of == TRAIL_MADE_BY_GO       ? row->go
                            : vocabulary->of == TRAIL_MADE_BY_RECORD ? row->threads
                                                                     : row->host;
-        expand(text, vocabulary->of == TRAIL_MADE_BY_HOST ? maker->task_word : "",
+        expand(text, maker && vocabulary->of == TRAIL_MADE_BY_HOST ? maker->task_word : "",
                vocabulary->text[i]);
     }
 }

@@ -82,7 +82,7 @@ static void convert_event(struct convert *c, const trail_event *e)
         return;
     if (inside && (!c->begun || (sync && c->has_generations)))
         begin_later(c, e->time_ns);
-    trail_event kept;
+    trail_event kept = {0};
     if (sync || (c->options->goroutines && !is_kept(c, e, &kept)))
         return;
     if (c->waits)
@@ -112,7 +112,7 @@ int trail_convert(trail_reader *reader, const trail_convert_options *options,
                   const trail_sink *sink, trail_convert_stats *stats, trail_error *err)
 {
     trail_error ignored;
-    trail_convert_stats ignored_stats;
+    trail_convert_stats ignored_stats = {0};
     error_clear(&ignored);
     err = err ? err : &ignored;
     stats = stats ? stats : &ignored_stats;

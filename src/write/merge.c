@@ -697,7 +697,7 @@ int trail_merge_write(trail_merge *merge, const trail_sink *sink, trail_convert_
                       trail_error *err)
 {
     trail_error ignored;
-    trail_convert_stats ignored_stats;
+    trail_convert_stats ignored_stats = {0};
     error_clear(&ignored);
     err = err ? err : &ignored;
     error_clear(err);

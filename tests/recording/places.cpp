@@ -9,8 +9,6 @@
 #include <thread>
 #include <vector>
 
-using namespace std::chrono_literals;
-
 namespace {
 
 std::mutex results_mu;
@@ -49,7 +47,7 @@ int main()
         std::lock_guard<std::mutex> lock(results_mu);
         turn = std::thread(take_turn, std::ref(there));
         there.get_future().wait();
-        sleep_a_while(40ms);
+        sleep_a_while(std::chrono::milliseconds(40));
         is_ready = true;
     }
     ready.notify_all();

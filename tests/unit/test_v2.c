@@ -129,8 +129,10 @@ static void a_case(void **state)
 {
     static char archive[20000], texts[2][TEXT];
     FILE *file = fopen(*state, "r");
-    if (!file)
+    if (!file) {
         fail_msg("cannot open %s: %s", (char *)*state, strerror(errno));
+        return;
+    }
     archive[fread(archive, 1, sizeof archive - 1, file)] = '\0';
     assert_true(feof(file));
     (void)fclose(file);
