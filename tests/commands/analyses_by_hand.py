@@ -10,48 +10,14 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-WORK = tempfile.mkdtemp(prefix="trail-analyze-")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
 COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
 STW = "stop-the-world (GC sweep termination)"
-
-
-def run(*args, stdin=None):
-    env = {**os.environ, "LC_ALL": "C"}
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240, env=env)
-    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
-
-
-def answer(*args):
-    return json.loads(good(*args, "--json"))
-
-
-def trace(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
 
 
 def times(row):
@@ -128,10 +94,7 @@ EndOfGeneration
 @test
 def a_system_call_has_its_p_until_that_is_stolen_whatever_its_number():
     for p in (0, 1, 63, 64, 65, 100_000):
-        text, path = os.path.join(WORK, "stolen.txt"), os.path.join(WORK, "stolen.trace")
-        with open(text, "w") as f:
-            f.write(STOLEN % (p, p, p))
-        good("assemble", text, "-o", path)
+        path = assembled("stolen", STOLEN % (p, p, p))
         (g1,) = answer("goroutines", path)["goroutines"]
         # From 30 to 130, and the P goes at 70; running before from the trace's beginning on, and from 150 to 160.
         equal((p, g1["syscall_ns"], g1["syscall_block_ns"]), (p, 40, 60))
@@ -163,10 +126,7 @@ EndOfGeneration
 
 @test
 def who_returns_late_takes_the_next_system_call_on_its_p_with_it_as_in_go():
-    text, path = os.path.join(WORK, "late.txt"), os.path.join(WORK, "late.trace")
-    with open(text, "w") as f:
-        f.write(LATE)
-    good("assemble", text, "-o", path)
+    path = assembled("late", LATE)
     g1, g2 = answer("goroutines", path)["goroutines"]
     # G 1 from 30 to 130, without its P from 70 on. On that G 2 goes into one at 100; Go forgets that at 130, so that nothing
     # happens to it when the P is stolen at 170; the trace ends at 181.
@@ -255,7 +215,7 @@ def quantiles_are_the_share_that_so_many_windows_have():
         expected = right.get(q, 1 if q < 0.85 else 0.5)
         assert abs(ours - expected) < 1e-6, f"{q}: {ours}, not {expected}"
         equal(whole, found["mmu"][1])  # there is one window only
-    out = good("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
+    out = good_text("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
     equal([line.split() for line in out.splitlines()[:2]], [
         ["window", "MMU", "corrected", "90", "%", "99.9", "%"],
         ["20", "ns", "50.0", "%", "50.0", "%", "69.5", "%", "50.0", "%"]])
@@ -308,7 +268,7 @@ def each_p_by_itself_has_its_own_share():
 
 @test
 def worst_windows_do_not_overlap_and_name_their_place():
-    out = good("mmu", "--flags=stw", "--window=20ns", "--worst=2", trace("times-1.26"))
+    out = good_text("mmu", "--flags=stw", "--window=20ns", "--worst=2", trace("times-1.26"))
     worst = [line.split() for line in out.split("worst windows:\n")[1].splitlines()[1:]]
     equal([w[4] for w in worst], ["50.0"])
     assert "--from=110ns --to=+20ns" in out, out
@@ -335,7 +295,7 @@ def gc_draws_when_it_marked_and_stopped_the_world():
     # The trace is from 1990 to 2301: pieces of 5 ns. Marked 1997..2060, stopped 1996..2000.
     each, marked = pieces(1990, 2301, (1997, 2060))
     equal((each, len(marked), marked[1], marked[2]), (5, 63, 3, 5))
-    lines = good("gc", trace("gc-1.26")).splitlines()
+    lines = good_text("gc", trace("gc-1.26")).splitlines()
     right = "".join(level(ns / each) for ns in marked)
     equal(right.rstrip(), " +" + "@" * 12)
     assert f"marking  |{right}| 63 ns in all" in lines, lines
@@ -350,7 +310,7 @@ def tasks_draw_how_many_were_under_way():
     begin, end = found["origin_ns"], found["origin_ns"] + 201
     equal(task["end_ns"] - task["start_ns"], 65)
     each, covered = pieces(begin, end, (task["start_ns"], task["end_ns"]))
-    out = good("tasks", path).split("\n\n")[1].splitlines()
+    out = good_text("tasks", path).split("\n\n")[1].splitlines()
     equal(out[0], "under way, over 201 ns:")
     right = "|" + "".join(level(ns / each) for ns in covered) + f"| {65 / 201:.2f} on average: request"
     assert right in out, (right, out)
@@ -372,7 +332,7 @@ def regions_draw_how_they_spread_on_one_scale():
         for name, counts in powers.items():
             most = max(counts.values())
             right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
-        out = good("regions", path).split("a column a power of two:\n")[1].split("\n\n")[0].splitlines()
+        out = good_text("regions", path).split("a column a power of two:\n")[1].split("\n\n")[0].splitlines()
         equal(set(out), right)
 
 
@@ -450,9 +410,9 @@ def stdin_and_compressed_files_give_the_same():
         with open(path, "rb") as f:
             data = f.read()
         for command in COMMANDS:
-            right = good(command, "--json", path)
-            equal(good(command, "--json", "-", stdin=data), right)
-            equal(good(command, "--json", "-", stdin=gzip.compress(data)), right)
+            right = good_text(command, "--json", path)
+            equal(good_text(command, "--json", "-", stdin=data), right)
+            equal(good_text(command, "--json", "-", stdin=gzip.compress(data)), right)
 
 
 @test
@@ -464,13 +424,13 @@ def a_damaged_trace_gives_the_answers_of_its_good_part():
         with open(cut, "wb") as f:
             f.write(data[: len(data) - 40])
         for command in COMMANDS:
-            code, out, err = run(command, "--json", cut)
+            code, out, err = run_text(command, "--json", cut)
             assert code == 1 and json.loads(out), f"{command}: exit {code}: {err}"
             assert "of the good part" in err, err
     with open(os.path.join(WORK, "header.trace"), "wb") as f:
         f.write(b"no trace at all")
     for command in COMMANDS:
-        code, out, err = run(command, os.path.join(WORK, "header.trace"))
+        code, out, err = run_text(command, os.path.join(WORK, "header.trace"))
         assert code == 1 and not out and err, f"{command}: exit {code}: {out}"
 
 
@@ -493,24 +453,24 @@ def what_is_not_there_names_the_nearest():
         (["gc", "--from=2ms", "--to=1ms"], "before --from"),
     ]
     for args, hint in cases:
-        code, out, err = run(*args, path)
+        code, out, err = run_text(*args, path)
         assert code == 2 and hint in err and not out, f"{args}: exit {code}: {out}{err}"
 
 
 @test
 def empty_answers_say_so():
     path = trace("gc-1.26")
-    regions, tasks = good("regions", path), good("tasks", path)
+    regions, tasks = good_text("regions", path), good_text("tasks", path)
     assert regions.startswith("No user regions.") and "trail_region_begin" in regions, regions
     assert tasks.startswith("No user tasks.") and "trace.NewTask" in tasks, tasks
-    code, out, err = run("goroutines", "--from=1s", path)
+    code, out, err = run_text("goroutines", "--from=1s", path)
     assert code == 0 and "after the last event, at 311 ns" in err, err
-    assert "No garbage collection" in good("gc", trace("times-1.26"))
-    code, _, err = run("goroutines", "--from=1ns", "--to=2ns", path)
+    assert "No garbage collection" in good_text("gc", trace("times-1.26"))
+    code, _, err = run_text("goroutines", "--from=1ns", "--to=2ns", path)
     equal((code, err), (0, ""))  # nothing happens in it, but it is inside
     # a window behind the end has nothing of what was before it
-    assert run("tasks", "--from=1s", trace("times-1.26"))[1].startswith("No user tasks.")
-    code, out, _ = run("gc", "--json", "--from=1s", path)
+    assert run_text("tasks", "--from=1s", trace("times-1.26"))[1].startswith("No user tasks.")
+    code, out, _ = run_text("gc", "--json", "--from=1s", path)
     found = json.loads(out)
     equal((code, found["cycles"], found["pauses"]), (0, [], []))
 
@@ -544,39 +504,37 @@ def each_command_that_is_told_shows_something():
         path = os.path.join(WORK, "it's a " + os.path.basename(example))
         shutil.copy(example, path)
         for args, least in asked:
-            commands = commands_in(good(args[0], path, *args[1:]))
+            commands = commands_in(good_text(args[0], path, *args[1:]))
             assert len(commands) >= least, (args, commands)
             for command in commands[-12:]:
                 words = shlex.split(command)
                 equal((words[0], path in words), ("trail", True))
-                code, out, err = run(*words[1:])
+                code, out, err = run_text(*words[1:])
                 assert (code, err) == (0, "") and out, f"{args}: {command}: {code} {err}{out}"
 
 
 @test
 def commands_read_the_file_as_it_was_read():
-    commands = commands_in(good("goroutines", "--repair", "--goroutine=1", EXAMPLES[0]))
+    commands = commands_in(good_text("goroutines", "--repair", "--goroutine=1", EXAMPLES[0]))
     assert len(commands) == 2 and all(" --repair " in command for command in commands), commands
 
 
 @test
 def nothing_in_a_name_reaches_the_terminal():
-    out = good("tasks", "--task=7", trace("times-1.26"))
+    out = good_text("tasks", "--task=7", trace("times-1.26"))
     assert r"half\x1b[1m way" in out and "\x1b" not in out, out
 
 
 @test
 def tables_choose_sort_and_limit():
     path = EXAMPLES[3]
-    rows = good("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).split("\n\n")[0].splitlines()
+    rows = good_text("goroutines", "--members", "--sort=sched-wait", "--limit=5", path).split("\n\n")[0].splitlines()
     assert rows[1].split()[0] == "G" and len(rows) == 2 + 5 + 1, rows
     assert rows[-1].startswith("... and "), rows
     for column in ("total", "exec", "sched-wait", "block", "syscall", "syscall-block"):
-        assert "p99" in good("goroutines", "--percentiles=" + column, path)
-        assert "#" in good("goroutines", "--histogram=" + column, path)
+        assert "p99" in good_text("goroutines", "--percentiles=" + column, path)
+        assert "#" in good_text("goroutines", "--histogram=" + column, path)
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

@@ -7,32 +7,16 @@ usage: convert_anonymous.py TRAIL SOURCE_ROOT
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, SHARED, WORK, good, run, trace  # noqa: E402
 from tap import main, test  # noqa: E402
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-WORK = tempfile.mkdtemp(prefix="trail-anonymous-")
 GO = "/usr/lib/go-1.23/bin/go"
 GOROOT = re.compile(r"(/usr/lib/go-|/usr/local/go|/goroot|/toolchain@|/hostedtoolcache/go/|/go/1\.|go1\.|/go-)[^ ]*/src/")
-TRACES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)]
 REAL = [p for p in [os.path.join(SHARED, "real", "esbuild-0.25.12.trace")] if os.path.exists(p)]
-
-
-def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
-    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
 
 
 def anonymous(path, *more, name="anonymous"):
@@ -40,13 +24,6 @@ def anonymous(path, *more, name="anonymous"):
     good("convert", "--anonymize", *more, path, "-o", to)
     good("check", "-q", to)
     return to
-
-
-def trace(name):
-    path = os.path.join(WORK, name)
-    if not os.path.exists(path):
-        good("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
-    return path
 
 
 def lines(path):
@@ -113,7 +90,7 @@ def no_text_of_the_program_is_left():
     if not os.path.exists(GO):
         return
     std = library_packages()
-    for path in TRACES + REAL:
+    for path in EXAMPLES + REAL:
         plain = os.path.join(WORK, "plain")
         good("convert", path, "-o", plain)
         to = anonymous(path)
@@ -141,7 +118,7 @@ def no_text_of_the_program_is_left():
 
 @test
 def what_is_the_library_s_stays():
-    for path in TRACES[2:4]:
+    for path in EXAMPLES[2:4]:
         after = strings_of(anonymous(path))
         before = strings_of(path)
         for text in ("runtime.gcBgMarkWorker", "net/http.(*conn).serve", "chan receive", "select", "sync"):
@@ -152,7 +129,7 @@ def what_is_the_library_s_stays():
 
 @test
 def equal_texts_stay_equal_and_different_ones_different():
-    for path in (*TRACES[1:3], trace("everything-1.26"), trace("times-1.26")):
+    for path in (*EXAMPLES[1:3], trace("everything-1.26"), trace("times-1.26")):
         found = {p for p in pairs(path, anonymous(path)) if p[0] not in OWN}
         for field in {k for k, _, _ in found}:
             forth = {}
@@ -166,7 +143,7 @@ def equal_texts_stay_equal_and_different_ones_different():
 @test
 def figures_and_structure_stay():
     keys = ("id", "creation_ns", "start_ns", "end_ns", "exec_ns", "sched_wait_ns", "total_ns", "block_ns")
-    for path in TRACES[2:]:
+    for path in EXAMPLES[2:]:
         plain = os.path.join(WORK, "plain")
         good("convert", path, "-o", plain)
         to = anonymous(path)
@@ -230,12 +207,12 @@ Strings
 
 @test
 def a_key_makes_stand_ins_the_same_in_other_traces():
-    path = TRACES[3]
+    path = EXAMPLES[3]
     sets = [strings_of(anonymous(path, *more)) for more in ((), (), ("--key=a",), ("--key=a",), ("--key=b",))]
     ours = [{s for s in one if re.match("(text|func|file)_", s)} for one in sets]
     assert ours[2] == ours[3] and all(ours)
     assert not (ours[0] & ours[1]) and not (ours[2] & ours[4]) and not (ours[0] & ours[2])
-    other = strings_of(anonymous(TRACES[2], "--key=a"))
+    other = strings_of(anonymous(EXAMPLES[2], "--key=a"))
     assert len(other & ours[2]) > 5
     code, _, err = run("convert", "--key=a", path, "-o", os.path.join(WORK, "x"))
     assert code == 2 and "--anonymize" in err
@@ -243,7 +220,7 @@ def a_key_makes_stand_ins_the_same_in_other_traces():
 
 @test
 def go_reads_it():
-    for path in TRACES:
+    for path in EXAMPLES:
         to = anonymous(path, "--to=go1.23", "--name=*")
         if os.path.exists(GO):
             p = subprocess.run([GO, "tool", "trace", "-d=1", to], capture_output=True, timeout=240)
@@ -251,6 +228,4 @@ def go_reads_it():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

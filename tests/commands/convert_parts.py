@@ -9,32 +9,15 @@ Read by `trail check`, and by Go's own tool where it is installed.
 import collections
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, EXAMPLES, SHARED, WORK, good, run  # noqa: E402
 from tap import main, test  # noqa: E402
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-WORK = tempfile.mkdtemp(prefix="trail-parts-")
 GO = "/usr/lib/go-1.23/bin/go"
-TRACES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)]
-TRACES += [p for p in [os.path.join(SHARED, "real", "loadprof-1.26.trace")] if os.path.exists(p)]
-
-
-def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
-    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
+TRACES = EXAMPLES + [p for p in [os.path.join(SHARED, "real", "loadprof-1.26.trace")] if os.path.exists(p)]
 
 
 def part(path, *which, version="go1.26", lost=False):
@@ -258,6 +241,4 @@ def what_is_not_there_names_the_nearest():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

@@ -6,56 +6,41 @@ usage: diff.py TRAIL SOURCE_ROOT
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, EXAMPLES, TRAIL, WORK, answer, assembled, equal, run_text  # noqa: E402
 from tap import main, test
-
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORK = tempfile.mkdtemp(prefix="trail-diff-")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
-
 
 
 def text_of(name):
-    with open(os.path.join(ROOT, "tests", "data", name), encoding="utf-8") as file:
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
         return file.read()
 
 
 TEXT, LOCKS = text_of("times-1.26.txt"), text_of("locks-1.26.txt")
 
 
-def run(*args):
-    p = subprocess.run([TRAIL, "diff", *args], capture_output=True, timeout=240)
-    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8")
+def diff(*args):
+    return run_text("diff", *args)
+
+
+def compare(*args, code=0):
+    return answer("diff", *args, code=code)
 
 
 def make(name, *replacements, text=TEXT):
     """The trace of times-1.26.txt, or of another text, with some of its lines otherwise."""
-    path = os.path.join(WORK, name)
     for old, new in replacements:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    with open(path + ".txt", "w", encoding="utf-8") as f:
-        f.write(text)
-    subprocess.run([TRAIL, "assemble", path + ".txt", "-o", path], check=True)
-    return path
+    return assembled(name, text)
 
 
 A = make("a")
 # The last event 20 ns later: goroutines that wait at the end wait so much longer.
 LONGER = make("b", ("HeapAlloc dt=40 heapalloc_value=4096", "HeapAlloc dt=60 heapalloc_value=8192"))
-
-
-def answer(*args, code=0):
-    status, out, err = run("--json", *args)
-    assert status == code, f"exit {status}: {err}"
-    return json.loads(out)
 
 
 def changes(found):
@@ -64,24 +49,20 @@ def changes(found):
     }
 
 
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
 @test
 def a_trace_is_no_different_from_itself():
     for path in [A, *EXAMPLES]:
-        equal(changes(answer(path, path)), {})
-        equal(changes(answer("--per=second", path, path)), {})
-        for m in answer(path, path)["metrics"]:
+        equal(changes(compare(path, path)), {})
+        equal(changes(compare("--per=second", path, path)), {})
+        for m in compare(path, path)["metrics"]:
             equal(m["a"], m["b"])
-        code, out, _ = run(path, path)
+        code, out, _ = diff(path, path)
         assert code == 0 and "\nnothing changed\n" in out, out
 
 
 @test
 def what_grew_is_what_was_made_longer():
-    found = answer(A, LONGER)
+    found = compare(A, LONGER)
     # G 1 is blocked in select at the end, G 2 in a system call without a P, G 3 ready.
     right = {
         ("duration", ""): 20,
@@ -104,13 +85,13 @@ def what_grew_is_what_was_made_longer():
     ours = {k: v for k, v in changes(found).items() if not k[0].startswith("mmu.")}
     equal(ours, right)
     # The same the other way round.
-    back = {k: v for k, v in changes(answer(LONGER, A)).items() if not k[0].startswith("mmu.")}
+    back = {k: v for k, v in changes(compare(LONGER, A)).items() if not k[0].startswith("mmu.")}
     equal(back, {k: -v for k, v in right.items()})
 
 
 @test
 def figures_are_those_of_the_analyses():
-    values = {(m["metric"], m["name"]): m["a"] for m in answer(A, A)["metrics"]}
+    values = {(m["metric"], m["name"]): m["a"] for m in compare(A, A)["metrics"]}
     worker = values["sched_wait", "main.worker"]
     # As added up in analyses_by_hand.py: G 2 was ready for 15 and 25 ns, G 3 for 143 up to the end.
     equal(worker["value"], 40 + 143)
@@ -127,7 +108,7 @@ def figures_are_those_of_the_analyses():
 
 @test
 def the_greatest_change_of_time_comes_first():
-    found = answer(EXAMPLES[2], EXAMPLES[3])["metrics"]
+    found = compare(EXAMPLES[2], EXAMPLES[3])["metrics"]
     for scope in ("whole", "goroutines", "tasks", "regions", "locks"):
         times = [abs(m["change"]) for m in found if m["of"] == scope and m["unit"] == "ns"]
         equal(times, sorted(times, reverse=True))
@@ -135,7 +116,7 @@ def the_greatest_change_of_time_comes_first():
 
 @test
 def sums_can_be_those_of_a_second_or_a_task():
-    found = answer("--per=second", A, LONGER)
+    found = compare("--per=second", A, LONGER)
     a, b = found["a"], found["b"]
     equal(b["duration_ns"] - a["duration_ns"], 20)
     values = {(m["metric"], m["name"]): m for m in found["metrics"]}
@@ -155,7 +136,7 @@ def sums_can_be_those_of_a_second_or_a_task():
             "UserTaskEnd dt=1 task=9 stack=3",
         ),
     )
-    found = answer("--per=task:request", A, half)
+    found = compare("--per=task:request", A, half)
     equal((found["a"]["divisor"], found["b"]["divisor"]), (1, 2))
     values = {(m["metric"], m["name"]): m for m in found["metrics"]}
     row = values["exec", "main.main"]
@@ -179,7 +160,7 @@ def locks_are_compared_by_what_they_are_called():
     a = make("locks-a", text=LOCKS)
     # G 2 gives a_mu up 30 ns later, for which G 1 and G 3 wait
     b = make("locks-b", ("GoUnblock dt=1 g=1 g_seq=1 stack=22", "GoUnblock dt=31 g=1 g_seq=1 stack=22"), text=LOCKS)
-    found = answer(a, b)
+    found = compare(a, b)
     # as drawn at the head of locks-1.26.txt; what waits at the end is time, and no wait that ended
     right = {
         "": {"wait": (549, 5, 170), "hold": (380, 4, 190)},
@@ -193,7 +174,7 @@ def locks_are_compared_by_what_they_are_called():
     right["mutex a_mu"]["wait"] = 390, 2, 200
     right[""]["wait"] = 609, 5, 200
     equal(lock_rows(found, "b"), right)
-    code, out, _ = run(a, b)
+    code, out, _ = diff(a, b)
     row = next(line for line in out[out.index("\nlocks:\n") :].splitlines() if "lock.wait" in line)
     equal((code, row.split()[:6], row.split()[-2:]), (0, ["330", "ns", "390", "ns", "+60", "ns"], ["mutex", "a_mu"]))
     for condition, met in (
@@ -204,8 +185,8 @@ def locks_are_compared_by_what_they_are_called():
         ("lock.wait > +10%", 1),
         ("lock.wait.count > +0", 0),
     ):
-        equal((condition, run("--fail-if", condition, a, b)[0]), (condition, met))
-    code, _, err = run("--fail-if=lock.wait \"mutex a_mo\" > 1ns", a, b)
+        equal((condition, diff("--fail-if", condition, a, b)[0]), (condition, met))
+    code, _, err = diff("--fail-if=lock.wait \"mutex a_mo\" > 1ns", a, b)
     assert code == 2 and "did you mean 'lock.wait \"mutex a_mu\"'" in err, err
 
 
@@ -218,7 +199,7 @@ def addresses_and_lines_do_not_make_another_lock():
         return make(name, text=text.replace("mutex b_mu", f"mutex {second} {seen}"))
 
     a, b = moved("moved-a", "0x7f10", "0x7f58", 7), moved("moved-b", "0x55e0", "0x5628", 9)
-    found = answer(a, b)
+    found = compare(a, b)
     equal(changes(found), {})
     rows = lock_rows(found)
     equal(rows["mutex first seen locked in take_a x.c"], {"wait": (410, 3, 170), "hold": (380, 4, 190)})
@@ -228,7 +209,7 @@ def addresses_and_lines_do_not_make_another_lock():
 @test
 def the_time_of_locks_is_that_of_trail_locks():
     for path in EXAMPLES:
-        rows = lock_rows(answer(path, path))
+        rows = lock_rows(compare(path, path))
         p = subprocess.run([TRAIL, "locks", "--json", path], capture_output=True, timeout=240, check=True)
         locks = json.loads(p.stdout)["locks"]
         total = sum(int(lock["wait_ns"]) + int(lock["unfinished_ns"]) for lock in locks)
@@ -258,12 +239,12 @@ def a_condition_that_is_met_is_the_exit_status():
         ("mmu.100ms < 100%", 1),
     ]
     for condition, right in cases:
-        code, out, err = run("--fail-if", condition, A, LONGER)
+        code, out, err = diff("--fail-if", condition, A, LONGER)
         assert code == right, f"{condition}: exit {code}: {out[-200:]}{err}"
         assert ("MET: " + condition if right else "not met: " + condition) in out, out
-    code, _, _ = run("--fail-if=exec < -1%", "--fail-if=block > +1%", A, LONGER)
+    code, _, _ = diff("--fail-if=exec < -1%", "--fail-if=block > +1%", A, LONGER)
     equal(code, 1)
-    found = answer("--fail-if=block.select > +5%", A, LONGER, code=1)
+    found = compare("--fail-if=block.select > +5%", A, LONGER, code=1)
     equal(
         found["conditions"],
         [{"condition": "block.select > +5%", "met": True, "a": 101, "b": 121}],
@@ -287,7 +268,7 @@ def a_mistake_in_a_condition_is_pointed_at():
         ("", "begins with a metric", 0),
     ]
     for condition, hint, column in cases:
-        code, out, err = run("--fail-if", condition, A, LONGER)
+        code, out, err = diff("--fail-if", condition, A, LONGER)
         assert code == 2 and not out and hint in err, f"{condition}: exit {code}: {err}"
         lines = err.splitlines()
         equal(lines[lines.index("    " + condition) + 1], "    " + " " * column + "^")
@@ -300,20 +281,18 @@ def each_failure_has_its_own_status():
     cut = os.path.join(WORK, "cut")
     with open(cut, "wb") as f:
         f.write(data[:-40])
-    code, out, err = run("--fail-if=exec >= 0ns", A, cut)
+    code, out, err = diff("--fail-if=exec >= 0ns", A, cut)
     assert code == 4 and "MET" in out and "of the good part" in err, f"{code}: {err}"
     nothing = os.path.join(WORK, "nothing")
     with open(nothing, "wb") as f:
         f.write(b"no trace at all")
-    code, out, err = run(A, nothing)
+    code, out, err = diff(A, nothing)
     assert code == 4 and not out, f"{code}: {out}"
-    equal(run(A, os.path.join(WORK, "missing"))[0], 3)
+    equal(diff(A, os.path.join(WORK, "missing"))[0], 3)
     for args in ([A], [A, A, A], ["-", "-"], ["--per=hour", A, A], ["--per=task:requets", A, A]):
-        equal((args, run(*args)[0]), (args, 2))
-    assert "did you mean 'request'" in run("--per=task:requets", A, A)[2]
+        equal((args, diff(*args)[0]), (args, 2))
+    assert "did you mean 'request'" in diff("--per=task:requets", A, A)[2]
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

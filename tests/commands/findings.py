@@ -6,16 +6,14 @@ Traces are made here, from a list of what happens when; a tick is a nanosecond.
 usage: findings.py TRAIL SOURCE_ROOT
 """
 
-import json
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORK = tempfile.mkdtemp(prefix="trail-findings-")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import answer, assembled, equal, good, good_text  # noqa: E402
+from tap import main, test  # noqa: E402
+
 US, MS = 1000, 1000000
 NOBODY = 18446744073709551615
 
@@ -25,13 +23,6 @@ GROUP = ("sync.(*WaitGroup).Wait", "main.deposit")
 COND = ("sync.(*Cond).Wait", "main.next")
 RELOCK = ("sync.(*Mutex).Lock", "sync.(*Cond).Wait", "main.next")
 WORK_STACK = ("main.work", "main.worker")
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 class Trace:
@@ -112,28 +103,17 @@ class Trace:
         return "\n".join(out + ["EndOfGeneration", ""])
 
     def path(self, end):
-        name = os.path.join(WORK, "made")
-        with open(name + ".txt", "w") as f:
-            f.write(self.text(end))
-        p = subprocess.run([TRAIL, "assemble", name + ".txt", "-o", name + ".trace"], capture_output=True, text=True)
-        assert p.returncode == 0, p.stderr
-        p = subprocess.run([TRAIL, "check", name + ".trace"], capture_output=True, text=True)
-        assert p.returncode == 0, p.stderr + p.stdout
-        return name + ".trace"
+        path = assembled("made", self.text(end))
+        good("check", path)
+        return path
 
     def summary(self, end, *args):
         if Trace.late:
             args = (f"--from={end - end // 50}ns", f"--to={end}ns")
-        p = subprocess.run([TRAIL, "summary", "--json", *args, self.path(end)], capture_output=True, text=True)
-        assert p.returncode == 0, p.stderr
-        return json.loads(p.stdout)
+        return answer("summary", *args, self.path(end))
 
     def findings(self, end, *args):
         return {f["kind"]: f for f in self.summary(end, *args)["findings"]}
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
 
 
 def hand_over(reason, stack, busy=False):
@@ -728,10 +708,9 @@ def no_finding_is_not_that_nothing_is_wrong():
     trace = Trace(1)
     trace.here(1, 2, 0)
     path = trace.path(MS)
-    out = subprocess.run([TRAIL, "summary", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    out = good_text("summary", path)
     assert "No known problem found. The largest figures: no wait ended; GC: 0 % of the time." in out, out
-    report = subprocess.run([TRAIL, "report", path], capture_output=True, text=True).stdout
-    assert "No known problem found." in report
+    assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1000 us; GC: 0 %" in found["largest"], found["largest"]
 
@@ -756,32 +735,12 @@ def a_window_behind_the_end_is_empty():
 @test
 def for_people_it_is_plain_and_names_the_commands():
     path = hand_over("sync", LOCK).path(31 * MS)
-    p = subprocess.run([TRAIL, "summary", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-    equal(p.returncode, 0)
-    assert "\033" not in p.stdout and p.stdout.isascii(), p.stdout
+    out = good_text("summary", path)
+    assert "\033" not in out and out.isascii(), out
     for part in ("running", "a lock serialises", "trail print --goroutine=", "heap: 4"):
-        assert part in p.stdout, (part, p.stdout)
-    (line,) = [line for line in p.stdout.splitlines() if line.startswith("  trail print")][:1]
-    words = line.split()
-    p = subprocess.run([TRAIL, *words[1:]], capture_output=True, text=True)
-    equal(p.returncode, 0)
-    assert p.stdout, line
-
-
-def main():
-    print(f"1..{len(tests)}")
-    failed = 0
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print(f"ok {number} - {function.__name__}")
-        except Exception as e:  # a failed test must not hide the others
-            failed += 1
-            print(f"not ok {number} - {function.__name__}")
-            for line in f"{type(e).__name__}: {e}".splitlines():
-                print("# " + line)
-    shutil.rmtree(WORK)
-    return 1 if failed else 0
+        assert part in out, (part, out)
+    (line,) = [line for line in out.splitlines() if line.startswith("  trail print")][:1]
+    assert good_text(*line.split()[1:]), line
 
 
 if __name__ == "__main__":

@@ -12,45 +12,14 @@ import glob
 import gzip
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, EXAMPLES, SHARED, answer, assembled, equal, run_text, trace  # noqa: E402
 import tap
 from tap import test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
-WORK = tempfile.TemporaryDirectory(prefix="trail-locks-")
-
-
-def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=240, input=stdin)
-    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8", "replace")
-
-
-def answer(*args, code=0):
-    status, out, err = run(*args)
-    assert status == code, f"trail {' '.join(args)}: exit {status}: {err}"
-    return json.loads(out)
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
-def hand():
-    path = os.path.join(WORK.name, "locks.trace")
-    if not os.path.exists(path):
-        code, _, err = run("assemble", os.path.join(ROOT, "tests", "data", "locks-1.26.txt"), "-o", path)
-        equal((code, err), (0, ""))
-    return path
-
-
+HAND = trace("locks-1.26")
 A = "a_mu (first seen locked in take_a x.c:7)"
 
 
@@ -75,25 +44,22 @@ def sums(lock):
 
 @test
 def holds_are_as_long_as_their_text_says():
-    with open(os.path.join(ROOT, "tests", "data", "locks-1.26.txt")) as f:
+    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
         text = f.read()
-    path = os.path.join(WORK.name, "length")
     for length, right in {
         "9ns": 9, "999ns": 999, "1us": 1000, "~1.5us": 1500, "10.25us": 10250, "0.5ms": 500_000, "3ms": 3_000_000,
         "110ms": 110_000_000, "1s": 10**9, "1.5s": 1_500_000_000, "~12s": 12 * 10**9,
         "9": None, "us": None, "~": None, "1m": None, "1.2.3us": None, "1 us": None, "-1us": None,
     }.items():
-        with open(path + ".txt", "w") as f:
-            f.write(text.replace("mutex b_mu 140ns", f"mutex b_mu {length}"))
-        equal(run("assemble", path + ".txt", "-o", path + ".trace")[0], 0)
-        lock = by_name(answer("locks", "--json", path + ".trace"))["b_mu"]
+        path = assembled("length", text.replace("mutex b_mu 140ns", f"mutex b_mu {length}"))
+        lock = by_name(answer("locks", path))["b_mu"]
         # The other one is 20 ns long.
         equal((length, lock["holds"], lock["hold_ns"]), (length, 1, 20) if right is None else (length, 2, 20 + right))
 
 
 @test
 def each_lock_has_its_waits_and_holds():
-    found = answer("locks", "--json", hand())
+    found = answer("locks", HAND)
     # By time; the condition, by which work comes and which nothing holds, behind all that can be held.
     equal([(lock["kind"], lock["name"]) for lock in found["locks"]], [
         ("mutex", A), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu"), ("condition variable", "0x10")])
@@ -111,7 +77,7 @@ def each_lock_has_its_waits_and_holds():
 
 @test
 def who_waited_where_and_who_held_it_where():
-    locks = by_name(answer("locks", "--json", hand()))
+    locks = by_name(answer("locks", HAND))
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
     equal(places(locks[A]["held"]), [
         (1, 190, ("take_a", "two"), ("give_up", "two")), (1, 30, ("take_a", "main"), ("give_up", "main"))])
@@ -124,7 +90,7 @@ def who_waited_where_and_who_held_it_where():
 
 @test
 def a_chain_leads_from_who_waits_to_who_does_not():
-    chains = answer("locks", "--json", hand())["chains"]
+    chains = answer("locks", HAND)["chains"]
     # 3 stands in the queue behind 1, for the same lock: one more in front of the same chain
     equal([(c["begin_ns"], c["end_ns"], c["others"]) for c in chains], [(1110, 1130, 1)])
     equal([(link["goroutine"], link["group"], link["name"], link["holder"]) for link in chains[0]["links"]], [
@@ -133,33 +99,32 @@ def a_chain_leads_from_who_waits_to_who_does_not():
 
 @test
 def a_window_cuts_waits_off():
-    locks = by_name(answer("locks", "--json", "--from=100ns", "--to=200ns", hand()))
+    locks = by_name(answer("locks", "--from=100ns", "--to=200ns", HAND))
     equal(sums(locks[A]), (0, 0, 2, 200, 0, 0))
     equal(sums(locks["b_mu"]), (1, 50, 0, 0, 2, 160))
     equal(set(locks), {A, "b_mu", "c_mu"})
-    chains = answer("locks", "--json", "--from=115ns", hand())["chains"]
+    chains = answer("locks", "--from=115ns", HAND)["chains"]
     equal([(c["begin_ns"], c["end_ns"]) for c in chains], [(1115, 1130)])
 
 
 @test
 def only_some_waiters_count():
     for args in (("--goroutine=3",), ("--name=three",)):
-        found = answer("locks", "--json", *args, hand())
+        found = answer("locks", *args, HAND)
         locks = by_name(found)
         equal(sums(locks[A])[:2], (1, 170))
         equal([len(c["links"]) for c in found["chains"]], [3])
-    code, _, err = run("locks", "--name=thre", hand())
+    code, _, err = run_text("locks", "--name=thre", HAND)
     assert code == 2 and "did you mean 'three'" in err, err
-    code, _, err = run("locks", "--goroutine=9", hand())
+    code, _, err = run_text("locks", "--goroutine=9", HAND)
     assert code == 2 and "goroutine 9" in err, err
 
 
 @test
 def channels_are_waited_for_too_if_asked():
-    code, _, err = run("assemble", os.path.join(ROOT, "tests", "data", "why-1.26.txt"), "-o", f"{WORK.name}/why.trace")
-    equal((code, err), (0, ""))
-    equal([sums(lock)[:2] for lock in answer("locks", "--json", f"{WORK.name}/why.trace")["locks"]], [(1, 110)])
-    found = answer("locks", "--channels", "--json", f"{WORK.name}/why.trace")
+    path = trace("why-1.26")
+    equal([sums(lock)[:2] for lock in answer("locks", path)["locks"]], [(1, 110)])
+    found = answer("locks", "--channels", path)
     # G 1 waited 1040..1150 for G 2, which waited 1060..1100 for G 3
     chain = found["chains"][0]
     equal((chain["begin_ns"], chain["end_ns"]), (1060, 1100))
@@ -168,16 +133,16 @@ def channels_are_waited_for_too_if_asked():
 
 @test
 def text_has_the_locks_and_the_commands_that_show_them():
-    code, out, _ = run("locks", hand())
+    code, out, _ = run_text("locks", HAND)
     equal(code, 0)
     lines = out.splitlines()
     equal(lines[0].split(), "waits total p50 p95 p99 max still holds held lock".split())
     equal(lines[1].split()[:3], ["2", "330", "ns"])
     command = next(line for line in lines if "--goroutine=1,2,4" in line).split()
     equal(command[:2], ["trail", "print"])
-    code, shown, _ = run(*command[1:])
+    code, shown, _ = run_text(*command[1:])
     assert code == 0 and "G 2 made runnable" not in shown and "G 4 made runnable by G 5" in shown, shown
-    code, out, _ = run("locks", "--stacks", "--limit=1", hand())
+    code, out, _ = run_text("locks", "--stacks", "--limit=1", HAND)
     assert "take_a /src/x.c:7" in out and "... and 4 more" in out, out
 
 
@@ -201,15 +166,15 @@ def sound(found):
 @test
 def sums_agree_and_chains_hang_together():
     for path in EXAMPLES:
-        found = answer("locks", "--json", "--channels", path)
+        found = answer("locks", "--channels", path)
         sound(found)
         assert any(len(c["links"]) > 2 for c in found["chains"]), path
-        sound(answer("locks", "--json", "--from=5ms", "--to=+9ms", path))
+        sound(answer("locks", "--from=5ms", "--to=+9ms", path))
 
 
 def waits_of(path):
     """(goroutine, begin, end, who ended it, its stack) of each wait for locks and channels, out of the events."""
-    code, out, _ = run("print", "--format=jsonl", path)
+    code, out, _ = run_text("print", "--format=jsonl", path)
     equal(code, 0)
     begun, waits = {}, []
     for line in out.splitlines():
@@ -244,7 +209,7 @@ def longest_chain(waits):
 @test
 def the_longest_chain_is_that_of_the_events():
     for path in EXAMPLES:
-        chains = answer("locks", "--json", "--channels", path)["chains"]
+        chains = answer("locks", "--channels", path)["chains"]
         equal((path, len(chains[0]["links"])), (path, longest_chain(waits_of(path))))
 
 
@@ -253,7 +218,7 @@ def the_longest_chain_is_that_of_the_events():
 
 def hits(*args, path=None):
     """Of each hit: goroutine, begin, end, and of each step: what, begin, end, who woke it."""
-    code, out, err = run("find", "--json", path or hand(), *args)
+    code, out, err = run_text("find", "--json", path or HAND, *args)
     assert code in (0, 1), err
     found = json.loads(out)
     equal(code, 0 if found["hits"] else 1)
@@ -284,7 +249,7 @@ def one_step_finds_states_and_moments():
 
 @test
 def a_state_that_is_not_over_is_told():
-    found = answer("find", "--json", hand(), "block[cond] >50ns")["hits"]
+    found = answer("find", HAND, "block[cond] >50ns")["hits"]
     equal([(h["goroutine"], h["begin_ns"], h["end_ns"], h["steps"][0]["unfinished"]) for h in found], [(3, 1312, 1401, True)])
     # it may yet last longer
     equal(hits("block[cond] <1s"), [])
@@ -328,22 +293,22 @@ def a_window_and_filters_leave_the_rest_out():
     equal([h[0] for h in hits("block[sync]", "--name=main")], [1, 1])
     equal([h[0] for h in hits("block[sync]", "--goroutine=3,4")], [4, 3])
     equal([h[0] for h in hits("block[sync]", "--limit=2")], [4, 2])
-    code, _, err = run("find", hand(), "block", "--name=fuor")
+    code, _, err = run_text("find", HAND, "block", "--name=fuor")
     assert code == 2 and "did you mean 'four'" in err, err
 
 
 @test
 def text_names_who_ended_it_and_shows_a_command():
-    code, out, err = run("find", hand(), "block[sync] >100ns then start", "-g1")
+    code, out, err = run_text("find", HAND, "block[sync] >100ns then start", "-g1")
     equal((code, err), (0, ""))
     lines = out.splitlines()
     equal(lines[0], "G1 main: 180 ns from 50 ns on")
     equal(lines[1].split(), "50 ns 160 ns block[mutex a_mu (first seen locked in take_a x.c:7)] in take_a (x.c:7) < main, by G2 in give_up (x.c:20) < two".split())
     equal(lines[2].split(), "230 ns start".split())
     equal(lines[3].split()[:5], ["trail", "print", "--stacks", "--goroutine=1", "--from=50ns"])
-    equal(run(*lines[3].split()[1:])[0], 0)
-    equal(run("find", "--count", hand(), "block[sync]"), (0, "5\n", ""))
-    code, out, err = run("find", hand(), "end")
+    equal(run_text(*lines[3].split()[1:])[0], 0)
+    equal(run_text("find", "--count", HAND, "block[sync]"), (0, "5\n", ""))
+    code, out, err = run_text("find", HAND, "end")
     assert (code, out) == (1, "") and "nothing matches" in err, err
 
 
@@ -370,7 +335,7 @@ def a_wrong_pattern_is_marked_where_it_is_wrong():
         ("block >99999999999h", "       ^~~~~~~~~~~~", "longer than any trace"),
         ("", "^", "must stand here"),
     ):
-        code, out, err = run("find", hand(), pattern)
+        code, out, err = run_text("find", HAND, pattern)
         equal((code, out), (2, ""))
         lines = err.splitlines()
         assert word in lines[0], err
@@ -380,7 +345,7 @@ def a_wrong_pattern_is_marked_where_it_is_wrong():
 @test
 def counts_are_those_of_the_printed_events():
     for path in EXAMPLES:
-        code, out, err = run("print", "--format=jsonl", "--no-stacks", path)
+        code, out, err = run_text("print", "--format=jsonl", "--no-stacks", path)
         equal(code, 0)
         printed = collections.Counter()
         for line in out.splitlines():
@@ -398,7 +363,7 @@ def counts_are_those_of_the_printed_events():
             printed["task-end"] += event.get("kind") == "TaskEnd"
         assert printed["block[sync]"] > 20, printed
         for pattern, count in printed.items():
-            code, out, err = run("find", "--count", path, pattern)
+            code, out, err = run_text("find", "--count", path, pattern)
             equal((pattern, code, out), (pattern, 0 if count else 1, f"{count}\n"))
 
 
@@ -406,12 +371,12 @@ def counts_are_those_of_the_printed_events():
 def a_damaged_trace_gives_its_good_part():
     with open(EXAMPLES[1], "rb") as f:
         data = f.read()
-    whole = int(run("find", "--count", EXAMPLES[1], "block[sync]")[1])
-    code, out, err = run("locks", "--json", "-", stdin=data[: len(data) // 3])
+    whole = int(run_text("find", "--count", EXAMPLES[1], "block[sync]")[1])
+    code, out, err = run_text("locks", "--json", "-", stdin=data[: len(data) // 3])
     equal(code, 1)
     sound(json.loads(out))
     assert "good part" in err, err
-    code, out, err = run("find", "--count", "-", "block[sync]", stdin=data[: len(data) // 3])
+    code, out, err = run_text("find", "--count", "-", "block[sync]", stdin=data[: len(data) // 3])
     assert code == 1 and 0 < int(out) < whole and "good part" in err, (out, err)
 
 
@@ -419,8 +384,8 @@ def a_damaged_trace_gives_its_good_part():
 
 
 def trace_of(name):
-    for path in glob.glob(os.path.join(TRACES, "**", name + "*"), recursive=True):
-        if os.path.dirname(path) != os.path.join(TRACES, "expected") and os.path.isfile(path):
+    for path in glob.glob(os.path.join(SHARED, "**", name + "*"), recursive=True):
+        if os.path.dirname(path) != os.path.join(SHARED, "expected") and os.path.isfile(path):
             with open(path, "rb") as f:
                 if f.read(5) == b"go 1.":
                     return path
@@ -433,7 +398,7 @@ def compare(path, name, expected):
     for g in expected["goroutines"]:
         right.update(g["Stats"].get("Block") or {})
     for channels, words in ((False, ("sync",)), (True, ("sync", "chan", "select"))):
-        found = answer("locks", "--json", *(["--channels"] if channels else []), path)
+        found = answer("locks", *(["--channels"] if channels else []), path)
         sound(found)
         ours = sum(int(lock["wait_ns"]) + int(lock["unfinished_ns"]) for lock in found["locks"])
         wanted = sum(ns for reason, ns in right.items() if reason.startswith(words))
@@ -442,7 +407,7 @@ def compare(path, name, expected):
 
 
 def shared():
-    answers = sorted(glob.glob(os.path.join(TRACES, "expected", "*.summary.json.gz")))
+    answers = sorted(glob.glob(os.path.join(SHARED, "expected", "*.summary.json.gz")))
     if not answers:
         print("1..0 # SKIP no traces with known answers")
         return 0

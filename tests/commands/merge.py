@@ -8,31 +8,18 @@ Read by `trail check`, and by Go's own tool where it is installed.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import ROOT, WORK, good, run  # noqa: E402
 from tap import main, test  # noqa: E402
 
-TRAIL, ROOT, POOL = (os.path.abspath(a) for a in sys.argv[1:4])
-WORK = tempfile.mkdtemp(prefix="trail-merge-")
+POOL = os.path.abspath(sys.argv[3])
 GO = "/usr/lib/go-1.23/bin/go"
 LOADS = {n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)}
 BLOCK = 10**9
 NOBODY = 18446744073709551615
-
-
-def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
-    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
 
 
 def file(name):
@@ -457,6 +444,4 @@ def wrong_command_lines_are_told():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

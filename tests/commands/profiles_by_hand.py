@@ -11,46 +11,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, EXAMPLES, WORK, assembled, equal, good, run, trace  # noqa: E402
 from tap import main, test
 
 from pprof import read_pprof  # noqa: E402
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-WORK = tempfile.mkdtemp(prefix="trail-profile-")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
 TYPES = ["net", "sync", "syscall", "sched", "cpu", "running", "offcpu"]
 
 # Leaf first, as the trace has them.
 RECEIVE = ("main.receive:42", "main.main:7")
 READ = ("main.read:100", "main.worker:101")
-
-
-def run(*args, stdin=None, **more):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240, **more)
-    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
-def trace(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
 
 
 def profile(kind, *args):
@@ -169,10 +141,7 @@ EndOfGeneration
 
 @test
 def of_regions_inside_each_other_the_outermost_counts():
-    text, path = os.path.join(WORK, "nested.txt"), os.path.join(WORK, "nested.trace")
-    with open(text, "w") as f:
-        f.write(NESTED)
-    good("assemble", text, "-o", path)
+    path = assembled("nested", NESTED)
     ((count, ns),) = profile("sync", "--region=outer", path).values()
     equal((count, ns), (2, 20 + 5))
 
@@ -421,6 +390,4 @@ def the_tree_leaves_out_what_is_small():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

@@ -16,15 +16,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, ROOT, TRAIL, WORK, equal, good, run, trace  # noqa: E402
 from report_page import Page  # noqa: E402
 from tap import main, test  # noqa: E402
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-WORK = tempfile.mkdtemp(prefix="trail-report-")
 EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 23)]
 BY_HAND = ["everything-1.26", "gc-1.26", "locks-1.26", "times-1.26", "why-1.26"]
 # All that a report may have in an element but text.
@@ -40,36 +37,14 @@ ATTRIBUTES = {
 LOST = "\ufffd"
 
 
-def run(*args, stdin=None):
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240)
-    return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-
-def good(*args, **more):
-    code, out, err = run(*args, **more)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
-
-
 def answer(*args):
     code, out, err = run(*args, "--json")
     assert code in (0, 1), f"trail {' '.join(args)}: exit {code}: {err}"
     return json.loads(out)
 
 
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
 def near(ours, right, share):
     assert abs(ours - right) <= share * abs(right) + 1e-9, f"{ours}, not about {right}"
-
-
-def trace(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
 
 
 def report(path, *options, code=0):
@@ -881,6 +856,4 @@ def what_is_no_trace_or_no_option_makes_no_viewer():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK, ignore_errors=True)
-    sys.exit(failed)
+    sys.exit(main())

@@ -7,47 +7,11 @@ usage: threads_by_hand.py TRAIL SOURCE_ROOT
 import csv
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, answer, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
-
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-WORK = tempfile.mkdtemp(prefix="trail-threads-")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
-
-
-def run(*args, stdin=None):
-    env = {**os.environ, "LC_ALL": "C"}
-    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240, env=env)
-    return p.returncode, p.stdout.decode(), p.stderr.decode()
-
-
-def good(*args):
-    code, out, err = run(*args)
-    assert code == 0, f"trail {' '.join(args)}: exit {code}: {err}"
-    return out
-
-
-def answer(*args):
-    return json.loads(good(*args, "--json"))
-
-
-def trace(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
 
 
 def thread(m):
@@ -121,7 +85,7 @@ def halves_add_up_to_the_whole():
 
 def running_states(path, *window):
     """From when to when goroutines ran, as the table of the states has it."""
-    rows = csv.DictReader(good("export", "--to=csv", "--table=states", *window, path).splitlines())
+    rows = csv.DictReader(good_text("export", "--to=csv", "--table=states", *window, path).splitlines())
     return [(int(r["begin_ns"]), int(r["end_ns"])) for r in rows if r["state"] == "Running"]
 
 
@@ -153,7 +117,7 @@ def a_picture_shows_when_it_ran():
     # One slice: of 201 ns the Ps ran goroutines for 55 and 60, two and a bit eighths; the threads for 55, 60 and 0.
     for command, letter, levels in (("procs", "P", "::"), ("threads", "M", ":: ")):
         found = answer(command, trace("times-1.26"))[command]
-        lines = good(command, trace("times-1.26")).split("\n\n")[1].splitlines()
+        lines = good_text(command, trace("times-1.26")).split("\n\n")[1].splitlines()
         equal(lines[0], "running, over 201 ns:")
         right = [f"{letter} {r['id']:6} |{level}| {r['running_ns'] / 2.01:.1f} %" for r, level in zip(found, levels)]
         equal(lines[1:], right)
@@ -163,18 +127,16 @@ def a_picture_shows_when_it_ran():
 def tables_have_a_row_each():
     for command in ("threads", "procs"):
         count = len(answer(command, EXAMPLES[3])[command])
-        table, pictures = good(command, EXAMPLES[3]).split("\n\n")
+        table, pictures = good_text(command, EXAMPLES[3]).split("\n\n")
         equal((len(table.splitlines()), len(pictures.splitlines())), (1 + count, 1 + count))
         assert all(len(line) <= 100 for line in [*table.splitlines(), *pictures.splitlines()]), table + pictures
         with open(EXAMPLES[0], "rb") as f:
             data = f.read()
-        code, out, err = run(command, "--json", "-", stdin=data[: len(data) * 3 // 4])
+        code, out, err = run_text(command, "--json", "-", stdin=data[: len(data) * 3 // 4])
         assert code == 1 and json.loads(out)[command] and "of the good part" in err, err
-        code, out, err = run(command, "-", stdin=b"no trace at all")
+        code, out, err = run_text(command, "-", stdin=b"no trace at all")
         assert code == 1 and err and not out, err
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

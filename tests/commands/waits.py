@@ -9,44 +9,18 @@ usage: waits.py TRAIL SOURCE_ROOT
     G 4          20 ns for mutex c_mu
 """
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, answer, assembled, equal, good_text, trace  # noqa: E402
 import tap
 from tap import test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORK = tempfile.TemporaryDirectory(prefix="trail-waits-")
-with open(os.path.join(ROOT, "tests", "data", "locks-1.26.txt")) as file:
+with open(os.path.join(DATA, "locks-1.26.txt")) as file:
     TEXT = file.read()
 
 A = "a_mu (first seen locked in take_a x.c:7)"
-
-
-def run(*args):
-    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=240)
-    assert p.returncode == 0, f"trail {' '.join(args)}: exit {p.returncode}: {p.stderr.decode()}"
-    return p.stdout.decode()
-
-
-def answer(*args):
-    return json.loads(run(*args))
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
-def trace(name, text=TEXT):
-    path = os.path.join(WORK.name, name)
-    with open(path + ".txt", "w") as file:
-        file.write(text)
-    run("assemble", path + ".txt", "-o", path + ".trace")
-    return path + ".trace"
 
 
 def replaced(old, new):
@@ -54,9 +28,9 @@ def replaced(old, new):
     return TEXT.replace(old, new)
 
 
-HAND = trace("hand")
+HAND = trace("locks-1.26")
 # G 1's last wait ended by its time limit: it runs again, and a log says so.
-LATE = trace(
+LATE = assembled(
     "late",
     replaced("GoStart dt=10 g=1 g_seq=2\n", "GoStart dt=10 g=1 g_seq=2\nUserLog dt=0 task=0 key_string=4 value_string=99 stack=0\n")
     .replace("Strings\n", 'Strings\nString id=99\n\tdata="timed out"\n', 1),
@@ -64,7 +38,7 @@ LATE = trace(
 
 
 def by_goroutine(path, *options):
-    return {g["id"]: g for g in answer("goroutines", "--json", *options, path)["goroutines"]}
+    return {g["id"]: g for g in answer("goroutines", *options, path)["goroutines"]}
 
 
 def kinds(g):
@@ -94,50 +68,50 @@ def a_log_that_another_transition_separates_from_the_wait_is_not_its():
                      ("GoUnblock dt=1 g=1 g_seq=1", "GoUnblock dt=1 g=1 g_seq=2")):
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    equal(kinds(by_goroutine(trace("stopped", text))[1]), [])
+    equal(kinds(by_goroutine(assembled("stopped", text))[1]), [])
     # The two more events take a tick each of the wait: no two of a thread have the same time.
-    equal(by_goroutine(trace("stopped", text))[1]["block_ns"], {"sync": 188})
+    equal(by_goroutine(assembled("stopped", text))[1]["block_ns"], {"sync": 188})
 
 
 @test
 def finding_has_the_kind_and_object_and_understands_both():
-    hits = answer("find", "--json", HAND, "block[mutex]")["hits"]
+    hits = answer("find", HAND, "block[mutex]")["hits"]
     equal(sorted((h["goroutine"], h["steps"][0]["wait_kind"], h["steps"][0]["object"]) for h in hits),
           [(1, "mutex", A), (2, "mutex", "b_mu"), (3, "mutex", A), (4, "mutex", "c_mu")])
-    hits = answer("find", "--json", HAND, "block[mutex b_mu]")["hits"]
+    hits = answer("find", HAND, "block[mutex b_mu]")["hits"]
     equal([(h["goroutine"], h["end_ns"] - h["begin_ns"], h["steps"][0]["reason"]) for h in hits], [(2, 80, "sync")])
 
 
 @test
 def why_names_what_was_waited_for_and_who_held_it_how_long():
-    path = answer("why", "--json", "--goroutine=1", HAND)
+    path = answer("why", "--goroutine=1", HAND)
     woken = [s for s in path["segments"] if s.get("wakes") == 1 and "awaited_kind" in s]
     equal([(s["goroutine"], s["awaited"], s["awaited_kind"], s["awaited_object"], s["held_ns"]) for s in woken],
           [(2, "sync", "mutex", A, 190)])
-    text = run("why", "--goroutine=1", HAND)
+    text = good_text("why", "--goroutine=1", HAND)
     assert f"wakes G1 from waiting for mutex {A} (held by two, 190 ns)" in text, text
 
 
 @test
 def summary_has_rows_by_kind():
-    rows = {w["name"]: w["blocked"] for w in answer("summary", "--json", HAND)["waits"]}
+    rows = {w["name"]: w["blocked"] for w in answer("summary", HAND)["waits"]}
     equal([(b["reason"], b.get("wait_kind"), b["sum_ns"]) for b in rows["main"]],
           [("sync", "mutex", 160), ("sync", None, 30)])
-    rows = [line.split() for line in run("summary", "--limit=0", HAND).splitlines()]
+    rows = [line.split() for line in good_text("summary", "--limit=0", HAND).splitlines()]
     # 160 + 170 + 80 + 20 ns.
     assert any(row[:2] == ["430", "ns"] and row[-2:] == ["blocked", "mutex"] for row in rows), rows
 
 
 @test
 def the_off_cpu_profile_has_what_was_waited_for_as_a_frame():
-    text = run("profile", "--type=offcpu", HAND)
+    text = good_text("profile", "--type=offcpu", HAND)
     for frame in (f"[mutex {A}]", "[mutex b_mu]", "[mutex c_mu]", "[condition 0x10]", "[sync]"):
         assert frame in text, (frame, text)
 
 
 @test
 def locks_have_the_word_of_the_kind():
-    found = {lock["name"]: lock for lock in answer("locks", "--json", HAND)["locks"]}
+    found = {lock["name"]: lock for lock in answer("locks", HAND)["locks"]}
     equal((found["b_mu"]["wait_kind"], found["b_mu"]["object"]), ("mutex", "b_mu"))
     equal((found["0x10"]["wait_kind"], found["0x10"]["object"]), ("condition", "0x10"))
     assert "wait_kind" not in found[""], found[""]
@@ -146,19 +120,19 @@ def locks_have_the_word_of_the_kind():
 @test
 def a_wait_that_its_time_limit_ended_says_so():
     for path, right in ((HAND, 0), (LATE, 1)):
-        rows = {w["name"]: w["blocked"] for w in answer("summary", "--json", path)["waits"]}
+        rows = {w["name"]: w["blocked"] for w in answer("summary", path)["waits"]}
         equal([b.get("timed_out", 0) for b in rows["main"]], [right, 0])
-        found = {lock["name"]: lock for lock in answer("locks", "--json", path)["locks"]}
+        found = {lock["name"]: lock for lock in answer("locks", path)["locks"]}
         equal({name: lock.get("timed_out", 0) for name, lock in found.items()}, {n: right * (n == A) for n in found})
-        stacks = answer("latency", "--json", path)["locks"]["stacks"]
+        stacks = answer("latency", path)["locks"]["stacks"]
         equal(sorted((s["ns"], s.get("wait_kind"), s.get("timed_out", 0)) for s in stacks if s["ns"] in (160, 30)),
               [(30, None, 0), (160, "mutex", right)])
 
 
 @test
 def diff_compares_by_kind():
-    later = trace("later", replaced("GoUnblock dt=15 g=4 g_seq=2", "GoUnblock dt=18 g=4 g_seq=2"))
-    metrics = answer("diff", "--json", HAND, later)["metrics"]
+    later = assembled("later", replaced("GoUnblock dt=15 g=4 g_seq=2", "GoUnblock dt=18 g=4 g_seq=2"))
+    metrics = answer("diff", HAND, later)["metrics"]
     whole = {m["metric"]: (m["a"]["value"], m["b"]["value"]) for m in metrics if m["of"] == "whole"}
     # All four that wait for a mutex end their waits 3 ns later.
     equal(whole["block.mutex"], (430, 442))

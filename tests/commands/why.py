@@ -8,39 +8,13 @@ walked; skipped where there is none.
 """
 
 import glob
-import json
 import os
 import subprocess
 import sys
-import tempfile
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-def run(*args):
-    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=120)
-    return p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8", "replace")
-
-
-def answer(*args):
-    code, out, err = run("why", "--json", *args)
-    assert code == 0, f"trail why {' '.join(args)}: exit {code}: {err}"
-    return json.loads(out)
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, SHARED, TRAIL, answer, equal, run_text, trace  # noqa: E402
+from tap import main, test  # noqa: E402
 
 
 def covers(path):
@@ -66,16 +40,11 @@ def covers(path):
     equal([t["ns"] for t in path["totals"]], sorted((ns for _, ns in sums.values()), reverse=True))
 
 
-WORK = tempfile.TemporaryDirectory(prefix="trail-why-")
-HAND = os.path.join(WORK.name, "why.trace")
+HAND = trace("why-1.26")
 
 
 def hand(*args):
-    if not os.path.exists(HAND):
-        text = os.path.join(ROOT, "tests", "data", "why-1.26.txt")
-        code, _, err = run("assemble", text, "-o", HAND)
-        equal((code, err), (0, ""))
-    path = answer(*args, HAND)
+    path = answer("why", *args, HAND)
     covers(path)
     return path
 
@@ -209,7 +178,7 @@ def a_window_cuts_off():
 @test
 def text_has_the_longest_segments_and_says_what_is_left_out():
     hand()
-    code, out, _ = run("why", "--task=7", "--limit=2", HAND)
+    code, out, _ = run_text("why", "--task=7", "--limit=2", HAND)
     lines = out.splitlines()
     equal(code, 0)
     equal(lines[0], "task 7 request: 150 ns from 30 ns on; critical path, ending in G1:")
@@ -229,7 +198,7 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
             [],
         ],
     )
-    code, out, _ = run("why", "--task=7", "--stacks", HAND)
+    code, out, _ = run_text("why", "--task=7", "--stacks", HAND)
     assert "sync.(*Mutex).Lock /src/main.go:42" in out, out
 
 
@@ -244,27 +213,27 @@ def what_is_not_there_is_told():
         ("-g0", "the nearest is 1;"),
         ("--region=wait#3", "'wait', number 3, in the trace: there are 2"),
     ):
-        code, out, err = run("why", args, HAND)
+        code, out, err = run_text("why", args, HAND)
         equal((code, out), (2, ""))
         assert word in err, err
     with open(HAND, "rb") as f:
         p = subprocess.run([TRAIL, "why", "--task=9", "-"], stdin=f, capture_output=True, timeout=240)
     assert p.returncode == 2 and b"no task 9 in the trace; 'trail tasks' lists them" in p.stderr, p.stderr
-    code, _, err = run("why", "--task=7", "--window", HAND)
+    code, _, err = run_text("why", "--task=7", "--window", HAND)
     assert code == 2 and "at a time" in err, err
 
 
 def walk_all(path):
     """Several questions of one trace. None if it is no good trace, or too big to be printed as JSON."""
-    if os.path.getsize(path) > 30 << 20 or run("check", "--quiet", path)[0] != 0:
+    if os.path.getsize(path) > 30 << 20 or run_text("check", "--quiet", path)[0] != 0:
         return False
-    covers(answer(path))
-    whole = answer("--window", path)
+    covers(answer("why", path))
+    whole = answer("why", "--window", path)
     covers(whole)
     length = whole["end_ns"] - whole["begin_ns"]
-    covers(answer(f"--from={length // 3}ns", f"--to={length // 2}ns", path))
+    covers(answer("why", f"--from={length // 3}ns", f"--to={length // 2}ns", path))
     for g in sorted({s["goroutine"] for s in whole["segments"]})[:4]:
-        covers(answer(f"--goroutine={g}", path))
+        covers(answer("why", f"--goroutine={g}", path))
     return True
 
 
@@ -276,7 +245,7 @@ def segments_cover_the_span_in_any_trace():
 
 def shared():
     number = walked = failed = 0
-    for path in sorted(glob.glob(os.path.join(TRACES, "**", "*"), recursive=True)):
+    for path in sorted(glob.glob(os.path.join(SHARED, "**", "*"), recursive=True)):
         try:
             with open(path, "rb") as f:
                 if f.read(5) != b"go 1." or not walk_all(path):
@@ -296,16 +265,4 @@ def shared():
 
 if sys.argv[3:] == ["all"]:
     shared()
-print(f"1..{len(tests)}")
-failures = 0
-for i, function in enumerate(tests, 1):
-    try:
-        function()
-        print(f"ok {i} - {function.__name__}")
-    except AssertionError as why:
-        failures += 1
-        print(f"not ok {i} - {function.__name__}")
-        for line in str(why).splitlines()[:12]:
-            print(f"# {line}")
-    sys.stdout.flush()
-sys.exit(failures > 0)
+sys.exit(main())

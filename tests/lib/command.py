@@ -1,0 +1,69 @@
+"""Runs the command in a test, and makes the traces that it reads.
+
+For scripts that are called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C and in UTC, whatever the
+environment of the test. WORK is a folder of the script's own, removed at its end.
+"""
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DATA = os.path.join(ROOT, "tests", "data")
+EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)]
+# Traces of other programs, which are not part of the tree.
+SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+SCRIPT = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+WORK = tempfile.mkdtemp(prefix=f"trail-{SCRIPT}-")
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+
+
+def run(*args, stdin=None, **more):
+    """The exit status, the output as bytes, the messages as text. `stdin` is bytes; `more` is for subprocess.run."""
+    p = subprocess.run([TRAIL, *args], input=stdin, capture_output=True, timeout=240, env=ENV, **more)
+    return p.returncode, p.stdout, p.stderr.decode("utf-8")
+
+
+def run_text(*args, **more):
+    """The exit status, the output and the messages, which must be UTF-8."""
+    code, out, err = run(*args, **more)
+    return code, out.decode("utf-8"), err
+
+
+def good(*args, code=0, **more):
+    """The output as bytes of a command whose exit status must be `code`."""
+    status, out, err = run(*args, **more)
+    assert status == code, f"trail {' '.join(args)}: exit {status}: {err}"
+    return out
+
+
+def good_text(*args, **more):
+    return good(*args, **more).decode("utf-8")
+
+
+def answer(*args, **more):
+    return json.loads(good(*args, "--json", **more))
+
+
+def assembled(name, text):
+    """The path of a trace that is made of a text, which is like those in tests/data."""
+    path = os.path.join(WORK, name + ".trace")
+    good("assemble", "-", "-o", path, stdin=text.encode())
+    return path
+
+
+def trace(name):
+    """The path of the trace of tests/data/NAME.txt."""
+    path = os.path.join(WORK, name + ".trace")
+    if not os.path.exists(path):
+        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
+    return path
+
+
+def equal(ours, right):
+    assert ours == right, f"{ours!r}, not {right!r}"
