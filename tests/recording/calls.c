@@ -1,4 +1,6 @@
 /* Calls whose wrappers do more than pass on: results, errno and arguments as without a recorder. calls FOLDER. */
+#include "check.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -21,14 +23,6 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #x, strerror(errno));          \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* Whether the C library has what came with glibc 2.MINOR. */
 #define SINCE(minor) (atoi(gnu_get_libc_version() + 2) >= (minor))

@@ -1,4 +1,6 @@
 /* What goes through syscall(), beside futexes, must come out as without a recorder. Exit status 0 if it does. */
+#include "check.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,14 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #x, strerror(errno));          \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void check_status(long pid, int status)
 {

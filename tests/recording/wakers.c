@@ -5,6 +5,8 @@
  * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
  * the port of its peer.
  */
+#include "check.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,15 +35,6 @@
 #include <unistd.h>
 
 #define HERE __attribute__((noinline))
-
-/* A wrong result of a call ends the test. */
-#define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #x, strerror(errno));          \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int fds[2], other[2];
 static int set;
