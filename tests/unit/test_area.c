@@ -4,122 +4,117 @@
  */
 #include "area_by_hand.h"
 
+/* A program without threads. finish() frees it. */
+static int set_up(void **state)
+{
+    static struct world world;
+    begin(&world);
+    *state = &world;
+    return 0;
+}
+
 /* MARK: Lives */
 
 static void a_thread_exits_once(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, record_at(SHM_EXITED, 20));
-    put(&w, 1, record_at(SHM_EXITED, 21));
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
-    assert_int_equal(w.summary.threads, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, record_at(SHM_EXITED, 20));
+    put(w, 1, record_at(SHM_EXITED, 21));
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
+    assert_int_equal(w->summary.threads, 1);
 }
 
 static void a_thread_starts_once_and_first(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, record_at(SHM_STARTED, 2));
-    put(&w, 1, wait_at(5));
-    put(&w, 1, record_at(SHM_STARTED, 10));
-    finish(&w);
-    assert_int_equal(w.summary.damage, 2);
-    assert_int_equal(w.summary.waits, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, record_at(SHM_STARTED, 2));
+    put(w, 1, wait_at(5));
+    put(w, 1, record_at(SHM_STARTED, 10));
+    finish(w);
+    assert_int_equal(w->summary.damage, 2);
+    assert_int_equal(w->summary.waits, 1);
 }
 
 static void nothing_comes_behind_an_exit(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put_thread(&w, 2);
-    put(&w, 1, record_at(SHM_EXITED, 20));
-    put(&w, 1, wait_at(21));
-    put(&w, 1, record_at(SHM_RELEASED, 30));
-    put(&w, 2, wait_at(25));
-    finish(&w);
-    assert_int_equal(w.summary.damage, 2);
-    assert_int_equal(w.summary.waits, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put_thread(w, 2);
+    put(w, 1, record_at(SHM_EXITED, 20));
+    put(w, 1, wait_at(21));
+    put(w, 1, record_at(SHM_RELEASED, 30));
+    put(w, 2, wait_at(25));
+    finish(w);
+    assert_int_equal(w->summary.damage, 2);
+    assert_int_equal(w->summary.waits, 1);
 }
 
 /* The kernel says that it has ended, its records say that later. */
 static void a_thread_ends_once_for_kernel_and_records(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    collect_switch(w.collect, &(struct switch_record){.kind = SWITCH_EXIT,
-                                                      .tid = 101,
-                                                      .ns = (int64_t)(OPENED + 50 * MS)});
-    collect_step(w.collect);
+    struct world *w = *state;
+    put_thread(w, 1);
+    collect_switch(w->collect, &(struct switch_record){.kind = SWITCH_EXIT,
+                                                       .tid = 101,
+                                                       .ns = (int64_t)(OPENED + 50 * MS)});
+    collect_step(w->collect);
     now += 500 * MS;
-    collect_step(w.collect);
-    put(&w, 1, wait_at(900));
-    put(&w, 1, record_at(SHM_EXITED, 910));
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
-    assert_int_equal(w.summary.threads, 1);
-    assert_int_equal(w.summary.waits, 0);
+    collect_step(w->collect);
+    put(w, 1, wait_at(900));
+    put(w, 1, record_at(SHM_EXITED, 910));
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
+    assert_int_equal(w->summary.threads, 1);
+    assert_int_equal(w->summary.waits, 0);
 }
 
 static void a_serial_is_one_threads(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put_thread(&w, 2);
-    w.memory->threads[2].serial = 1;
-    put_thread(&w, 3);
-    w.memory->threads[3].serial = 0;
-    finish(&w);
-    assert_int_equal(w.summary.damage, 2);
-    assert_int_equal(w.summary.threads, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put_thread(w, 2);
+    w->memory->threads[2].serial = 1;
+    put_thread(w, 3);
+    w->memory->threads[3].serial = 0;
+    finish(w);
+    assert_int_equal(w->summary.damage, 2);
+    assert_int_equal(w->summary.threads, 1);
 }
 
 /* Both are shown, on different Ms: the reader refuses two goroutines that run on one. */
 static void a_thread_number_is_one_threads(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put_thread(&w, 2);
-    w.memory->threads[2].tid = w.memory->threads[1].tid;
-    put(&w, 1, wait_at(10));
-    put(&w, 2, wait_at(11));
-    finish(&w);
-    assert_int_equal(w.summary.threads, 2);
-    assert_int_equal(w.summary.waits, 2);
-    assert_int_equal(w.threads, 2);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put_thread(w, 2);
+    w->memory->threads[2].tid = w->memory->threads[1].tid;
+    put(w, 1, wait_at(10));
+    put(w, 2, wait_at(11));
+    finish(w);
+    assert_int_equal(w->summary.threads, 2);
+    assert_int_equal(w->summary.waits, 2);
+    assert_int_equal(w->threads, 2);
 }
 
 /* What it told last found no room. */
 static void a_slot_that_has_ended_ends_its_thread(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    w.memory->threads[1].state = SHM_ENDED;
-    put_thread(&w, 2);
-    collect_step(w.collect);
-    assert_int_equal(w.memory->threads[1].state, SHM_FREE);
+    struct world *w = *state;
+    put_thread(w, 1);
+    w->memory->threads[1].state = SHM_ENDED;
+    put_thread(w, 2);
+    collect_step(w->collect);
+    assert_int_equal(w->memory->threads[1].state, SHM_FREE);
     now += 1000 * MS;
-    collect_step(w.collect);
-    finish(&w);
-    assert_int_equal(w.summary.damage, 0);
-    assert_int_equal(w.summary.threads, 2);
+    collect_step(w->collect);
+    finish(w);
+    assert_int_equal(w->summary.damage, 0);
+    assert_int_equal(w->summary.threads, 2);
     /* Half a second, up to when it was seen to have ended; the other one to the end. */
-    assert_in_range(w.summary.running_ns, 1990 * MS, 2010 * MS);
+    assert_in_range(w->summary.running_ns, 1990 * MS, 2010 * MS);
 }
 
 /* MARK: Chains */
@@ -133,233 +128,206 @@ static void fill_chunk(struct world *w, uint32_t slot)
 
 static void a_chunk_that_follows_itself_is_read_once(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    fill_chunk(&w, 1);
-    shm_chunk(w.memory, 1)->next = 1;
+    struct world *w = *state;
+    fill_chunk(w, 1);
+    shm_chunk(w->memory, 1)->next = 1;
     for (int i = 0; i < 100; i++)
-        collect_step(w.collect);
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
-    assert_int_equal(w.summary.waits, SHM_CHUNK_RECORDS - 1);
+        collect_step(w->collect);
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
+    assert_int_equal(w->summary.waits, SHM_CHUNK_RECORDS - 1);
 }
 
 static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    fill_chunk(&w, 1);
-    put(&w, 1, wait_at(11));
-    while (shm_chunk(w.memory, 2)->used < SHM_CHUNK_RECORDS)
-        put(&w, 1, wait_at(11));
-    shm_chunk(w.memory, 2)->next = 1;
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
-    assert_int_equal(w.summary.waits, 2 * SHM_CHUNK_RECORDS - 1);
+    struct world *w = *state;
+    fill_chunk(w, 1);
+    put(w, 1, wait_at(11));
+    while (shm_chunk(w->memory, 2)->used < SHM_CHUNK_RECORDS)
+        put(w, 1, wait_at(11));
+    shm_chunk(w->memory, 2)->next = 1;
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
+    assert_int_equal(w->summary.waits, 2 * SHM_CHUNK_RECORDS - 1);
 }
 
 /* A program that leads there again and again has to fill them again, too. */
 static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    fill_chunk(&w, 1);
-    put(&w, 1, wait_at(11));
-    while (shm_chunk(w.memory, 2)->used < SHM_CHUNK_RECORDS)
-        put(&w, 1, wait_at(11));
-    shm_chunk(w.memory, 2)->next = 1;
+    struct world *w = *state;
+    fill_chunk(w, 1);
+    put(w, 1, wait_at(11));
+    while (shm_chunk(w->memory, 2)->used < SHM_CHUNK_RECORDS)
+        put(w, 1, wait_at(11));
+    shm_chunk(w->memory, 2)->next = 1;
     for (int i = 0; i < 100; i++) {
-        collect_step(w.collect);
-        shm_chunk(w.memory, 1)->next = 2;
-        shm_chunk(w.memory, 2)->next = 1;
+        collect_step(w->collect);
+        shm_chunk(w->memory, 1)->next = 2;
+        shm_chunk(w->memory, 2)->next = 1;
     }
-    finish(&w);
-    assert_in_range(w.summary.waits, 1, 2 * SHM_CHUNK_RECORDS);
+    finish(w);
+    assert_in_range(w->summary.waits, 1, 2 * SHM_CHUNK_RECORDS);
 }
 
 static void a_chunk_is_one_threads(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, wait_at(10));
-    put_thread(&w, 2);
-    w.memory->threads[2].first = 1;
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
-    assert_int_equal(w.summary.waits, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, wait_at(10));
+    put_thread(w, 2);
+    w->memory->threads[2].first = 1;
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
+    assert_int_equal(w->summary.waits, 1);
 }
 
 static void a_chunk_lies_in_the_table(void **state)
 {
+    struct world *w = *state;
     static const uint32_t wrong[] = {SHM_CHUNKS, UINT32_MAX};
-    struct world w;
-    (void)state;
-    begin(&w);
     for (uint32_t i = 0; i < 2; i++) {
-        put_thread(&w, 1 + i);
-        w.memory->threads[1 + i].first = wrong[i];
+        put_thread(w, 1 + i);
+        w->memory->threads[1 + i].first = wrong[i];
     }
-    finish(&w);
-    assert_int_equal(w.summary.damage, 2);
+    finish(w);
+    assert_int_equal(w->summary.damage, 2);
 }
 
 /* MARK: Records */
 
 static void times_lie_within_the_recording(void **state)
 {
+    struct world *w = *state;
     struct shm_record late = wait_at(10), early = wait_at(10), back = wait_at(10);
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
+    put_thread(w, 1);
     late.end = now + 2 * MS;
     early.time = OPENED - 2 * MS;
     back.end = back.time - 1;
-    put(&w, 1, late);
-    put(&w, 1, early);
-    put(&w, 1, back);
-    put(&w, 1, (struct shm_record){.kind = SHM_EXITED, .time = UINT64_MAX});
-    put(&w, 1, wait_at(20));
-    finish(&w);
-    assert_int_equal(w.summary.damage, 4);
-    assert_int_equal(w.summary.waits, 1);
-    assert_in_range(w.summary.wall_ns, 1, 500 * MS);
+    put(w, 1, late);
+    put(w, 1, early);
+    put(w, 1, back);
+    put(w, 1, (struct shm_record){.kind = SHM_EXITED, .time = UINT64_MAX});
+    put(w, 1, wait_at(20));
+    finish(w);
+    assert_int_equal(w->summary.damage, 4);
+    assert_int_equal(w->summary.waits, 1);
+    assert_in_range(w->summary.wall_ns, 1, 500 * MS);
 }
 
 static void kinds_and_waits_are_of_their_tables(void **state)
 {
+    struct world *w = *state;
     struct shm_record wait = wait_at(10);
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, record_at(0, 10));
-    put(&w, 1, record_at(SHM_KINDS, 10));
+    put_thread(w, 1);
+    put(w, 1, record_at(0, 10));
+    put(w, 1, record_at(SHM_KINDS, 10));
     wait.wait = SHM_NO_WAIT;
-    put(&w, 1, wait);
+    put(w, 1, wait);
     wait.wait = SHM_WAITS;
-    put(&w, 1, wait);
+    put(w, 1, wait);
     wait.kind = SHM_RELEASED;
-    put(&w, 1, wait);
-    put(&w, 1, (struct shm_record){.kind = SHM_TEXT, .flags = SHM_TEXT_PIECE + 1});
-    put(&w, 1,
-        (struct shm_record){.kind = SHM_HEAP, .time = OPENED + MS, .object = UINT64_MAX / 2});
-    finish(&w);
-    assert_int_equal(w.summary.damage, 7);
-    assert_int_equal(w.summary.waits, 0);
+    put(w, 1, wait);
+    put(w, 1, (struct shm_record){.kind = SHM_TEXT, .flags = SHM_TEXT_PIECE + 1});
+    put(w, 1, (struct shm_record){.kind = SHM_HEAP, .time = OPENED + MS, .object = UINT64_MAX / 2});
+    finish(w);
+    assert_int_equal(w->summary.damage, 7);
+    assert_int_equal(w->summary.waits, 0);
 }
 
 /* A hold that began before the recording, or after its end, has no length. */
 static void holds_begin_within_the_recording(void **state)
 {
+    struct world *w = *state;
     static const uint64_t begins[] = {1, OPENED + 31 * MS, OPENED + 10 * MS};
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
+    put_thread(w, 1);
     for (size_t i = 0; i < 3; i++) {
         struct shm_record release = record_at(SHM_RELEASED, 30);
         release.wait = SHM_MUTEX;
         release.end = begins[i];
-        put(&w, 1, release);
+        put(w, 1, release);
     }
-    finish(&w);
-    assert_int_equal(w.counts[TRAIL_LOG], 1);
+    finish(w);
+    assert_int_equal(w->counts[TRAIL_LOG], 1);
 }
 
 /* Threads have not waited for longer than they were looked at. */
 static void short_waits_are_no_longer_than_the_recording(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    collect_step(w.collect);
+    struct world *w = *state;
+    put_thread(w, 1);
+    collect_step(w->collect);
     now += 100 * MS;
-    w.memory->threads[1].short_waits = UINT32_MAX;
-    finish(&w);
-    assert_in_range(w.summary.short_ns, 0, 100 * MS);
+    w->memory->threads[1].short_waits = UINT32_MAX;
+    finish(w);
+    assert_in_range(w->summary.short_ns, 0, 100 * MS);
 }
 
 static void a_call_of_the_future_is_not_open(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    w.memory->threads[1].open_wait = SHM_MUTEX;
-    w.memory->threads[1].open_time = UINT64_MAX / 2;
-    put_thread(&w, 2);
-    w.memory->threads[2].open_wait = SHM_WAITS;
-    w.memory->threads[2].open_time = OPENED + 10 * MS;
-    put_thread(&w, 3);
-    w.memory->threads[3].open_wait = SHM_MUTEX;
-    w.memory->threads[3].open_time = OPENED + 10 * MS;
-    finish(&w);
-    assert_int_equal(w.summary.waits, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    w->memory->threads[1].open_wait = SHM_MUTEX;
+    w->memory->threads[1].open_time = UINT64_MAX / 2;
+    put_thread(w, 2);
+    w->memory->threads[2].open_wait = SHM_WAITS;
+    w->memory->threads[2].open_time = OPENED + 10 * MS;
+    put_thread(w, 3);
+    w->memory->threads[3].open_wait = SHM_MUTEX;
+    w->memory->threads[3].open_time = OPENED + 10 * MS;
+    finish(w);
+    assert_int_equal(w->summary.waits, 1);
 }
 
 static void heaps_are_no_larger_than_addresses(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
+    struct world *w = *state;
     for (uint32_t slot = 1; slot < 9; slot++) {
-        put_thread(&w, slot);
-        w.memory->threads[slot].heap = INT64_MAX;
+        put_thread(w, slot);
+        w->memory->threads[slot].heap = INT64_MAX;
     }
-    w.memory->header.heap_rest = INT64_MIN;
-    collect_step(w.collect);
-    finish(&w);
-    assert_in_range(w.summary.heap_peak, 1, INT64_C(9) << 47);
+    w->memory->header.heap_rest = INT64_MIN;
+    collect_step(w->collect);
+    finish(w);
+    assert_in_range(w->summary.heap_peak, 1, INT64_C(9) << 47);
 }
 
 /* MARK: Annotations */
 
 static void a_task_begins_once(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, record_at(SHM_TASK_BEGAN, 10));
-    put(&w, 1, record_at(SHM_TASK_BEGAN, 11));
-    put(&w, 1, record_at(SHM_TASK_ENDED, 12));
-    put(&w, 1, record_at(SHM_TASK_BEGAN, 13));
-    put(&w, 1, (struct shm_record){.kind = SHM_TASK_BEGAN, .time = OPENED + 14 * MS});
-    put(&w, 1,
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, record_at(SHM_TASK_BEGAN, 10));
+    put(w, 1, record_at(SHM_TASK_BEGAN, 11));
+    put(w, 1, record_at(SHM_TASK_ENDED, 12));
+    put(w, 1, record_at(SHM_TASK_BEGAN, 13));
+    put(w, 1, (struct shm_record){.kind = SHM_TASK_BEGAN, .time = OPENED + 14 * MS});
+    put(w, 1,
         (struct shm_record){
             .kind = SHM_TASK_BEGAN, .time = OPENED + 14 * MS, .object = UINT64_MAX});
-    finish(&w);
-    assert_int_equal(w.summary.damage, 3);
-    assert_int_equal(w.counts[TRAIL_TASK_BEGIN], 2);
+    finish(w);
+    assert_int_equal(w->summary.damage, 3);
+    assert_int_equal(w->counts[TRAIL_TASK_BEGIN], 2);
 }
 
 /* Its end bears the name that its begin had, whatever the program has made of the text. */
 static void a_region_keeps_its_name(void **state)
 {
+    struct world *w = *state;
     struct shm_record region = record_at(SHM_REGION_BEGAN, 10);
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put_text(&w, 100, "first");
+    put_thread(w, 1);
+    put_text(w, 100, "first");
     region.release = 100;
-    put(&w, 1, region);
-    collect_step(w.collect);
-    put_text(&w, 100, "other");
+    put(w, 1, region);
+    collect_step(w->collect);
+    put_text(w, 100, "other");
     region.kind = SHM_REGION_ENDED;
     region.time = OPENED + 20 * MS;
-    put(&w, 1, region);
-    put(&w, 1, region);
-    finish(&w);
-    assert_int_equal(w.counts[TRAIL_REGION_BEGIN], 1);
-    assert_int_equal(w.counts[TRAIL_REGION_END], 1);
+    put(w, 1, region);
+    put(w, 1, region);
+    finish(w);
+    assert_int_equal(w->counts[TRAIL_REGION_BEGIN], 1);
+    assert_int_equal(w->counts[TRAIL_REGION_END], 1);
 }
 
 /* MARK: Tables */
@@ -367,50 +335,44 @@ static void a_region_keeps_its_name(void **state)
 /* As many stacks as there are words, each as long as it may be: more than can lie there. */
 static void stacks_fit_into_their_table(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
     for (uint32_t i = 0; i < SHM_STACK_WORDS; i++)
-        w.memory->stack_words[i] = SHM_STACK_FRAMES;
+        w->memory->stack_words[i] = SHM_STACK_FRAMES;
     for (uint32_t i = 0; i < SHM_STACK_WORDS / SHM_STACK_FRAMES + 100; i++) {
         struct shm_record wait = wait_at(10);
         wait.stack = 1 + i;
-        put(&w, 1, wait);
+        put(w, 1, wait);
     }
-    finish(&w);
-    assert_in_range(w.summary.damage, 1, SHM_STACK_WORDS);
+    finish(w);
+    assert_in_range(w->summary.damage, 1, SHM_STACK_WORDS);
 }
 
 static void modules_are_limited(void **state)
 {
-    struct world w;
+    struct world *w = *state;
     int used = 0;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
+    put_thread(w, 1);
     for (int i = 0; i < 5000; i++)
-        used += snprintf(w.memory->modules + used, 128,
+        used += snprintf(w->memory->modules + used, 128,
                          "trail.module start=0x%d end=0x%d bias=0x0 build-id=- path=/x%d\n",
                          1000 + i, 1001 + i, i);
-    w.memory->header.modules_used = (uint32_t)used;
-    w.memory->header.modules_version = 2;
-    finish(&w);
-    assert_int_equal(w.summary.damage, 5000 - 4096);
+    w->memory->header.modules_used = (uint32_t)used;
+    w->memory->header.modules_version = 2;
+    finish(w);
+    assert_int_equal(w->summary.damage, 5000 - 4096);
 }
 
 static void a_module_ends_behind_its_begin(void **state)
 {
+    struct world *w = *state;
     static const char line[] = "trail.module start=0x2 end=0x1 bias=0x0 build-id=- path=/x\n";
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    memcpy(w.memory->modules, line, sizeof line);
-    w.memory->header.modules_used = sizeof line - 1;
-    w.memory->header.modules_version = 2;
-    finish(&w);
-    assert_int_equal(w.summary.damage, 1);
+    put_thread(w, 1);
+    memcpy(w->memory->modules, line, sizeof line);
+    w->memory->header.modules_used = sizeof line - 1;
+    w->memory->header.modules_version = 2;
+    finish(w);
+    assert_int_equal(w->summary.damage, 1);
 }
 
 /* MARK: Ends */
@@ -418,84 +380,78 @@ static void a_module_ends_behind_its_begin(void **state)
 /* A thread that has begun to write, and never goes on, holds up the others for two seconds and no longer. */
 static void one_that_never_writes_does_not_stop_all(void **state)
 {
+    struct world *w = *state;
     uint64_t before;
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put_thread(&w, 2);
-    w.memory->threads[1].writing = 1;
-    collect_step(w.collect);
+    put_thread(w, 1);
+    put_thread(w, 2);
+    w->memory->threads[1].writing = 1;
+    collect_step(w->collect);
     for (uint64_t i = 0; i < 50; i++)
-        put(&w, 2, wait_at(10 + 3 * i));
+        put(w, 2, wait_at(10 + 3 * i));
     now += 400 * MS;
-    collect_step(w.collect);
-    before = collect_bytes(w.collect);
+    collect_step(w->collect);
+    before = collect_bytes(w->collect);
     now += 4000 * MS;
-    collect_step(w.collect);
-    assert_true(collect_bytes(w.collect) > before + 50);
-    finish(&w);
-    assert_int_equal(w.summary.waits, 50);
+    collect_step(w->collect);
+    assert_true(collect_bytes(w->collect) > before + 50);
+    finish(w);
+    assert_int_equal(w->summary.waits, 50);
 }
 
 static void a_full_area_is_read_to_its_end(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    for (uint32_t i = 0; w.chunks < SHM_CHUNKS - 2; i++)
-        put(&w, 1, record_at(SHM_FORGOTTEN, 10));
-    collect_step(w.collect);
-    collect_step(w.collect);
-    finish(&w);
-    assert_int_equal(w.summary.damage, 0);
-    assert_int_equal(w.summary.lost_records, 0);
+    struct world *w = *state;
+    put_thread(w, 1);
+    for (uint32_t i = 0; w->chunks < SHM_CHUNKS - 2; i++)
+        put(w, 1, record_at(SHM_FORGOTTEN, 10));
+    collect_step(w->collect);
+    collect_step(w->collect);
+    finish(w);
+    assert_int_equal(w->summary.damage, 0);
+    assert_int_equal(w->summary.lost_records, 0);
 }
 
 /* What could not be written in time is said to be lost. */
 static void a_hurried_end_tells_what_is_lost(void **state)
 {
-    struct world w;
-    (void)state;
-    begin(&w);
-    put_thread(&w, 1);
-    put(&w, 1, wait_at(10));
-    w.hurried = true;
-    finish(&w);
-    assert_int_equal(w.summary.lost_records, 0);
-    assert_int_equal(w.summary.waits, 1);
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, wait_at(10));
+    w->hurried = true;
+    finish(w);
+    assert_int_equal(w->summary.lost_records, 0);
+    assert_int_equal(w->summary.waits, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_exits_once),
-        cmocka_unit_test(a_thread_starts_once_and_first),
-        cmocka_unit_test(nothing_comes_behind_an_exit),
-        cmocka_unit_test(a_thread_ends_once_for_kernel_and_records),
-        cmocka_unit_test(a_serial_is_one_threads),
-        cmocka_unit_test(a_thread_number_is_one_threads),
-        cmocka_unit_test(a_slot_that_has_ended_ends_its_thread),
-        cmocka_unit_test(a_chunk_that_follows_itself_is_read_once),
-        cmocka_unit_test(chunks_in_a_ring_are_read_once_at_the_end),
-        cmocka_unit_test(chunks_in_a_ring_are_empty_when_they_come_again),
-        cmocka_unit_test(a_chunk_is_one_threads),
-        cmocka_unit_test(a_chunk_lies_in_the_table),
-        cmocka_unit_test(times_lie_within_the_recording),
-        cmocka_unit_test(kinds_and_waits_are_of_their_tables),
-        cmocka_unit_test(holds_begin_within_the_recording),
-        cmocka_unit_test(short_waits_are_no_longer_than_the_recording),
-        cmocka_unit_test(a_call_of_the_future_is_not_open),
-        cmocka_unit_test(heaps_are_no_larger_than_addresses),
-        cmocka_unit_test(a_task_begins_once),
-        cmocka_unit_test(a_region_keeps_its_name),
-        cmocka_unit_test(stacks_fit_into_their_table),
-        cmocka_unit_test(modules_are_limited),
-        cmocka_unit_test(a_module_ends_behind_its_begin),
-        cmocka_unit_test(one_that_never_writes_does_not_stop_all),
-        cmocka_unit_test(a_full_area_is_read_to_its_end),
-        cmocka_unit_test(a_hurried_end_tells_what_is_lost),
+        cmocka_unit_test_setup(a_thread_exits_once, set_up),
+        cmocka_unit_test_setup(a_thread_starts_once_and_first, set_up),
+        cmocka_unit_test_setup(nothing_comes_behind_an_exit, set_up),
+        cmocka_unit_test_setup(a_thread_ends_once_for_kernel_and_records, set_up),
+        cmocka_unit_test_setup(a_serial_is_one_threads, set_up),
+        cmocka_unit_test_setup(a_thread_number_is_one_threads, set_up),
+        cmocka_unit_test_setup(a_slot_that_has_ended_ends_its_thread, set_up),
+        cmocka_unit_test_setup(a_chunk_that_follows_itself_is_read_once, set_up),
+        cmocka_unit_test_setup(chunks_in_a_ring_are_read_once_at_the_end, set_up),
+        cmocka_unit_test_setup(chunks_in_a_ring_are_empty_when_they_come_again, set_up),
+        cmocka_unit_test_setup(a_chunk_is_one_threads, set_up),
+        cmocka_unit_test_setup(a_chunk_lies_in_the_table, set_up),
+        cmocka_unit_test_setup(times_lie_within_the_recording, set_up),
+        cmocka_unit_test_setup(kinds_and_waits_are_of_their_tables, set_up),
+        cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
+        cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
+        cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
+        cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),
+        cmocka_unit_test_setup(a_task_begins_once, set_up),
+        cmocka_unit_test_setup(a_region_keeps_its_name, set_up),
+        cmocka_unit_test_setup(stacks_fit_into_their_table, set_up),
+        cmocka_unit_test_setup(modules_are_limited, set_up),
+        cmocka_unit_test_setup(a_module_ends_behind_its_begin, set_up),
+        cmocka_unit_test_setup(one_that_never_writes_does_not_stop_all, set_up),
+        cmocka_unit_test_setup(a_full_area_is_read_to_its_end, set_up),
+        cmocka_unit_test_setup(a_hurried_end_tells_what_is_lost, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
