@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "load.h"
-#include "stress.h"
+#include "one_thread.h"
 #include "tracer/memory.h"
 #include "tracer/tracer.h"
 
@@ -51,8 +51,6 @@ static void each_way(void (*test)(const trail_options *options, const char *what
 
 /* MARK: A program that logs numbers */
 
-static trail_m m;
-static trail_p p;
 static trail_g g;
 
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
@@ -61,35 +59,12 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
     visit(&g, arg);
 }
 
-/* The world is one thread, which starts and stops. */
-static void nothing(void *context)
-{
-    (void)context;
-}
-
-static const trail_host host = {
-    .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
-
 static void program_begin(void)
 {
-    alone(true);
-    trail_host_set(&host);
-    trail_m_start(&m);
-    trail_p_init(&p, 0);
+    thread_begin();
     trail_g_init(&g);
-    trail_proc_start(&m, &p);
     trail_go_create(&m, &g, 0, TRAIL_NO_STACK);
     trail_go_start(&m, &g);
-}
-
-static void program_end(void)
-{
-    trail_go_end(&m);
-    trail_proc_stop(&m);
-    trail_p_fini(&p);
-    trail_m_exit(&m);
-    trail_host_set(NULL);
-    alone(false);
 }
 
 /* Formats without logs are written full with yields. */

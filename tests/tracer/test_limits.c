@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "stress.h"
+#include "one_thread.h"
 
 #include <unistd.h>
 
@@ -19,8 +19,6 @@
 
 enum { LEAST = 4950, MOST = 5049 };
 
-static trail_m m;
-static trail_p p;
 static trail_g goroutines[MOST];
 static size_t shown; /* the host has this many */
 
@@ -31,23 +29,10 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
         visit(&goroutines[i], arg);
 }
 
-/* The world is one thread, which starts and stops. */
-static void nothing(void *context)
-{
-    (void)context;
-}
-
-static const trail_host host = {
-    .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
-
 /* Goroutine 0 runs; of the others every third waits. */
 static void program_begin(void)
 {
-    alone(true);
-    trail_host_set(&host);
-    trail_m_start(&m);
-    trail_p_init(&p, 0);
-    trail_proc_start(&m, &p);
+    thread_begin();
     for (size_t i = 0; i < MOST; i++) {
         trail_g_init(&goroutines[i]);
         if (i % 3 == 2)
@@ -56,16 +41,6 @@ static void program_begin(void)
             trail_go_create(&m, &goroutines[i], 0, TRAIL_NO_STACK);
     }
     trail_go_start(&m, &goroutines[0]);
-}
-
-static void program_end(void)
-{
-    trail_go_end(&m);
-    trail_proc_stop(&m);
-    trail_p_fini(&p);
-    trail_m_exit(&m);
-    trail_host_set(NULL);
-    alone(false);
 }
 
 /* By goroutine: the last state that was reported. */

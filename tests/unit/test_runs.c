@@ -370,16 +370,23 @@ static void an_answer_may_have_64_megabytes(void **state)
     close_runs(runs);
 }
 
+/* As many runs as there may be at a time, and one that waits for its turn. */
+static void ask_one_too_many(struct runs *runs, struct asked running[AT_A_TIME],
+                             struct asked *waiting)
+{
+    ask(&running[0], runs, "limit=2");
+    ask(&running[1], runs, "limit=02");
+    expect_events(AT_A_TIME, 0);
+    ask(waiting, runs, "limit=002");
+    expect_events(0, 1);
+}
+
 static void a_run_for_which_nobody_waits_is_ended(void **state)
 {
     (void)state;
     struct runs *runs = open_runs();
     struct asked running[AT_A_TIME], waiting;
-    ask(&running[0], runs, "limit=2");
-    ask(&running[1], runs, "limit=02");
-    expect_events(AT_A_TIME, 0);
-    ask(&waiting, runs, "limit=002");
-    expect_events(0, 1);
+    ask_one_too_many(runs, running, &waiting);
     __atomic_store_n(&gone, true, __ATOMIC_SEQ_CST);
     expect_refusal(&running[0], "nobody waits for it");
     expect_refusal(&running[1], "nobody waits for it");
@@ -399,11 +406,7 @@ static void runs_end_with_the_server(void **state)
     (void)state;
     struct runs *runs = open_runs();
     struct asked running[AT_A_TIME], waiting;
-    ask(&running[0], runs, "limit=2");
-    ask(&running[1], runs, "limit=02");
-    expect_events(AT_A_TIME, 0);
-    ask(&waiting, runs, "limit=002");
-    expect_events(0, 1);
+    ask_one_too_many(runs, running, &waiting);
     runs_stop(runs);
     expect_refusal(&running[0], "the server ends");
     expect_refusal(&running[1], "the server ends");

@@ -1,0 +1,42 @@
+/* A host of the tracer that is one thread with one P. The test has the goroutines. Included after <cmocka.h>. */
+#ifndef TESTS_RECORD_ONE_THREAD_H
+#define TESTS_RECORD_ONE_THREAD_H
+
+#include "stress.h"
+
+static trail_m m;
+static trail_p p;
+
+/* Defined by the test. */
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg);
+
+/* The world is one thread, which starts and stops. */
+static inline void nothing(void *context)
+{
+    (void)context;
+}
+
+/* The P is started; no goroutine is there yet. */
+static inline void thread_begin(void)
+{
+    static const trail_host host = {
+        .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
+    alone(true);
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_proc_start(&m, &p);
+}
+
+/* Ends the goroutine that runs, and the thread. */
+static inline void program_end(void)
+{
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+    alone(false);
+}
+
+#endif
