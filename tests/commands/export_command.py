@@ -186,7 +186,7 @@ def any_bytes_are_text():
         ("\\xf4\\x8f\\xbf\\xbf\\xf4\\x90\\x80\\x80", "\U0010ffff" + "\ufffd" * 4),
         ("\\xf0\\x9f\\x98\\x80</script>", "\U0001f600</script>"),
     ):
-        export = json.loads(trail("export", "--to=chrome", assembled(ODD % literal, "odd")).decode("utf-8"))
+        export = json.loads(trail("export", "--to=chrome", assembled("odd", ODD % literal)).decode("utf-8"))
         events = export["traceEvents"]
         regions = [e["name"] for e in events if e.get("cat") == "region"]
         assert regions == [text, text], regions

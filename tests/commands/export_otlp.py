@@ -143,7 +143,7 @@ String id=3
 
 @test
 def regions_without_a_task_nest_and_any_bytes_are_text():
-    inner, outer, alone = export(assembled(NESTED, "nested"))
+    inner, outer, alone = export(assembled("nested", NESTED))
     assert [s["name"] for s in (inner, outer, alone)] == ["in\ufffdner\0\"", "outer", "in\ufffdner\0\""]
     assert inner["parentSpanId"] == outer["spanId"] and inner["traceId"] == outer["traceId"]
     assert alone["traceId"] != outer["traceId"] and "parentSpanId" not in alone and "parentSpanId" not in outer

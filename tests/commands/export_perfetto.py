@@ -272,7 +272,7 @@ Strings
 """
     for number, name in enumerate(("one", "two", "note"), 1):
         text += f'String id={number}\n\tdata="{name}"\n'
-    return assembled(text, "both")
+    return assembled("both", text)
 
 
 @test

@@ -1,47 +1,22 @@
 """What the tests of the exports share: running the command, and the figures that an export must add up to."""
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-folder = tempfile.TemporaryDirectory(prefix="trail-export-")
+from command import ROOT, SHARED, TRAIL, WORK, answer, assembled, good as trail, trace as data  # noqa: E402, F401
 
 STATES = ("running", "runnable", "waiting", "syscall", "syscall without P")
 
 
-def trail(*args, code=0, **more):
-    p = subprocess.run([TRAIL, *args], capture_output=True, **more)
-    assert p.returncode == code, f"{args}: {p.returncode}: {p.stderr.decode('utf-8', 'replace')}"
-    return p.stdout
-
-
 def path(name):
-    return os.path.join(folder.name, name)
-
-
-def assembled(text, name):
-    """A trace of a text as in tests/data."""
-    with open(path(name + ".txt"), "w") as f:
-        f.write(text)
-    trail("assemble", path(name + ".txt"), "-o", path(name + ".trace"))
-    return path(name + ".trace")
-
-
-def data(name):
-    trail("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path(name + ".trace"))
-    return path(name + ".trace")
+    return os.path.join(WORK, name)
 
 
 def examples():
     """The recorded traces that are at hand: those of the tree, and the shared ones that are small."""
     found = {}
-    for where in (os.path.join(ROOT, "examples", "traces"), os.path.join(TRACES, "real")):
+    for where in (os.path.join(ROOT, "examples", "traces"), os.path.join(SHARED, "real")):
         for name in sorted(os.listdir(where)) if os.path.isdir(where) else ():
             if name.endswith(".trace") and os.path.getsize(os.path.join(where, name)) < 600_000:
                 found[name] = os.path.join(where, name)
@@ -52,7 +27,7 @@ def expected(trace, *args):
     """{(goroutine, state, reason): ns} as `trail goroutines` has it, and {goroutine: name}. A goroutine that is in a system
     call without its P up to the end is counted there as Go does; `corrected` has what it was."""
     times, names = {}, {}
-    for g in json.loads(trail("goroutines", "--json", *args, trace))["goroutines"]:
+    for g in answer("goroutines", *args, trace)["goroutines"]:
         right = {**g, **g.get("corrected", {})}
         names[g["id"]] = g["name"]
         for key, state in (
