@@ -15,17 +15,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import DATA, ENV, ROOT, TRAIL, WORK, equal, trace  # noqa: E402
 from sub_commands import sub_commands
 from tap import main, test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(ROOT, "tests", "data")
-WORK = tempfile.mkdtemp(prefix="trail-cli-")
-ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
-ENV.pop("NO_COLOR", None)
 COMMANDS = sub_commands(ROOT)
 
 
@@ -44,18 +39,6 @@ def good(*args, **more):
     r = run(*args, **more)
     assert r.code == 0, f"trail {' '.join(args)}: exit {r.code}: {r.err}"
     return r
-
-
-def equal(ours, right, what=""):
-    assert ours == right, f"{what} {ours!r}, not {right!r}"
-
-
-def trace(name):
-    """The trace assembled from tests/data/NAME.txt, made once."""
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
 
 
 def read(path):
@@ -1017,6 +1000,4 @@ def symbols_of_a_program_resolve_pcs():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

@@ -17,35 +17,20 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import ROOT, TRAIL, WORK, equal, run, trace  # noqa: E402
 from tap import main, test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORK = tempfile.mkdtemp(prefix="trail-serve-")
 EXAMPLES = {
     n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
 }
 STATES = ("runnable", "running", "waiting", "syscall", "blocked")
 # Longer than any wait on any machine.
 LONG = 300
-
-
-def command(*args):
-    p = subprocess.run([TRAIL, *args], capture_output=True, timeout=LONG)
-    return p.returncode, p.stdout, p.stderr.decode()
-
-
-def trace(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        code, _, err = command("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
-        assert code == 0, err
-    return path
 
 
 class Server:
@@ -111,10 +96,6 @@ class Server:
         return rows
 
 
-def equal(ours, right, what=""):
-    assert ours == right, f"{what} {ours!r}, not {right!r}"
-
-
 def picture(data):
     """{lane: [(x, pixels, state, mixture, shares, first span)]}"""
     lanes, at = {}, 0
@@ -158,7 +139,7 @@ def the_status_has_the_words_of_what_made_the_trace():
     path = os.path.join(WORK, "host.trace")
     with open(path + ".txt", "wb") as f:
         f.write(text)
-    code, _, err = command("assemble", path + ".txt", "-o", path)
+    code, _, err = run("assemble", path + ".txt", "-o", path)
     assert code == 0, err
     for args, made in (([], ("fibér", "fibérs", "worker slot")), (["--words=threads"], ("thread", "threads", "CPU slot"))):
         with Server(*args, path) as server:
@@ -315,7 +296,7 @@ def lines_are_numbers_that_json_has():
     for line, right in ((0, 0), (2**31, 2**31), (2**63 - 1, 2**63 - 1), (2**63, 0), (2**64 - 1, 0)):
         with open(os.path.join(WORK, "line.txt"), "w") as f:
             f.write(text.replace("line=99", f"line={line}"))
-        code, _, err = command("assemble", os.path.join(WORK, "line.txt"), "-o", os.path.join(WORK, "line.trace"))
+        code, _, err = run("assemble", os.path.join(WORK, "line.txt"), "-o", os.path.join(WORK, "line.trace"))
         equal(code, 0, err)
         with Server(os.path.join(WORK, "line.trace")) as server:
             server.done()
@@ -417,7 +398,7 @@ def what_is_looked_for_is_found_by_number_name_and_text():
 @test
 def lanes_of_real_traces_have_the_times_that_the_analyses_count():
     for name in EXAMPLES:
-        code, out, err = command("goroutines", "--members", "--limit=0", "--json", EXAMPLES[name])
+        code, out, err = run("goroutines", "--members", "--limit=0", "--json", EXAMPLES[name])
         assert code == 0, err
         with Server(EXAMPLES[name]) as server:
             server.done()
@@ -491,7 +472,7 @@ def analyses_say_what_the_command_says():
             query = COMMANDS[name]
             words = [f"--{k}" if v == "1" and k in ("members", "channels", "window") else f"--{k}={v}" for k, v in query.items()]
             words = [w + "ns" if w.startswith(("--from", "--to")) else w for w in words]
-            code, out, err = command(name, "--json", *words, EXAMPLES[23])
+            code, out, err = run(name, "--json", *words, EXAMPLES[23])
             assert code == 0, err
             answer = server.get("run", **{"command": name, **{k + "_": v for k, v in query.items()}})
             equal(answer, json.loads(out), name)
@@ -501,7 +482,7 @@ def analyses_say_what_the_command_says():
         # More at once than may run.
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
             list(pool.map(one, COMMANDS))
-        code, out, _ = command("find", "--json", "--limit=2", EXAMPLES[23], "block[sync] >1us")
+        code, out, _ = run("find", "--json", "--limit=2", EXAMPLES[23], "block[sync] >1us")
         equal(server.get("run", command="find", pattern="block[sync] >1us", limit=2), json.loads(out))
 
 
@@ -536,7 +517,7 @@ def only_what_stands_in_the_table_is_run():
 def sql_is_asked_of_the_trace_and_of_nothing_else():
     with Server(EXAMPLES[23]) as server:
         server.done()
-        code, out, _ = command("sql", "--json", EXAMPLES[23], "select count(*) as n from events")
+        code, out, _ = run("sql", "--json", EXAMPLES[23], "select count(*) as n from events")
         if code != 0:
             equal(server.ask("/api/sql?query=select+1")[0], 501)
             return
@@ -573,7 +554,7 @@ def trace_naming(file):
     with open(text, "w") as f:
         f.write(right.replace('data="/src/main.go"', f'data="{file}"'))
     path = os.path.join(WORK, "naming.trace")
-    code, _, err = command("assemble", text, "-o", path)
+    code, _, err = run("assemble", text, "-o", path)
     assert code == 0, err
     return path
 
@@ -666,13 +647,13 @@ def two_traces_have_an_api_each_and_their_differences():
             equal((status["title"], status["goroutines"]), (trace(name), goroutines))
             for path in ("", "app.js", "app.css", "index.html"):
                 equal(server.ask(f"/{prefix}/{path}")[2], server.ask(f"/{path or 'index.html'}")[2], path)
-            code, out, _ = command("goroutines", "--json", trace(name))
+            code, out, _ = run("goroutines", "--json", trace(name))
             equal(json.loads(server.ask(f"/{prefix}/api/run?command=goroutines")[2]), json.loads(out))
         assert b"compare.js" in server.ask("/")[2]
         equal(server.get("lanes"), json.loads(server.ask("/a/api/lanes")[2]))
         for path in ("/c/api/status", "/b", "/bapi/status", "/a/b/api/status", "/b/../api", "/A/api/status"):
             equal(server.ask(path)[0], 404, path)
-        code, out, _ = command("diff", "--json", "--limit=0", "--per=second", trace("why-1.26"), trace("times-1.26"))
+        code, out, _ = run("diff", "--json", "--limit=0", "--per=second", trace("why-1.26"), trace("times-1.26"))
         equal(code, 0)
         right = json.loads(out)["metrics"]
         assert right
@@ -975,7 +956,7 @@ def generations():
     first = text.index("EndOfGeneration\n") + len("EndOfGeneration\n")
     with open(os.path.join(WORK, "first.txt"), "w") as f:
         f.write(text[:first])
-    code, out, err = command("assemble", os.path.join(WORK, "first.txt"), "-o", "-")
+    code, out, err = run("assemble", os.path.join(WORK, "first.txt"), "-o", "-")
     assert code == 0, err
     with open(trace("everything-1.26"), "rb") as f:
         data = f.read()
@@ -1007,7 +988,7 @@ def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
         equal(status["size_bytes"], len(data))
         # What was there keeps its place.
         equal([row["id"] for row in server.lanes()[: len(early)]], [row["id"] for row in early])
-        code, out, _ = command("gc", "--json", trace("everything-1.26"))
+        code, out, _ = run("gc", "--json", trace("everything-1.26"))
         equal(server.get("run", command="gc"), json.loads(out))
     with open(kept, "rb") as f:
         equal(f.read(), data)
@@ -1061,7 +1042,7 @@ def a_file_that_is_cut_or_goes_away_breaks_nothing():
     for name in (21, 23):
         path = os.path.join(WORK, f"goes-{name}.trace")
         shutil.copy(EXAMPLES[name], path)
-        code, out, _ = command("gc", "--json", path)
+        code, out, _ = run("gc", "--json", path)
         with Server(path) as server:
             before = server.done()
             os.unlink(path)
@@ -1159,15 +1140,15 @@ def it_ends_some_time_after_the_last_request():
 @test
 def the_command_line_is_checked():
     for args in ([], ["a", "b", "c"], ["a", "-"], ["-", "a"], ["--save=x", "a", "b"], ["--follow", "a", "b"], ["--http=x:y", "a"], ["--http=127.0.0.1:99999", "a"], ["--save=x", "a"], ["--follow", "-"], ["--idle=x", "a"]):
-        code, out, err = command("view", "--no-open", *args)
+        code, out, err = run("view", "--no-open", *args)
         equal((code, out), (2, b""), args)
-    code, _, err = command("view", "--no-open", os.path.join(WORK, "no such file"))
+    code, _, err = run("view", "--no-open", os.path.join(WORK, "no such file"))
     equal(code, 3)
     assert "no such file" in err
-    code, _, err = command("view", "--no-open", "--http=nowhere.example:0", trace("why-1.26"))
+    code, _, err = run("view", "--no-open", "--http=nowhere.example:0", trace("why-1.26"))
     equal(code, 3, err)
     with Server(trace("why-1.26")) as server:
-        code, _, err = command("view", "--no-open", f"--http=:{server.port}", trace("why-1.26"))
+        code, _, err = run("view", "--no-open", f"--http=:{server.port}", trace("why-1.26"))
         equal(code, 3)
         assert os.strerror(errno.EADDRINUSE) in err, err
 
@@ -1211,6 +1192,4 @@ def a_public_address_is_warned_of():
 
 
 if __name__ == "__main__":
-    failed = main()
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(main())

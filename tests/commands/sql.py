@@ -21,16 +21,11 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, ROOT, TRAIL, WORK, equal, trace as assembled  # noqa: E402
 from tap import Skip, main, test, tests
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-WORK = tempfile.mkdtemp(prefix="trail-sql-")
-EXAMPLES = [
-    os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
-]
 COMMON = ("file", "host", "day")
 
 
@@ -48,17 +43,6 @@ def good(*args, **more):
     code, out, err = run(*args, **more)
     assert code == 0 and not err, f"trail {' '.join(args)}: exit {code}: {err}"
     return out
-
-
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
-
-
-def assembled(name):
-    path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(ROOT, "tests", "data", name + ".txt"), "-o", path)
-    return path
 
 
 HAND = assembled("times-1.26")
@@ -778,6 +762,4 @@ def run_part(part):
 
 
 if __name__ == "__main__":
-    failed = run_part(sys.argv[3])
-    shutil.rmtree(WORK)
-    sys.exit(failed)
+    sys.exit(run_part(sys.argv[3]))

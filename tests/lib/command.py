@@ -1,7 +1,7 @@
 """Runs the command in a test, and makes the traces that it reads.
 
-For scripts that are called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C and in UTC, whatever the
-environment of the test. WORK is a folder of the script's own, removed at its end.
+For scripts that are called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C, in UTC and without NO_COLOR,
+whatever the environment of the test. WORK is a folder of the script's own, removed at its end.
 """
 
 import atexit
@@ -18,6 +18,7 @@ EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for 
 # Traces of other programs, which are not part of the tree.
 SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+ENV.pop("NO_COLOR", None)
 SCRIPT = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 WORK = tempfile.mkdtemp(prefix=f"trail-{SCRIPT}-")
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
@@ -65,5 +66,5 @@ def trace(name):
     return path
 
 
-def equal(ours, right):
-    assert ours == right, f"{ours!r}, not {right!r}"
+def equal(ours, right, what=""):
+    assert ours == right, f"{what} {ours!r}, not {right!r}".lstrip()
