@@ -6,29 +6,19 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "base/whole.h"
 
 /* MARK: What counts */
-
-static bool is_text(trail_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
-static bool has_prefix(trail_string text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
 
 /* Whether waits for this reason are waits for locks. */
 static bool is_wanted(const struct locks *locks, trail_name reason)
 {
     trail_string text = names_text(&locks->analysis->names, reason);
-    if (has_prefix(text, "sync"))
+    if (text_begins(text, "sync"))
         return true;
     return locks->analysis->options.locks.channels &&
-           (has_prefix(text, "chan") || has_prefix(text, "select"));
+           (text_begins(text, "chan") || text_begins(text, "select"));
 }
 
 /* Whether its waits are selected. */
@@ -75,9 +65,9 @@ static trail_name kind_of_stack(const struct locks *locks, trail_stack stack, tr
     trail_name kind = reason;
     for (size_t i = 0; i < row.count; i++) {
         trail_string text = names_text(&locks->analysis->names, row.places[i].function);
-        if (has_prefix(text, "sync."))
+        if (text_begins(text, "sync."))
             kind = row.places[i].function;
-        else if (!has_prefix(text, "runtime.") && !has_prefix(text, "internal/"))
+        else if (!text_begins(text, "runtime.") && !text_begins(text, "internal/"))
             break;
     }
     return kind;
@@ -202,7 +192,7 @@ static bool take_log(void *part, const trail_event *event)
     if (wait_log_timed_out(&locks->analysis->names, event))
         take_time_out(locks, event);
     if (event->goroutine == TRAIL_NONE ||
-        !is_text(trail_reader_string(reader, event->log.category), WIRE_HELD_CATEGORY) ||
+        !text_is(trail_reader_string(reader, event->log.category), WIRE_HELD_CATEGORY) ||
         !wait_text_of_hold(trail_reader_string(reader, event->log.message)).kind)
         return true;
     const struct lock_text *text = text_of_hold(locks, event->log.message);

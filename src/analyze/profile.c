@@ -7,6 +7,7 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/search.h"
+#include "base/text.h"
 
 /* Go's limit of frames per stack. */
 enum { MOST_FRAMES = 128 };
@@ -272,11 +273,6 @@ static bool wait_add(struct profiles *p, const struct wait *wait, int64_t ns)
 
 /* MARK: Selection */
 
-static bool is_text(trail_string text, const char *wanted)
-{
-    return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
-}
-
 static bool in_list(const int64_t *list, size_t count, int64_t id)
 {
     for (size_t i = 0; i < count; i++)
@@ -288,7 +284,7 @@ static bool in_list(const int64_t *list, size_t count, int64_t id)
 static bool has_name(const struct profiles *p, const struct goroutine *g)
 {
     const char *name = p->options->name;
-    return !name || is_text(names_text(&p->analysis->names, g->name), name);
+    return !name || text_is(names_text(&p->analysis->names, g->name), name);
 }
 
 /* Whether it cannot be judged yet what the goroutine's time counts as, for that type. */
@@ -313,7 +309,7 @@ static uint8_t reason_types(struct profiles *p, trail_name name)
         const struct names *names = &p->analysis->names;
         trail_string text = names_text(names, wait_reason(names, name));
         unsigned types = TYPE(OFFCPU) | REASON_KNOWN;
-        if (is_text(text, "network"))
+        if (text_is(text, "network"))
             types |= TYPE(NET);
         if (memmem(text.data, text.size, "chan", 4) || memmem(text.data, text.size, "sync", 4) ||
             memmem(text.data, text.size, "select", 6))
@@ -606,7 +602,7 @@ static bool region_ends(void *part, struct goroutine *g, const trail_region *reg
     struct profiles *p = part;
     const trail_profile_options *o = p->options;
     if (!profile_by_region(o) || !in_list(o->tasks, o->task_count, (int64_t)region->task) ||
-        (o->region && !is_text(names_text(&p->analysis->names, region->name), o->region)))
+        (o->region && !text_is(names_text(&p->analysis->names, region->name), o->region)))
         return true;
     struct profile_pending *pending = pending_get(p, g);
     if (!pending || !GROW(pending->regions, pending->region_capacity, pending->region_count + 1))

@@ -5,12 +5,8 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "wire/waits.h"
-
-static bool is_text(trail_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
 
 /* MARK: Holds */
 
@@ -19,7 +15,7 @@ static bool take_log(void *part, const trail_event *event)
     struct stuck *stuck = part;
     const trail_reader *reader = stuck->analysis->reader;
     if (event->goroutine == TRAIL_NONE ||
-        !is_text(trail_reader_string(reader, event->log.category), WIRE_HOLDS_CATEGORY))
+        !text_is(trail_reader_string(reader, event->log.category), WIRE_HOLDS_CATEGORY))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
     const struct goroutine *g = goroutines_find(&stuck->analysis->goroutines, event->goroutine);

@@ -3,13 +3,9 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 
 /* MARK: Texts */
-
-static bool is_text(trail_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
 
 struct wait_text wait_text_of_wait(trail_string text)
 {
@@ -106,15 +102,15 @@ trail_wait_for wait_for_of(const struct names *names, trail_name wait)
 bool wait_log_timed_out(const struct names *names, const trail_event *log)
 {
     return log->goroutine >= 0 &&
-           is_text(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) &&
-           is_text(trail_reader_string(names->reader, log->log.message), WIRE_WAIT_TIMED_OUT);
+           text_is(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) &&
+           text_is(trail_reader_string(names->reader, log->log.message), WIRE_WAIT_TIMED_OUT);
 }
 
 bool announced_log(struct announced *announced, struct names *names, const trail_event *log)
 {
     trail_string text = trail_reader_string(names->reader, log->log.message);
     if (log->goroutine < 0 ||
-        !is_text(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) ||
+        !text_is(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) ||
         wait_text_of_wait(text).kind == WIRE_WAIT_NONE)
         return true;
     trail_name name = names_of(names, log->log.message);

@@ -7,6 +7,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "words/place.h"
 #include "words/wrappers.h"
 
@@ -77,12 +78,6 @@ static trail_wait *wait_get(const struct names *names, struct wait_group *group,
 
 /* MARK: Places */
 
-static bool starts_with(trail_string text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 static bool has(trail_string text, const char *part)
 {
     return memmem(text.data, text.size, part, strlen(part)) != NULL;
@@ -91,7 +86,7 @@ static bool has(trail_string text, const char *part)
 /* Whether this inner frame waits for something that is not a lock of the program. */
 static bool tells_other(trail_string function)
 {
-    return has(function, "WaitGroup") || has(function, "join") || starts_with(function, "sem_") ||
+    return has(function, "WaitGroup") || has(function, "join") || text_begins(function, "sem_") ||
            has(function, "barrier") || has(function, "Once");
 }
 
@@ -99,7 +94,7 @@ static bool tells_other(trail_string function)
 static bool tells_condition(trail_string function)
 {
     return has(function, "(*Cond)") || has(function, "pthread_cond") ||
-           has(function, "condition_variable") || starts_with(function, "cnd_");
+           has(function, "condition_variable") || text_begins(function, "cnd_");
 }
 
 /* Returns "main.work (main.go:42)" for a frame. */

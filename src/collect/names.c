@@ -1,5 +1,6 @@
 /* Finds names by the program's module map and the options' resolver: see names.h. */
 #include "collect/names.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -440,12 +441,6 @@ void names_forget_object(struct collect *c, uint64_t address)
 
 /* MARK: Places for people */
 
-static bool starts_with(trail_string text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
 static enum frame_rank rank_of(const struct collect *c, const struct v2_frame *frame)
 {
     return frame_rank(c->options.skip_frames, frame->function, frame->file);
@@ -554,7 +549,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         const struct v2_frame *seen = outermost(c, thread->first_stack);
         bool known = thread->callable && callable_name(c, thread->callable, name, V2_MAX_STRING);
         /* What was seen to run has a line as well. */
-        if (seen && (!known || starts_with(seen->function, name)))
+        if (seen && (!known || text_begins(seen->function, name)))
             *frame = *seen;
         else if (known)
             *frame = (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};

@@ -13,6 +13,7 @@
 
 #include "base/duration.h"
 #include "base/plain.h"
+#include "base/text.h"
 #include "print/print.h"
 #include "wire/wire.h"
 
@@ -71,18 +72,12 @@ static trail_string base_name(trail_string path)
     return path;
 }
 
-static bool has_prefix(trail_string string, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return string.size >= n && memcmp(string.data, prefix, n) == 0;
-}
-
 static bool is_runtime_internal(trail_string name)
 {
     static const char *const prefixes[] = {
         "runtime.", "runtime/", "internal/", "sync.", "golang.org/x/sys/unix.", "syscall."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (has_prefix(name, prefixes[i]))
+        if (text_begins(name, prefixes[i]))
             return true;
     return name.size == 0;
 }
@@ -111,8 +106,8 @@ static trail_string system_call(const trail_reader *reader, trail_stack_handle s
         for (size_t j = 0; j < sizeof packages / sizeof *packages; j++) {
             size_t n = strlen(packages[j]);
             trail_string rest = {name.data + n, name.size - n};
-            if (has_prefix(name, packages[j]) && !has_prefix(rest, "Syscall") &&
-                !has_prefix(rest, "RawSyscall") && !has_prefix(rest, "rawSyscall"))
+            if (text_begins(name, packages[j]) && !text_begins(rest, "Syscall") &&
+                !text_begins(rest, "RawSyscall") && !text_begins(rest, "rawSyscall"))
                 return rest;
         }
     }

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "serve/draw.h"
 
 enum { MOST_NAMES = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
@@ -225,11 +226,6 @@ struct like {
     struct like_span longest[MOST_LONGEST];
 };
 
-static bool is_text(trail_string text, const char *right)
-{
-    return text.size == strlen(right) && memcmp(text.data, right, text.size) == 0;
-}
-
 static void add_longest(struct like *like, struct like_span span)
 {
     int64_t length = span.end_ns - span.begin_ns;
@@ -267,13 +263,13 @@ static void collect_like(struct like *like, const trail_lanes *lanes, size_t lan
     trail_span_cursor cursor;
     trail_span row;
     if (like->name &&
-        !is_text(trail_lanes_text(lanes, trail_lanes_name(lanes, like->kind, lane)), like->name))
+        !text_is(trail_lanes_text(lanes, trail_lanes_name(lanes, like->kind, lane)), like->name))
         return;
     trail_lanes_seek(lanes, like->kind, lane, 0, &cursor);
     while (trail_lanes_next(lanes, &cursor, &row)) {
         walk_on(pace, 1);
         if (row.state == like->state &&
-            (!like->reason || is_text(reason_text(lanes, row.reason), like->reason)))
+            (!like->reason || text_is(reason_text(lanes, row.reason), like->reason)))
             add_like(like, lane, cursor.next - 1, &row);
     }
 }
