@@ -10,12 +10,14 @@
 
 #include "analyze/gc.h"
 #include "analyze/part.h"
+#include "analyze/regions.h"
 #include "analyze/stuck.h"
 #include "analyze/utilisation.h"
 #include "analyze/waits.h"
 #include "base/duration.h"
 #include "base/grow.h"
 #include "base/share.h"
+#include "base/whole.h"
 #include "words/function_name.h"
 #include "words/vocabulary.h"
 
@@ -24,6 +26,7 @@
 #define IDLE_SHARE   0.05
 #define GC_SHARE     0.25
 #define LONG_IDLE    INT64_C(10000000)
+#define PAUSE_SHARE  0.05
 #define LONG_PAUSE   INT64_C(10000000)
 #define ODD_PAUSE    INT64_C(1000000)
 #define MOST_LOCKS   3
@@ -48,6 +51,7 @@ struct findings {
     const struct gc *gc;
     const struct utilisations *utilisation;
     const struct stuck *stuck;
+    const struct regions *regions;
     struct vocabulary vocabulary;
     trail_finding *rows;
     size_t count, capacity;
@@ -138,6 +142,49 @@ static void worst_locks(const struct waits *waits, struct place **worst)
     }
 }
 
+/* "mutex stats_mu", or `nameless` where the trace has no names of locks. */
+static trail_string lock_of(const struct findings *findings, const struct place *place,
+                            const char *nameless)
+{
+    trail_string name = names_text(&findings->analysis->names, place->lock);
+    return name.size > 0 ? name : (trail_string){nameless, strlen(nameless)};
+}
+
+/*
+ * Much of the time in which goroutines had work they waited for one lock, though others worked
+ * meanwhile: then it does not serialise, but costs.
+ */
+static void lock_contention(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct place *worst = NULL;
+    trail_activity activity;
+    int64_t busy;
+    trail_analysis_activity(findings->analysis, &activity);
+    busy = activity.running_ns + activity.runnable_ns;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind != PLACE_LOCK)
+            continue;
+        ns_add(&busy, place->ns);
+        worst = worst && worst->ns >= place->ns ? worst : place;
+    }
+    if (!worst || worst->waits < LOCK_WAITS || share_of(worst->ns, busy) < LOCK_SHARE ||
+        share_of(worst->serial_ns, length_of(findings)) >= LOCK_SHARE ||
+        share_of(worst->ns, length_of(findings)) < LOCK_SHARE)
+        return;
+    trail_string at = text_of(findings, worst->name);
+    trail_string by = text_of(findings, most_frequent(worst)->name);
+    trail_string lock = lock_of(findings, worst, "a lock");
+    say(findings, "lock-contention", share_of(worst->ns, busy) / 2, &worst->longest,
+        "lock contention: %.0f %% of the time in which %s had work they waited for %.*s at %.*s: "
+        "%" PRIu64 " waits, %s in all, the longest %s; released mostly at %.*s: hold it for a "
+        "shorter time, or divide what it protects",
+        100 * share_of(worst->ns, busy), word(findings, TERM_tasks), (int)lock.size, lock.data,
+        (int)at.size, at.data, worst->waits, duration(worst->ns).text,
+        duration(worst->longest.ns).text, (int)by.size, by.data);
+}
+
 /* There was a waiter for the lock, and at most one goroutine worked meanwhile. */
 static void lock_serialises(struct findings *findings)
 {
@@ -151,14 +198,15 @@ static void lock_serialises(struct findings *findings)
             continue;
         trail_string at = text_of(findings, place->name);
         trail_string by = text_of(findings, most_frequent(place)->name);
+        trail_string lock = lock_of(findings, place, "it");
         say(findings, "lock-serialises", share, &place->longest,
-            "a lock serialises the program: during %.0f %% of the time a %s waited for it at %.*s "
-            "while at most one worked; %" PRIu64
+            "a lock serialises the program: during %.0f %% of the time a %s waited for %.*s at "
+            "%.*s while at most one worked; %" PRIu64
             " wait%s, %s in all, the longest %s; released mostly at %.*s: hold it for a shorter "
             "time, or divide what it protects",
-            100 * share, word(findings, TERM_task), (int)at.size, at.data, place->waits,
-            plural_s(place->waits), duration(place->ns).text, duration(place->longest.ns).text,
-            (int)by.size, by.data);
+            100 * share, word(findings, TERM_task), (int)lock.size, lock.data, (int)at.size,
+            at.data, place->waits, plural_s(place->waits), duration(place->ns).text,
+            duration(place->longest.ns).text, (int)by.size, by.data);
     }
 }
 
@@ -202,6 +250,18 @@ static void put_lock(const struct findings *findings, char *text, size_t size,
     (void)snprintf(text, size, "%.*s%s%.*s", (int)(kind.size < 40 ? kind.size : 40), kind.data,
                    object.size ? " " : "", (int)(object.size < 150 ? object.size : 150),
                    object.size ? object.data : "");
+}
+
+/* "mutex a_mu", or "a lock at main.work (main.go:42)" where only the place is known. */
+static void put_wanted(const struct findings *findings, char *text, size_t size,
+                       const struct stuck_wait *wait)
+{
+    trail_string place = names_text(&findings->analysis->names, wait->place);
+    if (wait->kind == 0)
+        (void)snprintf(text, size, "a lock at %.*s", (int)(place.size < 200 ? place.size : 200),
+                       place.data);
+    else
+        put_lock(findings, text, size, wait);
 }
 
 enum { NAME_SIZE = 256 };
@@ -276,12 +336,42 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     char task[NAME_SIZE], lock[NAME_SIZE], holder[NAME_SIZE];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    put_lock(findings, lock, sizeof lock, wait);
+    put_wanted(findings, lock, sizeof lock, wait);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
         "%s has waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
         wait->holder == TRAIL_NONE ? "; its holder is not recorded" : "; it is held by ",
         wait->holder == TRAIL_NONE ? "" : holder);
+}
+
+/*
+ * Several goroutines have waited for locks for long at several places, and none of these waits
+ * ended meanwhile: without holders that is all that can be known of a deadlock.
+ */
+static void maybe_deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *longest = NULL;
+    int64_t shortest = INT64_MAX;
+    size_t count = 0;
+    bool several = false;
+    for (size_t i = 0; i < stuck->count; i++) {
+        const struct stuck_wait *wait = &stuck->waits[i];
+        if (wait->kind != 0 || !wait->unmoved || wait->ns < OPEN_LEAST)
+            continue;
+        count++;
+        several = several || (longest && longest->place != wait->place);
+        shortest = wait->ns < shortest ? wait->ns : shortest;
+        longest = longest && longest->ns >= wait->ns ? longest : wait;
+    }
+    if (!several)
+        return;
+    trail_longest moment = {longest->ns, longest->begin_ns, longest->goroutine};
+    say(findings, "maybe-deadlock", 2, &moment,
+        "possibly a deadlock: when the trace ended %zu %s had waited for locks at several places, "
+        "%s to %s, and no wait there had ended meanwhile; the trace does not record which locks "
+        "they hold; trail locks shows their stacks",
+        count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
 }
 
 /* Waits of a deadlock are reported with it. */
@@ -326,6 +416,26 @@ static void slow_task(struct findings *findings)
             " shows for what",
             (int)(name.size < 100 ? name.size : 100), name.data, duration(slowest).text,
             kinds[i]->spread.count, duration(median).text, kinds[i]->longest.goroutine);
+    }
+}
+
+static void slow_region(struct findings *findings)
+{
+    const struct regions *regions = findings->regions;
+    for (size_t i = 0; regions && i < regions->groups.count; i++) {
+        const trail_group *group = &regions->groups.rows[i];
+        const trail_histogram *total = group->columns ? &group->columns[TRAIL_COLUMN_TOTAL] : NULL;
+        int64_t median = total ? trail_histogram_quantile(total, 0.5) : 0;
+        if (!total || group->name == 0 || total->count < SLOW_COUNT || total->max_ns < SLOW_LEAST ||
+            total->max_ns / SLOW_TIMES < median)
+            continue;
+        trail_string name = text_of(findings, group->name);
+        int size = (int)(name.size < 100 ? name.size : 100);
+        say(findings, "slow-region", share_of(total->max_ns, length_of(findings)), NULL,
+            "the slowest region %.*s took %s, the median of %" PRIu64
+            " took %s; trail why --region='%.*s' shows what it waited for",
+            size, name.data, duration(total->max_ns).text, total->count, duration(median).text,
+            size, name.data);
     }
 }
 
@@ -449,6 +559,25 @@ static void long_pause(struct findings *findings)
         plural_s(gc->pause_count), duration(median).text);
 }
 
+static void pauses_take_much(struct findings *findings)
+{
+    const struct gc *gc = findings->gc;
+    int64_t sum = 0;
+    trail_longest longest = {0};
+    for (size_t i = 0; gc && i < gc->pause_count; i++) {
+        const trail_gc_pause *pause = &gc->pauses[i];
+        ns_add(&sum, pause_ns(pause));
+        longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
+    }
+    double share = share_of(sum, length_of(findings));
+    if (share < PAUSE_SHARE)
+        return;
+    say(findings, "pause-share", share, &longest,
+        "stop-the-world pauses took %.0f %% of the time: %zu pause%s, %s in all, the longest %s",
+        100 * share, gc->pause_count, plural_s(gc->pause_count), duration(sum).text,
+        duration(longest.ns).text);
+}
+
 static void gc_takes_much(struct findings *findings)
 {
     const struct gc *gc = findings->gc;
@@ -491,9 +620,10 @@ static void leaks(struct findings *findings)
 /* MARK: All */
 
 static void (*const all[])(struct findings *) = {
-    deadlock,       open_waits,       slow_task, ready_for_long, lock_serialises, futile_wakeups,
-    one_runs_alone, ready_while_idle, keeps_p,   late_for_stop,  long_pause,      gc_takes_much,
-    leaks,
+    deadlock,         maybe_deadlock,  open_waits,      slow_task,      slow_region,
+    ready_for_long,   lock_serialises, lock_contention, futile_wakeups, one_runs_alone,
+    ready_while_idle, keeps_p,         late_for_stop,   long_pause,     pauses_take_much,
+    gc_takes_much,    leaks,
 };
 
 static int by_weight(const void *a, const void *b)
@@ -513,6 +643,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     findings->gc = needed[2];
     findings->utilisation = needed[3];
     findings->stuck = needed[4];
+    findings->regions = needed[5];
     return true;
 }
 
@@ -539,7 +670,7 @@ static void drop(void *part)
 const struct analysis_part findings_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct findings),
-    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part},
+    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part},
     .init = init,
     .free = drop,
     .finish = finish,

@@ -13,7 +13,7 @@
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
 
-enum { PARTS_MOST = 16, PART_NEEDS = 5 };
+enum { PARTS_MOST = 16, PART_NEEDS = 6 };
 
 /* A set of kinds of events. */
 #define PART_KIND(kind) (1U << TRAIL_##kind)

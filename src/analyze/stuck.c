@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/part.h"
+#include "analyze/waits.h"
 #include "base/grow.h"
 #include "base/text.h"
 #include "wire/waits.h"
@@ -53,7 +54,6 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 static void find_holder(const struct stuck *stuck, uint64_t lock, struct stuck_wait *wait)
 {
     const struct idmap *map = &stuck->holds;
-    wait->holder = TRAIL_NONE;
     for (size_t i = 0; map->slots && i <= map->mask; i++) {
         const struct stuck_holds *holds = map->slots[i].value;
         for (size_t n = 0; holds && n < holds->count; n++)
@@ -65,13 +65,28 @@ static void find_holder(const struct stuck *stuck, uint64_t lock, struct stuck_w
     }
 }
 
+/* Whether it is a wait for a lock whose kind is known; one for a thread's exit is not. */
+static bool is_known_lock(const struct wait_facts *facts)
+{
+    unsigned traits = wire_wait_kinds[facts->kind].traits;
+    return traits & WIRE_WAIT_LOCK && !(traits & WIRE_WAIT_IDLE) && facts->kind != WIRE_WAIT_JOIN;
+}
+
+/* Returns the place where the goroutine waits for a lock; NULL: it does not, or it is unknown. */
+static const struct place *lock_place(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct parked *parked =
+        stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
+    const struct place *place = parked ? parked->place : NULL;
+    return place && place->kind == PLACE_LOCK && place->name != 0 ? place : NULL;
+}
+
 /* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
-    if (g->state != TRAIL_GO_WAITING || !facts ||
-        !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK) ||
-        wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE || facts->kind == WIRE_WAIT_JOIN)
+    const struct place *place = facts ? NULL : lock_place(stuck, g);
+    if (g->state != TRAIL_GO_WAITING || (facts ? !is_known_lock(facts) : !place))
         return true;
     if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
         return false;
@@ -81,11 +96,15 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .begin_ns = g->since_ns,
         .ns = ns_between(g->since_ns, now),
         .name = g->name,
-        .kind = facts->kind_name,
-        .object = facts->object,
+        .kind = facts ? facts->kind_name : 0,
+        .object = facts ? facts->object : 0,
+        .place = place ? place->name : 0,
+        .unmoved = place && place->left_ns <= g->since_ns,
+        .holder = TRAIL_NONE,
         .next = SIZE_MAX,
     };
-    find_holder(stuck, (uint64_t)facts->kind << 32 | facts->object, wait);
+    if (facts)
+        find_holder(stuck, (uint64_t)facts->kind << 32 | facts->object, wait);
     return true;
 }
 
@@ -145,7 +164,7 @@ static bool window_ends(void *part, int64_t now)
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     struct stuck *stuck = part;
-    (void)needed;
+    stuck->waits_at = needed[0];
     stuck->analysis = analysis;
     stuck->slab.object_size = sizeof(struct stuck_holds);
     return true;
@@ -163,6 +182,7 @@ const struct analysis_part stuck_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct stuck),
     .uses_goroutines = true,
+    .needs = {&waits_part},
     .init = init,
     .free = drop,
     .window_ends = window_ends,

@@ -5,6 +5,9 @@
  * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
  * the wait after it, in which the goroutine can release nothing, or up to the goroutine's end if
  * the trace ends before that.
+ *
+ * Go's traces do not record holders, nor which lock a goroutine waits for: such a wait has its place
+ * only.
  */
 #ifndef TRAIL_ANALYZE_STUCK_H
 #define TRAIL_ANALYZE_STUCK_H
@@ -27,8 +30,10 @@ struct stuck_holds {
 struct stuck_wait {
     int64_t goroutine, begin_ns, ns;
     trail_name name;   /* its start function */
-    trail_name kind;   /* of the lock: "mutex" */
+    trail_name kind;   /* of the lock: "mutex"; 0: only the place is known, as in Go's traces */
     trail_name object; /* "stats_mu" */
+    trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
+    bool unmoved;      /* no other wait at the place has ended since this one began */
     int64_t holder;    /* TRAIL_NONE: unknown */
     trail_name holder_name;
     size_t next;   /* index of the holder's wait; SIZE_MAX: it waits for no lock */
@@ -37,7 +42,8 @@ struct stuck_wait {
 
 struct stuck {
     struct trail_analysis *analysis;
-    struct idmap holds; /* goroutine -> struct stuck_holds */
+    const struct waits *waits_at; /* for the places; NULL: not requested */
+    struct idmap holds;           /* goroutine -> struct stuck_holds */
     struct slab slab;
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;

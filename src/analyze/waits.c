@@ -97,6 +97,24 @@ static bool tells_condition(trail_string function)
            has(function, "condition_variable") || text_begins(function, "cnd_");
 }
 
+/* Whether this inner frame of a Go program waits for a lock. */
+static bool tells_lock(trail_string function)
+{
+    return has(function, "sync.(*Mutex)") || has(function, "sync.(*RWMutex)");
+}
+
+/* Whether one of the first frames waits for a lock. */
+static bool is_lock_stack(const struct waits *waits, trail_stack_handle stack)
+{
+    enum { FRAMES = 6 }; /* of the runtime, then of sync */
+    size_t count;
+    const trail_frame *frame = trail_reader_stack(waits->analysis->reader, stack, &count);
+    for (size_t i = 0; i < count && i < FRAMES; i++)
+        if (tells_lock(trail_reader_string(waits->analysis->reader, frame[i].function)))
+            return true;
+    return false;
+}
+
 /* Returns "main.work (main.go:42)" for a frame. */
 static trail_name frame_name(struct waits *waits, const trail_frame *frame)
 {
@@ -236,9 +254,26 @@ static void note_futile(struct waits *waits, const struct goroutine *g, struct p
     place->futile += ran < FUTILE_MOST_NS;
 }
 
-static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
+/* Returns the reason of a wait; of one that began before the trace, the one of its stack. */
+static trail_name reason_of(const struct waits *waits, const trail_event *event)
 {
     trail_name reason = names_of(&waits->analysis->names, event->transition.reason);
+    bool early = reason == 0 && event->transition.from == TRAIL_GO_UNDETERMINED;
+    return early && is_lock_stack(waits, event->transition.stack) ? waits->sync : reason;
+}
+
+/* The wait that begins has the name of its lock in traces that record it. */
+static void note_lock(const struct waits *waits, struct place *place, const trail_event *event)
+{
+    trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
+    trail_name lock = wait_facts_of(&waits->analysis->names, wait) ? wait : 0;
+    place->locks_differ |= place->waits + place->waiters > 0 && lock != place->lock;
+    place->lock = place->locks_differ ? 0 : lock;
+}
+
+static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    trail_name reason = reason_of(waits, event);
     if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
         watch_end(waits, g->id);
         return true;
@@ -254,6 +289,8 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
     if (!parked)
         return false;
     parked->place = place;
+    if (waits->analysis->goroutines.follow.announced.heard)
+        note_lock(waits, place, event);
     if (place->waiters++ == 0)
         place->serial_at = waits->activity->serial_ns;
     if (place->kind == PLACE_LOCK)
@@ -280,6 +317,7 @@ static void place_leave(struct waits *waits, const struct goroutine *g, const tr
     if (!place)
         return;
     parked->place = NULL;
+    place->left_ns = event->time_ns;
     if (--place->waiters == 0)
         ns_add(&place->serial_ns, ns_between(place->serial_at, waits->activity->serial_ns));
     if (place->kind == PLACE_LOCK)
@@ -418,7 +456,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
-    if (from == TRAIL_GO_WAITING && is_at_place(waits, g->reason))
+    if (from == TRAIL_GO_WAITING && (g->reason == 0 || is_at_place(waits, g->reason)))
         place_leave(waits, g, event);
     if (from == TRAIL_GO_WAITING && waits->idle_now.count > 0)
         idle_leave(waits, g, event->time_ns);
@@ -459,7 +497,10 @@ static bool window_begins(void *part, int64_t ns)
         struct place *place = waits->all[i];
         *place = (struct place){.name = place->name,
                                 .kind = place->kind,
+                                .lock = place->lock,
+                                .locks_differ = place->locks_differ,
                                 .waiters = place->waiters,
+                                .left_ns = place->left_ns,
                                 .serial_at = waits->activity->serial_ns};
     }
     return true;

@@ -28,12 +28,15 @@ struct place_waker {
 /* Where locks or condition variables are waited for. Lives as long as the analysis. */
 struct place {
     trail_name name; /* "main.work (main.go:42)" */
+    trail_name lock; /* the wait's name, "mutex stats_mu"; 0: unknown, or not always the same */
+    bool locks_differ;
     enum place_kind kind;
     uint64_t waits; /* that ended */
     int64_t ns;
     trail_longest longest;
     uint64_t futile;   /* waits that began again at once, without work in between */
     uint64_t waiters;  /* current number */
+    int64_t left_ns;   /* when the last wait ended */
     int64_t serial_ns; /* with a waiter here and at most one goroutine working */
     int64_t serial_at; /* activity.serial_ns when the first of the current waiters came */
     struct place_waker wakers[PLACE_WAKERS];

@@ -49,10 +49,13 @@ static const struct {
     char *(*put)(char *to, int64_t ns, int64_t unit);
     bool gap;
     bool rounded; /* to a multiple of a power of ten, before the unit is chosen */
+    bool near;    /* what rounds to a whole larger unit is in that: 1.00 ms, not 1000 us */
 } forms[DURATION_FORMS] = {
-    [DURATION_COLUMN] = {put_column, true, false},   [DURATION_WORDS] = {put_words, true, false},
-    [DURATION_SUMMARY] = {put_summary, true, false}, [DURATION_EVENT] = {put_event, false, false},
-    [DURATION_LOG] = {put_log, false, true},
+    [DURATION_COLUMN] = {put_column, true, false, false},
+    [DURATION_WORDS] = {put_words, true, false, true},
+    [DURATION_SUMMARY] = {put_summary, true, false, true},
+    [DURATION_EVENT] = {put_event, false, false, false},
+    [DURATION_LOG] = {put_log, false, true, false},
 };
 
 static int64_t rounded(int64_t ns)
@@ -68,7 +71,7 @@ char *duration_put(char *to, int64_t ns, enum duration_form form)
     size_t i = 0;
     if (forms[form].rounded && ns > 0)
         ns = rounded(ns);
-    while (i + 1 < UNITS && ns < units[i].ns)
+    while (i + 1 < UNITS && ns < units[i].ns - (forms[form].near ? units[i].ns / 2000 : 0))
         i++;
     to = forms[form].put(to, ns, units[i].ns);
     if (forms[form].gap)

@@ -155,7 +155,7 @@ def waits_for_groups_of_goroutines_are_no_lock():
 
 @test
 def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
-    equal(hand_over("sync", LOCK, busy=True).findings(31 * MS), {})
+    equal(list(hand_over("sync", LOCK, busy=True).findings(31 * MS)), ["lock-contention"])
 
 
 def contended(waits, length, ready=0):
@@ -374,7 +374,7 @@ def stopped(late):
     trace.stop(10 * MS, 0, 10 * MS + late + 100)
     trace.at(10 * MS + late, 1, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
     trace.start(10 * MS + late + 200, 1, 2)
-    return trace.findings(100 * MS)
+    return trace.findings(200 * MS)
 
 
 @test
@@ -392,8 +392,8 @@ def paused(*lengths):
     trace = Trace(1)
     trace.here(1, 2, 0)
     for i, length in enumerate(lengths):
-        trace.stop((i + 1) * 20 * MS, 0, (i + 1) * 20 * MS + length)
-    return trace.findings((len(lengths) + 2) * 20 * MS)
+        trace.stop((i + 1) * 200 * MS, 0, (i + 1) * 200 * MS + length)
+    return trace.findings((len(lengths) + 2) * 200 * MS)
 
 
 @test
@@ -741,6 +741,152 @@ def for_people_it_is_plain_and_names_the_commands():
         assert part in out, (part, out)
     (line,) = [line for line in out.splitlines() if line.startswith("  trail print")][:1]
     assert good_text(*line.split()[1:]), line
+
+
+def locked(waits, lasts=150 * MS, status=False, moving=None):
+    """Goroutines of a Go program that wait for locks at these places until the end, or were there before the trace."""
+    trace = Trace(len(waits) + 2)
+    end = 2 * MS + lasts
+    trace.here(99, 2, 0)
+    for n, stack in enumerate(waits, 1):
+        if status:
+            trace.at(1, 0, f"GoStatusStack g={n} m={NOBODY} gstatus=4 stack={trace.stack(stack)}")
+        else:
+            trace.here(n, 2, n)
+            trace.block(2 * MS + n - 1, n, "sync", stack)
+    if moving:
+        trace.here(98, 2, len(waits) + 1)
+        trace.block(3 * MS, len(waits) + 1, "sync", moving)
+        trace.wake(4 * MS, 0, 98)
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+def lock_in(function, method="(*Mutex).Lock"):
+    return ("sync.runtime_SemacquireMutex", "sync." + method, "main." + function)
+
+
+@test
+def goroutines_that_wait_for_locks_to_the_end_are_found_by_their_places():
+    found = locked([lock_in("deposit")])
+    equal(list(found), ["open-wait"])
+    text = found["open-wait"]["text"]
+    assert "(1) has waited for a lock at main.deposit (main.go:12) for 150 ms when the trace ended; its holder is not recorded" in text, text
+    equal(found["open-wait"]["end_ns"] - found["open-wait"]["begin_ns"], 150 * MS)
+    equal(list(locked([lock_in("deposit")], 100 * MS)), ["open-wait"])
+    equal(locked([lock_in("deposit")], 100 * MS - 1), {})
+    equal(list(locked([lock_in("deposit", "(*RWMutex).RLock")])), ["open-wait"])
+    equal(locked([("sync.runtime_Semacquire", "sync.(*WaitGroup).Wait", "main.deposit")]), {})
+
+
+@test
+def a_wait_for_a_lock_from_before_the_trace_is_known_by_its_stack():
+    found = locked([lock_in("deposit")], status=True)
+    equal(list(found), ["open-wait"])
+    assert "a lock at main.deposit (main.go:12)" in found["open-wait"]["text"], found
+    equal(locked([("runtime.chanrecv1", "main.deposit")], status=True), {})
+    # A lock has at most six inner frames: further out it is another function that happens to be called in it.
+    equal(locked([6 * ("runtime.f",) + lock_in("deposit")], status=True), {})
+
+
+@test
+def several_that_wait_at_several_places_may_be_in_a_deadlock():
+    pair = [lock_in("deposit"), lock_in("pay")]
+    found = locked(pair)
+    equal(list(found), ["maybe-deadlock", "open-wait"])
+    text = found["maybe-deadlock"]["text"]
+    assert "when the trace ended 2 goroutines had waited for locks at several places, 150 ms to 150 ms" in text, text
+    assert "maybe-deadlock" in locked(pair, status=True)
+    assert "maybe-deadlock" not in locked([lock_in("deposit"), lock_in("deposit")])
+    # One that came later got the lock: it moves.
+    equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
+    assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
+    assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
+
+
+def named(locks, count=10):
+    """The lock of each wait in a recording of a C program; a fifth of 100 ms is waited for them."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    for i in range(count):
+        now = (1 + 6 * i) * MS
+        trace.log(now - 10, 1, "wait", locks[i % len(locks)])
+        trace.block(now, 1, "sync", WORK_STACK)
+        trace.wake(now + 2 * MS, 0, 2)
+        trace.start(now + 2 * MS, 1, 2)
+    return trace.findings(101 * MS, "--from=0ns", "--to=100ms")["lock-serialises"]["text"]
+
+
+@test
+def a_lock_has_its_name_where_the_trace_records_it():
+    assert "waited for mutex a_mu at main.work " in named(["mutex a_mu"]), named(["mutex a_mu"])
+    # One place, many locks: as where an array of them is locked.
+    for locks in (["mutex a_mu", "mutex b_mu"], 9 * ["mutex a_mu"] + ["mutex b_mu"]):
+        assert "waited for it at main.work " in named(locks), named(locks)
+
+
+def crowded(waits, length, workers=2):
+    """One waits for a lock while `workers` work, in 100 ms."""
+    trace = Trace(workers + 1)
+    for n in range(workers):
+        trace.here(n + 1, 2, n)
+    trace.here(9, 2, workers)
+    for i in range(waits):
+        now = (1 + 8 * i) * MS
+        trace.block(now, workers, "sync", LOCK)
+        trace.wake(now + length, 0, 9)
+        trace.start(now + length, workers, 9)
+    return trace.findings(101 * MS, "--from=0ns", "--to=100ms")
+
+
+@test
+def waits_for_a_lock_of_a_fifth_of_the_work_are_contention_although_others_work():
+    found = crowded(12, 6 * MS)
+    equal(list(found), ["lock-contention"])
+    text = found["lock-contention"]["text"]
+    # 72 ms of waiting; two work for 100 ms, one for 28 ms.
+    assert "lock contention: 24 % of the time in which goroutines had work they waited for a lock at main.deposit (main.go:11): " in text, text
+    assert "12 waits, 72.0 ms in all, the longest 6.00 ms; released mostly at main.pay" in text, text
+    equal(list(crowded(12, 5 * MS)), ["lock-contention"])
+    equal(crowded(12, 5 * MS - 1), {})  # a fifth of 300 ms
+    equal(crowded(9, 7 * MS), {})
+
+
+@test
+def pauses_of_a_twentieth_of_the_time_are_worth_a_line():
+    def pauses(count, length):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        for i in range(count):
+            trace.stop((i + 1) * 2 * MS, 0, (i + 1) * 2 * MS + length)
+        return trace.findings(101 * MS, "--from=0ns", "--to=100ms")
+
+    found = pauses(10, 500 * US)
+    equal(list(found), ["pause-share"])
+    assert "took 5 % of the time: 10 pauses, 5.00 ms in all, the longest 500 us" in found["pause-share"]["text"], found
+    equal(pauses(10, 500 * US - 1), {})
+
+
+@test
+def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
+    def regions(slowest, others=MS, count=9):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        name, now = trace.string("look up"), 100
+        for i in range(count + 1):
+            trace.at(now, 0, f"UserRegionBegin task=0 name_string={name} stack=0")
+            now += slowest if i == count else others
+            trace.at(now, 0, f"UserRegionEnd task=0 name_string={name} stack=0")
+            now += 100
+        return trace.findings(now + MS)
+
+    found = regions(20 * MS)["slow-region"]
+    assert "the slowest region look up took 20.0 ms, the median of 10 took 1.0" in found["text"], found
+    assert "trail why --region='look up' " in found["text"], found
+    equal(list(regions(10 * MS, MS // 2)), ["slow-region"])
+    equal(regions(10 * MS - 1, MS // 2), {})
+    equal(regions(20 * MS, 3 * MS), {})
+    equal(regions(20 * MS, count=3), {})
 
 
 if __name__ == "__main__":
