@@ -712,7 +712,7 @@ def no_finding_is_not_that_nothing_is_wrong():
     assert "No known problem found. The largest figures: no wait ended; GC: 0 % of the time." in out, out
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
-    assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1000 us; GC: 0 %" in found["largest"], found["largest"]
+    assert found["largest"].startswith("most waited for: chan receive (") and "longest wait: 1.00 ms; GC: 0 %" in found["largest"], found["largest"]
 
 
 @test
