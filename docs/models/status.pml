@@ -1,8 +1,8 @@
 /*
- * Who tells readers, once in each generation, in which state a goroutine is.
+ * Which thread writes the status of a goroutine, once in each generation.
  *
- * A reader may begin at any generation, and accepts a goroutine's events there only if it was told of its
- * state first; a goroutine that it has not been told of in its first generation may not turn up later. So in
+ * A reader may begin at any generation, and accepts a goroutine's events there only if it has read its
+ * status first; a goroutine without one in its first generation may not turn up later. So in
  * every generation each goroutine that lived before it has exactly one status event, in front of its first
  * event, and that says what the events before it led to. Three can write it, and a word decides:
  *
@@ -81,7 +81,7 @@ bool tracing = false;
 /* MARK: What readers see, of the generation that is on and the one before */
 
 typedef story {
-    byte told;   /* the state in its status */
+    byte status;   /* the state in its status */
     byte before; /* its first event */
     byte after;  /* its last event */
     bool any;    /* it has an event */
@@ -100,20 +100,20 @@ byte complete = 0;
 
 /* The event for which readers wait until the goroutine is in the state before it. */
 #define sequenced(from) (from == RUNNABLE || from == WAITING)
-#define known(n, x) (here(n, x).told != NO_STATE || here(n, x).any)
+#define known(n, x) (here(n, x).status != NO_STATE || here(n, x).any)
 
 inline status(n, x, s)
 {
     d_step {
         assert(n > complete);                                    /* 4 */
-        assert(here(n, x).told == NO_STATE);                     /* 1 */
+        assert(here(n, x).status == NO_STATE);                     /* 1 */
         if
         :: here(n, x).any ->
             assert(here(n, x).before == s);                      /* 2 */
             assert(sequenced(s))                                 /* 3 */
         :: else
         fi;
-        here(n, x).told = s
+        here(n, x).status = s
     }
 }
 
@@ -142,15 +142,15 @@ inline judge(n)
         do
         :: x < GS ->
             if
-            :: truth[x] == NO_STATE -> assert(here(n, x).told == NO_STATE) /* 1 */
-            :: else -> assert(here(n, x).told == truth[x])                 /* 1, 2 */
+            :: truth[x] == NO_STATE -> assert(here(n, x).status == NO_STATE) /* 1 */
+            :: else -> assert(here(n, x).status == truth[x])                 /* 1, 2 */
             fi;
             assert(!here(n, x).any || here(n, x).before == truth[x]);      /* 2 */
             if
             :: here(n, x).any -> truth[x] = here(n, x).after
             :: else
             fi;
-            here(n, x).told = 0;
+            here(n, x).status = 0;
             here(n, x).before = 0;
             here(n, x).after = 0;
             here(n, x).any = false;
@@ -173,7 +173,7 @@ inline lock(t)
 #endif
 }
 
-/* introduce_context: tells what an M runs, if nobody has in the generation. */
+/* introduce_context: writes what an M runs, unless that is done in the generation. */
 inline introduce_context(t, n)
 {
     y = m[t].g;
@@ -226,7 +226,7 @@ inline enter()
         m[id].generation = now;
         introduce_context(id, now)
 #ifndef STOP_OPEN
-    /* A stop is under way: what the M runs must be told before it changes. */
+    /* A stop is under way: what the M runs must be written before it changes. */
     :: now == 0 && traced -> close(id, ending)
 #endif
     :: else

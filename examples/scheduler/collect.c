@@ -195,7 +195,7 @@ static void sweep_in_background(void *argument)
 static void begin_cycle(void)
 {
     struct m *m;
-    world_stop_told(TRAIL_STW_GC_SWEEP_TERM);
+    world_stop_traced(TRAIL_STW_GC_SWEEP_TERM);
     m = m_self();
     lock(&heap.lock);
     sweep_some(SPANS);
@@ -205,7 +205,7 @@ static void begin_cycle(void)
     for (struct root *r = heap.roots; r; r = r->next)
         shade(*r->at);
     unlock(&heap.lock);
-    world_start_told();
+    world_start_traced();
 }
 
 static void mark(void)
@@ -222,7 +222,7 @@ static void mark(void)
 static void end_cycle(void)
 {
     struct m *m;
-    world_stop_told(TRAIL_STW_GC_MARK_TERM);
+    world_stop_traced(TRAIL_STW_GC_MARK_TERM);
     m = m_self();
     lock(&heap.lock);
     heap.marking = heap.running = false;
@@ -235,7 +235,7 @@ static void end_cycle(void)
     trail_heap_goal(&m->trail, heap.goal * sizeof(struct object));
     trail_gc_end(&m->trail);
     unlock(&heap.lock);
-    world_start_told();
+    world_start_traced();
 }
 
 void collect(void)
@@ -310,7 +310,7 @@ static uint64_t type_number(void)
     return (uint64_t)(uintptr_t)&heap;
 }
 
-static void tell_new(const struct object *o)
+static void trace_new(const struct object *o)
 {
     struct m *m = m_self();
     if (sched.alloc_free)
@@ -341,7 +341,7 @@ struct object *heap_new(struct object **root, uint64_t value)
     o->value = value;
     o->next = *root;
     *root = o;
-    tell_new(o);
+    trace_new(o);
     unlock(&heap.lock);
     return o;
 }

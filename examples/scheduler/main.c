@@ -26,7 +26,7 @@ static const char help[] =
     "  --alloc-free     record single objects, spans and stacks too (1.23, 1.26)\n"
     "  --before=F       record a trace of format F first, and throw it away\n"
     "  --busy           work goes on while the trace starts and stops\n"
-    "  --log=FILE       write what was told to the tracer, to compare\n"
+    "  --log=FILE       write what the tracer was called with, to compare\n"
     "  --help           show this text\n";
 
 struct command {
@@ -240,7 +240,7 @@ static void print_stats(void)
     trail_stats s;
     trail_stats_get(&s);
     if (s.lost_events || s.lost_bytes || s.misuse)
-        fprintf(stderr, "scheduler: lost %llu events, %llu bytes; %llu told in a wrong order\n",
+        fprintf(stderr, "scheduler: lost %llu events, %llu bytes; %llu in a wrong order\n",
                 (unsigned long long)s.lost_events, (unsigned long long)s.lost_bytes,
                 (unsigned long long)s.misuse);
 }

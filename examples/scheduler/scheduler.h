@@ -172,8 +172,8 @@ void stacks_snapshot(void);
 /* By a coroutine, which keeps its P, or by a thread without a P. */
 void world_stop(void);
 void world_start(void);
-void world_stop_told(trail_stw_kind kind); /* the same, in the trace; by a coroutine */
-void world_start_told(void);
+void world_stop_traced(trail_stw_kind kind); /* the same, in the trace; by a coroutine */
+void world_start_traced(void);
 /* Reserves the world until world_release; false: another thread is stopping it. */
 bool world_hold(void);
 void world_release(void);

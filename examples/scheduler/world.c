@@ -105,8 +105,8 @@ void world_stop(void)
     stop();
 }
 
-/* From here to world_start_told the coroutine stays on its thread. */
-void world_stop_told(trail_stw_kind kind)
+/* From here to world_start_traced the coroutine stays on its thread. */
+void world_stop_traced(trail_stw_kind kind)
 {
     take_world();
     trail_stw_begin(&m_self()->trail, kind, 1);
@@ -130,7 +130,7 @@ void world_start(void)
 }
 
 /* The end is reported while no other stop can begin. */
-void world_start_told(void)
+void world_start_traced(void)
 {
     trail_stw_end(&m_self()->trail);
     world_start();
@@ -164,7 +164,7 @@ static void move_to_first(struct m *m)
 void procs_change(unsigned n)
 {
     struct m *m;
-    world_stop_told(TRAIL_STW_GOMAXPROCS);
+    world_stop_traced(TRAIL_STW_GOMAXPROCS);
     m = m_self();
     if (m->p->trail.id >= (int32_t)n)
         move_to_first(m);
@@ -174,7 +174,7 @@ void procs_change(unsigned n)
     atomic_store(&sched.procs, n);
     unlock(&sched.lock);
     trail_procs_change(&m->trail, n, 1);
-    world_start_told();
+    world_start_traced();
 }
 
 /* MARK: What the tracer asks */

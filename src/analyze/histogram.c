@@ -43,7 +43,7 @@ void trail_histogram_bucket(size_t i, int64_t *from_ns, int64_t *to_ns)
 #define COUNT_MAX   ((UINT64_C(1) << COUNT_BITS) - 1)
 #define DENSE_LEAST ((size_t)2 * SUBS)
 
-_Static_assert(DENSE_LEAST > SPARSE_MAX, "the size tells a list from an array");
+_Static_assert(DENSE_LEAST > SPARSE_MAX, "the size distinguishes a list from an array");
 
 static size_t bin_bucket(uint64_t bin)
 {

@@ -110,8 +110,8 @@ uint64_t path_log_add(struct path_log *log, struct path_entry *entry)
         return 0;
     uint64_t number = log->count + 1;
     uint8_t *begin = log->blocks[log->block_count - 1], *at = begin + log->used;
-    unsigned told = entry->reason | entry->stack ? PATH_TOLD : 0;
-    *at++ = (uint8_t)(entry->state | entry->flags | told);
+    unsigned noted = entry->reason | entry->stack ? PATH_NOTED : 0;
+    *at++ = (uint8_t)(entry->state | entry->flags | noted);
     at += put(at, (uint64_t)entry->time_ns - (uint64_t)log->last_ns);
     if (!(entry->flags & (PATH_BEFORE | PATH_CREATED)))
         at += put(at, number - entry->before);
@@ -121,7 +121,7 @@ uint64_t path_log_add(struct path_log *log, struct path_entry *entry)
     }
     if (entry->flags & (PATH_WAITED | PATH_CREATED))
         at += put(at, entry->where);
-    if (told) {
+    if (noted) {
         at += put(at, entry->reason);
         at += put(at, entry->stack);
     }
@@ -185,7 +185,7 @@ static void decode(const uint8_t **at, int64_t *time, uint64_t number, struct pa
     }
     if (first & (PATH_WAITED | PATH_CREATED))
         entry->where = (uint32_t)number_at(at);
-    if (first & PATH_TOLD) {
+    if (first & PATH_NOTED) {
         entry->reason = (uint32_t)number_at(at);
         entry->stack = (uint32_t)number_at(at);
     }

@@ -27,7 +27,7 @@ enum {
     PATH_CREATED = 16, /* the goroutine begins here; no previous entry */
     PATH_WAITED = 32,  /* it waited until here */
     PATH_WOKEN = 64,   /* caused by another goroutine: waker and waker_entry are set */
-    PATH_TOLD = 128    /* internal to the log: a reason or a stack follows */
+    PATH_NOTED = 128   /* internal to the log: a reason or a stack follows */
 };
 
 /* Numbers of entries begin with 1; 0 is none. */

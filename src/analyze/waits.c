@@ -84,21 +84,21 @@ static bool has(trail_string text, const char *part)
 }
 
 /* Whether this inner frame waits for something that is not a lock of the program. */
-static bool tells_other(trail_string function)
+static bool is_in_other(trail_string function)
 {
     return has(function, "WaitGroup") || has(function, "join") || text_begins(function, "sem_") ||
            has(function, "barrier") || has(function, "Once");
 }
 
 /* The lock that a condition variable takes again is part of the wait for the condition variable. */
-static bool tells_condition(trail_string function)
+static bool is_in_condition(trail_string function)
 {
     return has(function, "(*Cond)") || has(function, "pthread_cond") ||
            has(function, "condition_variable") || text_begins(function, "cnd_");
 }
 
 /* Whether this inner frame of a Go program waits for a lock. */
-static bool tells_lock(trail_string function)
+static bool is_in_lock(trail_string function)
 {
     return has(function, "sync.(*Mutex)") || has(function, "sync.(*RWMutex)");
 }
@@ -110,7 +110,7 @@ static bool is_lock_stack(const struct waits *waits, trail_stack_handle stack)
     size_t count;
     const trail_frame *frame = trail_reader_stack(waits->analysis->reader, stack, &count);
     for (size_t i = 0; i < count && i < FRAMES; i++)
-        if (tells_lock(trail_reader_string(waits->analysis->reader, frame[i].function)))
+        if (is_in_lock(trail_reader_string(waits->analysis->reader, frame[i].function)))
             return true;
     return false;
 }
@@ -140,7 +140,7 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
             best = frame;
             best_rank = rank;
         } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK &&
-                   (tells_other(function) || tells_condition(function))) {
+                   (is_in_other(function) || is_in_condition(function))) {
             *kind = PLACE_OTHER;
         }
     }

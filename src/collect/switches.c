@@ -198,12 +198,13 @@ void switches_explain(int reason, struct switches_refusal *refusal)
     bool known = small_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
     if (!known || reason == ENOENT || (reason == ENOSYS && !has_seccomp())) {
         refusal->fix = "a kernel with CONFIG_PERF_EVENTS";
-        (void)snprintf(refusal->why, sizeof refusal->why, "the kernel does not tell them (%s)",
+        (void)snprintf(refusal->why, sizeof refusal->why, "the kernel does not report them (%s)",
                        strerror(reason));
     } else if (paranoid > 2 && geteuid() != 0) {
         refusal->fix = "as root: sysctl kernel.perf_event_paranoid=2";
         (void)snprintf(refusal->why, sizeof refusal->why,
-                       "the kernel tells them to root only (perf_event_paranoid is %ld)", paranoid);
+                       "the kernel reports them to root only (perf_event_paranoid is %ld)",
+                       paranoid);
     } else if (has_seccomp()) {
         refusal->fix = "let the container's seccomp profile allow perf_event_open "
                        "(docker run --security-opt seccomp=PROFILE)";

@@ -29,8 +29,9 @@ static const struct option rows[] = {
     {0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools",
      TO_FLAG(struct request, go121)},
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
-    {'q', "quiet", NULL, "print nothing; the exit status tells", TO_FLAG(struct request, quiet)},
-    {0, "speed", NULL, "tell ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
+    {'q', "quiet", NULL, "print nothing; the exit status is the answer",
+     TO_FLAG(struct request, quiet)},
+    {0, "speed", NULL, "print ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
     {0},
 };
 
@@ -76,7 +77,7 @@ static long read_all(trail_reader *reader, trail_source *source, struct verdict 
     return count;
 }
 
-static void tell_speed(const struct verdict *verdict, int64_t spent_ns)
+static void print_speed(const struct verdict *verdict, int64_t spent_ns)
 {
     uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
     double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
@@ -97,7 +98,7 @@ static void judge(struct verdict *verdict, trail_reader *reader, trail_source *s
     }
     verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
     if (verdict->request->speed)
-        tell_speed(verdict, spent);
+        print_speed(verdict, spent);
 }
 
 /* MARK: For people */

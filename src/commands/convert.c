@@ -141,8 +141,8 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-static void tell_result(const struct request *request, const trail_reader *reader,
-                        const trail_convert_stats *stats)
+static void print_result(const struct request *request, const trail_reader *reader,
+                         const trail_convert_stats *stats)
 {
     trail_reader_stats read;
     const char *title = source_title(request->word);
@@ -173,7 +173,7 @@ static int convert_to(struct request *request, trail_reader *reader, struct outp
     if (!good && !output->reason)
         code = print_error(request->word, &err);
     if (made) {
-        tell_result(request, reader, &stats);
+        print_result(request, reader, &stats);
         if (code == EXIT_BAD)
             print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
                           source_title(request->word), stats.events, plural(stats.events));

@@ -77,8 +77,8 @@ static const char *how_to_get(const char *path, char *text, size_t size)
 
 /* MARK: Names and stacks */
 
-static void tell_names(struct facts *facts, const char *name, const char *path,
-                       const struct debug_info *info)
+static void add_names(struct facts *facts, const char *name, const char *path,
+                      const struct debug_info *info)
 {
     char todo[512];
     if (debug_info_has_lines(info))
@@ -92,7 +92,7 @@ static void tell_names(struct facts *facts, const char *name, const char *path,
              "%s is stripped: no function names beyond exported ones", path);
 }
 
-static void tell_frames(struct facts *facts, const struct debug_info *info)
+static void add_frames(struct facts *facts, const struct debug_info *info)
 {
     static const char name[] = "frame pointers", todo[] = "build it with -fno-omit-frame-pointer";
     unsigned framed = info->framed, functions = info->functions;
@@ -114,12 +114,13 @@ static void tell_frames(struct facts *facts, const struct debug_info *info)
              framed, functions);
         break;
     default:
-        fact(facts, FACT_OK, name, NULL, "not known: too few functions to tell by (%u)", functions);
+        fact(facts, FACT_OK, name, NULL, "not known: too few functions to judge by (%u)",
+             functions);
     }
 }
 
 /* The C library of this command, which is usually the program's, too. */
-static void tell_libc_names(struct facts *facts)
+static void add_libc_names(struct facts *facts)
 {
     Dl_info place;
     struct debug_info info;
@@ -130,12 +131,12 @@ static void tell_libc_names(struct facts *facts)
         return;
     debug_info_look(&info, place.dli_fname);
     if (info.looked)
-        tell_names(facts, "names in libc", place.dli_fname, &info);
+        add_names(facts, "names in libc", place.dli_fname, &info);
 }
 
 /* MARK: The program */
 
-static void tell_file(struct facts *facts, const struct program *program)
+static void add_file(struct facts *facts, const struct program *program)
 {
     if (program->scripts > 0 && strcmp(program->runs, program->script) != 0)
         fact(facts, FACT_OK, "program", NULL, "%s, a script: what runs is %s", program->path,
@@ -144,7 +145,7 @@ static void tell_file(struct facts *facts, const struct program *program)
         fact(facts, FACT_OK, "program", NULL, "%s", program->path);
 }
 
-static void tell_sanitizers(struct facts *facts, const struct program *program)
+static void add_sanitizers(struct facts *facts, const struct program *program)
 {
     if (*program->first)
         fact(facts, FACT_NOTE, "sanitizers", NULL,
@@ -162,7 +163,7 @@ static void tell_sanitizers(struct facts *facts, const struct program *program)
 }
 
 /* gcc's OpenMP library has no tools interface. */
-static void tell_openmp(struct facts *facts, const struct program *program)
+static void add_openmp(struct facts *facts, const struct program *program)
 {
     char libomp[PATH_MAX];
     if (!*program->openmp)
@@ -175,38 +176,39 @@ static void tell_openmp(struct facts *facts, const struct program *program)
         fact(facts, FACT_NOTE, "OpenMP",
              preload_libomp(libomp, sizeof libomp) ? "trail record --openmp"
                                                    : "apt install libomp5; trail record --openmp",
-             "it uses %s, which does not tell what it does: LLVM's, which can take its place, does",
+             "it uses %s, which does not report what it does: LLVM's, which can take its place, "
+             "does",
              program->openmp);
 }
 
-static void tell_program(struct facts *facts, const struct program *program)
+static void add_program(struct facts *facts, const struct program *program)
 {
     struct debug_info info;
     const char *refusal = program_refusal(program);
-    tell_file(facts, program);
+    add_file(facts, program);
     if (refusal) {
         fact(facts, FACT_PROBLEM, "recording", NULL, "%s", refusal);
         return;
     }
     if (program->unread) {
         fact(facts, FACT_NOTE, "recording", NULL,
-             "%s may be run, but not read: what it is cannot be told", program->runs);
+             "%s may be run, but not read: what it is cannot be known", program->runs);
         return;
     }
     fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");
-    tell_sanitizers(facts, program);
-    tell_openmp(facts, program);
+    add_sanitizers(facts, program);
+    add_openmp(facts, program);
     debug_info_look(&info, program->runs);
     if (!info.looked)
         return;
-    tell_names(facts, "names", program->runs, &info);
-    tell_frames(facts, &info);
-    tell_libc_names(facts);
+    add_names(facts, "names", program->runs, &info);
+    add_frames(facts, &info);
+    add_libc_names(facts);
 }
 
 /* MARK: Run */
 
-static void tell_result(const struct facts *facts, const char *word)
+static void add_result(const struct facts *facts, const char *word)
 {
     facts_put_text(word ? word : "programs");
     if (facts->problems > 0)
@@ -243,7 +245,7 @@ static int examine(const struct program *program, bool as_json)
     facts_close(&facts);
     if (program) {
         facts_open(&facts, "program");
-        tell_program(&facts, program);
+        add_program(&facts, program);
         facts_close(&facts);
     }
     if (as_json) {
@@ -251,7 +253,7 @@ static int examine(const struct program *program, bool as_json)
         json_close(&facts.json, '}');
         putchar('\n');
     } else {
-        tell_result(&facts, program ? program->word : NULL);
+        add_result(&facts, program ? program->word : NULL);
     }
     return facts.problems == 0 ? EXIT_GOOD : EXIT_USAGE;
 }

@@ -148,7 +148,7 @@ static int find_form(void *context, int id, const char *word)
 /* MARK: Run */
 
 /* Instructions go to stderr: stdout is for a shell or a file. */
-static void tell_use(const struct env *env, const struct form *form)
+static void print_use(const struct env *env, const struct form *form)
 {
     char shm[FOLLOW_UP_SIZE], output[FOLLOW_UP_SIZE];
     print_message("first, and as the same user: trail record --attach-shm=%s -o %s%s",
@@ -196,7 +196,7 @@ static int print_env(const struct command *command, const struct form *form, str
     env.library = preload.path;
     env.openmp = preload.openmp;
     form->put(&env);
-    tell_use(&env, form);
+    print_use(&env, form);
     return EXIT_GOOD;
 }
 
@@ -219,7 +219,7 @@ const struct command command_env = {
         "For programs that 'trail record' cannot start: a systemd unit, a container's entry "
         "point.\n"
         "They find the recorder's library by LD_PRELOAD, and by TRAIL_SHM the shared memory of a\n"
-        "recorder that waits beside them. The command that starts that one is told on standard\n"
+        "recorder that waits beside them. The command that starts that one is printed on standard\n"
         "error; it must be started first.",
     .examples = "  (eval \"$(trail env --shm=/dev/shm/trail-server)\"; exec ./server)\n"
                 "  trail env --for=systemd --shm=/dev/shm/trail-server\n"

@@ -57,7 +57,7 @@ static const struct option rows[] = {
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
-     "tables: the day that it is of (that of its clock, if it tells,\nor of the file)",
+     "tables: the day of the trace (of its clock if it has one, or of the file)",
      TO_TEXT(struct export_request, day)},
     {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
      TO_FLAG(struct export_request, csv_safe)},
@@ -234,7 +234,7 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-static void tell_reader(const struct export_request *request, const trail_reader *reader)
+static void print_reader(const struct export_request *request, const trail_reader *reader)
 {
     trail_reader_stats read;
     trail_reader_get_stats(reader, &read);
@@ -305,7 +305,7 @@ static int use_reader(struct export_request *request, trail_source *source,
     progress_end(&progress);
     request->options.progress = NULL;
     request->options.progress_context = NULL;
-    tell_reader(request, reader);
+    print_reader(request, reader);
     trail_reader_close(reader);
     return code;
 }

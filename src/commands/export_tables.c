@@ -181,7 +181,7 @@ static int name_files(struct table_files *files)
 }
 
 /* Reports errors of writing. */
-static int tell_lost(const struct table_files *files, int code)
+static int print_lost(const struct table_files *files, int code)
 {
     for (int i = 0; i < TRAIL_TABLES; i++)
         if (files->open[i] && files->outputs[i].reason)
@@ -191,7 +191,7 @@ static int tell_lost(const struct table_files *files, int code)
 
 static int close_files(struct table_files *files, bool made, int code)
 {
-    int named = made ? name_files(files) : tell_lost(files, EXIT_GOOD);
+    int named = made ? name_files(files) : print_lost(files, EXIT_GOOD);
     for (int i = 0; i < TRAIL_TABLES; i++) {
         if (files->open[i])
             output_drop(&files->outputs[i]);
@@ -221,7 +221,7 @@ static bool any_lost(const struct table_files *files)
 }
 
 /* Reports what was left out. */
-static void tell_count(const struct export_request *request, int code, uint64_t count)
+static void print_count(const struct export_request *request, int code, uint64_t count)
 {
     const char *title = source_title(request->word);
     bool window = request->window.has_from || request->window.has_to;
@@ -262,7 +262,7 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     for (int i = 0; opened && i < TRAIL_TABLES; i++)
         count += rows[i];
     if (!lost)
-        tell_count(request, code, count);
+        print_count(request, code, count);
     bool made = opened && !lost && (code == EXIT_GOOD || (code == EXIT_BAD && count > 0));
     code = tables->all ? close_files(files, made, code) : close_file(tables, files, made, code);
     free(files);

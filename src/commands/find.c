@@ -41,7 +41,7 @@ static int parse_option(void *context, int id, const char *value)
 }
 
 /* Prints the message, the pattern, and a mark below the error. */
-static int tell_pattern(const struct request *request, const trail_pattern_error *err)
+static int print_pattern(const struct request *request, const trail_pattern_error *err)
 {
     size_t size = err->end > err->begin ? err->end - err->begin : 1;
     print_message("find: %s", err->message);
@@ -63,7 +63,7 @@ static int parse_words(struct request *request, const struct options *options)
     request->text = options->words[1];
     request->pattern = trail_pattern_parse(request->text, &err);
     if (!request->pattern)
-        return tell_pattern(request, &err);
+        return print_pattern(request, &err);
     if (request->limit == 0)
         request->limit = request->count ? SIZE_MAX : 100;
     analysis->streams = true;

@@ -266,7 +266,7 @@ static int show_goroutines(struct request *request)
     groups_show_head(&request->view, 0);
     if (shown > 0)
         show_members(request, list, shown);
-    groups_tell_more(shown, wanted);
+    groups_print_more(shown, wanted);
     if (shown > 0)
         show_first(request, list[0]);
     free(list);

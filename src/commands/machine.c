@@ -23,7 +23,7 @@
 
 /* MARK: The recorder */
 
-static void tell_preload(struct facts *facts)
+static void add_preload(struct facts *facts)
 {
     struct preload preload;
     if (preload_path(&preload))
@@ -32,7 +32,7 @@ static void tell_preload(struct facts *facts)
         fact(facts, FACT_PROBLEM, "recorder", NULL, "%s", preload.wrong);
 }
 
-static void tell_system(struct facts *facts)
+static void add_system(struct facts *facts)
 {
     struct utsname system;
     cpu_set_t cpus;
@@ -48,7 +48,7 @@ static void tell_system(struct facts *facts)
              system.machine, online);
 }
 
-static void tell_libc(struct facts *facts)
+static void add_libc(struct facts *facts)
 {
     const char *version = gnu_get_libc_version();
     if (dlsym(RTLD_DEFAULT, "_dl_find_object"))
@@ -69,11 +69,11 @@ void machine_switches_fact(struct facts *facts)
     int reason = switches_try();
     if (reason == 0 && known) {
         fact(facts, FACT_OK, what, NULL,
-             "the kernel tells them (perf_event_paranoid is %ld): running and only ready are told "
-             "apart",
+             "the kernel reports them (perf_event_paranoid is %ld): running and ready are "
+             "distinguished",
              paranoid);
     } else if (reason == 0) {
-        fact(facts, FACT_OK, what, NULL, "the kernel tells them");
+        fact(facts, FACT_OK, what, NULL, "the kernel reports them");
     } else {
         switches_explain(reason, &refusal);
         fact(facts, FACT_NOTE, what, refusal.fix, "%s: when threads were ready is inferred",
@@ -103,7 +103,7 @@ static int try_parent(int fd)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-static void tell_memory(struct facts *facts)
+static void add_memory(struct facts *facts)
 {
     int fd = memfd_create("trail-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
@@ -138,7 +138,7 @@ static void tell_memory(struct facts *facts)
     (void)close(fd);
 }
 
-static void tell_shm_folder(struct facts *facts)
+static void add_shm_folder(struct facts *facts)
 {
     int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
@@ -150,7 +150,7 @@ static void tell_shm_folder(struct facts *facts)
         (void)close(fd);
 }
 
-static void tell_yama(struct facts *facts)
+static void add_yama(struct facts *facts)
 {
     long scope;
     if (small_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope))
@@ -160,7 +160,7 @@ static void tell_yama(struct facts *facts)
 
 /* MARK: Clock */
 
-static void tell_clock(struct facts *facts)
+static void add_clock(struct facts *facts)
 {
     char source[64];
     bool known = small_file_text("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -181,7 +181,7 @@ static void tell_clock(struct facts *facts)
 
 /* MARK: Surroundings */
 
-static void tell_environment(struct facts *facts)
+static void add_environment(struct facts *facts)
 {
     const char *preload = getenv("LD_PRELOAD"), *urls = getenv("DEBUGINFOD_URLS");
     char everywhere[256];
@@ -206,13 +206,13 @@ static void tell_environment(struct facts *facts)
 
 void machine_facts(struct facts *facts)
 {
-    tell_system(facts);
-    tell_preload(facts);
-    tell_libc(facts);
-    tell_clock(facts);
-    tell_memory(facts);
-    tell_shm_folder(facts);
-    tell_yama(facts);
+    add_system(facts);
+    add_preload(facts);
+    add_libc(facts);
+    add_clock(facts);
+    add_memory(facts);
+    add_shm_folder(facts);
+    add_yama(facts);
     machine_switches_fact(facts);
-    tell_environment(facts);
+    add_environment(facts);
 }

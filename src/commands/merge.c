@@ -283,7 +283,7 @@ static void close_part(struct part *part)
 }
 
 /* Reports damage in the inputs. */
-static int tell_damage(const struct request *request, const trail_merge *merge)
+static int print_damage(const struct request *request, const trail_merge *merge)
 {
     int code = EXIT_GOOD;
     size_t number = 0;
@@ -298,7 +298,7 @@ static int tell_damage(const struct request *request, const trail_merge *merge)
     return code;
 }
 
-static int tell_failure(const struct request *request, const trail_error *err)
+static int print_failure(const struct request *request, const trail_error *err)
 {
     int code = exit_code_of(err);
     print_message("%s", err->message);
@@ -321,9 +321,9 @@ static int write_parts(struct request *request, trail_merge *merge)
     bool good = trail_merge_write(merge, &sink, &stats, &err) == 0;
     bool made = stats.generations > 0 && !output.reason;
     if (!good && !output.reason)
-        code = tell_failure(request, &err);
+        code = print_failure(request, &err);
     if (made) {
-        code = worse_exit(code, tell_damage(request, merge));
+        code = worse_exit(code, print_damage(request, merge));
         if (stats.left_out > 0)
             print_message("%" PRIu64 " event%s left out that cannot be in the new trace",
                           stats.left_out, stats.left_out == 1 ? "" : "s");

@@ -309,7 +309,8 @@ const struct command command_mmu = {
         "first\n"
         "figure is Go's, which counts background workers twice; the second counts them once.\n"
         "\n"
-        "The minimum is of one window; --quantiles tells of how many: with 0.99, what 99 % of all\n"
+        "The minimum is of one window; --quantiles is for all of them: with 0.99, what 99 % of "
+        "all\n"
         "windows of that length have or exceed, wherever they begin.",
     .examples = "  trail mmu app.trace\n"
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"

@@ -76,7 +76,7 @@ static const struct option rows[] = {
      TAKE(OPT_COLOR), .values = "auto always never"},
     {0, "repair", NULL,
      "Go 1.5 to 1.21: repair what has no consistent order;\n"
-     "'trail check --repair --list' tells what had to be assumed",
+     "'trail check --repair --list' lists what had to be assumed",
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
      TO_FLAG(struct request, reader.partial)},
@@ -245,7 +245,7 @@ static int print_result(const struct request *request, int result, struct output
 }
 
 /* Output with invented events always comes with a message. */
-static void tell_repairs(const struct request *request, const trail_reader *reader)
+static void print_repairs(const struct request *request, const trail_reader *reader)
 {
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);
@@ -283,7 +283,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     trail_sink sink = output_sink(&output);
     int result = trail_print(reader, &options, &sink, err);
     progress_end(&progress);
-    tell_repairs(request, reader);
+    print_repairs(request, reader);
     trail_reader_close(reader);
     return print_result(request, result, &output, err);
 }

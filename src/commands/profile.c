@@ -109,7 +109,7 @@ static int format_by_suffix(struct request *request)
             return EXIT_GOOD;
     }
     return usage_error(request->analysis.command,
-                       "the name '%s' does not tell the format: use --format=", request->output);
+                       "the name '%s' does not name a format: use --format=", request->output);
 }
 
 static int parse_least(struct request *request, const char *value)

@@ -32,13 +32,13 @@
 
 /* Processes that the program started may be about to end with it: time before a message about them.
  */
-#define TELL_NS 500000000
+#define NOTICE_NS 500000000
 
 struct recording {
     struct recorder_options options;
     char default_output[4096];
     int code; /* the worst code of the recorder */
-    bool quiet, progress, openmp, view, told_patience;
+    bool quiet, progress, openmp, view, patience_printed;
     int64_t shown_ns; /* time of the last line of progress; CLOCK_MONOTONIC */
     struct viewer viewer;
     const char **skip_frames; /* contents of the file */
@@ -261,12 +261,12 @@ static bool start_program(struct recording *r)
 }
 
 /* Reports a program that continues after it was asked to end. */
-static void tell_patience(struct recording *r)
+static void print_patience(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    if (r->told_patience || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
+    if (r->patience_printed || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
-    r->told_patience = true;
+    r->patience_printed = true;
     print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
 }
 
@@ -318,16 +318,16 @@ static void wait_and_step(struct recording *r)
 static void follow_children(struct recording *r)
 {
     int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    bool told = r->quiet;
+    bool noticed = r->quiet;
     child_let_go(&r->child);
     recorder_program_ended(&r->recorder);
     while (!r->child.ended && recorder_goes_on(&r->recorder)) {
         wait_and_step(r);
-        if (!told && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > TELL_NS) {
+        if (!noticed && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > NOTICE_NS) {
             print_message("%s has ended; what it has started is recorded until it ends, too, or "
                           "Ctrl-C",
                           r->argv[0]);
-            told = true;
+            noticed = true;
         }
     }
 }
@@ -339,7 +339,7 @@ static void run_program(struct recording *r)
         if (r->view)
             start_viewer(r);
         show_progress(r);
-        tell_patience(r);
+        print_patience(r);
     }
     end_progress(r);
     if (r->child.given_up)
@@ -350,7 +350,7 @@ static void run_program(struct recording *r)
 }
 
 /* Losses between two files of a rotated trace do not change the exit status. */
-static void tell_failure(void *context, const struct recorder_failure *failure)
+static void print_failure(void *context, const struct recorder_failure *failure)
 {
     struct recording *r = context;
     int code = failure->path ? print_error(failure->path, failure->error)
@@ -378,7 +378,7 @@ static void record_others(struct recording *r)
     finish(r);
 }
 
-static void tell_summaries(const struct recording *r)
+static void print_summaries(const struct recording *r)
 {
     struct collect_summary summary;
     /* With several processes it is unknown which one it was. */
@@ -391,7 +391,7 @@ static void tell_summaries(const struct recording *r)
 }
 
 /* Reports losses that no summary counts. */
-static void tell_cut_files(void)
+static void print_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
     if (pages)
@@ -405,9 +405,9 @@ static int record_program(struct recording *r)
 {
     if (r->options.shm) {
         record_others(r);
-        tell_cut_files();
+        print_cut_files();
         if (!r->quiet)
-            tell_summaries(r);
+            print_summaries(r);
         return r->code;
     }
     if (!start_program(r)) {
@@ -420,9 +420,9 @@ static int record_program(struct recording *r)
     if (!r->recorder.program)
         print_message("%s did not load the recorder: nothing was recorded; see 'trail doctor %s'",
                       r->argv[0], r->argv[0]);
-    tell_cut_files();
+    print_cut_files();
     if (!r->quiet)
-        tell_summaries(r);
+        print_summaries(r);
     viewer_finish(&r->viewer);
     return r->code == EXIT_GOOD ? child_exit_code(&r->child) : r->code;
 }
@@ -455,7 +455,7 @@ static int run(const struct command *command, int argc, char **argv)
     r->options.version = 23;
     r->options.is_hurried = child_is_hurried;
     r->options.is_hurried_context = &r->child;
-    r->options.failed = tell_failure;
+    r->options.failed = print_failure;
     r->options.failed_context = r;
     r->flight_signal = SIGUSR2;
     code = read_options(r, command, argc, argv);

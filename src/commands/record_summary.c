@@ -163,9 +163,10 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
         fputs("  most of the waiting:\n", stderr);
     print_worst(s);
     if (s->gcc_openmp)
-        fputs("  OpenMP: gcc's library does not tell what it does; with --openmp LLVM's takes its "
-              "place, which does\n",
-              stderr);
+        fputs(
+            "  OpenMP: gcc's library does not report what it does; with --openmp LLVM's takes its "
+            "place, which does\n",
+            stderr);
     if (s->switches)
         put_line("  ready: inferred from wake-up to return; %s", s->switches);
     if (s->refused_stacks)

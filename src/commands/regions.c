@@ -86,7 +86,7 @@ static bool is_wanted(const struct request *request, const trail_region *region)
 }
 
 /* Prints that nothing matches, with the nearest name. */
-static int tell_none(const struct request *request, const trail_region *regions, size_t count)
+static int print_none(const struct request *request, const trail_region *regions, size_t count)
 {
     struct nearest nearest = {.word = request->name};
     if (!request->name || request->goroutines.count > 0 || request->tasks.count > 0)
@@ -200,7 +200,7 @@ static int show_regions(struct request *request)
     int code = EXIT_GOOD;
     size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
     if (some && wanted == 0) {
-        code = tell_none(request, regions, count);
+        code = print_none(request, regions, count);
     } else if (request->analysis.json) {
         json_regions(request, list, wanted);
     } else if (wanted == 0) {
@@ -209,7 +209,7 @@ static int show_regions(struct request *request)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
         qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
         show_members(request, list, shown);
-        groups_tell_more(shown, wanted);
+        groups_print_more(shown, wanted);
         if (shown > 0)
             show_first(request, list[0]);
     }

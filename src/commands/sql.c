@@ -329,7 +329,7 @@ static int prompt(struct session *session)
     int code = EXIT_GOOD;
     lines_begin(&lines);
     if (lines.asked)
-        puts("SQL over traces; .help tells what there is, .quit ends.");
+        puts("SQL over traces; .help lists the commands, .quit ends.");
     while ((line = lines_next(&lines, text ? "  ...> " : "trail> ")) && (text || !is_quit(line))) {
         bool alone = !text && (*line == '.' || *line == '@');
         if (alone || append(&text, line)) {
@@ -541,9 +541,9 @@ const struct command command_sql = {
         "DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below ~/.local/share/trail).\n"
         "QUERY is SQL, or @NAME for a query with a name; without one, queries are read from stdin, "
         "at\n"
-        "a prompt if that is a terminal. '.tables', '.schema [TABLE]' and '.queries' tell what "
-        "there\n"
-        "is. Queries read nothing but the traces and write nothing, unless --allow-files.",
+        "a prompt if that is a terminal. '.tables', '.schema [TABLE]' and '.queries' list "
+        "what\n"
+        "there is. Queries read nothing but the traces and write nothing, unless --allow-files.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
                 "  trail sql app.trace @long-waits\n"
                 "  trail sql --from=1.5s --to=+20ms app.trace @states\n"

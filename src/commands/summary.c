@@ -412,7 +412,7 @@ static void show_times(const struct request *request)
     table_print(&table);
 }
 
-static void tell_more(const struct request *request, size_t count)
+static void print_more(const struct request *request, size_t count)
 {
     if (count > request->limit)
         printf("... and %zu more; --limit=0 shows all\n", count - request->limit);
@@ -435,7 +435,7 @@ static void show_ready(const struct request *request)
         put_command(request, &table, &groups[i]->ready_longest);
     }
     table_print(&table);
-    tell_more(request, count);
+    print_more(request, count);
 }
 
 static void put_reason(struct table *table, trail_string reason, uint64_t timed_out)
@@ -467,7 +467,7 @@ static void print_waits(const struct request *request, const struct overview_wai
         put_command(request, &table, &list[i].wait->longest);
     }
     table_print(&table);
-    tell_more(request, count);
+    print_more(request, count);
 }
 
 static void show_waits(const struct request *request)
@@ -539,7 +539,7 @@ static void show_tasks(const struct request *request)
         table_word(&table, kinds[i]->spread.count > 0 ? text : "-");
     }
     table_print(&table);
-    tell_more(request, count);
+    print_more(request, count);
 }
 
 /* The command that shows the critical path of the longest region of a name. */
@@ -570,7 +570,7 @@ static void show_regions(const struct request *request)
         put_why(request, &table, groups[i].name);
     }
     table_print(&table);
-    tell_more(request, count);
+    print_more(request, count);
 }
 
 static int show(void *context)

@@ -32,7 +32,7 @@ static const struct option rows[] = {
 
 /* MARK: Telling */
 
-static void tell_missing(const struct module_file *file)
+static void print_missing(const struct module_file *file)
 {
     if (file->wrong->code == TRAIL_INCONSISTENT)
         print_message(
@@ -50,13 +50,13 @@ static void put_name(const struct module_file *file)
 }
 
 /* Reports which modules lack what, and what to do. */
-static void tell_lacking(const struct modules *modules)
+static void print_lacking(const struct modules *modules)
 {
     unsigned missing = 0, bare = 0;
     for (struct module_file file = {0}; modules_next(modules, &file);) {
         if (file.state != MODULE_IS_MISSING)
             continue;
-        tell_missing(&file);
+        print_missing(&file);
         missing++;
     }
     for (struct module_file file = {0}; modules_next(modules, &file);) {
@@ -73,11 +73,11 @@ static void tell_lacking(const struct modules *modules)
         print_message("files of another machine: --module-path=DIR names a folder with them");
 }
 
-static void tell_result(const struct modules *modules, const trail_symbolize_stats *stats,
-                        const char *path)
+static void print_result(const struct modules *modules, const trail_symbolize_stats *stats,
+                         const char *path)
 {
     uint64_t left = stats->pcs - stats->resolved;
-    tell_lacking(modules);
+    print_lacking(modules);
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
             "the trace has no module map, as libtrail-record writes it: nothing can be named");
@@ -117,7 +117,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     bool made = good || (!output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
     if (made)
-        tell_result(modules, &stats, path);
+        print_result(modules, &stats, path);
     return close_output(&output, path, made, code);
 }
 

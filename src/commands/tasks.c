@@ -89,7 +89,7 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     return request->ids.count == 0;
 }
 
-static int tell_none(const struct request *request)
+static int print_none(const struct request *request)
 {
     struct nearest nearest = {.word = request->name};
     if (request->count == 0)
@@ -438,7 +438,7 @@ static int show(void *context)
     for (size_t i = 0; i < request->count && !found; i++)
         found = is_wanted(request, &request->tasks[i]);
     if (!found)
-        return tell_none(request);
+        return print_none(request);
     if (request->analysis.json) {
         json_tasks(request);
         return EXIT_GOOD;

@@ -500,7 +500,7 @@ static const char *nearest_number(char *buf, bool found, uint64_t number)
     return buf;
 }
 
-static int tell_no_task(const struct request *request, const struct instead *instead, uint64_t id)
+static int print_no_task(const struct request *request, const struct instead *instead, uint64_t id)
 {
     const trail_task *tasks = NULL;
     char nearest[SHOW_SIZE];
@@ -520,8 +520,8 @@ static int tell_no_task(const struct request *request, const struct instead *ins
                        nearest_number(nearest, found, best));
 }
 
-static int tell_no_goroutine(const struct request *request, const struct instead *instead,
-                             int64_t id)
+static int print_no_goroutine(const struct request *request, const struct instead *instead,
+                              int64_t id)
 {
     const trail_goroutine *g = NULL;
     char nearest[SHOW_SIZE];
@@ -536,7 +536,7 @@ static int tell_no_goroutine(const struct request *request, const struct instead
                        word(request, TERM_task_command));
 }
 
-static int tell_no_region(const struct request *request, const struct instead *instead)
+static int print_no_region(const struct request *request, const struct instead *instead)
 {
     const trail_path_request *path_request = &request->analysis.options.path;
     const trail_group *groups = NULL;
@@ -557,7 +557,7 @@ static int tell_no_region(const struct request *request, const struct instead *i
                        path_request->region, nearest.found ? nearest_hint(&nearest) : ";");
 }
 
-static int tell_none(const struct request *request)
+static int print_none(const struct request *request)
 {
     static const unsigned what[] = {
         [TRAIL_PATH_TASK] = TRAIL_ANALYZE_TASKS,
@@ -573,11 +573,11 @@ static int tell_none(const struct request *request)
     }
     look_instead(&instead, request, what[path_request->of]);
     if (path_request->of == TRAIL_PATH_TASK)
-        code = tell_no_task(request, &instead, path_request->task);
+        code = print_no_task(request, &instead, path_request->task);
     else if (path_request->of == TRAIL_PATH_REGION)
-        code = tell_no_region(request, &instead);
+        code = print_no_region(request, &instead);
     else
-        code = tell_no_goroutine(request, &instead, path_request->goroutine);
+        code = print_no_goroutine(request, &instead, path_request->goroutine);
     instead_close(&instead);
     return code;
 }
@@ -593,7 +593,7 @@ static int show(void *context)
                                  .end_ns = begin};
     if (!trail_analysis_path(request->analysis.answers, &request->path) &&
         (!request->analysis.json || (asked != TRAIL_PATH_LONGEST && asked != TRAIL_PATH_WINDOW)))
-        return tell_none(request);
+        return print_none(request);
     int failed = request->analysis.json ? show_json(request) : show_text(request);
     if (failed)
         print_message("no memory for the path, or its temporary file cannot be read");

@@ -23,7 +23,7 @@ const struct rseq_cs preload_no_sequence = {
 };
 
 /* Sets the number of the end's last release, and the generation of the descriptor. */
-static void tell_descriptor(struct shm_record *record)
+static void record_descriptor(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
     if (!area)
@@ -46,7 +46,7 @@ static uint32_t stack_of_open(void)
 }
 
 /* Only this thread writes it. */
-static void tell_short(struct shm_thread *slot, uint64_t ticks)
+static void record_short(struct shm_thread *slot, uint64_t ticks)
 {
     uint32_t before = __atomic_load_n(&slot->short_waits, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->short_waits, before + (uint32_t)(ticks / SHM_SHORT), __ATOMIC_RELAXED);
@@ -72,12 +72,12 @@ void call_record(const struct call *call)
     if (begin == 0)
         return;
     if (record.end - begin < preload.min_wait_ticks && !call->blocks) {
-        tell_short(slot, record.end - begin);
+        record_short(slot, record.end - begin);
     } else if (record_begin()) {
         if (!record.stack)
             record.stack = stack_of_open();
         *call_place(slot->open_pc) = slot->open_pc;
-        tell_descriptor(&record);
+        record_descriptor(&record);
         record_put(&record);
         record_end();
     }

@@ -120,8 +120,8 @@ static enum futex_role role_of(int operation)
 }
 
 /* The number of threads that it may wake decides whether the release ends one wait or all. */
-static void tell_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
-                      const struct unwind_start *caller)
+static void record_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
+                        const struct unwind_start *caller)
 {
     if (object_awaited(word))
         object_released(word, SHM_FUTEX, count > 1 ? SHM_ALL : 0, caller);
@@ -141,7 +141,7 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
     if (role == FUTEX_OTHER || !is_recorded(SHM_GROUP_LOCKS))
         return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     if (role == FUTEX_WAKES) {
-        tell_wake(word, operation, value, word2, &caller);
+        record_wake(word, operation, value, word2, &caller);
         return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     }
     struct call call CALL = object_wait(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, word, false);

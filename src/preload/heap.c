@@ -120,12 +120,12 @@ static void *early_get(size_t size)
 
 /* MARK: Counting */
 
-static __attribute__((noinline)) void tell(void)
+static __attribute__((noinline)) void record_heap_size(void)
 {
-    int64_t moved = self.slot->heap - self.heap_told;
+    int64_t moved = self.slot->heap - self.heap_recorded;
     int old_errno = errno;
     if ((moved >= LEAP || moved <= -LEAP ||
-         clock_cheap() - self.heap_told_at >= preload.half_step_ticks) &&
+         clock_cheap() - self.heap_recorded_at >= preload.half_step_ticks) &&
         is_wanted(SHM_GROUP_HEAP))
         heap_tell();
     errno = old_errno;
@@ -148,8 +148,8 @@ ALWAYS void count(int64_t bytes)
     }
     heap_now = slot->heap + bytes;
     __atomic_store_n(&slot->heap, heap_now, __ATOMIC_RELAXED);
-    if (UNLIKELY((uint64_t)(heap_now - self.heap_told + STEP) > (uint64_t)STEP * 2))
-        tell();
+    if (UNLIKELY((uint64_t)(heap_now - self.heap_recorded + STEP) > (uint64_t)STEP * 2))
+        record_heap_size();
 }
 
 ALWAYS int64_t size_of(void *memory)

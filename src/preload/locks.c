@@ -137,7 +137,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 }
 
 /* Called before the wrapper that this is part of releases a mutex. */
-ALWAYS void tell_release(pthread_mutex_t *mutex)
+ALWAYS void record_release(pthread_mutex_t *mutex)
 {
     if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
         UNLIKELY(object_released_matters(mutex, is_contended(mutex))) && !is_nested(mutex)) {
@@ -148,7 +148,7 @@ ALWAYS void tell_release(pthread_mutex_t *mutex)
 
 NOINLINE int unlock_mutex(pthread_mutex_t *mutex)
 {
-    tell_release(mutex);
+    record_release(mutex);
     return REAL(pthread_mutex_unlock)(mutex);
 }
 
@@ -279,7 +279,7 @@ EXPORT int mtx_trylock(mtx_t *c11)
 EXPORT int mtx_unlock(mtx_t *c11)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-    tell_release(mutex);
+    record_release(mutex);
     return REAL(mtx_unlock)(c11);
 }
 

@@ -96,14 +96,14 @@ void heap_tell(void)
 {
     struct shm_record record = {.kind = SHM_HEAP};
     int64_t heap = self.slot->heap;
-    if (heap == self.heap_told || !record_begin())
+    if (heap == self.heap_recorded || !record_begin())
         return;
     record.object = (uint64_t)heap;
     record.time = clock_now();
     record_put(&record);
     record_end();
-    self.heap_told = heap;
-    self.heap_told_at = clock_cheap();
+    self.heap_recorded = heap;
+    self.heap_recorded_at = clock_cheap();
 }
 
 /* MARK: Threads */
@@ -161,7 +161,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
         self_end();
     self.chunk = NULL;
     self.round = 0;
-    self.heap_told = 0;
+    self.heap_recorded = 0;
     self.has_rseq = preload.has_rseq && has_rseq();
     self.stack_low = stack_low;
     self.stack_end = stack_end;

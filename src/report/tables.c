@@ -169,7 +169,7 @@ static void put_regions(const struct report *report)
     size_t count = trail_analysis_region_groups(report->answers, &groups);
     if (count == 0) {
         out_str(report->out,
-                "<p class=\"none\">The trace has no regions. A program tells of them by "
+                "<p class=\"none\">The trace has no regions. A program marks them with "
                 "<code>trace.WithRegion</code> (Go, runtime/trace) or "
                 "<code>trail_region_begin</code> (C).</p>\n");
         return;
@@ -192,7 +192,7 @@ static void put_tasks(const struct report *report)
     char command[512], text[40];
     size_t count = trail_analysis_task_kinds(report->answers, &kinds);
     if (count == 0) {
-        out_str(report->out, "<p class=\"none\">The trace has no tasks. A program tells of them by "
+        out_str(report->out, "<p class=\"none\">The trace has no tasks. A program marks them with "
                              "<code>trace.NewTask</code> (Go, runtime/trace) or "
                              "<code>trail_task_begin</code> (C).</p>\n");
         return;

@@ -120,7 +120,7 @@ static int open_database(struct duckdb *duckdb, const struct duckdb_options *opt
     int failed = duckdb->open_ext(NULL, &duckdb->database, config, &message);
     duckdb->destroy_config(&config);
     if (failed != 0 || duckdb->connect(duckdb->database, &duckdb->connection) != 0) {
-        print_message("DuckDB does not start: %s", message ? message : "no reason told");
+        print_message("DuckDB does not start: %s", message ? message : "DuckDB gave no reason");
         duckdb->free(message);
         return EXIT_USAGE;
     }
@@ -154,7 +154,7 @@ int duckdb_run(struct duckdb *duckdb, const char *sql)
     int code = EXIT_GOOD;
     if (duckdb->query(duckdb->connection, sql, &result) != 0) {
         const char *message = duckdb->result_error(&result);
-        print_message_lines(message ? message : "DuckDB told no reason");
+        print_message_lines(message ? message : "DuckDB gave no reason");
         code = EXIT_USAGE;
     }
     duckdb->destroy_result(&result);

@@ -406,7 +406,7 @@ static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, co
 static int fail_statement(struct duckdb *duckdb, void **statement)
 {
     const char *message = duckdb->prepare_error(*statement);
-    print_message_lines(message ? message : "DuckDB told no reason");
+    print_message_lines(message ? message : "DuckDB gave no reason");
     duckdb->destroy_prepare(statement);
     return EXIT_USAGE;
 }
@@ -418,7 +418,7 @@ static int execute(struct show *show, void *statement)
     int code;
     if (duckdb->execute_prepared_streaming(statement, &show->result) != 0) {
         const char *message = duckdb->result_error(&show->result);
-        print_message_lines(message ? message : "DuckDB told no reason");
+        print_message_lines(message ? message : "DuckDB gave no reason");
         code = EXIT_USAGE;
     } else {
         show->columns = (size_t)duckdb->column_count(&show->result);

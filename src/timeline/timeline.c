@@ -137,17 +137,17 @@ static struct timeline_span *take_out(struct timeline_span **place, enum timelin
 
 /* MARK: Goroutines */
 
-static void tell_goroutine(struct timeline *t, struct timeline_goroutine *g)
+static void emit_goroutine(struct timeline *t, struct timeline_goroutine *g)
 {
     if (!g->wanted || !t->counting)
         return;
-    if (!g->told)
+    if (!g->emitted)
         t->stats.goroutines++;
-    g->told = true;
+    g->emitted = true;
     TELL(t, goroutine, g);
 }
 
-static void tell_enter(struct timeline *t, struct timeline_goroutine *g)
+static void emit_enter(struct timeline *t, struct timeline_goroutine *g)
 {
     if (g->wanted)
         TELL(t, enter, g);
@@ -172,10 +172,10 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
     g->wanted = wants_id(t, g->id) && (!t->options->name || g->name == t->wanted_name);
     if (g->name == 0 || g->state == TRAIL_GO_UNDETERMINED)
         return true;
-    tell_goroutine(t, g);
+    emit_goroutine(t, g);
     if (wanted || !g->wanted)
         return true;
-    tell_enter(t, g);
+    emit_enter(t, g);
     if (g->proc)
         TELL(t, lane_enter, g->proc);
     if (g->thread)
@@ -200,7 +200,7 @@ static void enter(struct timeline *t, struct timeline_goroutine *g, const trail_
     bool on_thread = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
     g->on_proc = on_thread ? event->proc : TRAIL_NONE;
     g->on_thread = on_thread ? event->thread : TRAIL_NONE;
-    tell_enter(t, g);
+    emit_enter(t, g);
     if (on_thread) {
         lane_enter(t, lane_get(t, event->proc, false), g, since);
         lane_enter(t, lane_get(t, event->thread, true), g, since);
@@ -258,7 +258,7 @@ static inline bool leaves(void *context, struct followed *followed, const trail_
 static void appear(struct timeline *t, struct timeline_goroutine *g, const trail_event *event)
 {
     g->stack = stack_of(t, event->transition.stack);
-    tell_goroutine(t, g);
+    emit_goroutine(t, g);
 }
 
 static inline bool enters(void *context, struct followed *followed, const trail_event *event,
@@ -290,7 +290,7 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     /* Its P is unknown since then. */
     g->p_released = true;
     g->since_ns = since;
-    tell_enter(t, g);
+    emit_enter(t, g);
     leave(t, g, event->time_ns, 0);
     g->p_released = false;
     enter(t, g, event, reason, event->time_ns);
@@ -308,7 +308,7 @@ static bool loses_proc(void *context, struct followed *followed, const trail_eve
     g->p_released = true;
     g->since_ns = event->time_ns;
     g->on_proc = TRAIL_NONE;
-    tell_enter(t, g);
+    emit_enter(t, g);
     return !t->failed;
 }
 
@@ -510,7 +510,7 @@ static inline void take_event(struct timeline *t, const trail_event *event)
 /* MARK: The window */
 
 /* Passes on the spans of a place, outermost first. */
-static void tell_spans(struct timeline *t, struct timeline_span *span)
+static void emit_spans(struct timeline *t, struct timeline_span *span)
 {
     struct timeline_span *reversed = NULL;
     while (span) { /* reversed, and reversed again while they are passed on */
@@ -530,7 +530,7 @@ static void tell_spans(struct timeline *t, struct timeline_span *span)
     }
 }
 
-static void tell_lanes(struct timeline *t, const struct idmap *lanes)
+static void emit_lanes(struct timeline *t, const struct idmap *lanes)
 {
     for (size_t i = 0; lanes->slots && i <= lanes->mask; i++) {
         struct timeline_lane *lane = lanes->slots[i].value;
@@ -539,7 +539,7 @@ static void tell_lanes(struct timeline *t, const struct idmap *lanes)
         lane->since_ns = t->from_ns;
         if (lane->g && lane->g->wanted)
             TELL(t, lane_enter, lane);
-        tell_spans(t, lane->spans);
+        emit_spans(t, lane->spans);
     }
 }
 
@@ -556,16 +556,16 @@ static void count_from(struct timeline *t, int64_t ns)
             continue;
         g->since_ns = ns;
         g->waker = TRAIL_NONE;
-        tell_goroutine(t, g);
-        tell_enter(t, g);
-        tell_spans(t, g->spans);
+        emit_goroutine(t, g);
+        emit_enter(t, g);
+        emit_spans(t, g->spans);
     }
-    tell_lanes(t, &t->procs);
-    tell_lanes(t, &t->threads);
-    tell_spans(t, t->spans);
+    emit_lanes(t, &t->procs);
+    emit_lanes(t, &t->threads);
+    emit_spans(t, t->spans);
     for (size_t i = 0; t->tasks.slots && i <= t->tasks.mask; i++)
         if (t->tasks.slots[i].value)
-            tell_spans(t, t->tasks.slots[i].value);
+            emit_spans(t, t->tasks.slots[i].value);
 }
 
 /* Open spans end with the window. */

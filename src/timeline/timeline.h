@@ -69,7 +69,7 @@ struct timeline_goroutine {
         struct followed followed;
         struct {
             FOLLOWED_MEMBERS; /* the state: timeline_state_of */
-            bool wanted, told;
+            bool wanted, emitted;
         };
     };
     trail_name reason;                   /* of TIMELINE_WAITING */

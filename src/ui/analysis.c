@@ -75,7 +75,7 @@ int analysis_parse(struct analysis *analysis, int argc, char **argv)
 }
 
 /* Output with invented events always comes with a message. */
-static void tell_repairs(const struct analysis *analysis)
+static void print_repairs(const struct analysis *analysis)
 {
     trail_reader_stats stats;
     trail_reader_get_stats(analysis->reader, &stats);
@@ -88,7 +88,7 @@ static void tell_repairs(const struct analysis *analysis)
                       source_title(analysis->word));
 }
 
-static int tell_damage(const struct analysis *analysis, const trail_error *err)
+static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
     if (analysis->answers)
@@ -98,7 +98,7 @@ static int tell_damage(const struct analysis *analysis, const trail_error *err)
 }
 
 /* Prints the reason of an empty answer. */
-static void tell_window(const struct analysis *analysis)
+static void print_window(const struct analysis *analysis)
 {
     const trail_analysis_span *span = &analysis->span;
     char length[SHOW_SIZE];
@@ -117,7 +117,7 @@ static int run_pass(struct analysis *analysis, trail_error *err)
     int result = trail_analysis_run(analysis->answers, analysis->reader, err);
     progress_end(&progress);
     analysis_speak(analysis);
-    tell_repairs(analysis);
+    print_repairs(analysis);
     trail_analysis_get_span(analysis->answers, &analysis->span);
     if (result < 0 && (exit_code_of(err) != EXIT_BAD || analysis->span.events == 0)) {
         trail_analysis_close(analysis->answers);
@@ -125,9 +125,9 @@ static int run_pass(struct analysis *analysis, trail_error *err)
     }
     if (result < 0) {
         analysis->damage = *err;
-        return tell_damage(analysis, err);
+        return print_damage(analysis, err);
     }
-    tell_window(analysis);
+    print_window(analysis);
     return EXIT_GOOD;
 }
 

@@ -59,8 +59,8 @@ static int check_goroutines(const struct goroutine_filter *filter, const struct 
     return EXIT_GOOD;
 }
 
-static int tell_no_name(const struct goroutine_filter *filter, const struct analysis *analysis,
-                        const trail_group *rows, size_t count)
+static int print_no_name(const struct goroutine_filter *filter, const struct analysis *analysis,
+                         const trail_group *rows, size_t count)
 {
     const char **names = calloc(count + 1, sizeof *names);
     char *texts = NULL;
@@ -99,7 +99,8 @@ int goroutine_filter_check(const struct goroutine_filter *filter, const struct a
         found =
             text.size == strlen(filter->name) && memcmp(text.data, filter->name, text.size) == 0;
     }
-    return found ? check_goroutines(filter, analysis) : tell_no_name(filter, analysis, rows, count);
+    return found ? check_goroutines(filter, analysis)
+                 : print_no_name(filter, analysis, rows, count);
 }
 
 int goroutine_filter_no_match(const char *name, const struct analysis *analysis)

@@ -34,7 +34,7 @@ int groups_check(const struct groups_view *view, bool one_by_one)
     return EXIT_GOOD;
 }
 
-void groups_tell_more(size_t shown, size_t count)
+void groups_print_more(size_t shown, size_t count)
 {
     if (shown < count)
         printf("... and %zu more; --limit=0 shows all\n", count - shown);
@@ -150,7 +150,7 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
         show_histograms(view, sorted, shown);
     else
         show_sums(view, sorted, shown);
-    groups_tell_more(shown, count);
+    groups_print_more(shown, count);
     if (view->percentiles)
         show_spreads(view, sorted, shown);
     free(sorted);

@@ -61,6 +61,6 @@ void groups_put_times(const struct analysis *analysis, struct table *table,
                       const trail_times *times);
 
 /* Prints how many rows were left out. */
-void groups_tell_more(size_t shown, size_t count);
+void groups_print_more(size_t shown, size_t count);
 
 #endif

@@ -157,8 +157,8 @@ def what_is_not_there_is_told():
         ("--type=snyc", "did you mean 'sync'"),
         ("--format=pdf", "no format"),
         ("--min=101", "no share"),
-        ("--output=" + os.path.join(WORK, "a.xyz"), "does not tell the format"),
-        ("--output=" + path, "does not tell the format"),
+        ("--output=" + os.path.join(WORK, "a.xyz"), "does not name a format"),
+        ("--output=" + path, "does not name a format"),
     ]
     for option, hint in cases:
         code, out, err = run("profile", option, path)

@@ -513,7 +513,7 @@ SURVIVE = [
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
     "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "ends-late", "early", "crashes", "aborts",
-    "no-threads", "allocations", "told-to-end",
+    "no-threads", "allocations", "asked-to-end",
 ]  # fmt: skip
 WITHOUT_LAST = {"daemon", "threads-at-exit", "no-threads"}
 
@@ -872,7 +872,7 @@ def test_recorder_late(folder):
 def test_killed(folder):
     """What the program did before it was killed is in the trace, and its last open call."""
     path = os.path.join(folder, "killed.trace")
-    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "told-to-end"],
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "asked-to-end"],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
     recorder.stdout.readline()
     # It reads now, or is about to.
@@ -885,7 +885,7 @@ def test_killed(folder):
     trace = Trace(TRAIL, path, ENV)
     waits = trace.in_function("waits_for_change")
     report(any(w.waker for w in waits), "killed: what it had done is in the trace", *waits)
-    opened = [w for w in trace.in_function("told_to_end") if w.end is None and w.reason == "network"]
+    opened = [w for w in trace.in_function("asked_to_end") if w.end is None and w.reason == "network"]
     report(len(opened) == 1, "killed: the call that it was in has no end", *trace.waits)
 
 
@@ -961,7 +961,7 @@ def test_terminal(folder):
         report(ok and terminal.until(b"caught"), "terminal: Ctrl-C reaches the program", terminal.seen)
         report(terminal.until(b"status 33"), "terminal: and its exit status the shell", terminal.seen)
 
-        terminal.shell(f"{record} told-to-end; echo status $?")
+        terminal.shell(f"{record} asked-to-end; echo status $?")
         ok = terminal.until(b"ready")
         terminal.press(b"\x1a")
         report(ok and terminal.until(b"Stopped"), "terminal: Ctrl-Z stops the job", terminal.seen)
@@ -969,7 +969,7 @@ def test_terminal(folder):
         ok = terminal.until(b"still") and terminal.until(b"1")
         report(ok, "terminal: the shell goes on meanwhile", terminal.seen)
         terminal.shell("fg; echo status $?")
-        terminal.until(b"told-to-end")
+        terminal.until(b"asked-to-end")
         terminal.say("on")
         report(terminal.until(b"ends: on"), "terminal: fg continues it, and it reads", terminal.seen)
         report(terminal.until(b"status 3"), "terminal: its exit status after fg", terminal.seen)

@@ -1123,7 +1123,7 @@ static int allocations(void)
 }
 
 /* Waits for a line. */
-static int told_to_end(void)
+static int asked_to_end(void)
 {
     char line[10];
     waits_for_change();
@@ -1212,7 +1212,7 @@ static const struct {
     {"aborts", aborts},
     {"no-threads", no_threads},
     {"allocations", allocations},
-    {"told-to-end", told_to_end},
+    {"asked-to-end", asked_to_end},
     {"busy", busy},
     {"catches", catches},
 };

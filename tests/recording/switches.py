@@ -309,7 +309,7 @@ def as_nobody():
         return
     run = Run("crowd", user=user)
     if run.code != 0 or "inferred" in run.summary:
-        skip("nobody", "the kernel does not tell others than root: " + " ".join(run.summary.split())[-200:])
+        skip("nobody", "the kernel reports to root only: " + " ".join(run.summary.split())[-200:])
         return
     crowd(user=user)
     profile(user=user)
@@ -319,7 +319,7 @@ def main():
     probe = Run("hidden", "--switches=need")
     os.chmod(WORK, 0o755)
     if probe.code == 2:
-        skip("what the kernel tells", " ".join(probe.summary.split()))
+        skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
         for test in crowd, hidden, queue, copying, leave, short, family, many:
             test()

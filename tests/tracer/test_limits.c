@@ -64,7 +64,7 @@ static void check_states(const char *what)
                                 : i % 3 == 2 ? TRAIL_GO_WAITING
                                              : TRAIL_GO_RUNNABLE;
         if (told[i] != wanted)
-            fail_msg("%s: goroutine %zu was told as %s", what, i,
+            fail_msg("%s: goroutine %zu is recorded as %s", what, i,
                      trail_go_state_name((trail_go_state)told[i]));
     }
 }

@@ -14,7 +14,7 @@
  *   block FOREVER               the goroutine is never seen again   waits           waits
  *   label of a start            from 11 on                          yes             yes
  *   trail_go_label              no                                  yes             yes
- *   syscall_exit                told by what follows; open ones     Syscall->Running
+ *   syscall_exit                known by what follows; open ones     Syscall->Running
  *                               end with the trace
  *   exit_blocked, P kept        P lost and taken again (all formats)
  *   create_syscall              created runnable, then found in it  NotExist->Syscall
@@ -1093,7 +1093,7 @@ static void read_status(const trail_event *event)
                                                [TRAIL_GO_WAITING] = WAITING,
                                                [TRAIL_GO_SYSCALL] = SYSCALL};
         if (w.told[i])
-            fail_msg("G%lld was told twice", (long long)event->transition.id);
+            fail_msg("G%lld was recorded twice", (long long)event->transition.id);
         w.told[i] = (uint8_t)(1 + states[event->transition.to]);
         return;
     }
@@ -1307,7 +1307,7 @@ static void compare_statuses(const struct moment *moment)
         if (w.go[i].found_in_syscall && was == NONE)
             continue;
         if (told != (was == NONE ? -1 : was))
-            fail_msg("seed %llu, format %d: G%lld was %s, told as %s", (unsigned long long)seed_now,
+            fail_msg("seed %llu, format %d: G%lld was %s, recorded as %s", (unsigned long long)seed_now,
                      w.format, (long long)w.go[i].g.id, state_names[was],
                      told < 0 ? "nothing" : state_names[told]);
     }

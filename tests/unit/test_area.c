@@ -99,7 +99,7 @@ static void a_thread_number_is_one_threads(void **state)
     assert_int_equal(w->threads, 2);
 }
 
-/* What it told last found no room. */
+/* Its last record found no room. */
 static void a_slot_that_has_ended_ends_its_thread(void **state)
 {
     struct world *w = *state;

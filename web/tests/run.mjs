@@ -275,7 +275,7 @@ test("lanes are sorted by their first wait, and by what the table of goroutines 
     equal(await firstLanes(1), first, "the same first lane");
 });
 
-test("the selected span is told as the API tells it; its neighbours, its waker, its lane", async () => {
+test("the selected span is shown as the API has it; its neighbours, its waker, its lane", async () => {
     const lanes = await ask("lanes?kind=goroutine&count=50000");
     const busiest = lanes.rows.reduce((a, b) => (b[8] > a[8] ? b : a));
     await fresh(`#w=0-${status.end}&g=none&s=running`);
@@ -326,7 +326,7 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     ok(found, "somebody was woken");
     await fresh(`#w=0-${status.end}&sel=g${found.lane}.${found.span}&tab=span`);
     await page.waitForSelector(".details h2");
-    ok((await page.textContent(".details")).includes(`G${found.waker.id}`), "the waker is told");
+    ok((await page.textContent(".details")).includes(`G${found.waker.id}`), "the waker is named");
     await page.keyboard.press("b");
     await until("a chain", async () =>
         (await page.textContent(".details")).includes("Wake-up chain"),
@@ -335,7 +335,7 @@ test("from a wait to who ended it, and the way of the wake-ups across lanes", as
     await until("the waker is selected", async () =>
         (await fragment("sel"))?.startsWith(`g${found.waker.lane}.`),
     );
-    ok((await page.textContent("[aria-live]")).length > 0, "a screen reader is told");
+    ok((await page.textContent("[aria-live]")).length > 0, "a screen reader hears it");
 });
 
 /* Serves a hand-written trace from tests/data. */
@@ -347,7 +347,7 @@ async function byHand(name) {
 }
 
 testOnce(
-    "the head of a log or CPU sample tells its stack, to the eye and to a screen reader",
+    "the head of a log or CPU sample has its stack, for the eye and for a screen reader",
     async () => {
         const other = await byHand("everything-1.26");
         try {
@@ -399,7 +399,7 @@ testOnce(
 );
 
 testOnce(
-    "a frame shows the source around it, where trail view was told where that is",
+    "a frame shows the source around it, where trail view knows the folder",
     async () => {
         const root = new URL("../..", import.meta.url).pathname;
         const lines = readFileSync(join(root, "examples/load/main.go"), "utf8").split("\n");
@@ -964,7 +964,7 @@ test("a damaged trace shows its good part, and says so", async () => {
     }
 });
 
-testOnce("what arrives on a pipe is drawn as it arrives; the server's end is told", async () => {
+testOnce("what arrives on a pipe is drawn as it arrives; the server's end is shown", async () => {
     const long = join(folder, "long.trace");
     execFileSync(scheduler, ["--work=pipeline", "--seconds=3", "-o", long]);
     const { events } = runJson("summary", long);

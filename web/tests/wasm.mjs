@@ -210,7 +210,7 @@ for (const [name, bytes] of given) {
     });
 }
 
-test("what is no trace is told so", async () => {
+test("a file that is no trace is refused", async () => {
     const ask = await page("x", Buffer.from("GIF89a, and no trace at all"));
     const status = JSON.parse(Buffer.from(ask("status").body));
     ok(status.error?.includes("not a"), `error: ${status.error}`);
