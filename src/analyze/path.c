@@ -433,7 +433,7 @@ static bool transition(struct path *path, const trail_event *event)
         trail_name waited = g->reason;
         if (log_add(path, g, &entry) == 0)
             return false;
-        if (to == TRAIL_GO_WAITING)
+        if (to == TRAIL_GO_WAITING || (to == TRAIL_GO_SYSCALL && entry.reason != 0))
             g->waited = g->entry;
         if (path->hold.kind && entry.flags & PATH_WOKEN &&
             !note_held(path, g->entry, waited, event))

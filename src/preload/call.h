@@ -193,4 +193,12 @@ ALWAYS void brief_end(const struct brief_call *call)
     struct brief_call call BRIEF = brief_begin(&caller, group, wait, object, detail);              \
     return __VA_ARGS__
 
+/* The same for a call with a time limit, which then fails with `error`. */
+#define TIMED_CALL(error, group, wait, object, detail, ...)                                        \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL = call_begin(&caller, group, wait, object, detail, 0);                   \
+    __typeof__(__VA_ARGS__) result = __VA_ARGS__;                                                  \
+    call_expired(&call, result < 0 && errno == (error));                                           \
+    return result
+
 #endif

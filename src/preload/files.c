@@ -404,7 +404,8 @@ EXPORT int semop(int set, struct sembuf *operations, size_t count)
 EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
                       const struct timespec *timeout)
 {
-    SEMAPHORE_CALL(REAL(semtimedop)(set, operations, count, timeout));
+    TIMED_CALL(EAGAIN, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, 0, 0,
+               REAL(semtimedop)(set, operations, count, timeout));
 }
 
 /* MARK: Asynchronous I/O */
@@ -412,13 +413,13 @@ EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
 EXPORT int aio_suspend(const struct aiocb *const list[], int count,
                        const struct timespec *restrict timeout)
 {
-    WAIT_CALL(SHM_POLL, REAL(aio_suspend)(list, count, timeout));
+    TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, REAL(aio_suspend)(list, count, timeout));
 }
 
 EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
                          const struct timespec *restrict timeout)
 {
-    WAIT_CALL(SHM_POLL, REAL(aio_suspend64)(list, count, timeout));
+    TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, REAL(aio_suspend64)(list, count, timeout));
 }
 
 /* MARK: libaio and liburing, which make their system calls themselves */

@@ -378,7 +378,8 @@ EXPORT ssize_t mq_receive(mqd_t fd, char *text, size_t size, unsigned *priority)
 EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
                                unsigned *restrict priority, const struct timespec *restrict until)
 {
-    FD_CALL(SHM_READ, REAL(mq_timedreceive)(fd, text, size, priority, until));
+    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_READ, 0, (uint32_t)fd + 1,
+               REAL(mq_timedreceive)(fd, text, size, priority, until));
 }
 
 EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
@@ -389,7 +390,8 @@ EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
 EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,
                         const struct timespec *until)
 {
-    FD_CALL(SHM_WRITE, REAL(mq_timedsend)(fd, text, size, priority, until));
+    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1,
+               REAL(mq_timedsend)(fd, text, size, priority, until));
 }
 
 EXPORT ssize_t msgrcv(int queue, void *message, size_t size, long type, int flags)

@@ -52,5 +52,5 @@ EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
 EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
                         const struct timespec *restrict time)
 {
-    WAIT_CALL(SHM_SIGNAL, REAL(sigtimedwait)(set, info, time));
+    TIMED_CALL(EAGAIN, SHM_GROUP_SLEEP, SHM_SIGNAL, 0, 0, REAL(sigtimedwait)(set, info, time));
 }

@@ -4,11 +4,16 @@
  * thread that sees it wait (/proc has its state), so that however late a thread runs, the wait is there.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -187,6 +192,40 @@ static void time_out_of_poll(void)
     expect(poll(&fd, 1, LIMIT_MS) == 0);
 }
 
+/* By calls that the kernel ends at their time limits. */
+static void time_out_of_signal(void)
+{
+    struct timespec length = {0, LIMIT_MS * 1000000L};
+    sigset_t none;
+    sigemptyset(&none);
+    sigaddset(&none, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &none, NULL);
+    expect(sigtimedwait(&none, NULL, &length) == -1 && errno == EAGAIN);
+}
+
+static void time_out_of_operation(void)
+{
+    struct timespec length = {0, LIMIT_MS * 1000000L};
+    struct sembuf take = {0, -1, 0};
+    int set = semget(IPC_PRIVATE, 1, 0600);
+    expect(set != -1);
+    expect(semtimedop(set, &take, 1, &length) == -1 && errno == EAGAIN);
+    semctl(set, 0, IPC_RMID);
+}
+
+static void time_out_of_messages(void)
+{
+    struct timespec until = limit(CLOCK_REALTIME);
+    struct mq_attr shape = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    char name[64], text[8];
+    snprintf(name, sizeof name, "/trail-waits-%d", (int)getpid());
+    mqd_t queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &shape);
+    expect(queue != (mqd_t)-1);
+    mq_unlink(name);
+    expect(mq_timedreceive(queue, text, sizeof text, NULL, &until) == -1 && errno == ETIMEDOUT);
+    mq_close(queue);
+}
+
 static int jobs, closed;
 
 /* A worker of a pool: it returns to one wait for each job, and hardly does anything else. */
@@ -229,6 +268,9 @@ int main(void)
     time_out_of_condition();
     time_out_of_semaphore();
     time_out_of_poll();
+    time_out_of_signal();
+    time_out_of_operation();
+    time_out_of_messages();
     give_jobs();
     return 0;
 }

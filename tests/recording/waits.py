@@ -61,12 +61,12 @@ def a_wait_that_its_time_limit_ended_says_so():
     main = [w for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"] if w["name"] == "main"][0]["blocked"]
     late = {b["wait_kind"]: b.get("timed_out", 0) for b in main}
     equal({k: late.get(k) for k in ("condition", "semaphore", "poll", "mutex", "rwlock", "read", "join")},
-          {"condition": 1, "semaphore": 1, "poll": 1, "mutex": 0, "rwlock": 0, "read": 0, "join": 0})
+          {"condition": 1, "semaphore": 2, "poll": 1, "mutex": 0, "rwlock": 0, "read": 1, "join": 0})
     locks = {lock["name"]: lock.get("timed_out", 0) for lock in json.loads(run(TRAIL, "locks", "--json", TRACE))["locks"]}
     equal([locks[n] for n in ("queue_filled", "tickets", "stats_mu")], [1, 1, 0])
     segments = json.loads(run(TRAIL, "why", "--json", "--goroutine=1", TRACE))["segments"]
     ended = sorted((s["wait_kind"], s["end_ns"] - s["begin_ns"] >= LIMIT_NS) for s in segments if s.get("timed_out"))
-    equal(ended, [("condition", True), ("poll", True), ("semaphore", True)])
+    equal(ended, [("condition", True), ("poll", True), ("read", True), ("semaphore", True), ("semaphore", True), ("signal", True)])
 
 
 @test
