@@ -532,6 +532,9 @@ typedef struct trail_profile_sample {
     trail_histogram times; /* with TRAIL_ANALYZE_DISTRIBUTIONS */
     trail_name wait;       /* OFFCPU: what was waited for; SYNC by kind: the kind; else 0 */
     uint64_t timed_out;    /* SYNC by kind: waits that timed out, as far as recorded */
+    uint64_t
+        idle_count; /* SYNC by kind: waits for work, as in trail_wait; not those open at the end */
+    int64_t idle_ns;
 } trail_profile_sample;
 
 typedef struct trail_profile {

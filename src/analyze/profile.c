@@ -501,14 +501,62 @@ static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
     return !wait.types || wait_take(p, g, &wait);
 }
 
-/* Records the row of a wait that was just counted, for the log after it. */
-static bool note_sync(struct profiles *p, const struct goroutine *g)
+/* Returns the number of the place of the goroutine's wait; 0 on out of memory. */
+static size_t idle_place_of(struct profiles *p, const struct goroutine *g,
+                            const struct wait_facts *facts, uint32_t row)
+{
+    return idle_place(&p->idle, g->id, g->stack, facts->kind_name, row);
+}
+
+static bool is_idle_kind(const struct wait_facts *facts)
+{
+    return facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE;
+}
+
+/* Records the row of a wait that was just counted, for the log after it and the goroutine's end. */
+static bool note_sync(struct profiles *p, const struct goroutine *g, int64_t now)
 {
     uintptr_t place = p->last_place;
-    if (!wait_facts_of(&p->analysis->names, g->reason))
+    const struct wait_facts *facts = wait_facts_of(&p->analysis->names, g->reason);
+    if (!facts)
         return true;
     (void)idmap_remove(&p->last_sync, (uint64_t)g->id);
-    return place == 0 || idmap_put(&p->last_sync, (uint64_t)g->id, (void *)place);
+    if (place == 0)
+        return true;
+    if (is_idle_kind(facts)) {
+        size_t number = idle_place_of(p, g, facts, (uint32_t)place - 1);
+        if (number == 0)
+            return false;
+        idle_count(&p->idle, number, ns_between(g->since_ns, now));
+    }
+    return idmap_put(&p->last_sync, (uint64_t)g->id, (void *)place);
+}
+
+static bool count_idle(void *context, const struct idle_place *place)
+{
+    struct profiles *p = context;
+    trail_profile_sample *row = &p->rows[TRAIL_PROFILE_SYNC].items[place->user];
+    row->idle_count += place->count;
+    ns_add(&row->idle_ns, place->ns);
+    return true;
+}
+
+/* The goroutine has ended. */
+static bool judge_idle(struct profiles *p, const struct goroutine *g, int64_t now)
+{
+    int64_t from = p->analysis->goroutines.counted_from_ns;
+    struct idle_end end = {
+        .goroutine = g->id,
+        .life = ns_between(g->creation_ns > from ? g->creation_ns : from, now),
+        .open_ns = ns_between(g->since_ns, now),
+    };
+    const struct wait_facts *facts = wait_facts_of(&p->analysis->names, g->reason);
+    if (g->state == TRAIL_GO_WAITING && is_idle_kind(facts)) {
+        end.open = idle_place_of(p, g, facts, UINT32_MAX);
+        if (end.open == 0)
+            return false;
+    }
+    return idle_judge(&p->idle, &end, count_idle, p);
 }
 
 static bool leaves(void *part, struct goroutine *g, const trail_event *event)
@@ -540,7 +588,7 @@ static bool leaves(void *part, struct goroutine *g, const trail_event *event)
         return leaves_wait(p, g, types, &key, event->time_ns);
     p->last_place = 0;
     return leaves_wait(p, g, types, &key, event->time_ns) &&
-           (g->state != TRAIL_GO_WAITING || note_sync(p, g));
+           (g->state != TRAIL_GO_WAITING || note_sync(p, g, event->time_ns));
 }
 
 /* The first state of the goroutine in the trace, which may have begun before this event. */
@@ -637,6 +685,8 @@ static bool ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
         const struct profile_pending *pending = pending_find(p, g);
         p->regions += pending ? pending->region_count : 0;
     }
+    if (p->idle.first.count > 0 && p->analysis->counting && !judge_idle(p, g, now))
+        return false;
     return (end_ns != 0 || take_open(p, g, now)) && flush_pending(p, g);
 }
 
@@ -694,6 +744,7 @@ static void drop(void *part)
         pending_free(profiles->pending.slots[i].value);
     idmap_free(&profiles->pending);
     idmap_free(&profiles->last_sync);
+    idle_free(&profiles->idle);
     intern_free(&profiles->frame_keys);
     intern_free(&profiles->stack_keys);
     arena_free(&profiles->arena);

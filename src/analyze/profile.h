@@ -11,6 +11,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/idle.h"
 #include "base/arena.h"
 #include "base/idmap.h"
 #include "base/intern.h"
@@ -53,6 +54,7 @@ struct profiles {
     struct profile_rows rows[TRAIL_PROFILES];
     struct idmap
         last_sync; /* with by_kind: goroutine -> index of the row of its last wait, as a pointer */
+    struct idle idle;             /* with by_kind; the user of a place is the index of its row */
     uint32_t last_place;          /* of the row of SYNC that was counted last, + 1 */
     struct idmap pending;         /* goroutine -> struct profile_pending */
     uint64_t goroutines, regions; /* the number that matched so far */

@@ -342,24 +342,11 @@ static bool idle_enter(struct waits *waits, const struct goroutine *g, const tra
     const struct wait_facts *facts =
         wait_facts_of(names, follow_wait(&waits->analysis->goroutines.follow, event));
     enum place_kind kind = PLACE_OTHER;
-    bool fresh;
     if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE))
         return true;
-    struct { /* no padding: its bytes are the key */
-        int64_t goroutine;
-        trail_name place, wait;
-    } key = {g->id, place_name(waits, event->transition.stack, &kind), facts->kind_name};
-    size_t number = (size_t)intern_put(&waits->idle_keys, &key, sizeof key, &fresh);
-    if (number == 0 || !GROW(waits->idle, waits->idle_capacity, number))
-        return false;
-    if (fresh) {
-        uint64_t id = (uint64_t)g->id;
-        waits->idle[number - 1] = (struct idle_place){
-            .wait = key.wait, .next = (uintptr_t)idmap_find(&waits->idle_first, id)};
-        if (!idmap_put(&waits->idle_first, id, (void *)(uintptr_t)number))
-            return false;
-    }
-    return idmap_put(&waits->idle_now, (uint64_t)g->id, (void *)(uintptr_t)number);
+    trail_name place = place_name(waits, event->transition.stack, &kind);
+    size_t number = idle_place(&waits->idle, g->id, place, facts->kind_name, facts->kind_name);
+    return number != 0 && idmap_put(&waits->idle_now, (uint64_t)g->id, (void *)(uintptr_t)number);
 }
 
 /* The wait has ended. */
@@ -368,41 +355,43 @@ static void idle_leave(struct waits *waits, const struct goroutine *g, int64_t n
     uintptr_t number = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id);
     if (number == 0 || !waits->analysis->counting)
         return;
-    waits->idle[number - 1].count++;
-    ns_add(&waits->idle[number - 1].ns, ns_between(g->since_ns, now));
+    idle_count(&waits->idle, number, ns_between(g->since_ns, now));
 }
 
-/* The goroutine has ended: waits to which it returned for most of its life were waits for work. */
-static bool idle_judge(struct waits *waits, const struct goroutine *g, int64_t now)
+struct idle_context {
+    const struct names *names;
+    struct wait_group *group;
+};
+
+static bool count_idle(void *context, const struct idle_place *place)
+{
+    const struct idle_context *of = context;
+    trail_wait *wait = wait_get(of->names, of->group, place->user);
+    if (!wait)
+        return false;
+    wait->idle_count += place->count;
+    ns_add(&wait->idle_ns, place->ns);
+    return true;
+}
+
+static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t now)
 {
     int64_t from = waits->analysis->goroutines.counted_from_ns;
-    int64_t life = ns_between(g->creation_ns > from ? g->creation_ns : from, now);
-    struct wait_group *group = group_get(waits, g->name);
-    uintptr_t on = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id);
-    size_t at = (uintptr_t)idmap_remove(&waits->idle_first, (uint64_t)g->id);
-    if (!group)
-        return false;
-    for (; at != 0; at = waits->idle[at - 1].next) {
-        struct idle_place *place = &waits->idle[at - 1];
-        int64_t open = at == on ? ns_between(g->since_ns, now) : 0;
-        if (place->count + (at == on) >= IDLE_RETURNS && ns_between(open, life) / 2 < place->ns) {
-            trail_wait *wait = wait_get(&waits->analysis->names, group, place->wait);
-            if (!wait)
-                return false;
-            wait->idle_count += place->count;
-            ns_add(&wait->idle_ns, place->ns);
-        }
-        place->count = 0;
-        place->ns = 0;
-    }
-    return true;
+    struct idle_context context = {&waits->analysis->names, group_get(waits, g->name)};
+    struct idle_end end = {
+        .goroutine = g->id,
+        .life = ns_between(g->creation_ns > from ? g->creation_ns : from, now),
+        .open = (uintptr_t)idmap_remove(&waits->idle_now, (uint64_t)g->id),
+        .open_ns = ns_between(g->since_ns, now),
+    };
+    return context.group && idle_judge(&waits->idle, &end, count_idle, &context);
 }
 
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
     (void)end_ns;
-    return waits->idle_first.count == 0 || !waits->analysis->counting || idle_judge(waits, g, now);
+    return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
 }
 
 /* MARK: Transitions */
@@ -490,8 +479,7 @@ static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
     (void)ns;
-    intern_clear(&waits->idle_keys);
-    idmap_clear(&waits->idle_first);
+    idle_clear(&waits->idle);
     idmap_clear(&waits->idle_now);
     for (size_t i = 0; i < waits->place_count; i++) {
         struct place *place = waits->all[i];
@@ -584,9 +572,7 @@ static void drop(void *part)
     free((void *)waits->items);
     free((void *)waits->by_name);
     free((void *)waits->all);
-    intern_free(&waits->idle_keys);
-    free(waits->idle);
-    idmap_free(&waits->idle_first);
+    idle_free(&waits->idle);
     idmap_free(&waits->idle_now);
     idmap_free(&waits->places);
     idmap_free(&waits->by_stack);

@@ -11,8 +11,8 @@
 #include <trail/analyze.h>
 
 #include "analyze/activity.h"
+#include "analyze/idle.h"
 #include "base/idmap.h"
-#include "base/intern.h"
 #include "base/slab.h"
 
 /* What is waited for at a place. */
@@ -61,19 +61,6 @@ struct wait_group {
     int64_t stuck_goroutine;
 };
 
-/*
- * Waits of one thread at one place, of a kind that can be a wait for work. They count as waits for
- * work if the thread came back at least IDLE_RETURNS times and waited there for more than half of
- * its life.
- */
-enum { IDLE_RETURNS = 3 };
-struct idle_place {
-    trail_name wait; /* the kind */
-    uint64_t count;  /* number and total of ended waits */
-    int64_t ns;
-    size_t next; /* of the same goroutine, + 1 */
-};
-
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -89,13 +76,9 @@ struct waits {
     uint64_t epoch;
     struct idmap parked; /* goroutine -> struct parked */
     struct slab parked_slab;
-    struct intern
-        idle_keys; /* of goroutine, place and kind; the number is the index in `idle`, + 1 */
-    struct idle_place *idle;
-    size_t idle_capacity;
-    struct idmap idle_first;    /* goroutine -> its first idle place, + 1, as a pointer */
-    struct idmap idle_now;      /* the same for the place where it waits now */
-    uint64_t watched;           /* goroutines woken at a place that did no work yet */
+    struct idle idle;      /* the user of a place is the name of the wait's kind */
+    struct idmap idle_now; /* goroutine -> number of the place where it waits now, as a pointer */
+    uint64_t watched;      /* goroutines woken at a place that did no work yet */
     trail_name sync, condition; /* reasons */
 };
 

@@ -36,11 +36,14 @@ struct request {
     const char *name;
     struct id_list goroutines;
     size_t limit;
+    bool idle;
 };
 
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N stacks of each kind (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
+    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+     TO_FLAG(struct request, idle)},
     {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct request, name)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
@@ -116,6 +119,10 @@ static void json_kind(const struct request *request, struct json *json, const st
             analysis_json_wait(&request->analysis, json, sample->wait);
         if (sample->timed_out)
             json_number(json, "timed_out", sample->timed_out);
+        if (sample->idle_count) {
+            json_number(json, "idle_count", sample->idle_count);
+            json_signed(json, "idle_ns", sample->idle_ns);
+        }
         json_number(json, "count", sample->count);
         json_signed(json, "ns", sample->ns);
         analysis_json_histogram(json, "times", &sample->times);
@@ -160,6 +167,25 @@ static uint32_t first_frame(const struct request *request, const trail_profile *
     return first;
 }
 
+/* Whether most of it are waits for work. */
+static bool is_idle(const trail_profile_sample *sample)
+{
+    return sample->idle_ns > sample->ns / 2;
+}
+
+/* "mutex: ", "condition variable for work (2 timed out): " */
+static size_t put_kind(const struct request *request, const trail_profile_sample *sample,
+                       char *text, size_t size)
+{
+    trail_string kind = trail_analysis_text(request->analysis.answers, sample->wait);
+    int length = (int)(kind.size < 100 ? kind.size : 100);
+    const char *work = is_idle(sample) ? " for work" : "";
+    if (sample->timed_out)
+        return (size_t)snprintf(text, size, "%.*s%s (%" PRIu64 " timed out): ", length, kind.data,
+                                work, sample->timed_out);
+    return (size_t)snprintf(text, size, "%.*s%s: ", length, kind.data, work);
+}
+
 /* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it; "mutex: work < main" by kind. */
 static void put_stack(const struct request *request, struct table *table,
                       const trail_profile *profile, const trail_profile_sample *sample)
@@ -169,15 +195,8 @@ static void put_stack(const struct request *request, struct table *table,
     size_t used = 0;
     uint32_t first = first_frame(request, profile, sample);
     *text = '\0';
-    if (sample->wait) {
-        trail_string kind = trail_analysis_text(request->analysis.answers, sample->wait);
-        used = (size_t)snprintf(text, sizeof text,
-                                "%.*s: ", (int)(kind.size < 100 ? kind.size : 100), kind.data);
-        if (sample->timed_out)
-            used = (size_t)snprintf(text, sizeof text, "%.*s (%" PRIu64 " timed out): ",
-                                    (int)(kind.size < 100 ? kind.size : 100), kind.data,
-                                    sample->timed_out);
-    }
+    if (sample->wait)
+        used = put_kind(request, sample, text, sizeof text);
     for (uint32_t i = first; i < sample->frame_count && i < first + MOST && used < sizeof text;
          i++) {
         const trail_profile_frame *frame = &profile->frames[sample->frames[i]];
@@ -219,6 +238,22 @@ static void show_command(const struct request *request, const struct kind *kind,
            trail_histogram_quantile(times, 0.99));
 }
 
+/* Longest first; waits for work are last, unless they are asked for. */
+static void put_rows(const struct request *request, struct table *table,
+                     const trail_profile *profile)
+{
+    size_t shown = 0;
+    for (int last = 0; last <= 1; last++)
+        for (size_t i = 0; i < profile->sample_count; i++) {
+            bool is_last = !request->idle && is_idle(&profile->samples[i]);
+            if (is_last != last || shown >= request->limit)
+                continue;
+            shown++;
+            table_spread(table, &profile->samples[i].times);
+            put_stack(request, table, profile, &profile->samples[i]);
+        }
+}
+
 static void show_kind(const struct request *request, const struct kind *kind)
 {
     trail_profile profile;
@@ -233,10 +268,7 @@ static void show_kind(const struct request *request, const struct kind *kind)
     table_begin(&table, "count> total> p50> p95> p99> longest> stack<");
     table_spread(&table, &profile.times);
     table_word(&table, "(all)");
-    for (size_t i = 0; i < profile.sample_count && i < request->limit; i++) {
-        table_spread(&table, &profile.samples[i].times);
-        put_stack(request, &table, &profile, &profile.samples[i]);
-    }
+    put_rows(request, &table, &profile);
     table_print(&table);
     if (profile.sample_count > request->limit)
         printf("... and %zu more stacks\n", profile.sample_count - request->limit);
@@ -274,11 +306,13 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_latency = {
     COMMAND_ROW(latency),
     .synopsis = "[options] FILE",
-    .details = "Histograms of the time from ready to running, of waits for locks, channels and "
-               "select, and\n"
-               "of system calls; then the stacks that took most time, with how their times spread. "
-               "Stacks\n"
-               "are shown leaf first; those of 'ready' are of who made the goroutine ready.",
+    .details =
+        "Histograms of the time from ready to running, of waits for locks, channels and "
+        "select, and\n"
+        "of system calls; then the stacks that took most time, with how their times spread. "
+        "Stacks\n"
+        "are shown leaf first; those of 'ready' are of who made the goroutine ready. Waits for\n"
+        "work, to which a thread of a C program returns for most of its life, are last.",
     .examples = "  trail latency app.trace\n"
                 "  trail latency --name=main.worker --from=1s --to=+200ms app.trace\n"
                 "  trail latency --json -n 0 app.trace",

@@ -93,4 +93,19 @@ def a_worker_of_a_pool_waits_for_work():
     assert place("--idle") < place(), (place("--idle"), place())
 
 
+@test
+def waits_for_work_are_last_among_the_stacks_with_the_longest_waits():
+    found = json.loads(run(TRAIL, "latency", "--json", "--limit=0", TRACE))["locks"]["stacks"]
+    (work,) = [s for s in found if "idle_count" in s]
+    equal((work["wait_kind"], work["idle_count"], work["idle_ns"]), ("condition", work["count"], work["ns"]))
+    assert "work" in [f["name"] for f in work["stack"]], work
+
+    def rows(*options):
+        text = run(TRAIL, "latency", "--limit=0", *options, TRACE).split("(all)")[2]
+        return [line for line in text.splitlines() if ": " in line and "longest" not in line]
+
+    assert " condition variable for work: work" in rows()[-1], rows()
+    assert " condition variable for work: work" in rows("--idle")[0], rows("--idle")
+
+
 sys.exit(tap.main())
