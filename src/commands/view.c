@@ -132,7 +132,7 @@ static void wait_for_end(const struct request *request, const struct http *http,
 /* A served trace. */
 struct served {
     const char *word;
-    const char *skip_frames;
+    struct command_passed passed;
     struct intake *intake;
     struct model *model;
     struct runs *runs;
@@ -230,7 +230,7 @@ static int open_one(struct served *served, const struct intake *other)
 {
     trail_error err = no_error();
     served->model = model_open(served->intake, &err);
-    served->runs = runs_open("/proc/self/exe", served->intake, other, served->skip_frames);
+    served->runs = runs_open("/proc/self/exe", served->intake, other, &served->passed);
     if (!served->model)
         return print_error(served->word, &err);
     return served->runs ? start_reading(served) : EXIT_INOUT;
@@ -245,7 +245,8 @@ static int open_all(const struct request *request, struct served *served)
         struct intake_options from = {
             .path = request->words[i], .save = request->save, .follow = request->follow};
         served[i].word = request->words[i];
-        served[i].skip_frames = request->skip_frames;
+        served[i].passed =
+            (struct command_passed){request->skip_frames, words_value(request->vocabulary)};
         served[i].intake = intake_open(&from, &err);
         if (!served[i].intake)
             return print_error(served[i].word, &err);

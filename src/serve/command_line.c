@@ -88,8 +88,14 @@ void words_free(struct words *words)
         free(words->items[i]);
 }
 
+/* Returns the value of an option of the server; NULL: not given. */
+static const char *value_passed(const struct command_passed *passed, const char *name)
+{
+    return strcmp(name, "words") == 0 ? passed->words : passed->skip_frames;
+}
+
 static void add_parameter(struct words *words, struct question *question,
-                          const struct parameter *parameter, const char *skip_frames)
+                          const struct parameter *parameter, const struct command_passed *passed)
 {
     static const char *const forms[] = {
         [FORM_TEXT] = "a name",
@@ -99,8 +105,8 @@ static void add_parameter(struct words *words, struct question *question,
         [FORM_FLAG] = "1, or not there",
         [FORM_PATTERN] = "a pattern",
     };
-    const char *value =
-        parameter->form == FORM_OURS ? skip_frames : ask_text(question, parameter->name);
+    const char *value = parameter->form == FORM_OURS ? value_passed(passed, parameter->name)
+                                                     : ask_text(question, parameter->name);
     if (parameter->form == FORM_OURS && value)
         words_add(words, "--%s=%s", parameter->name, value);
     if (!value || parameter->form == FORM_OURS || parameter->form == FORM_PATTERN)
@@ -174,7 +180,7 @@ bool command_line(struct question *question, const struct command_files *files, 
     words_add(words, "--json");
     add_window(words, question);
     for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
-        add_parameter(words, question, &command->parameters[i], files->skip_frames);
+        add_parameter(words, question, &command->parameters[i], &files->passed);
     words_add(words, "--");
     words_add(words, "%s", files->path);
     if (compares(command))

@@ -28,10 +28,16 @@ void words_free(struct words *words);
  */
 unsigned command_line_traces(struct question *question);
 
+/* Options of the server that commands are passed; NULL: not given. */
+struct command_passed {
+    const char *skip_frames; /* a file */
+    const char *words;       /* "go" or "threads" */
+};
+
 struct command_files {
     const char *path;
-    const char *other;       /* the second trace; NULL: there is none */
-    const char *skip_frames; /* of --skip-frames; NULL: not given */
+    const char *other; /* the second trace; NULL: there is none */
+    struct command_passed passed;
 };
 
 /*

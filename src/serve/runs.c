@@ -43,8 +43,8 @@ struct runs {
     const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: there is none */
-    const char *skip_frames;    /* NULL: not given */
-    pthread_mutex_t lock;       /* protects everything below */
+    struct command_passed passed;
+    pthread_mutex_t lock; /* protects everything below */
     pthread_cond_t freed;
     unsigned running;
     bool stop;
@@ -346,7 +346,7 @@ void runs_answer_command(struct runs *runs, struct question *question)
     if (traces == 0 || !find_file(runs->intake, question, path) ||
         (other && !find_file(runs->other, question, second)))
         return;
-    struct command_files files = {path, other, runs->skip_frames};
+    struct command_files files = {path, other, runs->passed};
     if (command_line(question, &files, &words))
         run(runs, question, &words, path, other, RUN_SECONDS);
     words_free(&words);
@@ -419,7 +419,7 @@ static void *probe_sql(void *context)
 }
 
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
-                       const char *skip_frames)
+                       const struct command_passed *passed)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
@@ -427,7 +427,7 @@ struct runs *runs_open(const char *program, const struct intake *intake, const s
     runs->program = program;
     runs->intake = intake;
     runs->other = other;
-    runs->skip_frames = skip_frames;
+    runs->passed = *passed;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->freed, NULL);
     runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;

@@ -8,17 +8,17 @@
 #ifndef TRAIL_SERVE_RUNS_H
 #define TRAIL_SERVE_RUNS_H
 
+#include "serve/command_line.h"
 #include "serve/intake.h"
 #include "serve/question.h"
 
 struct runs;
 
 /*
- * `program` is the path of the command; it, the intakes and `skip_frames`, the file of --skip-frames or NULL, must outlive
- * the runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
+ * `program` is the path of the command; it, the intakes and the texts of `passed` must outlive the runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
  */
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
-                       const char *skip_frames);
+                       const struct command_passed *passed);
 
 /* Kills running children and starts no more. Call it before the server stops. Accepts NULL. */
 void runs_stop(struct runs *runs);

@@ -21,4 +21,10 @@ static inline int words_option(const struct command *command, const char *value,
     return usage_error(command, "--words is go or threads, not '%s'", value);
 }
 
+/* Returns the option's value; NULL: not given. */
+static inline const char *words_value(trail_words words)
+{
+    return words == TRAIL_WORDS_BY_TRACE ? NULL : words == TRAIL_WORDS_GO ? "go" : "threads";
+}
+
 #endif

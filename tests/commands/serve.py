@@ -487,6 +487,17 @@ def analyses_say_what_the_command_says():
 
 
 @test
+def findings_speak_as_the_page_does():
+    stuck = os.path.join(os.path.dirname(EXAMPLES[23]), "shop-c-stuck.trace")
+    for args, says in (([], "thread"), (["--words=threads"], "thread"), (["--words=go"], "goroutine")):
+        with Server(stuck, *args) as server:
+            server.done()
+            # The page cannot choose.
+            texts = [f["text"] for f in server.get("run", command="summary", words="threads")["findings"]]
+            assert texts and all(says in text for text in texts), (args, texts)
+
+
+@test
 def only_what_stands_in_the_table_is_run():
     with Server(trace("why-1.26")) as server:
         for query, text in {

@@ -256,7 +256,7 @@ static void let_go(int children)
 
 static struct runs *open_runs(void)
 {
-    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL, NULL);
+    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL, &(struct command_passed){0});
     assert_non_null(runs);
     while (!runs_can_sql(runs))
         (void)sched_yield();
