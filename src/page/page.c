@@ -100,29 +100,29 @@ bool runs_can_sql(const struct runs *runs)
 }
 
 /* Returns the command line; the page runs it in a separate instance. */
-void runs_answer_command(struct runs *runs, struct question *question)
+void runs_answer_command(struct runs *runs, struct exchange *exchange)
 {
     struct words words = {0};
     (void)runs;
     const struct command_files files = {.path = page.name};
-    if (command_line(question, &files, &words)) {
+    if (command_line(exchange, &files, &words)) {
         for (size_t i = 0; i < words.count; i++)
-            out_bytes(question->out, words.items[i], strlen(words.items[i]) + 1);
-        question->type = COMMAND_TYPE;
+            out_bytes(exchange->out, words.items[i], strlen(words.items[i]) + 1);
+        exchange->type = COMMAND_TYPE;
     }
     words_free(&words);
 }
 
-void runs_answer_sql(struct runs *runs, struct question *question)
+void runs_answer_sql(struct runs *runs, struct exchange *exchange)
 {
     (void)runs;
-    question_refuse(question, 501, "SQL needs the command: trail sql");
+    exchange_refuse(exchange, 501, "SQL needs the command: trail sql");
 }
 
-void source_answer(struct question *question, struct model *model, const char *folder)
+void source_answer(struct exchange *exchange, struct model *model, const char *folder)
 {
     (void)model, (void)folder;
-    question_refuse(question, 501, "a page sees no source: trail view --source=DIR");
+    exchange_refuse(exchange, 501, "a page sees no source: trail view --source=DIR");
 }
 
 #define HIDDEN(command)

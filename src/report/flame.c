@@ -31,7 +31,7 @@ struct frame {
 struct tree {
     const trail_analysis *answers;
     const trail_profile *profile;
-    const struct flame_look *look;
+    const struct flame_form *form;
     struct frame *frames; /* the first is the root */
     size_t count, capacity;
     struct idmap children; /* parent and function -> index + 1 */
@@ -69,8 +69,8 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, const trail_profile
 static bool add_sample(struct tree *tree, const trail_profile_sample *sample)
 {
     const trail_profile_frame *frames = tree->profile->frames;
-    int64_t value = tree->look->counts ? (int64_t)sample->count : sample->ns;
-    uint32_t at = 0, last = tree->look->by_reason ? sample->own_frames : 0;
+    int64_t value = tree->form->counts ? (int64_t)sample->count : sample->ns;
+    uint32_t at = 0, last = tree->form->by_reason ? sample->own_frames : 0;
     if (value <= 0)
         return true;
     tree->frames[0].value += value;
@@ -119,7 +119,7 @@ static void put_name(const struct tree *tree, const struct frame *frame)
 
 static void put_value(const struct tree *tree, int64_t value)
 {
-    if (!tree->look->counts) {
+    if (!tree->form->counts) {
         html_duration(tree->out, value);
         return;
     }
@@ -289,19 +289,19 @@ static bool put_own(const struct tree *tree)
     if (!list)
         return false;
     size_t count = sum_own(tree, list);
-    html_table_begin(&table, tree->out, tree->look->title,
-                     tree->look->counts ? "function< samples> share> |"
+    html_table_begin(&table, tree->out, tree->form->title,
+                     tree->form->counts ? "function< samples> share> |"
                                         : "function< time> share> |");
     for (size_t i = 0; i < count && i < MOST_OWN; i++) {
         const struct frame *frame = &tree->frames[list[i].frame];
         trail_string text = trail_analysis_text(tree->answers, frame->function);
         html_cell_text(&table, text.size ? text : (trail_string){"(unknown)", 9});
-        if (tree->look->counts)
+        if (tree->form->counts)
             html_cell_number(&table, (uint64_t)list[i].own);
         else
             html_cell_duration(&table, list[i].own);
         html_cell_share(&table, share_of(list[i].own, tree->frames[0].value));
-        html_cell_bar(&table, tree->look->by_reason ? "waiting" : "running",
+        html_cell_bar(&table, tree->form->by_reason ? "waiting" : "running",
                       share_of(list[i].own, tree->frames[0].value));
     }
     html_table_end(&table);
@@ -314,8 +314,8 @@ static void put_graph(struct tree *tree)
     struct out *out = tree->out;
     unsigned depth = depth_of(tree, 0, 0);
     out_format(out, "<figure class=\"flame\" id=\"%s\" data-total=\"%lld\"><figcaption>",
-               tree->look->name, (long long)tree->frames[0].value);
-    html_word(out, tree->look->title);
+               tree->form->name, (long long)tree->frames[0].value);
+    html_word(out, tree->form->title);
     out_str(out, ": ");
     put_value(tree, tree->frames[0].value);
     out_format(out,
@@ -323,16 +323,16 @@ static void put_graph(struct tree *tree)
                "the functions with most of their own.</figcaption>\n<svg class=\"flames\" "
                "width=\"100%%\" height=\"%.1fem\" role=\"group\" aria-label=\"",
                1.5 * (depth + 1));
-    html_word(out, tree->look->title);
+    html_word(out, tree->form->title);
     out_str(out, "\">\n");
     (void)draw(tree, 0, 0, 0);
     out_str(out, "</svg></figure>\n");
 }
 
 bool flame_write(const trail_analysis *answers, const trail_profile *profile,
-                 const struct flame_look *look, struct out *out)
+                 const struct flame_form *form, struct out *out)
 {
-    struct tree tree = {.answers = answers, .profile = profile, .look = look, .out = out};
+    struct tree tree = {.answers = answers, .profile = profile, .form = form, .out = out};
     bool good = build(&tree);
     if (good) {
         put_graph(&tree);

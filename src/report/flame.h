@@ -9,7 +9,7 @@
 
 #include "base/out.h"
 
-struct flame_look {
+struct flame_form {
     const char *name; /* of the element, unique in the document: "flame-cpu" */
     const char *title;
     /* Off-CPU profiles: the top frames are the reasons of waits, and wakers are left out. */
@@ -20,6 +20,6 @@ struct flame_look {
 /* Writes the graph, and a table of the functions with the largest own share. Returns false on out
  * of memory. */
 bool flame_write(const trail_analysis *answers, const trail_profile *profile,
-                 const struct flame_look *look, struct out *out);
+                 const struct flame_form *form, struct out *out);
 
 #endif

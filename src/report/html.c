@@ -229,13 +229,13 @@ void html_cell_share(struct html_table *table, double share)
 }
 
 /* The share before it says the same. */
-void html_cell_bar(struct html_table *table, const char *look, double share)
+void html_cell_bar(struct html_table *table, const char *drawn_as, double share)
 {
     cell_begin(table);
     out_format(table->out,
                "><svg class=\"share\" aria-hidden=\"true\"><rect class=\"%s\" height=\"100%%\" "
                "width=\"",
-               look);
+               drawn_as);
     html_coordinate(table->out, 100 * (share < 0 ? 0 : share > 1 ? 1 : share));
     out_str(table->out, "%\"/></svg>");
     cell_end(table);

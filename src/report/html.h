@@ -58,6 +58,6 @@ void html_cell_number(struct html_table *table, uint64_t value);
 void html_cell_id(struct html_table *table, int64_t id);
 void html_cell_duration(struct html_table *table, int64_t ns);
 void html_cell_share(struct html_table *table, double share);
-void html_cell_bar(struct html_table *table, const char *look, double share);
+void html_cell_bar(struct html_table *table, const char *drawn_as, double share);
 
 #endif

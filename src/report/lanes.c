@@ -17,18 +17,18 @@ enum { LANE_HIGH = 20, FULL = 16, THIN = 4, TOP = 2, LEVELS = 8 };
 
 /* How much of a bin each state has, in LEVELS. */
 struct levels {
-    uint8_t of[LOOKS];
+    uint8_t of[DRAWN_STATES];
 };
 
 static struct levels levels_of(const struct lane *lane, size_t bin, double length)
 {
     struct levels levels = {0};
-    for (int look = 0; look < LOOKS; look++) {
+    for (int state = 0; state < DRAWN_STATES; state++) {
         int64_t level =
-            whole_within(LEVELS * (double)lane->ns[bin][look] / length + 0.5, 0, LEVELS);
-        if (level == 0 && lane->ns[bin][look] > 0)
+            whole_within(LEVELS * (double)lane->ns[bin][state] / length + 0.5, 0, LEVELS);
+        if (level == 0 && lane->ns[bin][state] > 0)
             level = 1;
-        levels.of[look] = (uint8_t)level;
+        levels.of[state] = (uint8_t)level;
     }
     return levels;
 }
@@ -39,24 +39,24 @@ static bool is_same(struct levels a, struct levels b)
 }
 
 /* Where the state is drawn in its lane: its upper edge and its height. */
-static void place_of(struct levels levels, enum look look, int *y, int *high)
+static void place_of(struct levels levels, enum drawn_state state, int *y, int *high)
 {
     int below = 0;
-    if (look == LOOK_WAITING) {
+    if (state == DRAWN_WAITING) {
         *y = TOP + (FULL - THIN) / 2;
         *high = THIN;
         return;
     }
-    for (int i = 0; i < (int)look; i++)
+    for (int i = 0; i < (int)state; i++)
         below += levels.of[i];
-    *high = levels.of[look] * FULL / LEVELS;
-    *y = TOP + FULL - (below + levels.of[look]) * FULL / LEVELS;
+    *high = levels.of[state] * FULL / LEVELS;
+    *y = TOP + FULL - (below + levels.of[state]) * FULL / LEVELS;
     if (*y < TOP)
         *y = TOP;
 }
 
-static void draw_state(struct out *out, const struct lane *lane, enum look look, double length,
-                       unsigned top)
+static void draw_state(struct out *out, const struct lane *lane, enum drawn_state state,
+                       double length, unsigned top)
 {
     bool begun = false;
     for (size_t bin = 0; bin < LANE_BINS;) {
@@ -65,10 +65,10 @@ static void draw_state(struct out *out, const struct lane *lane, enum look look,
         int y, high;
         while (end < LANE_BINS && is_same(levels, levels_of(lane, end, length)))
             end++;
-        if (levels.of[look] > 0) {
-            place_of(levels, look, &y, &high);
+        if (levels.of[state] > 0) {
+            place_of(levels, state, &y, &high);
             if (!begun)
-                out_format(out, "<path class=\"%s\" d=\"", look_class(look));
+                out_format(out, "<path class=\"%s\" d=\"", drawn_class(state));
             begun = true;
             out_format(out, "M%zu %uh%zuv%dH%zuz", bin, top + (unsigned)y, end - bin, high, bin);
         }
@@ -118,7 +118,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
     out_str(out, "<ol class=\"lanes\">");
     for (size_t i = 0; i < shown; i++) {
         const struct lane *lane = moment->lanes[i];
-        trail_string name = names_text(&report->moments->looks.names, lane->name);
+        trail_string name = names_text(&report->moments->drawn.names, lane->name);
         out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>" : "<li><b>");
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
@@ -143,8 +143,9 @@ static void put_lanes(const struct report *report, const struct moment *moment, 
         out, "; the states of each in time\"><path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>\n",
         begin, end, shown * LANE_HIGH, begin);
     for (size_t i = 0; i < shown; i++) {
-        for (int look = LOOKS - 1; look >= 0; look--)
-            draw_state(out, moment->lanes[i], (enum look)look, length, (unsigned)i * LANE_HIGH);
+        for (int state = DRAWN_STATES - 1; state >= 0; state--)
+            draw_state(out, moment->lanes[i], (enum drawn_state)state, length,
+                       (unsigned)i * LANE_HIGH);
         out_char(out, '\n');
     }
     draw_wakes(out, moment, shown);
@@ -208,7 +209,7 @@ void report_moments(const struct report *report)
         {"runnable", "ready, not running"},
         {"waiting", "waiting"},
         {"syscall", "in a system call"},
-        {"bare", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
+        {"p-released", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
         {"wake", "was woken, by whom"},
     };
     struct plot legend = {.out = report->out};

@@ -52,7 +52,7 @@ static uint64_t most_of(const uint64_t *powers)
 }
 
 static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, unsigned last,
-                     double most, const char *look)
+                     double most, const char *drawn_as)
 {
     double wide = 1.0 / (last - first + 1);
     char from[SHOW_SIZE], title[200];
@@ -62,13 +62,13 @@ static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, 
         double high = (double)powers[i] / most;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
                        show_duration(from, INT64_C(1) << i), powers[i]);
-        plot_bar(plot, look, (i - first) * wide + wide * 0.06, wide * 0.88,
+        plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }
 }
 
 static void put_histogram(const struct report *report, const trail_histogram *sum,
-                          const char *title, const char *look)
+                          const char *title, const char *drawn_as)
 {
     uint64_t powers[POWERS] = {0};
     unsigned first, last;
@@ -95,7 +95,7 @@ static void put_histogram(const struct report *report, const trail_histogram *su
         plot_x_length(&plot, __builtin_exp2(power));
     }
     plot_open(&plot, note);
-    put_bars(&plot, powers, first, last, most, look);
+    put_bars(&plot, powers, first, last, most, drawn_as);
     plot_end(&plot);
 }
 

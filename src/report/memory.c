@@ -31,7 +31,7 @@ static void mark_bands(const struct report *report, bool *bands, int64_t from, i
         bands[i] = true;
 }
 
-static void put_bands(struct plot *plot, const bool *bands, const char *look, double high)
+static void put_bands(struct plot *plot, const bool *bands, const char *drawn_as, double high)
 {
     for (size_t i = 0; i < BANDS; i++) {
         size_t end = i;
@@ -39,7 +39,7 @@ static void put_bands(struct plot *plot, const bool *bands, const char *look, do
             end++;
         if (end == i)
             continue;
-        plot_bar(plot, look, (double)i / BANDS, (double)(end - i) / BANDS, high, NULL);
+        plot_bar(plot, drawn_as, (double)i / BANDS, (double)(end - i) / BANDS, high, NULL);
         i = end;
     }
 }

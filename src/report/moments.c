@@ -176,25 +176,25 @@ static double bin_length(const struct moment *moment)
 }
 
 /* Adds the part of [from, to) within the moment to its time in that state. */
-static void lane_add(const struct moment *moment, struct lane *lane, enum look look, int64_t from,
-                     int64_t to)
+static void lane_add(const struct moment *moment, struct lane *lane, enum drawn_state state,
+                     int64_t from, int64_t to)
 {
     from = from < moment->from_ns ? moment->from_ns : from;
     to = to > moment->to_ns ? moment->to_ns : to;
-    if (look == LOOK_NONE || to <= from)
+    if (state == DRAWN_NONE || to <= from)
         return;
     double length = bin_length(moment), at = (double)ns_between(moment->from_ns, from);
     double end = (double)ns_between(moment->from_ns, to);
-    lane->run_ns += look == LOOK_RUNNING ? end - at : 0;
+    lane->run_ns += state == DRAWN_RUNNING ? end - at : 0;
     for (size_t bin = (size_t)whole_within(at / length, 0, LANE_BINS); bin < LANE_BINS && at < end;
          bin++) {
         double edge = (double)(bin + 1) * length, stop = edge < end ? edge : end;
-        lane->ns[bin][look] += (float)(stop > at ? stop - at : 0);
+        lane->ns[bin][state] += (float)(stop > at ? stop - at : 0);
         at = stop > at ? stop : at;
     }
 }
 
-static void note_wake(struct moments *all, struct moment *moment, const struct looking *g,
+static void note_wake(struct moments *all, struct moment *moment, const struct drawn *g,
                       const trail_event *event)
 {
     if (event->goroutine == g->id || event->goroutine == TRAIL_NONE)
@@ -213,7 +213,8 @@ static void note_wake(struct moments *all, struct moment *moment, const struct l
     }
 }
 
-static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
+static bool hook(void *context, const struct drawn *g, enum drawn_state to,
+                 const trail_event *event)
 {
     struct moments *all = context;
     for (size_t i = 0; i < all->count; i++) {
@@ -223,13 +224,13 @@ static bool hook(void *context, const struct looking *g, enum look to, const tra
         struct lane *lane = lane_get(all, moment, g->id);
         if (lane) {
             /* A goroutine at its first event was in its state before, unless it was created. */
-            bool known = g->look != LOOK_NONE;
+            bool known = g->drawn != DRAWN_NONE;
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
             if (was)
-                lane_add(moment, lane, known ? g->look : to, g->look_ns, event->time_ns);
+                lane_add(moment, lane, known ? g->drawn : to, g->drawn_ns, event->time_ns);
         }
-        if (g->look == LOOK_WAITING && to == LOOK_RUNNABLE && event->time_ns <= moment->to_ns)
+        if (g->drawn == DRAWN_WAITING && to == DRAWN_RUNNABLE && event->time_ns <= moment->to_ns)
             note_wake(all, moment, g, event);
     }
     return !all->no_memory;
@@ -257,17 +258,17 @@ static int by_interest(const void *a, const void *b, void *context)
 /* Ends open states; goroutines that did not only wait get a lane. */
 static void close_moment(struct moments *all, struct moment *moment)
 {
-    const struct idmap *alive = &all->looks.follow.alive;
+    const struct idmap *alive = &all->drawn.follow.alive;
     for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct looking *g = alive->slots[i].value;
-        if (!g || (g->look == LOOK_WAITING && g->id != moment->goroutine &&
+        const struct drawn *g = alive->slots[i].value;
+        if (!g || (g->drawn == DRAWN_WAITING && g->id != moment->goroutine &&
                    !idmap_find(&moment->by_id, (uint64_t)g->id)))
             continue;
         struct lane *lane = lane_get(all, moment, g->id);
         if (!lane)
             continue;
         lane->name = g->name ? g->name : lane->name;
-        lane_add(moment, lane, g->look, g->look_ns, moment->to_ns);
+        lane_add(moment, lane, g->drawn, g->drawn_ns, moment->to_ns);
     }
     if (moment->lane_count > 1)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
@@ -279,17 +280,17 @@ static void close_moment(struct moments *all, struct moment *moment)
 void moments_open(struct moments *all, const trail_reader *reader)
 {
     all->open = all->count;
-    looks_init(&all->looks, reader, hook, all);
+    drawn_init(&all->drawn, reader, hook, all);
 }
 
 int moments_feed(struct moments *all, const trail_event *events, long count)
 {
-    looks_batch(&all->looks);
+    drawn_batch(&all->drawn);
     for (long i = 0; i < count && all->open > 0; i++) {
         for (size_t n = 0; n < all->count; n++)
             if (!all->list[n].closed && events[i].time_ns > all->list[n].to_ns)
                 close_moment(all, &all->list[n]);
-        if (!looks_event(&all->looks, &events[i]))
+        if (!drawn_event(&all->drawn, &events[i]))
             return -1;
     }
     return all->no_memory ? -1 : all->open > 0;
@@ -311,5 +312,5 @@ void moments_free(struct moments *all)
         free(moment->lanes);
         idmap_free(&moment->by_id);
     }
-    looks_free(&all->looks);
+    drawn_free(&all->drawn);
 }

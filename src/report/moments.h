@@ -7,7 +7,7 @@
 #ifndef TRAIL_REPORT_MOMENTS_H
 #define TRAIL_REPORT_MOMENTS_H
 
-#include "report/looks.h"
+#include "report/drawn.h"
 #include "words/vocabulary.h"
 
 enum { MOMENTS = 8, MOMENT_LANES = 400, MOMENT_SHOWN = 10, LANE_BINS = 360, MOMENT_WAKES = 64 };
@@ -15,10 +15,10 @@ enum { MOMENTS = 8, MOMENT_LANES = 400, MOMENT_SHOWN = 10, LANE_BINS = 360, MOME
 /* One goroutine in a moment. */
 struct lane {
     int64_t id;
-    trail_name name;       /* of moments.looks.names */
+    trail_name name;       /* of moments.drawn.names */
     uint64_t wakes, woken; /* how often it woke the moment's goroutine, and was woken by it */
     double run_ns;         /* its running time */
-    float ns[LANE_BINS][LOOKS];
+    float ns[LANE_BINS][DRAWN_STATES];
 };
 
 /* A wake-up of the moment's goroutine. */
@@ -45,7 +45,7 @@ struct moment {
 struct moments {
     struct moment list[MOMENTS];
     size_t count, open;
-    struct looks looks;
+    struct drawn_states drawn;
     bool no_memory;
 };
 

@@ -26,7 +26,7 @@ void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count)
         out_format(out,
                    "<li><svg class=\"key\" aria-hidden=\"true\"><rect class=\"%s\" "
                    "width=\"100%%\" height=\"100%%\"/></svg>",
-                   keys[i].look);
+                   keys[i].drawn_as);
         html_word(out, keys[i].title);
         out_str(out, "</li>");
     }
@@ -84,10 +84,10 @@ void plot_open(struct plot *plot, const char *seen)
     out_str(out, "\"/>\n");
 }
 
-void plot_path_begin(struct plot *plot, const char *look)
+void plot_path_begin(struct plot *plot, const char *drawn_as)
 {
     plot->moved = false;
-    out_format(plot->out, "<path class=\"%s\" d=\"", look);
+    out_format(plot->out, "<path class=\"%s\" d=\"", drawn_as);
 }
 
 void plot_point(struct plot *plot, double x, double y)
@@ -104,11 +104,11 @@ void plot_path_end(struct plot *plot)
     out_str(plot->out, "\"/>\n");
 }
 
-void plot_bar(struct plot *plot, const char *look, double x, double width, double y,
+void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, double y,
               const char *title)
 {
     struct out *out = plot->out;
-    out_format(out, "<rect class=\"%s\" x=\"", look);
+    out_format(out, "<rect class=\"%s\" x=\"", drawn_as);
     html_coordinate(out, WIDE * x);
     out_str(out, "\" width=\"");
     html_coordinate(out, WIDE * width);

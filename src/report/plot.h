@@ -28,7 +28,7 @@ struct plot {
 
 /* An entry of a legend: the class of its colour, and its text. */
 struct plot_key {
-    const char *look, *title;
+    const char *drawn_as, *title;
 };
 
 void plot_begin(struct plot *plot, struct out *out, const char *title, const char *note);
@@ -41,12 +41,12 @@ void plot_x_length(struct plot *plot, double ns); /* Adds "20 ms", with at most 
 
 /* Begins the drawing; `seen` is its description in words. */
 void plot_open(struct plot *plot, const char *seen);
-void plot_path_begin(struct plot *plot, const char *look);
+void plot_path_begin(struct plot *plot, const char *drawn_as);
 void plot_point(struct plot *plot, double x, double y);
 void plot_path_end(struct plot *plot);
 
 /* Draws an upright rectangle; `title` (or NULL) is shown on hover. */
-void plot_bar(struct plot *plot, const char *look, double x, double width, double y,
+void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, double y,
               const char *title);
 void plot_end(struct plot *plot);
 

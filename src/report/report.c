@@ -70,13 +70,13 @@ const char *report_command(const struct report *report, int64_t goroutine, int64
 /* MARK: Flame graphs */
 
 static bool put_flame(const struct report *report, trail_profile_type type,
-                      const struct flame_look *look)
+                      const struct flame_form *form)
 {
     trail_profile profile;
     trail_analysis_profile(report->answers, type, &profile);
     if (profile.sample_count == 0)
         return true;
-    return flame_write(report->answers, &profile, look, report->out);
+    return flame_write(report->answers, &profile, form, report->out);
 }
 
 /* How to record samples depends on what made the trace. */
@@ -98,10 +98,10 @@ static void put_no_samples(const struct report *report)
 /* Returns false on out of memory. */
 static bool put_flames(const struct report *report)
 {
-    static const struct flame_look cpu = {"flame-cpu", "CPU samples", false, true};
-    static const struct flame_look running = {
+    static const struct flame_form cpu = {"flame-cpu", "CPU samples", false, true};
+    static const struct flame_form running = {
         "flame-running", "Time running, by the stack where it ended", false, false};
-    static const struct flame_look waits = {"flame-waits", "Time waiting, by what for and where",
+    static const struct flame_form waits = {"flame-waits", "Time waiting, by what for and where",
                                             true, false};
     trail_profile profile;
     trail_analysis_profile(report->answers, TRAIL_PROFILE_CPU, &profile);

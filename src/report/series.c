@@ -10,8 +10,8 @@ static void merge_slots(struct series *s)
 {
     for (size_t i = 0; i < SERIES_SLOTS; i += 2) {
         struct series_slot a = s->slots[i], b = s->slots[i + 1];
-        for (int look = 0; look < LOOKS; look++)
-            ns_add(&a.ns[look], b.ns[look]);
+        for (int state = 0; state < DRAWN_STATES; state++)
+            ns_add(&a.ns[state], b.ns[state]);
         a.heap = a.heap > b.heap ? a.heap : b.heap;
         a.goal = a.goal > b.goal ? a.goal : b.goal;
         s->slots[i / 2] = a;
@@ -31,7 +31,7 @@ static size_t slot_at(struct series *s, int64_t ns)
 }
 
 /* `count` goroutines were in that state in [from, to). */
-static void add(struct series *s, enum look look, int64_t count, int64_t from, int64_t to)
+static void add(struct series *s, enum drawn_state state, int64_t count, int64_t from, int64_t to)
 {
     from = from < s->begin_ns ? s->begin_ns : from;
     to = s->has_to && to > s->to_ns ? s->to_ns : to;
@@ -41,7 +41,7 @@ static void add(struct series *s, enum look look, int64_t count, int64_t from, i
     for (; slot <= last; slot++) {
         int64_t end = slot == last ? to : ns_behind(s->begin_ns, (int64_t)(slot + 1) * s->slot_ns);
         int64_t part = ns_between(from, end);
-        ns_add(&s->slots[slot].ns[look], (int64_t)((uint64_t)count * (uint64_t)part));
+        ns_add(&s->slots[slot].ns[state], (int64_t)((uint64_t)count * (uint64_t)part));
         from = end;
     }
 }
@@ -50,8 +50,8 @@ static void advance(struct series *s, int64_t now)
 {
     if (now <= s->last_ns)
         return;
-    for (int look = 0; look < LOOKS; look++)
-        add(s, (enum look)look, s->counts[look], s->last_ns, now);
+    for (int state = 0; state < DRAWN_STATES; state++)
+        add(s, (enum drawn_state)state, s->counts[state], s->last_ns, now);
     s->last_ns = now;
 }
 
@@ -59,14 +59,15 @@ static void advance(struct series *s, int64_t now)
 
 /* A lasting state at a goroutine's first event had begun before: no event reports a state that goes
  * on. */
-static bool hook(void *context, const struct looking *g, enum look to, const trail_event *event)
+static bool hook(void *context, const struct drawn *g, enum drawn_state to,
+                 const trail_event *event)
 {
     struct series *s = context;
-    bool lasts = to == LOOK_WAITING || to == LOOK_SYSCALL || to == LOOK_P_RELEASED;
+    bool lasts = to == DRAWN_WAITING || to == DRAWN_SYSCALL || to == DRAWN_P_RELEASED;
     advance(s, event->time_ns);
-    if (g->look == LOOK_NONE && lasts && event->transition.from == TRAIL_GO_UNDETERMINED)
-        add(s, to, 1, g->look_ns, event->time_ns);
-    s->counts[g->look] -= g->look != LOOK_NONE;
+    if (g->drawn == DRAWN_NONE && lasts && event->transition.from == TRAIL_GO_UNDETERMINED)
+        add(s, to, 1, g->drawn_ns, event->time_ns);
+    s->counts[g->drawn] -= g->drawn != DRAWN_NONE;
     s->counts[to]++;
     return true;
 }
@@ -93,7 +94,7 @@ static void begin(struct series *s, const trail_event *event)
 
 bool series_feed(struct series *s, const trail_event *events, long count)
 {
-    looks_batch(&s->looks);
+    drawn_batch(&s->drawn);
     for (long i = 0; i < count; i++) {
         const trail_event *event = &events[i];
         if (!s->begun)
@@ -104,7 +105,7 @@ bool series_feed(struct series *s, const trail_event *events, long count)
             s->has_wall = true;
             s->wall = *event->sync.snapshot;
         }
-        if (!looks_event(&s->looks, event))
+        if (!drawn_event(&s->drawn, event))
             return false;
     }
     return true;
@@ -121,7 +122,7 @@ void series_init(struct series *s, const trail_reader *reader, const trail_analy
         .from_ns = window->from_ns,
         .to_ns = window->to_ns,
     };
-    looks_init(&s->looks, reader, hook, s);
+    drawn_init(&s->drawn, reader, hook, s);
 }
 
 void series_finish(struct series *s, int64_t end_ns)
@@ -132,7 +133,7 @@ void series_finish(struct series *s, int64_t end_ns)
 
 void series_free(struct series *s)
 {
-    looks_free(&s->looks);
+    drawn_free(&s->drawn);
 }
 
 size_t series_count(const struct series *s)

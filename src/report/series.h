@@ -6,21 +6,21 @@
 #ifndef TRAIL_REPORT_SERIES_H
 #define TRAIL_REPORT_SERIES_H
 
-#include "report/looks.h"
+#include "report/drawn.h"
 
 enum { SERIES_SLOTS = 512 };
 
 struct series_slot {
-    int64_t ns[LOOKS];   /* goroutines' time in each state */
-    uint64_t heap, goal; /* the maximum in the slot; 0: none recorded */
+    int64_t ns[DRAWN_STATES]; /* goroutines' time in each state */
+    uint64_t heap, goal;      /* the maximum in the slot; 0: none recorded */
 };
 
 /* Call series_init, series_feed with each batch, then series_finish. Large: not for the stack. */
 struct series {
-    struct looks looks;
+    struct drawn_states drawn;
     struct series_slot slots[SERIES_SLOTS];
     int64_t slot_ns;
-    int64_t counts[LOOKS + 1];
+    int64_t counts[DRAWN_STATES + 1];
     bool begun, has_from, has_to, has_heap;
     int64_t from_ns, to_ns;   /* the window, relative; absolute after the first event */
     int64_t begin_ns, end_ns; /* the counted range */

@@ -163,31 +163,31 @@ void report_summary(const struct report *report)
 
 /* MARK: Over the time */
 
-/* Returns the average number of goroutines in one of `looks` in a slot. */
-static double level(const struct series *series, size_t slot, unsigned looks)
+/* Returns the average number of goroutines in one of `states` in a slot. */
+static double level(const struct series *series, size_t slot, unsigned states)
 {
     int64_t length = series_length(series, slot);
     double sum = 0;
-    for (int look = 0; look < LOOKS; look++)
-        if (looks & 1U << look)
-            sum += (double)series->slots[slot].ns[look];
+    for (int state = 0; state < DRAWN_STATES; state++)
+        if (states & 1U << state)
+            sum += (double)series->slots[slot].ns[state];
     return length > 0 ? sum / (double)length : 0;
 }
 
-/* Draws those in `looks` above those in `below`; the area is closed along the bottom. */
-static void put_area(const struct report *report, struct plot *plot, enum look look, unsigned below,
-                     double most)
+/* Draws those in `states` above those in `below`; the area is closed along the bottom. */
+static void put_area(const struct report *report, struct plot *plot, enum drawn_state state,
+                     unsigned below, double most)
 {
     const struct series *series = report->series;
     size_t count = series_count(series);
     double length = (double)(ns_between(series->begin_ns, series->end_ns));
-    unsigned looks = below | 1U << look;
-    plot_path_begin(plot, look_class(look));
+    unsigned states = below | 1U << state;
+    plot_path_begin(plot, drawn_class(state));
     plot_point(plot, 0, 0);
     for (size_t i = 0; i < count; i++) {
         double from = (double)i * (double)series->slot_ns / length;
         double to = from + (double)series_length(series, i) / length;
-        double y = level(series, i, looks) / most;
+        double y = level(series, i, states) / most;
         plot_point(plot, from, y);
         plot_point(plot, to, y);
     }
@@ -195,30 +195,30 @@ static void put_area(const struct report *report, struct plot *plot, enum look l
     plot_path_end(plot);
 }
 
-static double greatest(const struct series *series, unsigned looks)
+static double greatest(const struct series *series, unsigned states)
 {
     double most = 0;
     for (size_t i = 0; i < series_count(series); i++) {
-        double y = level(series, i, looks);
+        double y = level(series, i, states);
         most = y > most ? y : most;
     }
     return most;
 }
 
-static void put_counts(const struct report *report, const enum look *looks, size_t count,
+static void put_counts(const struct report *report, const enum drawn_state *states, size_t count,
                        double least, const char *title, const char *note, const char *seen)
 {
     struct plot plot;
-    struct plot_key keys[LOOKS];
-    char titles[LOOKS][128];
+    struct plot_key keys[DRAWN_STATES];
+    char titles[DRAWN_STATES][128];
     const struct series *series = report->series;
     unsigned all = 0, below = 0;
     char top[32], middle[32];
     for (size_t i = 0; i < count; i++) {
-        all |= 1U << looks[i];
-        keys[i] =
-            (struct plot_key){look_class(looks[i]), words_text(report->words, look_title(looks[i]),
-                                                               titles[i], sizeof titles[i])};
+        all |= 1U << states[i];
+        keys[i] = (struct plot_key){
+            drawn_class(states[i]),
+            words_text(report->words, drawn_title(states[i]), titles[i], sizeof titles[i])};
     }
     double most = greatest(series, all);
     most = plot_round_up(most > least ? most : least);
@@ -234,16 +234,16 @@ static void put_counts(const struct report *report, const enum look *looks, size
     for (size_t i = count; i-- > 0;) {
         below = 0;
         for (size_t n = 0; n < i; n++)
-            below |= 1U << looks[n];
-        put_area(report, &plot, looks[i], below, most);
+            below |= 1U << states[n];
+        put_area(report, &plot, states[i], below, most);
     }
     plot_end(&plot);
 }
 
 static void put_parallelism(const struct report *report)
 {
-    static const enum look runs[] = {LOOK_RUNNING}, ready[] = {LOOK_RUNNABLE};
-    static const enum look idle[] = {LOOK_SYSCALL, LOOK_P_RELEASED, LOOK_WAITING};
+    static const enum drawn_state runs[] = {DRAWN_RUNNING}, ready[] = {DRAWN_RUNNABLE};
+    static const enum drawn_state idle[] = {DRAWN_SYSCALL, DRAWN_P_RELEASED, DRAWN_WAITING};
     const trail_activity *a = &report->activity;
     const char *tasks = term(report->words, TERM_tasks);
     char seen[200], note[200];
@@ -266,7 +266,7 @@ static void put_parallelism(const struct report *report)
 /* MARK: Where the time went */
 
 struct state_row {
-    const char *look, *state;
+    const char *drawn_as, *state;
     trail_string what;
     int64_t ns;
 };
@@ -283,7 +283,8 @@ static void put_states(const struct report *report, const struct state_row *rows
         html_cell_text(&table, rows[i].what);
         html_cell_duration(&table, rows[i].ns);
         html_cell_share(&table, share_of(rows[i].ns, total));
-        html_cell_bar(&table, rows[i].look ? rows[i].look : "marking", share_of(rows[i].ns, total));
+        html_cell_bar(&table, rows[i].drawn_as ? rows[i].drawn_as : "marking",
+                      share_of(rows[i].ns, total));
     }
     html_table_end(&table);
 }
@@ -298,10 +299,10 @@ static void put_bar(const struct report *report, const struct state_row *rows, s
                  "role=\"img\" aria-label=\"Shares of the states; the table has the figures\">");
     for (size_t i = 0; i < count; i++) {
         double width = 1000 * share_of(rows[i].ns, total);
-        if (!rows[i].look || width <= 0)
+        if (!rows[i].drawn_as || width <= 0)
             continue;
         out_format(out, "<rect class=\"%s\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>",
-                   rows[i].look, x, width);
+                   rows[i].drawn_as, x, width);
         x += width;
     }
     out_str(out, "</svg>\n");
@@ -320,8 +321,8 @@ static void put_times(const struct report *report)
         rows[count++] = (struct state_row){"running", "running", {"", 0}, sum.exec_ns};
         rows[count++] = (struct state_row){"runnable", "ready", {"", 0}, sum.sched_wait_ns};
         rows[count++] = (struct state_row){"syscall", "system call", {"", 0}, sum.syscall_ns};
-        rows[count++] =
-            (struct state_row){"bare", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
+        rows[count++] = (struct state_row){
+            "p-released", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
         for (size_t i = 0; i < reason_count && i < report->limit; i++)
             rows[count++] = (struct state_row){
                 "waiting", "blocked", report_reason(report, reasons[i].name), reasons[i].ns};

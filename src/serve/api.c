@@ -62,10 +62,10 @@ static void put_words(struct out *out, const struct api *api, const trail_maker 
     out_char(out, '}');
 }
 
-static void put_status(struct question *question, const struct api *api,
+static void put_status(struct exchange *exchange, const struct api *api,
                        const struct api_trace *trace)
 {
-    struct out *out = question->out;
+    struct out *out = exchange->out;
     struct model_status status;
     model_get_status(trace->model, &status);
     out_char(out, '{');
@@ -104,54 +104,54 @@ static const struct path {
     {"like", draw_like},   {"find", draw_find},
 };
 
-static void draw(struct question *question, const struct api_trace *trace, draw_fn fn)
+static void draw(struct exchange *exchange, const struct api_trace *trace, draw_fn fn)
 {
     const trail_lanes *lanes = model_lock(trace->model);
     if (!lanes) {
-        question_refuse(question, 503, "there is nothing to draw yet");
+        exchange_refuse(exchange, 503, "there is nothing to draw yet");
         return;
     }
-    fn(question, trace->model, lanes);
+    fn(exchange, trace->model, lanes);
     model_unlock(trace->model);
 }
 
-static void answer_path(struct question *question, const struct api *api,
+static void answer_path(struct exchange *exchange, const struct api *api,
                         const struct api_trace *trace, const char *path)
 {
     if (strcmp(path, "status") == 0) {
-        put_status(question, api, trace);
+        put_status(exchange, api, trace);
         return;
     }
     if (strcmp(path, "run") == 0) {
-        runs_answer_command(trace->runs, question);
+        runs_answer_command(trace->runs, exchange);
         return;
     }
     if (strcmp(path, "source") == 0) {
-        source_answer(question, trace->model, api->source);
+        source_answer(exchange, trace->model, api->source);
         return;
     }
     if (strcmp(path, "sql") == 0) {
-        runs_answer_sql(trace->runs, question);
+        runs_answer_sql(trace->runs, exchange);
         return;
     }
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(path, paths[i].path) == 0) {
-            draw(question, trace, paths[i].draw);
+            draw(exchange, trace, paths[i].draw);
             return;
         }
     }
-    question_refuse(question, 404, "there is no /api/%.100s", path);
+    exchange_refuse(exchange, 404, "there is no /api/%.100s", path);
 }
 
 /* Replaces the answer so far by {"error": text}. */
-static bool put_refusal(struct text *text, const struct question *question)
+static bool put_refusal(struct text *text, const struct exchange *exchange)
 {
     free(text->data);
     *text = (struct text){0};
     if (!out_init(&text->out, text_write, text))
         return false;
     out_char(&text->out, '{');
-    put_text(&text->out, "error", c_string(question->wrong));
+    put_text(&text->out, "error", c_string(exchange->wrong));
     out_str(&text->out, "}\n");
     return out_finish(&text->out, NULL) == 0;
 }
@@ -172,23 +172,23 @@ void api_answer(const struct api *api, const struct http_request *request,
     const char *path = request->path;
     const struct api_trace *trace = api_find_trace(api, &path);
     struct text text = {0};
-    struct question question = {.request = request, .out = &text.out};
+    struct exchange exchange = {.request = request, .out = &text.out};
     if (!out_init(&text.out, text_write, &text))
         return;
     if (strncmp(path, prefix, sizeof prefix - 1) == 0)
-        answer_path(&question, api, trace, path + sizeof prefix - 1);
+        answer_path(&exchange, api, trace, path + sizeof prefix - 1);
     else
-        question_refuse(&question, 404, "there is no such file");
+        exchange_refuse(&exchange, 404, "there is no such file");
     bool good = out_finish(&text.out, NULL) == 0;
-    if (question.status != 0)
-        good = put_refusal(&text, &question);
+    if (exchange.status != 0)
+        good = put_refusal(&text, &exchange);
     if (!good || !(text.data || (text.data = calloc(1, 1)))) {
         free(text.data);
         return;
     }
     *answer = (struct http_answer){
-        .status = question.status,
-        .type = question.type && question.status == 0 ? question.type : "application/json",
+        .status = exchange.status,
+        .type = exchange.type && exchange.status == 0 ? exchange.type : "application/json",
         .data = text.data,
         .size = text.size,
         .free_data = true};

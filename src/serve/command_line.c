@@ -94,7 +94,7 @@ static const char *value_passed(const struct command_passed *passed, const char 
     return strcmp(name, "words") == 0 ? passed->words : passed->skip_frames;
 }
 
-static void add_parameter(struct words *words, struct question *question,
+static void add_parameter(struct words *words, struct exchange *exchange,
                           const struct parameter *parameter, const struct command_passed *passed)
 {
     static const char *const forms[] = {
@@ -106,13 +106,13 @@ static void add_parameter(struct words *words, struct question *question,
         [FORM_PATTERN] = "a pattern",
     };
     const char *value = parameter->form == FORM_OURS ? value_passed(passed, parameter->name)
-                                                     : ask_text(question, parameter->name);
+                                                     : parameter_text(exchange, parameter->name);
     if (parameter->form == FORM_OURS && value)
         words_add(words, "--%s=%s", parameter->name, value);
     if (!value || parameter->form == FORM_OURS || parameter->form == FORM_PATTERN)
         return;
     if (!has_form(value, parameter->form))
-        question_refuse(question, 400, "%s is %s, of at most %d bytes", parameter->name,
+        exchange_refuse(exchange, 400, "%s is %s, of at most %d bytes", parameter->name,
                         forms[parameter->form], MOST_VALUE);
     else if (parameter->form == FORM_FLAG)
         words_add(words, "--%s", parameter->name);
@@ -120,22 +120,22 @@ static void add_parameter(struct words *words, struct question *question,
         words_add(words, "--%s=%s", parameter->name, value);
 }
 
-static void add_window(struct words *words, struct question *question)
+static void add_window(struct words *words, struct exchange *exchange)
 {
-    int64_t from = ask_number(question, "from", 0, MOST_TIME_NS, -1);
-    int64_t to = ask_number(question, "to", 0, MOST_TIME_NS, -1);
+    int64_t from = parameter_number(exchange, "from", 0, MOST_TIME_NS, -1);
+    int64_t to = parameter_number(exchange, "to", 0, MOST_TIME_NS, -1);
     if (from >= 0 && to >= 0 && from >= to)
-        question_refuse(question, 400, "from is less than to");
+        exchange_refuse(exchange, 400, "from is less than to");
     if (from >= 0)
         words_add(words, "--from=%" PRId64 "ns", from);
     if (to >= 0)
         words_add(words, "--to=%" PRId64 "ns", to);
 }
 
-static const struct allowed *find_command(struct question *question)
+static const struct allowed *find_command(struct exchange *exchange)
 {
-    const char *name = ask_text(question, "command");
-    char all[sizeof question->wrong] = "";
+    const char *name = parameter_text(exchange, "command");
+    char all[sizeof exchange->wrong] = "";
     size_t size = 0;
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed && size < sizeof all; i++) {
         if (name && strcmp(name, allowed[i].command) == 0)
@@ -143,7 +143,7 @@ static const struct allowed *find_command(struct question *question)
         size += (size_t)snprintf(all + size, sizeof all - size, "%s%s", i ? ", " : "",
                                  allowed[i].command);
     }
-    question_refuse(question, 400, "command is one of: %s", all);
+    exchange_refuse(exchange, 400, "command is one of: %s", all);
     return NULL;
 }
 
@@ -153,41 +153,41 @@ static bool compares(const struct allowed *command)
     return strcmp(command->command, "diff") == 0;
 }
 
-unsigned command_line_traces(struct question *question)
+unsigned command_line_traces(struct exchange *exchange)
 {
-    const struct allowed *command = find_command(question);
+    const struct allowed *command = find_command(exchange);
     return command ? 1 + compares(command) : 0;
 }
 
-static void add_pattern(struct words *words, struct question *question, const char *name)
+static void add_pattern(struct words *words, struct exchange *exchange, const char *name)
 {
-    const char *pattern = ask_text(question, name);
+    const char *pattern = parameter_text(exchange, name);
     if (!pattern || !has_form(pattern, FORM_PATTERN))
-        question_refuse(question, 400, "pattern is what to find, of at most %d bytes", MOST_VALUE);
+        exchange_refuse(exchange, 400, "pattern is what to find, of at most %d bytes", MOST_VALUE);
     else
         words_add(words, "%s", pattern);
 }
 
-bool command_line(struct question *question, const struct command_files *files, struct words *words)
+bool command_line(struct exchange *exchange, const struct command_files *files, struct words *words)
 {
-    const struct allowed *command = find_command(question);
+    const struct allowed *command = find_command(exchange);
     if (command && compares(command) && !files->other)
-        question_refuse(question, 400, "%s is about two traces: trail view A B", command->command);
-    if (!command || question->status != 0)
+        exchange_refuse(exchange, 400, "%s is about two traces: trail view A B", command->command);
+    if (!command || exchange->status != 0)
         return false;
     words_add(words, "trail");
     words_add(words, "%s", command->command);
     words_add(words, "--json");
-    add_window(words, question);
+    add_window(words, exchange);
     for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
-        add_parameter(words, question, &command->parameters[i], &files->passed);
+        add_parameter(words, exchange, &command->parameters[i], &files->passed);
     words_add(words, "--");
     words_add(words, "%s", files->path);
     if (compares(command))
         words_add(words, "%s", files->other);
     if (command->parameters[0].form == FORM_PATTERN)
-        add_pattern(words, question, command->parameters[0].name);
+        add_pattern(words, exchange, command->parameters[0].name);
     if (words->failed)
-        question_refuse(question, 500, "no memory");
-    return question->status == 0;
+        exchange_refuse(exchange, 500, "no memory");
+    return exchange->status == 0;
 }

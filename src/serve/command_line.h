@@ -7,7 +7,7 @@
 #ifndef TRAIL_SERVE_COMMAND_LINE_H
 #define TRAIL_SERVE_COMMAND_LINE_H
 
-#include "serve/question.h"
+#include "serve/exchange.h"
 
 enum { MOST_WORDS = 24 };
 
@@ -26,7 +26,7 @@ void words_free(struct words *words);
  * The number of traces that the requested command reads: 1 or 2. 0: the command is not allowed, and the
  * request has been refused.
  */
-unsigned command_line_traces(struct question *question);
+unsigned command_line_traces(struct exchange *exchange);
 
 /* Options of the server that commands are passed; NULL: not given. */
 struct command_passed {
@@ -44,7 +44,7 @@ struct command_files {
  * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run. Returns false if the
  * request was refused. The caller frees the words in either case.
  */
-bool command_line(struct question *question, const struct command_files *files,
+bool command_line(struct exchange *exchange, const struct command_files *files,
                   struct words *words);
 
 #endif

@@ -42,20 +42,20 @@ static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t n
     out_char(out, ']');
 }
 
-void draw_lanes(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_lanes(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
     static const char columns[] =
         "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
         "\"waiting\",\"syscall\",\"blocked\",\"parent\",\"first_wait\"]";
-    struct out *out = question->out;
-    trail_lane_kind kind = ask_kind(question);
+    struct out *out = exchange->out;
+    trail_lane_kind kind = parameter_kind(exchange);
     size_t count = trail_lanes_count(lanes, kind), matching = 0, put = 0;
-    size_t first = (size_t)ask_number(question, "first", 0, UINT32_MAX, 0);
-    size_t most = (size_t)ask_number(question, "count", 1, MOST_ROWS, MOST_ROWS);
-    const char *part = ask_text(question, "name");
+    size_t first = (size_t)parameter_number(exchange, "first", 0, UINT32_MAX, 0);
+    size_t most = (size_t)parameter_number(exchange, "count", 1, MOST_ROWS, MOST_ROWS);
+    const char *part = parameter_text(exchange, "name");
     struct name_list names = {0};
     (void)model;
-    if (question->status)
+    if (exchange->status)
         return;
     out_str(out, "{\"columns\":");
     out_str(out, columns);
@@ -131,22 +131,22 @@ static void put_cell(struct out *out, const struct window *window, const trail_c
     out_bytes(out, bytes, sizeof bytes);
 }
 
-void draw_picture(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_picture(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = question->out;
-    trail_lane_kind kind = ask_kind(question);
-    struct window window = ask_window(question, trail_lanes_end(lanes));
+    struct out *out = exchange->out;
+    trail_lane_kind kind = parameter_kind(exchange);
+    struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     struct lane_set set;
     (void)model;
-    ask_lanes(question, &set);
+    parameter_lanes(exchange, &set);
     if (!set.given)
-        question_refuse(question, 400, "lanes says which: 3,5,9");
-    trail_cell *cells = question->status ? NULL : malloc(window.width * sizeof *cells);
+        exchange_refuse(exchange, 400, "lanes says which: 3,5,9");
+    trail_cell *cells = exchange->status ? NULL : malloc(window.width * sizeof *cells);
     if (!cells) {
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
         return;
     }
-    question->type = "application/octet-stream";
+    exchange->type = "application/octet-stream";
     for (size_t i = 0; i < set.count; i++) {
         uint8_t head[8];
         if (set.lanes[i] >= trail_lanes_count(lanes, kind))
@@ -198,17 +198,17 @@ void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
     out_char(out, ']');
 }
 
-void draw_stack(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_stack(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    int64_t stack = ask_number(question, "stack", 1, UINT32_MAX, 0);
+    int64_t stack = parameter_number(exchange, "stack", 1, UINT32_MAX, 0);
     (void)model;
     if (stack == 0)
-        question_refuse(question, 400, "stack says which: a number from marks or bars");
-    if (question->status)
+        exchange_refuse(exchange, 400, "stack says which: a number from marks or bars");
+    if (exchange->status)
         return;
-    out_char(question->out, '{');
-    put_stack(question->out, lanes, (trail_stack)stack);
-    out_char(question->out, '}');
+    out_char(exchange->out, '{');
+    put_stack(exchange->out, lanes, (trail_stack)stack);
+    out_char(exchange->out, '}');
 }
 
 /* The span of goroutine `lane` that performed a wake-up at `ns`; the next one may begin at `ns` too. */
@@ -369,24 +369,24 @@ static void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
         more_text(out, "object", trail_lanes_text(lanes, what.object));
 }
 
-void draw_span(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_span(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = question->out;
+    struct out *out = exchange->out;
     trail_span row;
     trail_lane whole;
-    trail_lane_kind kind = ask_kind(question);
-    int64_t lane = ask_number(question, "lane", 0, UINT32_MAX, -1);
-    int64_t at = ask_number(question, "at", 0, MOST_TIME_NS, -1);
-    int64_t span = ask_number(question, "span", 0, UINT32_MAX, -1);
+    trail_lane_kind kind = parameter_kind(exchange);
+    int64_t lane = parameter_number(exchange, "lane", 0, UINT32_MAX, -1);
+    int64_t at = parameter_number(exchange, "at", 0, MOST_TIME_NS, -1);
+    int64_t span = parameter_number(exchange, "span", 0, UINT32_MAX, -1);
     (void)model;
     if (lane < 0 || (at < 0 && span < 0))
-        question_refuse(question, 400, "lane says which, and span=N or at=NS which span of it");
-    if (!question->status && at >= 0)
+        exchange_refuse(exchange, 400, "lane says which, and span=N or at=NS which span of it");
+    if (!exchange->status && at >= 0)
         span = (int64_t)trail_lanes_span_at(lanes, kind, (size_t)lane, at);
-    if (question->status)
+    if (exchange->status)
         return;
     if (!trail_lanes_span(lanes, kind, (size_t)lane, (uint64_t)span, &row)) {
-        question_refuse(question, 404, "there is no such span");
+        exchange_refuse(exchange, 404, "there is no such span");
         return;
     }
     trail_lanes_get(lanes, kind, (size_t)lane, &whole);

@@ -5,23 +5,23 @@
 #ifndef TRAIL_SERVE_DRAW_H
 #define TRAIL_SERVE_DRAW_H
 
+#include "serve/exchange.h"
 #include "serve/model.h"
-#include "serve/question.h"
 
-typedef void (*draw_fn)(struct question *question, struct model *model, const trail_lanes *lanes);
+typedef void (*draw_fn)(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 
 /* draw_NAME answers /api/NAME. */
-void draw_lanes(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_picture(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_span(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_stack(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_bars(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_marks(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_mark(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_metrics(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_select(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_like(struct question *question, struct model *model, const trail_lanes *lanes);
-void draw_find(struct question *question, struct model *model, const trail_lanes *lanes);
+void draw_lanes(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_picture(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_span(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_stack(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_marks(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 
 /* The API's names of the states, NULL-terminated. */
 extern const char *const state_words[TRAIL_SPAN_STATES + 1];

@@ -12,7 +12,7 @@
 enum { MOST_TEXT = 200, YIELD_SPANS = 1 << 19 };
 
 struct search {
-    struct question *question;
+    struct exchange *exchange;
     struct model *model;
     const trail_lanes *lanes;
     const char *text;
@@ -56,7 +56,7 @@ struct place {
 static void put_result(struct search *s, const char *type, trail_string text, struct place place)
 {
     static const char *const kinds[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
-    struct out *out = s->question->out;
+    struct out *out = s->exchange->out;
     out_str(out, s->count > 0 ? ",\n{" : "{");
     put_text(out, "type", c_string(type));
     more_text(out, "text", text);
@@ -232,17 +232,17 @@ static void find_goroutines(struct search *s)
     }
 }
 
-void draw_find(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct search s = {.question = question, .model = model, .lanes = lanes};
-    s.text = ask_text(question, "text");
-    s.most = (size_t)ask_number(question, "most", 1, 1000, 100);
+    struct search s = {.exchange = exchange, .model = model, .lanes = lanes};
+    s.text = parameter_text(exchange, "text");
+    s.most = (size_t)parameter_number(exchange, "most", 1, 1000, 100);
     s.each = s.most < 4 ? 1 : s.most / 4;
     if (!s.text || !*s.text || strlen(s.text) > MOST_TEXT)
-        question_refuse(question, 400, "text is what to find: 1 to %d bytes", MOST_TEXT);
-    if (question->status || !s.text)
+        exchange_refuse(exchange, 400, "text is what to find: 1 to %d bytes", MOST_TEXT);
+    if (exchange->status || !s.text)
         return;
-    out_str(question->out, "{\"results\":[");
+    out_str(exchange->out, "{\"results\":[");
     find_number(&s);
     find_functions(&s);
     find_bars(&s, TRAIL_BAR_TASK, "task");
@@ -250,8 +250,8 @@ void draw_find(struct question *question, struct model *model, const trail_lanes
     find_bars(&s, TRAIL_BAR_RANGE, "range");
     find_logs(&s);
     find_goroutines(&s);
-    out_char(question->out, ']');
-    more_bool(question->out, "more", s.more);
-    out_char(question->out, '}');
+    out_char(exchange->out, ']');
+    more_bool(exchange->out, "more", s.more);
+    out_char(exchange->out, '}');
     free(s.has);
 }

@@ -144,24 +144,24 @@ static bool collect_bars(struct bar_rows *rows, const trail_lanes *lanes,
     return true;
 }
 
-void draw_bars(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
     static const char *const kinds[] = {"range", "region", "task", NULL};
     static const char columns[] = "[\"bar\",\"kind\",\"name\",\"lane\",\"begin\",\"end\",\"depth\","
                                   "\"task\",\"parent\",\"open\",\"begun\",\"count\",\"proc\","
                                   "\"stack\"]";
-    struct out *out = question->out;
-    struct window window = ask_window(question, trail_lanes_end(lanes));
-    int kind = ask_word(question, "kind", kinds, -1);
+    struct out *out = exchange->out;
+    struct window window = parameter_window(exchange, trail_lanes_end(lanes));
+    int kind = parameter_word(exchange, "kind", kinds, -1);
     struct bar_rows rows = {0};
     struct name_list names = {0};
     struct lane_set set;
     (void)model;
-    ask_lanes(question, &set);
-    if (question->status)
+    parameter_lanes(exchange, &set);
+    if (exchange->status)
         return;
     if (!collect_bars(&rows, lanes, &window, kind, &set))
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
     if (rows.count > 0)
         qsort(rows.items, rows.count, sizeof *rows.items, compare_rows);
     bool merged = merge_rows(&rows, pixel_ns(&window));
@@ -215,10 +215,10 @@ static bool add_mark(struct mark_rows *rows, const trail_mark *mark, size_t colu
     return true;
 }
 
-static void put_marks(struct question *question, const trail_lanes *lanes,
+static void put_marks(struct exchange *exchange, const trail_lanes *lanes,
                       const struct mark_rows *rows, bool is_log)
 {
-    struct out *out = question->out;
+    struct out *out = exchange->out;
     struct name_list names = {0};
     out_str(out, "{\"marks\":[");
     for (size_t i = 0; i < rows->count; i++) {
@@ -235,17 +235,17 @@ static void put_marks(struct question *question, const trail_lanes *lanes,
     out_char(out, '}');
 }
 
-void draw_marks(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_marks(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct window window = ask_window(question, trail_lanes_end(lanes));
-    bool is_log = ask_word(question, "kind", mark_kinds, 0) == 0;
+    struct window window = parameter_window(exchange, trail_lanes_end(lanes));
+    bool is_log = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
     const trail_mark *marks;
     size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
     struct mark_rows rows = {0};
     struct lane_set set;
     (void)model;
-    ask_lanes(question, &set);
-    if (question->status)
+    parameter_lanes(exchange, &set);
+    if (exchange->status)
         return;
     rows.last = calloc(trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE) + 1, sizeof *rows.last);
     bool good = rows.last != NULL;
@@ -254,9 +254,9 @@ void draw_marks(struct question *question, struct model *model, const trail_lane
         if (lane_set_has(&set, mark_lane(&marks[i])))
             good = add_mark(&rows, &marks[i], column_at(&window, marks[i].time_ns));
     if (good)
-        put_marks(question, lanes, &rows, is_log);
+        put_marks(exchange, lanes, &rows, is_log);
     else
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
     free(rows.last);
     free(rows.items);
 }
@@ -300,25 +300,25 @@ static void put_mark(struct out *out, const trail_lanes *lanes, const trail_mark
     out_char(out, '}');
 }
 
-void draw_mark(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    bool is_log = ask_word(question, "kind", mark_kinds, 0) == 0;
-    int64_t number = ask_number(question, "mark", 0, UINT32_MAX, -1);
-    int64_t lane = ask_number(question, "lane", 0, UINT32_MAX, -1);
-    int64_t at = ask_number(question, "at", 0, MOST_TIME_NS, -1);
+    bool is_log = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
+    int64_t number = parameter_number(exchange, "mark", 0, UINT32_MAX, -1);
+    int64_t lane = parameter_number(exchange, "lane", 0, UINT32_MAX, -1);
+    int64_t at = parameter_number(exchange, "at", 0, MOST_TIME_NS, -1);
     const trail_mark *marks;
     size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
     (void)model;
     if (number < 0 && (lane < 0 || at < 0))
-        question_refuse(question, 400, "mark=N says which, or lane=N and at=NS: the first there");
-    if (question->status)
+        exchange_refuse(exchange, 400, "mark=N says which, or lane=N and at=NS: the first there");
+    if (exchange->status)
         return;
     if (number < 0)
         number = neighbour_mark(marks, count, (int64_t)first_mark(marks, count, at) - 1, 1, lane);
     if (number < 0 || number >= (int64_t)count)
-        question_refuse(question, 404, "there is no such mark");
+        exchange_refuse(exchange, 404, "there is no such mark");
     else
-        put_mark(question->out, lanes, marks, count, number);
+        put_mark(exchange->out, lanes, marks, count, number);
 }
 
 /* MARK: Metrics */
@@ -524,12 +524,12 @@ static void put_counters(struct out *out, struct column *columns, const struct w
     }
 }
 
-void draw_metrics(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = question->out;
-    struct window window = ask_window(question, trail_lanes_end(lanes));
+    struct out *out = exchange->out;
+    struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     (void)model;
-    if (question->status)
+    if (exchange->status)
         return;
     struct column *columns = calloc(window.width, sizeof *columns);
     bool exact =
@@ -547,7 +547,7 @@ void draw_metrics(struct question *question, struct model *model, const trail_la
     more_bool(out, "exact", exact);
     out_str(out, ",\"metrics\":{");
     if (!columns || !put_metrics(out, lanes, &window))
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
     out_str(out, "},\"counters\":{");
     if (columns)
         put_counters(out, columns, &window);

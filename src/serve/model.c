@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "serve/turns.h"
+#include "serve/fair_lock.h"
 
 struct model {
     struct intake *intake;
     trail_source *source;
-    struct turns turns; /* protects everything below */
+    struct fair_lock lock; /* protects everything below */
     bool opened, stop;
     trail_reader *reader;
     trail_lanes *lanes;
@@ -23,7 +23,7 @@ static bool read_batch(struct model *model)
     const trail_event *events;
     struct model_status *status = &model->status;
     long count = trail_reader_next_batch(model->reader, &events);
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     status->read = trail_source_position(model->source);
     status->maker = *trail_reader_maker(model->reader);
     if (count > 0 && !trail_lanes_feed(model->lanes, events, count)) {
@@ -36,7 +36,7 @@ static bool read_batch(struct model *model)
         status->damaged = true;
     }
     bool more = count > 0 && !model->stop;
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     return more;
 }
 
@@ -51,14 +51,14 @@ static bool open_reader(struct model *model)
     trail_lanes *lanes = reader ? trail_lanes_open(reader) : NULL;
     if (reader && !lanes)
         (void)error_set(&err, TRAIL_NO_MEMORY, "no memory for the trace");
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     model->reader = reader;
     model->lanes = lanes;
     status->error = err;
     status->damaged = lanes == NULL;
     status->version = reader ? trail_reader_version(reader) : 0;
     bool more = lanes && !model->stop;
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     return more;
 }
 
@@ -69,9 +69,9 @@ bool model_read(struct model *model)
     bool more = first ? open_reader(model) : read_batch(model);
     if (more)
         return true;
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     model->status.done = true;
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     return false;
 }
 
@@ -86,15 +86,15 @@ struct model *model_open(struct intake *intake, trail_error *err)
     }
     model->intake = intake;
     model->status.live = intake_is_live(intake);
-    turns_init(&model->turns);
+    fair_lock_init(&model->lock);
     return model;
 }
 
 void model_stop(struct model *model)
 {
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     model->stop = true;
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     intake_stop(model->intake);
 }
 
@@ -104,7 +104,7 @@ void model_close(struct model *model)
         return;
     trail_lanes_close(model->lanes);
     trail_reader_close(model->reader);
-    turns_fini(&model->turns);
+    fair_lock_fini(&model->lock);
     free(model);
 }
 
@@ -121,7 +121,7 @@ static void count_bars(const trail_lanes *lanes, struct model_status *status)
 
 void model_get_status(struct model *model, struct model_status *status)
 {
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     *status = model->status;
     if (model->lanes) {
         trail_lanes_get_size(model->lanes, &status->lanes);
@@ -131,27 +131,27 @@ void model_get_status(struct model *model, struct model_status *status)
             status->lane_counts[kind] = trail_lanes_count(model->lanes, (trail_lane_kind)kind);
         count_bars(model->lanes, status);
     }
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     status->size = intake_size(model->intake);
     status->waits = !status->done && status->version > 0 && status->version < 22;
 }
 
 const trail_lanes *model_lock(struct model *model)
 {
-    turns_take(&model->turns);
+    fair_lock_take(&model->lock);
     if (model->lanes)
         return model->lanes;
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
     return NULL;
 }
 
 void model_unlock(struct model *model)
 {
-    turns_give(&model->turns);
+    fair_lock_give(&model->lock);
 }
 
 void model_yield(struct model *model)
 {
-    turns_give(&model->turns);
-    turns_take(&model->turns);
+    fair_lock_give(&model->lock);
+    fair_lock_take(&model->lock);
 }

@@ -281,43 +281,43 @@ static void keep(struct runs *runs, char *key, char *data, size_t size)
 /* MARK: Answers */
 
 /* Refuses the request if the child failed. Returns whether its output is an answer. */
-static bool check_output(struct question *question, const struct output *output)
+static bool check_output(struct exchange *exchange, const struct output *output)
 {
     int code = WIFEXITED(output->status) ? WEXITSTATUS(output->status) : -1;
     if (output->ended)
-        question_refuse(question, 503, "%s", output->ended);
+        exchange_refuse(exchange, 503, "%s", output->ended);
     else if (code == 2)
-        question_refuse(question, 400, "%s", output->error);
+        exchange_refuse(exchange, 400, "%s", output->error);
     else if ((code != 0 && code != 1 && code != DIFF_DAMAGED) || output->size == 0)
-        question_refuse(question, code == 1 ? 400 : 500, "%s",
+        exchange_refuse(exchange, code == 1 ? 400 : 500, "%s",
                         output->error[0] ? output->error : "it failed");
-    return question->status == 0;
+    return exchange->status == 0;
 }
 
 /* Runs a command, or answers from the cache. `other`: a second file that it reads, or NULL. */
-static void run(struct runs *runs, struct question *question, struct words *words, const char *path,
+static void run(struct runs *runs, struct exchange *exchange, struct words *words, const char *path,
                 const char *other, int seconds)
 {
     struct output output = {0};
     char *key = words->failed ? NULL : make_key(words, path, other);
     if (!key) {
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
         return;
     }
-    if (put_kept(runs, key, question->out)) {
+    if (put_kept(runs, key, exchange->out)) {
         free(key);
         return;
     }
-    if (!begin(runs, question->request)) {
-        question_refuse(question, 503, "the server ends");
+    if (!begin(runs, exchange->request)) {
+        exchange_refuse(exchange, 503, "the server ends");
         free(key);
         return;
     }
-    if (!run_child(runs, question->request, words, &output, seconds))
-        question_refuse(question, 500, "%s cannot be started", runs->program);
+    if (!run_child(runs, exchange->request, words, &output, seconds))
+        exchange_refuse(exchange, 500, "%s cannot be started", runs->program);
     end(runs);
-    if (question->status == 0 && check_output(question, &output)) {
-        out_bytes(question->out, output.data, output.size);
+    if (exchange->status == 0 && check_output(exchange, &output)) {
+        out_bytes(exchange->out, output.data, output.size);
         if (output.size <= MOST_KEPT) {
             keep(runs, key, output.data, output.size);
             return;
@@ -328,41 +328,41 @@ static void run(struct runs *runs, struct question *question, struct words *word
 }
 
 /* Gets the trace's file. If it is not complete, refuses the request and returns false. */
-static bool find_file(const struct intake *intake, struct question *question,
+static bool find_file(const struct intake *intake, struct exchange *exchange,
                       char path[INTAKE_PATH])
 {
     if (intake_path(intake, path))
         return true;
-    question_refuse(question, 501, "the trace is still arriving: it can be analysed at its end");
+    exchange_refuse(exchange, 501, "the trace is still arriving: it can be analysed at its end");
     return false;
 }
 
-void runs_answer_command(struct runs *runs, struct question *question)
+void runs_answer_command(struct runs *runs, struct exchange *exchange)
 {
     struct words words = {0};
     char path[INTAKE_PATH], second[INTAKE_PATH];
-    unsigned traces = command_line_traces(question);
+    unsigned traces = command_line_traces(exchange);
     const char *other = traces == 2 && runs->other ? second : NULL;
-    if (traces == 0 || !find_file(runs->intake, question, path) ||
-        (other && !find_file(runs->other, question, second)))
+    if (traces == 0 || !find_file(runs->intake, exchange, path) ||
+        (other && !find_file(runs->other, exchange, second)))
         return;
     struct command_files files = {path, other, runs->passed};
-    if (command_line(question, &files, &words))
-        run(runs, question, &words, path, other, RUN_SECONDS);
+    if (command_line(exchange, &files, &words))
+        run(runs, exchange, &words, path, other, RUN_SECONDS);
     words_free(&words);
 }
 
 /* `trail sql` gives DuckDB no access to files, and locks its configuration. */
-void runs_answer_sql(struct runs *runs, struct question *question)
+void runs_answer_sql(struct runs *runs, struct exchange *exchange)
 {
     struct words words = {0};
     char path[INTAKE_PATH];
-    const char *query = ask_text(question, "query");
+    const char *query = parameter_text(exchange, "query");
     if (!query || !*query || strlen(query) > MOST_QUERY)
-        question_refuse(question, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
+        exchange_refuse(exchange, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
     else if (!runs_can_sql(runs))
-        question_refuse(question, 501, "DuckDB is not there: see docs/sql.md");
-    if (question->status != 0 || !query || !find_file(runs->intake, question, path))
+        exchange_refuse(exchange, 501, "DuckDB is not there: see docs/sql.md");
+    if (exchange->status != 0 || !query || !find_file(runs->intake, exchange, path))
         return;
     words_add(&words, "trail");
     words_add(&words, "sql");
@@ -372,7 +372,7 @@ void runs_answer_sql(struct runs *runs, struct question *question)
     words_add(&words, "%s", path);
     /* A leading space makes trail sql take it as a query, not a file; @ begins the name of a query. */
     words_add(&words, *query == '@' ? "%s" : " %s", query);
-    run(runs, question, &words, path, NULL, SQL_SECONDS);
+    run(runs, exchange, &words, path, NULL, SQL_SECONDS);
     words_free(&words);
 }
 

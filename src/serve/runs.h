@@ -9,8 +9,8 @@
 #define TRAIL_SERVE_RUNS_H
 
 #include "serve/command_line.h"
+#include "serve/exchange.h"
 #include "serve/intake.h"
-#include "serve/question.h"
 
 struct runs;
 
@@ -34,7 +34,7 @@ bool runs_can_run(const struct runs *runs);
 bool runs_can_sql(const struct runs *runs);
 
 /* Answer /api/run and /api/sql. */
-void runs_answer_command(struct runs *runs, struct question *question);
-void runs_answer_sql(struct runs *runs, struct question *question);
+void runs_answer_command(struct runs *runs, struct exchange *exchange);
+void runs_answer_sql(struct runs *runs, struct exchange *exchange);
 
 #endif

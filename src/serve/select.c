@@ -183,15 +183,15 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
     out_char(out, '}');
 }
 
-void draw_select(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct selection s = {.kind = ask_kind(question),
-                          .window = ask_window(question, trail_lanes_end(lanes))};
+    struct selection s = {.kind = parameter_kind(exchange),
+                          .window = parameter_window(exchange, trail_lanes_end(lanes))};
     struct pace pace = {.model = model};
     struct lane_set set;
     bool good = true;
-    ask_lanes(question, &set);
-    if (question->status)
+    parameter_lanes(exchange, &set);
+    if (exchange->status)
         return;
     size_t count = trail_lanes_count(lanes, s.kind);
     for (size_t i = 0; good && !set.given && i < count; i++)
@@ -200,9 +200,9 @@ void draw_select(struct question *question, struct model *model, const trail_lan
         if (set.lanes[i] < count)
             good = add_lane(&s, lanes, set.lanes[i], &pace);
     if (good)
-        put_selection(question->out, &s, lanes);
+        put_selection(exchange->out, &s, lanes);
     else
-        question_refuse(question, 500, "no memory");
+        exchange_refuse(exchange, 500, "no memory");
     free(s.names.items);
     free(s.reasons.items);
 }
@@ -305,19 +305,19 @@ static void put_longest(struct out *out, const struct like *like, const trail_la
     }
 }
 
-void draw_like(struct question *question, struct model *model, const trail_lanes *lanes)
+void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = question->out;
+    struct out *out = exchange->out;
     struct like like = {
-        .kind = ask_kind(question),
-        .state = (unsigned)ask_word(question, "state", state_words, TRAIL_SPAN_STATES),
-        .reason = ask_text(question, "reason"),
-        .name = ask_text(question, "name"),
+        .kind = parameter_kind(exchange),
+        .state = (unsigned)parameter_word(exchange, "state", state_words, TRAIL_SPAN_STATES),
+        .reason = parameter_text(exchange, "reason"),
+        .name = parameter_text(exchange, "name"),
     };
     struct pace pace = {.model = model};
     if (like.state == TRAIL_SPAN_STATES)
-        question_refuse(question, 400, "state says which: runnable, running, waiting, ...");
-    if (question->status)
+        exchange_refuse(exchange, 400, "state says which: runnable, running, waiting, ...");
+    if (exchange->status)
         return;
     for (size_t i = 0; i < trail_lanes_count(lanes, like.kind); i++) {
         walk_on(&pace, 1);

@@ -131,10 +131,10 @@ static bool next_line(struct lines *lines, trail_string *line)
 }
 
 /* Writes {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or refuses if the line is missing. */
-static void put_lines(struct question *question, const char *file, const char *path,
+static void put_lines(struct exchange *exchange, const char *file, const char *path,
                       struct lines lines, int64_t line, int64_t around)
 {
-    struct out *out = question->out;
+    struct out *out = exchange->out;
     int64_t number = 0, first = line > around ? line - around : 1;
     trail_string text;
     out_char(out, '{');
@@ -151,21 +151,21 @@ static void put_lines(struct question *question, const char *file, const char *p
     }
     out_str(out, "]}");
     if (number < line)
-        question_refuse(question, 404, "the file has only %lld lines: it is another version",
+        exchange_refuse(exchange, 404, "the file has only %lld lines: it is another version",
                         (long long)number);
 }
 
-void source_answer(struct question *question, struct model *model, const char *folder)
+void source_answer(struct exchange *exchange, struct model *model, const char *folder)
 {
-    const char *file = ask_text(question, "file");
-    int64_t line = ask_number(question, "line", 1, INT32_MAX, 1);
-    int64_t around = ask_number(question, "around", 0, MOST_AROUND, 5);
+    const char *file = parameter_text(exchange, "file");
+    int64_t line = parameter_number(exchange, "line", 1, INT32_MAX, 1);
+    int64_t around = parameter_number(exchange, "around", 0, MOST_AROUND, 5);
     size_t size = 0;
     if (!file || !*file)
-        question_refuse(question, 400, "file is what a frame of the trace names");
+        exchange_refuse(exchange, 400, "file is what a frame of the trace names");
     else if (!folder)
-        question_refuse(question, 501, "sources are shown by trail view --source=DIR");
-    if (question->status != 0 || !file || !folder)
+        exchange_refuse(exchange, 501, "sources are shown by trail view --source=DIR");
+    if (exchange->status != 0 || !file || !folder)
         return;
     const trail_lanes *lanes = model_lock(model);
     bool named = lanes && is_named(lanes, file);
@@ -174,13 +174,13 @@ void source_answer(struct question *question, struct model *model, const char *f
     char *path = named ? find_file(folder, file) : NULL;
     char *data = path ? read_file(path, &size) : NULL;
     if (!named)
-        question_refuse(question, 404, "no frame of the trace names this file");
+        exchange_refuse(exchange, 404, "no frame of the trace names this file");
     else if (!path)
-        question_refuse(question, 404, "it is not below the folder of --source");
+        exchange_refuse(exchange, 404, "it is not below the folder of --source");
     else if (!data)
-        question_refuse(question, 404, "it cannot be read, or is larger than 4 MB");
+        exchange_refuse(exchange, 404, "it cannot be read, or is larger than 4 MB");
     else
-        put_lines(question, file, path, (struct lines){data, size, 0}, line, around);
+        put_lines(exchange, file, path, (struct lines){data, size, 0}, line, around);
     free(data);
     free(path);
 }

@@ -8,10 +8,10 @@
 #ifndef TRAIL_SERVE_SOURCE_H
 #define TRAIL_SERVE_SOURCE_H
 
+#include "serve/exchange.h"
 #include "serve/model.h"
-#include "serve/question.h"
 
 /* Answers /api/source. `folder` NULL: no source is shown. */
-void source_answer(struct question *question, struct model *model, const char *folder);
+void source_answer(struct exchange *exchange, struct model *model, const char *folder);
 
 #endif

@@ -49,7 +49,7 @@ static int descriptor(const char *name)
 }
 
 /*
- * Writes to TEST_EVENTS that it has begun. What it does then is a number that the question has: 1 waits
+ * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1 waits
  * for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes to write. A query of
  * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written.
  */
@@ -154,7 +154,7 @@ struct asked {
     struct runs *runs;
     struct http_request request;
     struct out out;
-    struct question question;
+    struct exchange exchange;
     size_t size; /* of the answer */
     pthread_t thread;
     bool sql;
@@ -172,9 +172,9 @@ static void *answer(void *context)
 {
     struct asked *asked = context;
     if (asked->sql)
-        runs_answer_sql(asked->runs, &asked->question);
+        runs_answer_sql(asked->runs, &asked->exchange);
     else
-        runs_answer_command(asked->runs, &asked->question);
+        runs_answer_command(asked->runs, &asked->exchange);
     __atomic_store_n(&asked->done, true, __ATOMIC_SEQ_CST);
     return NULL;
 }
@@ -191,8 +191,8 @@ static void ask(struct asked *asked, struct runs *runs, const char *parameter)
     asked->runs = runs;
     asked->sql = strncmp(parameter, "query", 5) == 0;
     asked->request.path = parameter;
-    asked->question.request = &asked->request;
-    asked->question.out = &asked->out;
+    asked->exchange.request = &asked->request;
+    asked->exchange.out = &asked->out;
     assert_int_equal(pthread_create(&asked->thread, NULL, answer, asked), 0);
 }
 
@@ -206,15 +206,15 @@ static void finish(struct asked *asked)
 static void expect_answer(struct asked *asked, size_t size)
 {
     finish(asked);
-    assert_string_equal(asked->question.wrong, "");
+    assert_string_equal(asked->exchange.wrong, "");
     assert_int_equal(asked->size, size);
 }
 
 static void expect_refusal(struct asked *asked, const char *why)
 {
     finish(asked);
-    assert_int_equal(asked->question.status, 503);
-    assert_string_equal(asked->question.wrong, why);
+    assert_int_equal(asked->exchange.status, 503);
+    assert_string_equal(asked->exchange.wrong, why);
     assert_int_equal(asked->size, 0);
 }
 
@@ -231,19 +231,19 @@ static void expect_events(int begun, int waiting)
 }
 
 /* Without a child: its beginning would be known before its answer. */
-static void expect_kept(struct runs *runs, const char *question, size_t size)
+static void expect_kept(struct runs *runs, const char *exchange, size_t size)
 {
     struct asked asked;
     struct pollfd event = {.fd = events[0], .events = POLLIN};
-    ask(&asked, runs, question);
+    ask(&asked, runs, exchange);
     expect_answer(&asked, size);
     assert_int_equal(poll(&event, 1, 0), 0);
 }
 
-static void expect_run(struct runs *runs, const char *question, size_t size)
+static void expect_run(struct runs *runs, const char *exchange, size_t size)
 {
     struct asked asked;
-    ask(&asked, runs, question);
+    ask(&asked, runs, exchange);
     expect_events(1, 0);
     expect_answer(&asked, size);
 }
@@ -277,7 +277,7 @@ static void two_run_at_a_time_and_the_others_take_turns(void **state)
     (void)state;
     struct runs *runs = open_runs();
     struct asked asked[4];
-    /* Each is another question: what has been answered is not asked again. */
+    /* Each is another exchange: what has been answered is not asked again. */
     const char *const questions[] = {"limit=1", "limit=01", "limit=001", "limit=0001"};
     for (int i = 0; i < 4; i++)
         ask(&asked[i], runs, questions[i]);
@@ -296,16 +296,16 @@ static void what_has_been_answered_is_not_run_again(void **state)
 {
     (void)state;
     struct runs *runs = open_runs();
-    char question[40];
+    char exchange[40];
     let_go(1);
     expect_run(runs, "limit=1", 2);
     expect_kept(runs, "limit=1", 2);
-    (void)snprintf(question, sizeof question, "limit=%zu", KEPT_MOST);
-    expect_run(runs, question, KEPT_MOST);
-    expect_kept(runs, question, KEPT_MOST);
-    (void)snprintf(question, sizeof question, "limit=%zu", KEPT_MOST + 1);
-    expect_run(runs, question, KEPT_MOST + 1);
-    expect_run(runs, question, KEPT_MOST + 1);
+    (void)snprintf(exchange, sizeof exchange, "limit=%zu", KEPT_MOST);
+    expect_run(runs, exchange, KEPT_MOST);
+    expect_kept(runs, exchange, KEPT_MOST);
+    (void)snprintf(exchange, sizeof exchange, "limit=%zu", KEPT_MOST + 1);
+    expect_run(runs, exchange, KEPT_MOST + 1);
+    expect_run(runs, exchange, KEPT_MOST + 1);
     close_runs(runs);
 }
 
@@ -313,10 +313,10 @@ static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
 {
     (void)state;
     struct runs *runs = open_runs();
-    char question[40];
+    char exchange[40];
     for (size_t i = 0; i < KEPT + 1; i++) {
-        (void)snprintf(question, sizeof question, "limit=%zu", 100 + i);
-        expect_run(runs, question, 100 + i);
+        (void)snprintf(exchange, sizeof exchange, "limit=%zu", 100 + i);
+        expect_run(runs, exchange, 100 + i);
         expect_kept(runs, "limit=100", 100);
     }
     expect_kept(runs, "limit=102", 102);
@@ -333,10 +333,10 @@ static void wait_for_looks(const struct asked *asked)
 }
 
 /* It goes on at the limit, and not a millisecond longer. */
-static void expect_limit(struct runs *runs, const char *question, int seconds)
+static void expect_limit(struct runs *runs, const char *exchange, int seconds)
 {
     struct asked asked;
-    ask(&asked, runs, question);
+    ask(&asked, runs, exchange);
     expect_events(1, 0);
     wait_for_looks(&asked);
     (void)__atomic_add_fetch(&clock_ms, seconds * INT64_C(1000), __ATOMIC_SEQ_CST);
@@ -360,11 +360,11 @@ static void an_answer_may_have_64_megabytes(void **state)
     (void)state;
     struct runs *runs = open_runs();
     struct asked asked;
-    char question[40];
-    (void)snprintf(question, sizeof question, "limit=%zu", MOST_OUTPUT);
-    expect_run(runs, question, MOST_OUTPUT);
-    (void)snprintf(question, sizeof question, "limit=%zu", MOST_OUTPUT + 1);
-    ask(&asked, runs, question);
+    char exchange[40];
+    (void)snprintf(exchange, sizeof exchange, "limit=%zu", MOST_OUTPUT);
+    expect_run(runs, exchange, MOST_OUTPUT);
+    (void)snprintf(exchange, sizeof exchange, "limit=%zu", MOST_OUTPUT + 1);
+    ask(&asked, runs, exchange);
     expect_events(1, 0);
     expect_refusal(&asked, "the answer is longer than 64 MB");
     close_runs(runs);
@@ -391,7 +391,7 @@ static void a_run_for_which_nobody_waits_is_ended(void **state)
     expect_refusal(&running[0], "nobody waits for it");
     expect_refusal(&running[1], "nobody waits for it");
     finish(&waiting);
-    assert_int_equal(waiting.question.status, 503);
+    assert_int_equal(waiting.exchange.status, 503);
     /* Its place is free again. */
     __atomic_store_n(&gone, false, __ATOMIC_SEQ_CST);
     ask(&running[0], runs, "limit=1");
@@ -419,8 +419,8 @@ static void expect_wrong(struct runs *runs, const char *query, unsigned status, 
     struct asked asked;
     ask(&asked, runs, query);
     finish(&asked);
-    assert_int_equal(asked.question.status, status);
-    assert_string_equal(asked.question.wrong, why);
+    assert_int_equal(asked.exchange.status, status);
+    assert_string_equal(asked.exchange.wrong, why);
     assert_int_equal(asked.size, 0);
 }
 
@@ -431,7 +431,7 @@ static void expect_right(struct runs *runs, const char *query, size_t size)
     expect_answer(&asked, size);
 }
 
-/* 0 and 1 are answers if there is one, and so is 4, of trail diff; 2 is of a wrong question. */
+/* 0 and 1 are answers if there is one, and so is 4, of trail diff; 2 is of a wrong exchange. */
 static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
 {
     (void)state;
@@ -457,7 +457,7 @@ static void long_errors_are_cut_short(void **state)
     struct runs *runs = open_runs();
     char query[800] = "query=end=3 out=x err=", why[800] = "";
     memset(query + strlen(query), 'e', 700);
-    memset(why, 'e', sizeof((struct question *)NULL)->wrong - 1);
+    memset(why, 'e', sizeof((struct exchange *)NULL)->wrong - 1);
     expect_wrong(runs, query, 500, why);
     close_runs(runs);
 }
@@ -483,7 +483,7 @@ static void a_query_has_16_kilobytes_at_most(void **state)
     struct asked asked;
     ask(&asked, runs, "query");
     finish(&asked);
-    assert_string_equal(asked.question.wrong, why);
+    assert_string_equal(asked.exchange.wrong, why);
     close_runs(runs);
 }
 

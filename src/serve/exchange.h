@@ -2,18 +2,18 @@
  * A request to the API and its answer under construction: parameters, each checked before it is used,
  * and JSON.
  *
- * The first error found is reported (question_refuse). A function that answers reads all its
+ * The first error found is reported (exchange_refuse). A function that answers reads all its
  * parameters first, and returns if `status` is set.
  */
-#ifndef TRAIL_SERVE_QUESTION_H
-#define TRAIL_SERVE_QUESTION_H
+#ifndef TRAIL_SERVE_EXCHANGE_H
+#define TRAIL_SERVE_EXCHANGE_H
 
 #include <trail/lanes.h>
 
 #include "base/out.h"
 #include "serve/http.h"
 
-struct question {
+struct exchange {
     const struct http_request *request;
     struct out *out;
     const char *type; /* of the answer; NULL: JSON */
@@ -22,23 +22,24 @@ struct question {
 };
 
 /* Refuses the request with an HTTP status and a message, unless it has been refused already. */
-void question_refuse(struct question *question, unsigned status, const char *format, ...)
+void exchange_refuse(struct exchange *exchange, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* MARK: Parameters */
 
 /* The value of a parameter, or NULL. */
-const char *ask_text(const struct question *question, const char *name);
+const char *parameter_text(const struct exchange *exchange, const char *name);
 
 /* A number from `least` to `most`; `other` if the parameter is missing. */
-int64_t ask_number(struct question *question, const char *name, int64_t least, int64_t most,
-                   int64_t other);
+int64_t parameter_number(struct exchange *exchange, const char *name, int64_t least, int64_t most,
+                         int64_t other);
 
 /* The index of the value in `words`, NULL-terminated; `other` if the parameter is missing. */
-int ask_word(struct question *question, const char *name, const char *const *words, int other);
+int parameter_word(struct exchange *exchange, const char *name, const char *const *words,
+                   int other);
 
 /* The parameter kind: goroutine (the default), proc or thread. */
-trail_lane_kind ask_kind(struct question *question);
+trail_lane_kind parameter_kind(struct exchange *exchange);
 
 /* Times are less than 2^47 ns: about 39 hours. */
 #define MOST_TIME_NS ((INT64_C(1) << 47) - 1)
@@ -49,7 +50,7 @@ struct window {
 };
 
 /* The parameters from, to and width. The default is the whole trace, which ends at `end_ns`. */
-struct window ask_window(struct question *question, int64_t end_ns);
+struct window parameter_window(struct exchange *exchange, int64_t end_ns);
 
 /* Lane numbers as in "3,7,12"; `given` is false if the parameter is missing. */
 enum { MOST_LANES = 2048 };
@@ -58,7 +59,7 @@ struct lane_set {
     size_t count;
     uint32_t lanes[MOST_LANES];
 };
-void ask_lanes(struct question *question, struct lane_set *set);
+void parameter_lanes(struct exchange *exchange, struct lane_set *set);
 
 /* Whether the set contains the lane. A set that was not given contains all. */
 bool lane_set_has(const struct lane_set *set, int64_t lane);

@@ -1,4 +1,4 @@
-#include "serve/question.h"
+#include "serve/exchange.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,22 +11,22 @@
 
 enum { MOST_WIDTH = 16384 };
 
-void question_refuse(struct question *question, unsigned status, const char *format, ...)
+void exchange_refuse(struct exchange *exchange, unsigned status, const char *format, ...)
 {
     va_list arguments;
-    if (question->status != 0)
+    if (exchange->status != 0)
         return;
-    question->status = status;
+    exchange->status = status;
     va_start(arguments, format);
-    (void)vsnprintf(question->wrong, sizeof question->wrong, format, arguments);
+    (void)vsnprintf(exchange->wrong, sizeof exchange->wrong, format, arguments);
     va_end(arguments);
 }
 
 /* MARK: Parameters */
 
-const char *ask_text(const struct question *question, const char *name)
+const char *parameter_text(const struct exchange *exchange, const char *name)
 {
-    return http_query(question->request, name);
+    return http_query(exchange->request, name);
 }
 
 /* Accepts digits with an optional -, and nothing else. */
@@ -41,23 +41,23 @@ static bool parse_number(const char *text, int64_t *value)
     return errno == 0 && *end == '\0';
 }
 
-int64_t ask_number(struct question *question, const char *name, int64_t least, int64_t most,
-                   int64_t other)
+int64_t parameter_number(struct exchange *exchange, const char *name, int64_t least, int64_t most,
+                         int64_t other)
 {
-    const char *text = ask_text(question, name);
+    const char *text = parameter_text(exchange, name);
     int64_t value;
     if (!text)
         return other;
     if (parse_number(text, &value) && value >= least && value <= most)
         return value;
-    question_refuse(question, 400, "%s is a number from %" PRId64 " to %" PRId64, name, least,
+    exchange_refuse(exchange, 400, "%s is a number from %" PRId64 " to %" PRId64, name, least,
                     most);
     return other;
 }
 
-int ask_word(struct question *question, const char *name, const char *const *words, int other)
+int parameter_word(struct exchange *exchange, const char *name, const char *const *words, int other)
 {
-    const char *text = ask_text(question, name);
+    const char *text = parameter_text(exchange, name);
     char all[128] = "";
     if (!text)
         return other;
@@ -67,34 +67,34 @@ int ask_word(struct question *question, const char *name, const char *const *wor
         size_t size = strlen(all);
         (void)snprintf(all + size, sizeof all - size, "%s%s", i > 0 ? ", " : "", words[i]);
     }
-    question_refuse(question, 400, "%s is one of: %s", name, all);
+    exchange_refuse(exchange, 400, "%s is one of: %s", name, all);
     return other;
 }
 
-trail_lane_kind ask_kind(struct question *question)
+trail_lane_kind parameter_kind(struct exchange *exchange)
 {
     static const char *const names[] = {"goroutine", "proc", "thread", NULL};
-    return (trail_lane_kind)ask_word(question, "kind", names, TRAIL_LANE_GOROUTINE);
+    return (trail_lane_kind)parameter_word(exchange, "kind", names, TRAIL_LANE_GOROUTINE);
 }
 
-struct window ask_window(struct question *question, int64_t end_ns)
+struct window parameter_window(struct exchange *exchange, int64_t end_ns)
 {
     struct window window;
     if (end_ns < 1)
         end_ns = 1;
-    window.from_ns = ask_number(question, "from", 0, MOST_TIME_NS, 0);
-    window.to_ns = ask_number(question, "to", 0, MOST_TIME_NS, end_ns);
-    window.width = (size_t)ask_number(question, "width", 1, MOST_WIDTH, 1000);
-    if (!ask_text(question, "to") && window.to_ns <= window.from_ns)
+    window.from_ns = parameter_number(exchange, "from", 0, MOST_TIME_NS, 0);
+    window.to_ns = parameter_number(exchange, "to", 0, MOST_TIME_NS, end_ns);
+    window.width = (size_t)parameter_number(exchange, "width", 1, MOST_WIDTH, 1000);
+    if (!parameter_text(exchange, "to") && window.to_ns <= window.from_ns)
         window.to_ns = window.from_ns + 1;
     if (window.to_ns <= window.from_ns)
-        question_refuse(question, 400, "from is less than to");
+        exchange_refuse(exchange, 400, "from is less than to");
     return window;
 }
 
-void ask_lanes(struct question *question, struct lane_set *set)
+void parameter_lanes(struct exchange *exchange, struct lane_set *set)
 {
-    const char *text = ask_text(question, "lanes");
+    const char *text = parameter_text(exchange, "lanes");
     set->given = text != NULL;
     set->count = 0;
     while (text && *text) {
@@ -103,11 +103,11 @@ void ask_lanes(struct question *question, struct lane_set *set)
         unsigned long long lane = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
         if (*text < '0' || *text > '9' || errno != 0 || lane > UINT32_MAX ||
             (*end != '\0' && (*end != ',' || end[1] == '\0'))) {
-            question_refuse(question, 400, "lanes is numbers of lanes with commas between: 3,5,9");
+            exchange_refuse(exchange, 400, "lanes is numbers of lanes with commas between: 3,5,9");
             return;
         }
         if (set->count == MOST_LANES) {
-            question_refuse(question, 400, "lanes is at most %d", MOST_LANES);
+            exchange_refuse(exchange, 400, "lanes is at most %d", MOST_LANES);
             return;
         }
         set->lanes[set->count++] = (uint32_t)lane;
