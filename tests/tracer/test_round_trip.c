@@ -1307,9 +1307,9 @@ static void compare_statuses(const struct moment *moment)
         if (w.go[i].found_in_syscall && was == NONE)
             continue;
         if (told != (was == NONE ? -1 : was))
-            fail_msg("seed %llu, format %d: G%lld was %s, recorded as %s", (unsigned long long)seed_now,
-                     w.format, (long long)w.go[i].g.id, state_names[was],
-                     told < 0 ? "nothing" : state_names[told]);
+            fail_msg("seed %llu, format %d: G%lld was %s, recorded as %s",
+                     (unsigned long long)seed_now, w.format, (long long)w.go[i].g.id,
+                     state_names[was], told < 0 ? "nothing" : state_names[told]);
     }
 }
 
