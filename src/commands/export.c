@@ -57,7 +57,7 @@ static const struct option rows[] = {
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
-     "tables: the day of the trace (of its clock if it has one, or of the file)",
+     "tables: the day of the trace (of its clock if it has one,\nor of the file)",
      TO_TEXT(struct export_request, day)},
     {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
      TO_FLAG(struct export_request, csv_safe)},

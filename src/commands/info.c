@@ -16,6 +16,7 @@
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/words.h"
+#include "wire/wire.h"
 
 enum { OPT_WORDS = 1 };
 
@@ -93,6 +94,31 @@ static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
         }
     }
     return false;
+}
+
+/*
+ * Generations of v2 in which the time of every event is read, not only those of the batches. A short
+ * trace has a batch or two for each thread, whose begins say nothing of its length; in a longer one
+ * they are close enough.
+ */
+enum { TIMED_GENERATIONS = 3 };
+
+/* Returns the time of the last event of a v2 batch; of its begin, if it has none. */
+static uint64_t last_event_ticks(const trail_batch *batch, const uint8_t *at, int version)
+{
+    const uint8_t *end = at + batch->size;
+    uint64_t ticks = batch->time_ticks, value = 0;
+    while (at < end) {
+        uint8_t type = *at++;
+        if (!v2_type_known(type, version) || v2_types[type].class < V2_CLASS_TIMED)
+            break;
+        for (unsigned i = 0; i < v2_types[type].args; i++) {
+            if (!get_uvarint(&at, end, &value))
+                return ticks;
+            ticks += i == 0 ? value : 0;
+        }
+    }
+    return ticks;
 }
 
 /* The frequency and the clock reading of a v2 sync batch (types 8, 50 and 51, §5.1). */
@@ -204,6 +230,13 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
     find_maker(info, walk, batch);
     if (batch->kind == TRAIL_BATCH_SYNC)
         read_sync(info, batch, trail_walk_data(walk));
+    const uint8_t *data =
+        batch->kind == TRAIL_BATCH_EVENTS && info->generations <= TIMED_GENERATIONS
+            ? trail_walk_data(walk)
+            : NULL;
+    uint64_t ticks = data ? last_event_ticks(batch, data, info->version) : 0;
+    if (data && ticks > info->last_ticks)
+        info->last_ticks = ticks;
     if (batch->kind == TRAIL_BATCH_EVENTS && batch->thread >= 0)
         return idset_add(&info->threads, (uint64_t)batch->thread);
     return true;

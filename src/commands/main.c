@@ -68,7 +68,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A closed pipe is reported as an error of writing, with its exit status. */
+    /* A closed pipe is an error of writing: files and children are cleaned up first (finish_stdout). */
     (void)signal(SIGPIPE, SIG_IGN);
     /* So is a limit of file sizes (setrlimit(2)): EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);

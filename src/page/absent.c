@@ -8,6 +8,7 @@
 #include "read/ahead.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/closed_stdout.h"
 #include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
@@ -38,6 +39,17 @@ bool ahead_settle(struct ahead *ahead)
 {
     (void)ahead;
     return true;
+}
+
+/* A page has no pipe. */
+bool closed_stdout_is(int reason)
+{
+    (void)reason;
+    return false;
+}
+
+void closed_stdout_end(void)
+{
 }
 
 /* There is no terminal. */

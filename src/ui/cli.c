@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/closed_stdout.h"
 #include "ui/show.h"
 
 int exit_code_of(const trail_error *err)
@@ -124,6 +125,8 @@ int print_error_message(const trail_error *err)
 
 int print_output_error(const char *title, int reason)
 {
+    if (closed_stdout_is(reason))
+        return EXIT_INOUT;
     trail_error err;
     (void)output_error(&err, title, reason);
     return print_error_message(&err);
@@ -144,13 +147,16 @@ int open_output_beside(struct output *output, const char *path)
 int close_output(struct output *output, const char *path, bool made, int code)
 {
     trail_error err;
-    return output_close(output, path, made, &err) ? code : print_error_message(&err);
+    if (output_close(output, path, made, &err))
+        return code;
+    return closed_stdout_is(output->reason) ? EXIT_INOUT : print_error_message(&err);
 }
 
 int finish_stdout(int code)
 {
     errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout) && terminal_end())
-        return code;
-    return print_output_error("the output", errno ? errno : EIO);
+    if (fflush(stdout) != 0 || ferror(stdout) || !terminal_end())
+        code = print_output_error("the output", errno ? errno : EIO);
+    closed_stdout_end();
+    return code;
 }
