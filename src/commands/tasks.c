@@ -19,6 +19,9 @@
 
 enum { OPT_TASK = 1 };
 
+/* The ID of what belongs to no task, such as logs: it is shown only if it is asked for. */
+enum { BACKGROUND = 0 };
+
 struct request {
     struct analysis analysis;
     const char *name;
@@ -86,18 +89,26 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     for (size_t i = 0; i < request->ids.count; i++)
         if ((uint64_t)request->ids.ids[i] == task->id)
             return true;
-    return request->ids.count == 0;
+    return request->ids.count == 0 && task->id != BACKGROUND;
+}
+
+/* Whether the first one, by ID, is no task. */
+static bool has_background(const struct request *request)
+{
+    return request->count > 0 && request->tasks[0].id == BACKGROUND;
 }
 
 static int print_none(const struct request *request)
 {
     struct nearest nearest = {.word = request->name};
-    if (request->count == 0)
+    bool background = has_background(request);
+    if (request->count == background)
         return usage_error(request->analysis.command, "no tasks in the trace");
     if (!request->name)
         return usage_error(request->analysis.command,
                            "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
-                           request->tasks[0].id, request->tasks[request->count - 1].id);
+                           request->tasks[background].id,
+                           request->tasks[request->count - 1].id);
     for (size_t i = 0; i < request->count; i++)
         nearest_offer(&nearest,
                       trail_analysis_text(request->analysis.answers, request->tasks[i].name));
@@ -294,7 +305,7 @@ static int show_types(const struct request *request)
 {
     struct types types = {0};
     bool good = true;
-    for (size_t i = 0; good && i < request->count; i++)
+    for (size_t i = has_background(request) ? 1 : 0; good && i < request->count; i++)
         good = add_task(request, &types, &request->tasks[i]);
     if (good && types.count > 0) {
         qsort(types.list, types.count, sizeof *types.list, by_sum);
@@ -443,7 +454,7 @@ static int show(void *context)
         json_tasks(request);
         return EXIT_GOOD;
     }
-    if (request->count == 0) {
+    if (request->count == has_background(request) && request->ids.count == 0) {
         fputs(EMPTY_TASKS, stdout);
         return EXIT_GOOD;
     }

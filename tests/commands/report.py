@@ -299,7 +299,7 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
     near(sums["system call", "P released"], without * 1000, 0.001)
     figure = plot(page, "Waiting and in system calls")
     most = float(next(figure.one("div", class_="y").all("span")).text())
-    areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "bare", "waiting")]
+    areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "p-released", "waiting")]
     length = answer("summary", path)
     length = (length["end_ns"] - length["begin_ns"]) / 1000
     # They lie above each other, and nothing waits.
