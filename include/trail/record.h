@@ -44,6 +44,13 @@ extern "C" {
  * functions initialize all fields. An object must neither move nor be freed while the library uses
  * it: an M from trail_m_start to trail_m_exit, a G from its creation to its end, a P from
  * trail_p_init to trail_p_fini.
+ *
+ * M and P are handles: what other threads read is a copy that the library owns (inner_). So the end
+ * of a thread or of the program finds what it needs even if the host's memory is gone.
+ *
+ * Every call checks that its M is the calling thread's and that its G and P were initialized and
+ * have not moved (check_). A call that fails the check is not written, changes nothing, and is
+ * counted (trail_stats.misuse).
  */
 
 /* The write position in the buffer that receives events. */
@@ -85,11 +92,15 @@ typedef struct trail_g {
     uint32_t regions_[TRAIL_CHECKED_REGIONS_], region_count_;
     bool woken_;          /* v1: by an event, and has only started or been preempted since */
     bool shown_runnable_; /* created waiting, shown as runnable, and not woken yet */
+    uint64_t check_;      /* its address and ID: see trail_check_ */
 } trail_g;
 
-/* A P: a slot of concurrency; at most one thread holds it. */
+/* A P: a slot of concurrency; at most one thread holds it. The rest is used in the inner P only. */
 typedef struct trail_p {
-    int32_t id; /* set by trail_p_init; from 0 on */
+    int32_t id;             /* set by trail_p_init */
+    uint64_t check_;        /* its address, while it is initialized */
+    struct trail_p *inner_; /* the library's */
+    struct trail_p *outer_; /* in the inner P: the host's, which is compared and never read */
     bool may_sweep_;
     bool abandoned_; /* v1: its thread left a system call without it; idle for readers */
     trail_state_ state_;
@@ -98,16 +109,21 @@ typedef struct trail_p {
     struct trail_writer_ writer_; /* v1 */
     struct trail_p *next_;
     uint64_t swept_, reclaimed_, sweep_session_;
+    uint64_t retired_session_; /* in which it was finished */
 } trail_p;
 
 /*
- * An M: a thread. `g` and `p` are what it runs and holds, set by the calls below; the host may read
- * them.
+ * An M: a thread. `g` and `p` are what it runs and holds, as of the thread's last call; the host may
+ * read them. The rest is used in the inner M only.
  */
 typedef struct trail_m {
     trail_g *g;
     trail_p *p;
-    uint64_t id; /* the kernel's thread ID (gettid) */
+    uint64_t id;            /* the kernel's thread ID (gettid) at its start */
+    uint64_t check_;        /* its address, from trail_m_start to trail_m_exit */
+    struct trail_m *inner_; /* the library's */
+    struct trail_m *outer_; /* in the inner M: the host's, which other threads never read */
+    uintptr_t frame_;       /* in a call: the frame of the function that the host called */
     uint32_t busy_;
     uint64_t generation_;             /* the newest in which it wrote */
     uint64_t closed_;                 /* the newest whose statuses are complete for it */
@@ -127,9 +143,17 @@ typedef struct trail_m {
 } trail_m;
 
 /*
- * trail_m_start registers the calling thread as `m`; it precedes every other call with `m`.
- * trail_m_exit is the last; what the thread wrote is kept. The exit of a thread without
- * trail_m_exit is detected. Not async-signal-safe.
+ * trail_m_attach returns the calling thread's M, which the library owns: valid until the thread
+ * ends or calls trail_m_exit. If the thread has an M, returns that. NULL: no memory. Not
+ * async-signal-safe, as the next two.
+ */
+TRAIL_API trail_m *trail_m_attach(void);
+
+/*
+ * trail_m_start registers the calling thread as `m`, which the host owns; it precedes every other
+ * call with `m`. trail_m_exit is the last; what the thread wrote is kept. The exit of a thread
+ * without trail_m_exit is detected, also if the memory of `m` is gone by then; a goroutine that
+ * still runs on it ends there, and is counted as misuse.
  */
 TRAIL_API void trail_m_start(trail_m *m);
 TRAIL_API void trail_m_exit(trail_m *m);
@@ -138,18 +162,45 @@ TRAIL_API void trail_m_exit(trail_m *m);
 TRAIL_API trail_m *trail_m_current(void);
 
 /*
- * Initializes an idle P with number `id` >= 0. Call trail_p_fini, while it is idle, before its
- * memory is freed.
+ * Initializes an idle P with number `id`, from 0 to TRAIL_MAX_PROC, that no other P has; otherwise
+ * calls with `p` are misuse. Call trail_p_fini, while it is idle, before its memory is freed.
  */
+#define TRAIL_MAX_PROC 9999
 TRAIL_API void trail_p_init(trail_p *p, int32_t id);
 TRAIL_API void trail_p_fini(trail_p *p);
 
-/* Initializes a G that is not created yet, with an ID that is unique in this process. */
+/*
+ * Initializes a G that is not created yet, with an ID that is unique in this process and must not
+ * be changed.
+ */
 TRAIL_API void trail_g_init(trail_g *g);
 
 /* MARK: The host */
 
 #define TRAIL_MAX_FRAMES 128
+
+/* What is wrong with a call. */
+typedef enum trail_misuse_kind {
+    TRAIL_MISUSE_CONTEXT, /* the thread lacks a P or a goroutine, or has one already */
+    TRAIL_MISUSE_STATE,   /* the goroutine or P is in a state that does not allow it */
+    TRAIL_MISUSE_THREAD,  /* the M was not started, or is another thread's */
+    TRAIL_MISUSE_OBJECT, /* a G or P was not initialized, was moved, or has an ID it may not have */
+    TRAIL_MISUSE_NESTING, /* a region, collection, assist or pause that is not the innermost or is
+                             not open */
+    TRAIL_MISUSE_KIND_COUNT
+} trail_misuse_kind;
+
+#define TRAIL_MISUSE_FRAMES 16
+
+/* A wrong call. Valid during the callback; the strings always. */
+typedef struct trail_misuse {
+    trail_misuse_kind kind;
+    const char *call, *reason;
+    uint64_t thread;         /* the kernel's thread ID */
+    int64_t goroutine, proc; /* IDs; -1: none */
+    size_t frames;
+    uintptr_t pcs[TRAIL_MISUSE_FRAMES]; /* return addresses of the stack, leaf first */
+} trail_misuse;
 
 /* The name of a frame. The strings must stay valid until the next call of `symbolize`. */
 typedef struct trail_pc_name {
@@ -174,10 +225,19 @@ typedef struct trail_pc_name {
  * symbolize       names a PC that the dynamic loader cannot (interpreters, JIT code), or returns
  *                 false. Called for every PC, before the dynamic loader is asked; PCs are return
  *                 addresses. Called by the thread that ends a generation (v2) or the trace.
+ * misuse          receives the first wrong call of a trace, or of the process before it. Called in
+ *                 that call, so that a debugger or abort() shows its place; once. It must not call
+ *                 the library, and must be async-signal-safe if signal handlers annotate.
+ * ended           receives the reason why a trace has ended by itself: no memory, a reader that is
+ *                 too slow, a consumer that failed. Called by the reading thread after its last
+ *                 event; not if trail_stop comes first. It must not start or stop a trace.
  * callers         writes up to `max` return addresses of the calling thread's stack, leaf first, and
  *                 returns their number; the first is the frame of skip 0. Used with
  *                 TRAIL_UNWIND_HOST. Must be async-signal-safe if signal handlers annotate; CPU
  *                 samples do not use it.
+ *
+ * From exit() on none is called, because what they use may be destroyed: a trace that is on then is
+ * completed with what the library owns.
  */
 typedef struct trail_host {
     void *context;
@@ -186,9 +246,14 @@ typedef struct trail_host {
     void (*start_world)(void *context);
     bool (*symbolize)(void *context, uintptr_t pc, trail_pc_name *name);
     size_t (*callers)(void *context, uintptr_t *pcs, size_t max);
+    void (*misuse)(void *context, const trail_misuse *first);
+    void (*ended)(void *context, const trail_error *why);
 } trail_host;
 
-/* Sets the host's callbacks, before the first start. *host must stay valid; NULL removes them. */
+/*
+ * Sets the host's callbacks, before the first start. *host is copied; NULL removes them. A plugin
+ * that is unloaded stops its trace and removes its callbacks before.
+ */
 TRAIL_API void trail_host_set(const trail_host *host);
 
 /* MARK: Start, stop, read */
@@ -236,8 +301,9 @@ typedef struct trail_options {
 
 /*
  * Starts a trace that the program reads with trail_read. `options` may be NULL. Fails with "tracing
- * is already enabled" if a stream is on, or if an option is wrong. A v1 format calls the host's
- * stop_world and start_world.
+ * is already enabled" if a stream is on, or if an option is wrong. A trace that has ended by itself
+ * is stopped first, and what was not read of it is dropped. A v1 format calls the host's stop_world
+ * and start_world.
  */
 TRAIL_API bool trail_start(const trail_options *options, trail_error *err);
 
@@ -270,10 +336,22 @@ TRAIL_API bool trail_start_sink(const trail_options *options, trail_chunk_fn sin
 /*
  * Ends the trace, and returns when everything recorded was read or written, or after wait_ns. Do
  * not call it from the thread that calls trail_read, or from a sink. Returns false with *err if
- * something was lost or could not be written; true without a trace. A trace to a descriptor or sink
- * is stopped at exit().
+ * something was lost or could not be written; true without a trace. After wrong calls the trace is
+ * good without them, and *err (TRAIL_USAGE) has the first one's function, reason, thread and stack.
+ *
+ * A trace to a descriptor is completed at exit(), without calling the host. A sink is not called
+ * from exit() on: stop the trace before.
  */
 TRAIL_API bool trail_stop(trail_error *err);
+
+typedef enum trail_trace_state {
+    TRAIL_STATE_OFF,
+    TRAIL_STATE_ON,
+    TRAIL_STATE_ENDED /* by itself: trail_stop has the reason, and a start replaces it */
+} trail_trace_state;
+
+/* Returns the state of the trace and the flight recorder. Takes a lock. */
+TRAIL_API trail_trace_state trail_state(void);
 
 /*
  * Whether a trace or the flight recorder is on, or `trail record` records the process. Costs one
@@ -313,8 +391,9 @@ typedef struct trail_stats {
     uint64_t lost_strings;     /* texts written as empty */
     uint64_t lost_samples;     /* CPU samples lost to a full ring */
     uint64_t reentrant;        /* from signal handlers that interrupted the tracer */
-    uint64_t misuse;           /* calls in an impossible order, not written */
+    uint64_t misuse;           /* wrong calls, not written; by kind in misuse_of */
     uint64_t not_expressible;  /* calls for which the format has no event */
+    uint64_t misuse_of[TRAIL_MISUSE_KIND_COUNT];
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */
@@ -325,8 +404,9 @@ TRAIL_API void trail_stats_get(trail_stats *stats);
  * All take the calling thread's M. `skip` is the number of frames to leave out of the stack: 0
  * begins with the caller; TRAIL_NO_STACK writes no stack. They return false if the event was lost
  * (trail_stats has the reason); a host may ignore that. A call in an impossible order is not
- * written and is counted (trail_stats.misuse); readers see nothing of it. With -Dcheck=true it is
- * reported on stderr, and the process aborts.
+ * written and is counted (trail_stats.misuse); readers see nothing of it. trail_host.misuse and
+ * trail_stop report the first one. With -Dcheck=true it is reported on stderr, and the process
+ * aborts.
  *
  * "Needs P, G": the thread must hold a P and run a goroutine. "Has": it may, but need not.
  */
@@ -427,7 +507,10 @@ TRAIL_API bool trail_gc_begin(trail_m *m, int skip);
 TRAIL_API bool trail_gc_end(trail_m *m);
 TRAIL_API bool trail_gc_assist_begin(trail_m *m, int skip);
 TRAIL_API bool trail_gc_assist_end(trail_m *m);
-/* A sweep on the thread's P. Nothing is written before the first span, nor without one. */
+/*
+ * A sweep on the thread's P. Nothing is written before the first span, nor without one. Spans
+ * outside of a sweep are permitted and not written, as in Go.
+ */
 TRAIL_API bool trail_gc_sweep_begin(trail_m *m);
 TRAIL_API bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int skip);
 TRAIL_API bool trail_gc_sweep_end(trail_m *m);
@@ -535,8 +618,8 @@ TRAIL_API bool trail_cpu_sample(const uintptr_t *pcs, size_t n);
 /* MARK: Implementation of the inline calls
  *
  * While off, a scheduler's call changes the states itself; while on, the function behind it does,
- * and writes the event. Both happen while m->busy_ is set; a thread that starts a trace or ends a
- * generation waits until it is clear. The order of the store to busy_ and the load of
+ * and writes the event. Both happen while busy_ of the inner M is set; a thread that starts a trace
+ * or ends a generation waits until it is clear. The order of the store to busy_ and the load of
  * trail_tracing_ is enforced by a barrier of that thread (membarrier).
  *
  * Inlined even without optimization, so that they are never frames of a stack. `trail symbolize`
@@ -558,17 +641,13 @@ TRAIL_INLINE_ bool trail_enabled(void)
     return __builtin_expect((__atomic_load_n(&trail_tracing_, __ATOMIC_RELAXED) & 1) != 0, 0);
 }
 
-TRAIL_INLINE_ bool trail_enter_(trail_m *m)
+/*
+ * What check_ of an object at `at` contains. Memory that was never initialized, was overwritten or
+ * was copied from elsewhere does not, and no pointer in it is followed.
+ */
+TRAIL_INLINE_ uint64_t trail_check_(const void *at)
 {
-    __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return __builtin_expect(__atomic_load_n(&trail_tracing_, __ATOMIC_ACQUIRE) != 0, 0);
-}
-
-TRAIL_INLINE_ bool trail_leave_(trail_m *m)
-{
-    __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
-    return true;
+    return (uint64_t)(uintptr_t)at ^ 0x9e3779b97f4a7c15u;
 }
 
 TRAIL_INLINE_ void trail_set_(trail_state_ *state, trail_state_ value)
@@ -576,6 +655,7 @@ TRAIL_INLINE_ void trail_set_(trail_state_ *state, trail_state_ value)
     __atomic_store_n(state, value, __ATOMIC_RELAXED);
 }
 
+/* Of inner Ms, as the next two. */
 TRAIL_INLINE_ void trail_set_current_(trail_m *m, trail_g *g)
 {
     __atomic_store_n(&m->g, g, __ATOMIC_RELAXED);
@@ -591,6 +671,38 @@ TRAIL_INLINE_ void trail_set_runs_(trail_m *m, trail_g *g)
 TRAIL_INLINE_ void trail_set_proc_(trail_m *m, trail_p *p)
 {
     __atomic_store_n(&m->p, p, __ATOMIC_RELAXED);
+}
+
+/* Returns the inner P; NULL if `p` is not initialized. */
+TRAIL_INLINE_ trail_p *trail_inner_p_(const trail_p *p)
+{
+    return __builtin_expect(p && p->check_ == trail_check_(p), 1) ? p->inner_ : NULL;
+}
+
+/*
+ * Begins a call while nothing is recorded: returns the inner M, with busy_ set. NULL: something is
+ * recorded, or `m` is not started; the function in the library takes the call.
+ */
+TRAIL_INLINE_ trail_m *trail_off_begin_(const trail_m *m)
+{
+    trail_m *inner;
+    if (__builtin_expect(__atomic_load_n(&trail_tracing_, __ATOMIC_RELAXED) != 0, 0) ||
+        __builtin_expect(!m || m->check_ != trail_check_(m), 0))
+        return NULL;
+    inner = m->inner_;
+    __atomic_store_n(&inner->busy_, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(&trail_tracing_, __ATOMIC_ACQUIRE) == 0, 1))
+        return inner;
+    __atomic_store_n(&inner->busy_, 0, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Ends it. */
+TRAIL_INLINE_ bool trail_off_end_(trail_m *inner)
+{
+    __atomic_store_n(&inner->busy_, 0, __ATOMIC_RELEASE);
+    return true;
 }
 
 TRAIL_API bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool blocked);
@@ -618,27 +730,31 @@ TRAIL_API void trail_logf_(uint64_t task, const char *category, const char *form
 
 TRAIL_INLINE_ bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_create_(m, g, function, skip, false);
     trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
-    return trail_leave_(m);
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_create_blocked(trail_m *m, trail_g *g, uintptr_t function, int skip)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_create_(m, g, function, skip, true);
     trail_set_(&g->state_, TRAIL_G_WAITING_);
-    return trail_leave_(m);
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_start_labelled(trail_m *m, trail_g *g, const char *label)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_start_(m, g, label);
     trail_set_(&g->state_, TRAIL_G_RUNNING_);
-    trail_set_runs_(m, g);
-    return trail_leave_(m);
+    trail_set_runs_(off, g);
+    m->g = g;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_start(trail_m *m, trail_g *g)
@@ -647,154 +763,176 @@ TRAIL_INLINE_ bool trail_go_start(trail_m *m, trail_g *g)
 }
 
 /* The current goroutine leaves its thread in `state`. */
-TRAIL_INLINE_ bool trail_off_(trail_m *m, trail_state_ state)
+TRAIL_INLINE_ bool trail_off_(trail_m *m, trail_m *off, trail_state_ state)
 {
-    if (m->g)
-        trail_set_(&m->g->state_, state);
-    trail_set_current_(m, NULL);
-    return trail_leave_(m);
+    if (off->g)
+        trail_set_(&off->g->state_, state);
+    trail_set_current_(off, NULL);
+    m->g = NULL;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_end(trail_m *m)
 {
-    return trail_enter_(m) ? trail_go_end_(m) : trail_off_(m, TRAIL_G_NONE_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_(m, off, TRAIL_G_NONE_) : trail_go_end_(m);
 }
 
 TRAIL_INLINE_ bool trail_go_sched(trail_m *m, int skip)
 {
-    return trail_enter_(m) ? trail_go_stop_(m, skip, false) : trail_off_(m, TRAIL_G_RUNNABLE_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, false);
 }
 
 TRAIL_INLINE_ bool trail_go_preempt(trail_m *m, int skip)
 {
-    return trail_enter_(m) ? trail_go_stop_(m, skip, true) : trail_off_(m, TRAIL_G_RUNNABLE_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, true);
 }
 
 TRAIL_INLINE_ bool trail_go_block(trail_m *m, trail_block_reason reason, int skip)
 {
-    return trail_enter_(m) ? trail_go_block_(m, reason, skip, false)
-                           : trail_off_(m, TRAIL_G_WAITING_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_(m, off, TRAIL_G_WAITING_) : trail_go_block_(m, reason, skip, false);
 }
 
 TRAIL_INLINE_ bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip)
 {
-    return trail_enter_(m) ? trail_go_block_(m, reason, skip, true)
-                           : trail_off_(m, TRAIL_G_WAITING_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_(m, off, TRAIL_G_WAITING_) : trail_go_block_(m, reason, skip, true);
 }
 
 TRAIL_INLINE_ bool trail_go_unblock(trail_m *m, trail_g *g, int skip)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_unblock_(m, g, skip);
     trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
-    return trail_leave_(m);
+    return trail_off_end_(off);
 }
 
-TRAIL_INLINE_ bool trail_off_switch_(trail_m *m, trail_g *g, trail_state_ old)
+TRAIL_INLINE_ bool trail_off_switch_(trail_m *m, trail_m *off, trail_g *g, trail_state_ old)
 {
-    if (m->g)
-        trail_set_(&m->g->state_, old);
+    if (off->g)
+        trail_set_(&off->g->state_, old);
     trail_set_(&g->state_, TRAIL_G_RUNNING_);
-    trail_set_runs_(m, g);
-    return trail_leave_(m);
+    trail_set_runs_(off, g);
+    m->g = g;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_switch(trail_m *m, trail_g *g)
 {
-    return trail_enter_(m) ? trail_go_switch_(m, g, false)
-                           : trail_off_switch_(m, g, TRAIL_G_WAITING_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_switch_(m, off, g, TRAIL_G_WAITING_) : trail_go_switch_(m, g, false);
 }
 
 TRAIL_INLINE_ bool trail_go_switch_end(trail_m *m, trail_g *g)
 {
-    return trail_enter_(m) ? trail_go_switch_(m, g, true) : trail_off_switch_(m, g, TRAIL_G_NONE_);
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_switch_(m, off, g, TRAIL_G_NONE_) : trail_go_switch_(m, g, true);
 }
 
 TRAIL_INLINE_ bool trail_syscall_enter(trail_m *m, int skip)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_syscall_enter_(m, skip);
-    if (m->g)
-        trail_set_(&m->g->state_, TRAIL_G_SYSCALL_);
-    if (m->p)
-        trail_set_(&m->p->state_, TRAIL_P_SYSCALL_);
-    return trail_leave_(m);
+    if (off->g)
+        trail_set_(&off->g->state_, TRAIL_G_SYSCALL_);
+    if (off->p)
+        trail_set_(&off->p->state_, TRAIL_P_SYSCALL_);
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_syscall_exit(trail_m *m)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_syscall_exit_(m);
-    if (m->g)
-        trail_set_(&m->g->state_, TRAIL_G_RUNNING_);
-    if (m->p)
-        trail_set_(&m->p->state_, TRAIL_P_RUNNING_);
-    return trail_leave_(m);
+    if (off->g)
+        trail_set_(&off->g->state_, TRAIL_G_RUNNING_);
+    if (off->p)
+        trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_syscall_exit_blocked(trail_m *m)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_syscall_exit_blocked_(m);
     /* A P that was kept is held again. */
-    if (m->p)
-        trail_set_(&m->p->state_, TRAIL_P_RUNNING_);
-    return trail_off_(m, TRAIL_G_RUNNABLE_);
+    if (off->p)
+        trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
+    else
+        m->p = NULL;
+    return trail_off_(m, off, TRAIL_G_RUNNABLE_);
 }
 
 TRAIL_INLINE_ bool trail_go_create_syscall(trail_m *m, trail_g *g)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_create_syscall_(m, g);
     trail_set_(&g->state_, TRAIL_G_SYSCALL_);
-    trail_set_runs_(m, g);
-    return trail_leave_(m);
+    trail_set_runs_(off, g);
+    m->g = g;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_go_destroy_syscall(trail_m *m)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_go_destroy_syscall_(m);
     /* A P that is still held has no holder from now on. */
-    if (m->p)
-        __atomic_store_n(&m->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    trail_set_proc_(m, NULL);
-    return trail_off_(m, TRAIL_G_NONE_);
+    if (off->p)
+        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    trail_set_proc_(off, NULL);
+    m->p = NULL;
+    return trail_off_(m, off, TRAIL_G_NONE_);
 }
 
 TRAIL_INLINE_ bool trail_proc_start(trail_m *m, trail_p *p)
 {
-    if (trail_enter_(m))
+    trail_p *inner = trail_inner_p_(p);
+    trail_m *off = inner ? trail_off_begin_(m) : NULL;
+    if (!off)
         return trail_proc_start_(m, p);
-    trail_set_(&p->state_, TRAIL_P_RUNNING_);
-    __atomic_store_n(&p->m_, m, __ATOMIC_RELAXED);
-    trail_set_proc_(m, p);
-    return trail_leave_(m);
+    trail_set_(&inner->state_, TRAIL_P_RUNNING_);
+    __atomic_store_n(&inner->m_, off, __ATOMIC_RELAXED);
+    trail_set_proc_(off, inner);
+    m->p = p;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_proc_stop(trail_m *m)
 {
-    if (trail_enter_(m))
+    trail_m *off = trail_off_begin_(m);
+    if (!off)
         return trail_proc_stop_(m);
-    if (m->p) {
-        trail_set_(&m->p->state_, TRAIL_P_IDLE_);
-        __atomic_store_n(&m->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    if (off->p) {
+        trail_set_(&off->p->state_, TRAIL_P_IDLE_);
+        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
     }
-    trail_set_proc_(m, NULL);
-    return trail_leave_(m);
+    trail_set_proc_(off, NULL);
+    m->p = NULL;
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ bool trail_proc_steal(trail_m *m, trail_p *p)
 {
-    trail_m *owner;
-    if (trail_enter_(m))
+    trail_p *inner = trail_inner_p_(p);
+    trail_m *off = inner ? trail_off_begin_(m) : NULL, *owner;
+    if (!off)
         return trail_proc_steal_(m, p);
-    owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
+    owner = __atomic_load_n(&inner->m_, __ATOMIC_RELAXED);
     if (owner)
         trail_set_proc_(owner, NULL);
-    __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    trail_set_(&p->state_, TRAIL_P_IDLE_);
-    return trail_leave_(m);
+    __atomic_store_n(&inner->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    trail_set_(&inner->state_, TRAIL_P_IDLE_);
+    return trail_off_end_(off);
 }
 
 TRAIL_INLINE_ uint64_t trail_task_begin(uint64_t parent, const char *name)

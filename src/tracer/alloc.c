@@ -116,13 +116,18 @@ bool trail_alloc_type(trail_m *m, uint64_t number, uint64_t size, uint64_t point
 
 /* MARK: Events */
 
-static bool write_event(trail_m *m, unsigned type, unsigned n, const uint64_t *args)
+/* Only used in the function that the host called, as call_begin. */
+always_inline bool write_event(const trail_m *outer, const char *what, unsigned type, unsigned n,
+                               const uint64_t *args)
 {
     bool written = true;
     uint64_t generation;
-    if (!trail_enter_(m))
-        return trail_leave_(m);
-    generation = section_enter(m);
+    trail_m *m;
+    if (!trace_is_on())
+        return true;
+    m = call_begin(outer, &generation, what);
+    if (!m)
+        return false;
     if (generation && tracer.alloc_free)
         written = v2_write(m, generation, type, n, args);
     section_leave(m);
@@ -152,45 +157,51 @@ static uint64_t order(uint64_t size)
 
 bool trail_span_exists(trail_m *m, uintptr_t base, uint64_t pages, uint64_t kind_class)
 {
-    return write_event(m, V2_Span, 3, (uint64_t[]){page(base), pages, kind_class});
+    return write_event(m, "trail_span_exists", V2_Span, 3,
+                       (uint64_t[]){page(base), pages, kind_class});
 }
 
 bool trail_span_alloc(trail_m *m, uintptr_t base, uint64_t pages, uint64_t kind_class)
 {
-    return write_event(m, V2_SpanAlloc, 3, (uint64_t[]){page(base), pages, kind_class});
+    return write_event(m, "trail_span_alloc", V2_SpanAlloc, 3,
+                       (uint64_t[]){page(base), pages, kind_class});
 }
 
 bool trail_span_free(trail_m *m, uintptr_t base)
 {
-    return write_event(m, V2_SpanFree, 1, (uint64_t[]){page(base)});
+    return write_event(m, "trail_span_free", V2_SpanFree, 1, (uint64_t[]){page(base)});
 }
 
 bool trail_object_exists(trail_m *m, uintptr_t address, uint64_t type)
 {
-    return write_event(m, V2_HeapObject, 2, (uint64_t[]){object(address), type});
+    return write_event(m, "trail_object_exists", V2_HeapObject, 2,
+                       (uint64_t[]){object(address), type});
 }
 
 bool trail_object_alloc(trail_m *m, uintptr_t address, uint64_t type)
 {
-    return write_event(m, V2_HeapObjectAlloc, 2, (uint64_t[]){object(address), type});
+    return write_event(m, "trail_object_alloc", V2_HeapObjectAlloc, 2,
+                       (uint64_t[]){object(address), type});
 }
 
 bool trail_object_free(trail_m *m, uintptr_t address)
 {
-    return write_event(m, V2_HeapObjectFree, 1, (uint64_t[]){object(address)});
+    return write_event(m, "trail_object_free", V2_HeapObjectFree, 1, (uint64_t[]){object(address)});
 }
 
 bool trail_stack_exists(trail_m *m, uintptr_t base, uint64_t size)
 {
-    return write_event(m, V2_GoroutineStack, 2, (uint64_t[]){stack(base), order(size)});
+    return write_event(m, "trail_stack_exists", V2_GoroutineStack, 2,
+                       (uint64_t[]){stack(base), order(size)});
 }
 
 bool trail_stack_alloc(trail_m *m, uintptr_t base, uint64_t size)
 {
-    return write_event(m, V2_GoroutineStackAlloc, 2, (uint64_t[]){stack(base), order(size)});
+    return write_event(m, "trail_stack_alloc", V2_GoroutineStackAlloc, 2,
+                       (uint64_t[]){stack(base), order(size)});
 }
 
 bool trail_stack_free(trail_m *m, uintptr_t base)
 {
-    return write_event(m, V2_GoroutineStackFree, 1, (uint64_t[]){stack(base)});
+    return write_event(m, "trail_stack_free", V2_GoroutineStackFree, 1, (uint64_t[]){stack(base)});
 }

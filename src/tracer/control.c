@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracer/barrier.h"
+#include "tracer/misuse.h"
 #include "tracer/read.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
@@ -113,6 +114,7 @@ static bool is_known_format(int format)
 
 static bool check_options(const trail_options *options, trail_error *err)
 {
+    const trail_host *host = live_host();
     bool v1 = options->format < 22;
     if (!is_known_format(options->format))
         return record_fail(err, TRAIL_USAGE,
@@ -136,8 +138,7 @@ static bool check_options(const trail_options *options, trail_error *err)
     if (options->alloc_free && (v1 || options->format < 23))
         return record_fail(err, TRAIL_USAGE, "format %d has no AllocFree events: use 23 or 26",
                            options->format);
-    if (v1 && tracer.host && tracer.host->each_goroutine &&
-        (!tracer.host->stop_world || !tracer.host->start_world))
+    if (v1 && host->each_goroutine && (!host->stop_world || !host->start_world))
         return record_fail(
             err, TRAIL_USAGE,
             "format %d begins with a snapshot: the host must give stop_world and start_world",
@@ -150,7 +151,7 @@ static const char *task_word(const trail_options *options)
 {
     if (options->task_word)
         return options->task_word;
-    return tracer.host && tracer.host->each_goroutine ? "task" : "thread";
+    return live_host()->each_goroutine ? "task" : "thread";
 }
 
 static void apply_options(const trail_options *given)
@@ -201,6 +202,8 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     if (!check_options(&options, err))
         return false;
     apply_options(&options);
+    if (!tracer.last_generation)
+        tracer_watch_exit(0);
     tracer.unwinder = stack_choose(options.unwinder, frame);
     clock_calibrate(&tracer.clock);
     for (int i = 0; i < 2; i++) {
@@ -209,6 +212,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     }
     symbols_reset();
     tracer.stats = (trail_stats){0};
+    misuse_reset();
     tracer.error = (trail_error){0};
     tracer.failed = tracer.urgent = false;
     tracer.gc_recorded = false;

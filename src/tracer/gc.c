@@ -3,15 +3,17 @@
 #include "tracer/states.h"
 
 /*
- * Opens the section of a call that is not inline. While off it returns, as there is no state to
- * keep.
+ * Begins a call with the host's M `outer`: declares the inner M and the generation. While off it
+ * returns, as there is no state to keep.
  */
-#define SECTION(m, generation)                                                                     \
-    if (!trail_enter_(m))                                                                          \
-        return trail_leave_(m);                                                                    \
-    uint64_t generation = section_enter(m);                                                        \
-    if (!generation)                                                                               \
-    return trail_leave_(m)
+#define SECTION(outer, m, generation, what)                                                        \
+    uint64_t generation;                                                                           \
+    trail_m *m;                                                                                    \
+    if (!trace_is_on())                                                                            \
+        return true;                                                                               \
+    m = call_begin((outer), &generation, (what));                                                  \
+    if (!m || !generation)                                                                         \
+    return m && leave(m, true)
 
 static bool leave(trail_m *m, bool written)
 {
@@ -40,15 +42,16 @@ static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
                      : V1(m, generation, GCStart, seq, stack);
 }
 
-bool trail_gc_begin(trail_m *m, int skip)
+bool trail_gc_begin(trail_m *outer, int skip)
 {
-    uint64_t generation = 0;
+    uint64_t generation;
     bool written = false;
-    if (trail_enter_(m))
-        generation = section_enter(m);
+    trail_m *m = call_begin(outer, &generation, "trail_gc_begin");
+    if (!m)
+        return false;
     pthread_mutex_lock(&tracer.gc);
     if (generation && tracer.gc_active)
-        misuse(m, "trail_gc_begin", "a collection is under way");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_begin", "a collection is under way");
     else if (generation && can_write(m, generation, "trail_gc_begin"))
         written = write_gc_begin(m, generation, stack_id(stack_here(m, generation, skip)));
     tracer.gc_active = true;
@@ -66,17 +69,18 @@ static bool write_gc_end(trail_m *m, uint64_t generation)
     return V2(m, generation, GCEnd, seq);
 }
 
-bool trail_gc_end(trail_m *m)
+bool trail_gc_end(trail_m *outer)
 {
-    uint64_t generation = 0;
+    uint64_t generation;
     bool written = false, over = true;
-    if (trail_enter_(m))
-        generation = section_enter(m);
+    trail_m *m = call_begin(outer, &generation, "trail_gc_end");
+    if (!m)
+        return false;
     if (generation && tracer.v2)
         states_announce(m, generation);
     pthread_mutex_lock(&tracer.gc);
     if (generation && !tracer.gc_active)
-        misuse(m, "trail_gc_end", "no collection is under way");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_end", "no collection is under way");
     else if (generation && tracer.gc_recorded && (over = can_write(m, generation, "trail_gc_end")))
         written = write_gc_end(m, generation);
     if (over)
@@ -87,17 +91,18 @@ bool trail_gc_end(trail_m *m)
 
 /* MARK: Mark assists */
 
-bool trail_gc_assist_begin(trail_m *m, int skip)
+bool trail_gc_assist_begin(trail_m *outer, int skip)
 {
     bool written = false;
     uint64_t stack;
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_gc_assist_begin");
     if (!tracer.v2 && tracer.format < 11) {
         count(&tracer.stats.not_expressible);
     } else if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_begin", NO_GOROUTINE);
     } else if (m->g->assist_session_ == tracer.first_generation) {
-        misuse(m, "trail_gc_assist_begin", "the goroutine is in an assist");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_assist_begin",
+                  "the goroutine is in an assist");
     } else {
         stack = stack_id(stack_here(m, generation, skip));
         written = tracer.v2 ? V2(m, generation, GCMarkAssistBegin, stack)
@@ -107,10 +112,10 @@ bool trail_gc_assist_begin(trail_m *m, int skip)
     return leave(m, written);
 }
 
-bool trail_gc_assist_end(trail_m *m)
+bool trail_gc_assist_end(trail_m *outer)
 {
     bool written = false;
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_gc_assist_end");
     if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
     } else if (m->g->assist_session_ == tracer.first_generation) {
@@ -123,22 +128,29 @@ bool trail_gc_assist_end(trail_m *m)
 
 /* MARK: Sweeping: written from its first span on */
 
-bool trail_gc_sweep_begin(trail_m *m)
+bool trail_gc_sweep_begin(trail_m *outer)
 {
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_gc_sweep_begin");
+    if (!m)
+        return false;
     if (m->p) {
         m->p->may_sweep_ = true;
         m->p->swept_ = m->p->reclaimed_ = 0;
     }
-    return true;
+    return leave(m, true);
 }
 
-bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int skip)
+bool trail_gc_sweep_span(trail_m *outer, uint64_t swept, uint64_t reclaimed, int skip)
 {
     bool written = true;
+    SECTION(outer, m, generation, "trail_gc_sweep_span");
     trail_p *p = m->p;
-    SECTION(m, generation);
-    if (!p || !p->may_sweep_ || !holds_proc(m, generation))
-        return leave(m, misuse(m, "trail_gc_sweep_span", "no sweep was begun on its P"));
+    if (!holds_proc(m, generation))
+        return leave(m, misuse(m, "trail_gc_sweep_span", "the thread holds no P"));
+    /* Spans that are swept outside of a sweep, by an allocation, have no event (§2.10). */
+    if (!p->may_sweep_)
+        return leave(m, true);
     if (p->sweep_session_ != tracer.first_generation) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         p->swept_ = p->reclaimed_ = 0;
@@ -151,14 +163,19 @@ bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int ski
     return leave(m, written);
 }
 
-bool trail_gc_sweep_end(trail_m *m)
+bool trail_gc_sweep_end(trail_m *outer)
 {
+    uint64_t generation;
     bool written = true;
-    trail_p *p = m->p;
+    trail_m *m = call_begin(outer, &generation, "trail_gc_sweep_end");
+    trail_p *p;
+    if (!m)
+        return false;
+    p = m->p;
     if (p)
         p->may_sweep_ = false;
-    SECTION(m, generation);
-    if (p && p->sweep_session_ == tracer.first_generation && holds_proc(m, generation)) {
+    if (generation && p && p->sweep_session_ == tracer.first_generation &&
+        holds_proc(m, generation)) {
         if (tracer.v2)
             written = V2(m, generation, GCSweepEnd, p->swept_, p->reclaimed_);
         else if (tracer.format < 11)
@@ -221,12 +238,12 @@ static uint64_t hold_generation(trail_m *m, uint64_t generation)
     return generation;
 }
 
-bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip)
+bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
 {
     bool written = false;
     if ((unsigned)kind >= TRAIL_STW_KIND_COUNT)
         kind = TRAIL_STW_UNKNOWN;
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_stw_begin");
     if (!tracer.v2 && v1_stw_number(kind) < 0) {
         count(&tracer.stats.not_expressible);
         return leave(m, false);
@@ -234,24 +251,26 @@ bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip)
     if (!can_write(m, generation, "trail_stw_begin"))
         return leave(m, false);
     if (m->stw_session_ == tracer.first_generation)
-        return leave(m, misuse(m, "trail_stw_begin", "the thread has stopped the world already"));
+        return leave(m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
+                                  "the thread has stopped the world already"));
     generation = hold_generation(m, generation);
     if (generation && m->stw_session_ == tracer.first_generation)
         written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
     return leave(m, written);
 }
 
-bool trail_stw_end(trail_m *m)
+bool trail_stw_end(trail_m *outer)
 {
     bool written = false;
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_stw_end");
     if (m->stw_session_ != tracer.first_generation)
         return leave(m, true);
     if (!can_write(m, generation, "trail_stw_end"))
         return leave(m, false);
     /* Before Go 1.10 each P had its own stop (§3.6). */
     if (tracer.format < 10 && m->stw_p_ != m->p)
-        return leave(m, misuse(m, "trail_stw_end", "it was begun on another P"));
+        return leave(
+            m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", "it was begun on another P"));
     written = tracer.v2 ? V2_0(m, generation, STWEnd) : V1_0(m, generation, STWDone);
     m->stw_session_ = 0;
     pthread_mutex_lock(&tracer.switching);
@@ -262,10 +281,10 @@ bool trail_stw_end(trail_m *m)
 
 /* MARK: Heap */
 
-bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
+bool trail_heap_alloc(trail_m *outer, uint64_t live_bytes)
 {
     bool written;
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_heap_alloc");
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
     written = tracer.v2 ? V2(m, generation, HeapAlloc, live_bytes)
@@ -273,14 +292,14 @@ bool trail_heap_alloc(trail_m *m, uint64_t live_bytes)
     return leave(m, written);
 }
 
-bool trail_heap_goal(trail_m *m, uint64_t bytes)
+bool trail_heap_goal(trail_m *outer, uint64_t bytes)
 {
     bool written;
     /* Format 7 wrote this number itself when there was no goal (§1.3). */
     if (bytes == UINT64_MAX)
         bytes = 0;
     __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);
-    SECTION(m, generation);
+    SECTION(outer, m, generation, "trail_heap_goal");
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
     written = tracer.v2 ? V2(m, generation, HeapGoal, bytes) : V1(m, generation, HeapGoal, bytes);

@@ -46,18 +46,24 @@ struct claims {
 static void claim_one(trail_g *g, void *arg)
 {
     struct claims *claims = arg;
+    if (!check_g(NULL, g, "each_goroutine"))
+        return;
     states_claim(g, claims->generation, &claims->writer);
 }
 
 static void carry_one(trail_g *g, void *arg)
 {
-    states_carry_stack(g, *(const uint64_t *)arg);
+    if (is_initialized_g(g))
+        states_carry_stack(g, *(const uint64_t *)arg);
 }
 
 static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
 {
-    if (tracer.host && tracer.host->each_goroutine)
-        tracer.host->each_goroutine(tracer.host->context, visit, arg);
+    const trail_host *host = live_host();
+    if (!host->each_goroutine)
+        return;
+    host->each_goroutine(host->context, visit, arg);
+    tracer_watch_exit(tracer.first_generation);
 }
 
 /* MARK: Ms */

@@ -50,17 +50,22 @@ static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned stat
     trail_set_(&g->state_, state_word(generation, state));
 }
 
-bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool blocked)
+bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, bool blocked)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_create");
     unsigned state = blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
     bool written = false;
+    if (!m)
+        return false;
     if (generation && tracer.v2 && tracer.format < 23)
         state = TRAIL_G_RUNNABLE_;
     if (generation && !tracer.v2)
         state = TRAIL_G_RUNNABLE_;
-    if (generation && is_known(g)) {
-        misuse(m, "trail_go_create", "the goroutine was created already");
+    if (generation && !check_g(m, g, "trail_go_create")) {
+        /* Nothing of it is read or changed. */
+    } else if (generation && is_known(g)) {
+        misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_create", "the goroutine was created already");
     } else if (generation &&
                (!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_))) {
         misuse(m, "trail_go_create", "the thread holds no P, or is in a system call");
@@ -79,8 +84,7 @@ bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool
     } else {
         trail_set_(&g->state_, state);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
 /* MARK: Running */
@@ -111,11 +115,16 @@ static bool start(trail_m *m, uint64_t generation, trail_g *g, const char *label
     return true;
 }
 
-bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
+bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_start");
     bool written = false;
-    if (generation && has_goroutine(m)) {
+    if (!m)
+        return false;
+    if (generation && !check_g(m, g, "trail_go_start")) {
+        /* Nothing of it is read or changed. */
+    } else if (generation && has_goroutine(m)) {
         misuse(m, "trail_go_start", "the thread runs a goroutine already");
     } else if (generation && !holds_proc(m, generation)) {
         misuse(m, "trail_go_start", "the thread holds no P");
@@ -130,8 +139,7 @@ bool trail_go_start_(trail_m *m, trail_g *g, const char *label)
     if (generation && tracer.v2 && written &&
         unlikely(__atomic_load_n(&tracer.announced, __ATOMIC_RELAXED) < generation))
         states_announce(m, generation);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /*
@@ -147,15 +155,17 @@ static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after,
     return state_change_g(m, generation, g, TRAIL_G_RUNNING_, after, what);
 }
 
-bool trail_go_end_(trail_m *m)
+bool trail_go_end_(trail_m *outer)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_end");
     bool written = false;
+    if (!m)
+        return false;
     if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
         written = tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /*
@@ -174,11 +184,15 @@ static bool v1_stop(trail_m *m, uint64_t generation, bool preempted, uint64_t st
     return V1(m, generation, GoPreempt, stack);
 }
 
-bool trail_go_stop_(trail_m *m, int skip, bool preempted)
+bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_stop");
     bool written = false;
-    trail_g *g = m->g;
+    trail_g *g;
+    if (!m)
+        return false;
+    g = m->g;
     if (leave_thread(m, generation, TRAIL_G_RUNNABLE_, "trail_go_sched")) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -188,8 +202,7 @@ bool trail_go_stop_(trail_m *m, int skip, bool preempted)
         g->last_p_ = m->p;
     }
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /*
@@ -203,12 +216,16 @@ static void note_block(trail_g *g, uint64_t generation, const struct table_entry
     __atomic_store_n(&g->block_generation_, stack ? generation : 0, __ATOMIC_RELEASE);
 }
 
-bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futile)
+bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool futile)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_block");
     unsigned after = TRAIL_G_WAITING_;
     bool written = false;
-    trail_g *g = m->g;
+    trail_g *g;
+    if (!m)
+        return false;
+    g = m->g;
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
     /* v1's event for this reason ends the goroutine. */
@@ -228,8 +245,7 @@ bool trail_go_block_(trail_m *m, trail_block_reason reason, int skip, bool futil
         }
     }
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /* MARK: Waking */
@@ -265,11 +281,16 @@ static bool was_shown_runnable(const trail_g *g)
     return g->shown_runnable_ && (state_load(&g->state_) & STATE_MASK) == TRAIL_G_RUNNABLE_;
 }
 
-bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
+bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_unblock");
     bool written = false;
-    if (generation && was_shown_runnable(g)) {
+    if (!m)
+        return false;
+    if (generation && !check_g(m, g, "trail_go_unblock")) {
+        /* Nothing of it is read or changed. */
+    } else if (generation && was_shown_runnable(g)) {
         g->shown_runnable_ = false;
         written = true;
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
@@ -279,8 +300,7 @@ bool trail_go_unblock_(trail_m *m, trail_g *g, int skip)
             runs_goroutine(m, generation) ? stack_id(stack_here(m, generation, skip)) : 0;
         written = unblock(m, generation, g, stack);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
 /* Writes an unblock, a block or end, and a start, in formats without an event for a switch. */
@@ -308,12 +328,16 @@ static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trai
     return start(m, generation, to, NULL) && written;
 }
 
-bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
+bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_switch");
     unsigned after = ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_;
-    trail_g *from = m->g;
     bool written = false;
+    trail_g *from;
+    if (!m)
+        return false;
+    from = m->g;
     if (!generation) {
         if (from)
             trail_set_(&from->state_, after);
@@ -321,6 +345,8 @@ bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
         trail_set_runs_(m, g);
     } else if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_go_switch", "the thread runs no goroutine on a P");
+    } else if (!check_g(m, g, "trail_go_switch")) {
+        /* The thread stays with its goroutine. */
     } else if (tracer.format < 23 || was_shown_runnable(g)) {
         written = switch_in_parts(m, generation, from, g, ends);
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNING_,
@@ -333,33 +359,36 @@ bool trail_go_switch_(trail_m *m, trail_g *g, bool ends)
         trail_set_runs_(m, g);
     }
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /* MARK: Timers, labels */
 
 void trail_timer_goroutine(const trail_g *g)
 {
+    if (!check_g(current_m, g, "trail_timer_goroutine"))
+        return;
     pthread_mutex_lock(&tracer.gc);
     if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
         tracer.timer_goroutines[tracer.timers++] = g->id;
     pthread_mutex_unlock(&tracer.gc);
 }
 
-bool trail_go_label(trail_m *m, const char *label)
+bool trail_go_label(trail_m *outer, const char *label)
 {
     bool written = false;
     uint64_t generation;
-    if (!trail_enter_(m))
-        return trail_leave_(m);
-    generation = section_enter(m);
+    trail_m *m;
+    if (!trace_is_on())
+        return true;
+    m = call_begin(outer, &generation, "trail_go_label");
+    if (!m)
+        return false;
     if (generation && !tracer.v2)
         count(&tracer.stats.not_expressible);
     else if (generation && !runs_goroutine(m, generation))
         misuse(m, "trail_go_label", "the thread runs no goroutine on a P");
     else if (generation)
         written = V2(m, generation, GoLabel, string_id(m, generation, label));
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }

@@ -3,34 +3,128 @@
  * §7.4).
  */
 #include "tracer/event.h"
+#include "tracer/memory.h"
 #include "tracer/states.h"
 
 /* MARK: Ps */
 
-void proc_register(trail_p *p, int32_t id)
+/*
+ * Inner Ps that trail_p_fini has released, newest first; guarded by tracer.threads. Their memory
+ * stays: a goroutine may still name one as the P on which it was last.
+ */
+static trail_p *free_ps;
+
+#define PS_AT_ONCE 32
+
+static bool more_ps(void)
 {
-    *p = (trail_p){.id = id, .state_ = TRAIL_P_IDLE_};
+    trail_p *ps = memory_map(PS_AT_ONCE * sizeof *ps);
+    for (int i = 0; ps && i < PS_AT_ONCE; i++) {
+        ps[i].next_ = free_ps;
+        free_ps = &ps[i];
+    }
+    return ps;
+}
+
+/* Takes one that is named nowhere in this session; NULL: no memory. */
+static trail_p *take_p(void)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        for (trail_p **link = &free_ps; *link; link = &(*link)->next_) {
+            trail_p *p = *link;
+            if (p->retired_session_ && p->retired_session_ == tracer.first_generation)
+                continue;
+            *link = p->next_;
+            return p;
+        }
+        if (!more_ps())
+            break;
+    }
+    return NULL;
+}
+
+void proc_register(trail_p *p, trail_p *outer, int32_t id)
+{
+    *p = (trail_p){.id = id, .state_ = TRAIL_P_IDLE_, .inner_ = p, .outer_ = outer};
+    p->check_ = trail_check_(p);
     p->next_ = tracer.ps;
     tracer.ps = p;
 }
 
-static bool is_registered(const trail_p *p)
+/* Removes it from the list, and hands over what was written in it. */
+static void proc_retire(trail_p *p)
 {
-    const trail_p *at = tracer.ps;
-    while (at && at != p)
-        at = at->next_;
-    return at;
+    trail_p **link = &tracer.ps;
+    while (*link && *link != p)
+        link = &(*link)->next_;
+    if (*link)
+        *link = p->next_;
+    if (!tracer.v2)
+        v1_flush(&p->writer_);
+    p->retired_session_ = tracer.first_generation;
+    p->next_ = free_ps;
+    free_ps = p;
 }
 
-void trail_p_init(trail_p *p, int32_t id)
+/* Why a P cannot be initialized; NULL if it can. */
+static const char *p_refused(const trail_p *outer, int32_t id)
 {
+    if (id < 0 || id > TRAIL_MAX_PROC)
+        return "the ID is below 0 or above TRAIL_MAX_PROC";
+    for (const trail_p *at = tracer.ps; at; at = at->next_) {
+        if (at->outer_ == outer)
+            return "the P was initialized already";
+        if (at->id == id)
+            return "another P has this ID";
+    }
+    return NULL;
+}
+
+/*
+ * A P whose memory was freed and is used for another now: the first is released, unless a thread
+ * holds it.
+ */
+static bool replace_lost_p(const trail_p *outer)
+{
+    trail_p *p = tracer.ps;
+    while (p && p->outer_ != outer)
+        p = p->next_;
+    if (!p || outer->check_ == trail_check_(outer) || p->m_)
+        return false;
+    misuse_of(TRAIL_MISUSE_OBJECT, NULL, "trail_p_init",
+              "a P at this address was not finished before its memory was freed");
+    proc_retire(p);
+    return true;
+}
+
+void trail_p_init(trail_p *outer, int32_t id)
+{
+    const char *refused;
+    trail_p *p = NULL;
     tracer_init();
     pthread_mutex_lock(&tracer.threads);
-    if (is_registered(p))
-        misuse(trail_m_current(), "trail_p_init", "the P was initialized already");
-    else
-        proc_register(p, id);
+    (void)replace_lost_p(outer);
+    refused = p_refused(outer, id);
+    if (refused)
+        misuse_of(TRAIL_MISUSE_OBJECT, NULL, "trail_p_init", refused);
+    else if (!(p = take_p()))
+        count(&tracer.stats.lost_events);
+    if (p) {
+        proc_register(p, outer, id);
+        *outer = (trail_p){.id = id, .check_ = trail_check_(outer), .inner_ = p};
+    } else if (outer->check_ != trail_check_(outer)) {
+        *outer = (trail_p){.id = id};
+    }
     pthread_mutex_unlock(&tracer.threads);
+}
+
+static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what)
+{
+    trail_p *p = trail_inner_p_(outer);
+    if (unlikely(!p))
+        misuse_of(TRAIL_MISUSE_OBJECT, m, what,
+                  "the P is not initialized, or trail_p_init has refused its ID");
+    return p;
 }
 
 static void release_proc(trail_m *m, trail_p *p)
@@ -41,20 +135,18 @@ static void release_proc(trail_m *m, trail_p *p)
         __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
 }
 
-void trail_p_fini(trail_p *p)
+void trail_p_fini(trail_p *outer)
 {
-    trail_p **link;
+    trail_p *p = trail_inner_p_(outer);
+    if (!p)
+        return;
     pthread_mutex_lock(&tracer.threads);
-    for (link = &tracer.ps; *link && *link != p; link = &(*link)->next_)
-        ;
-    if (*link)
-        *link = p->next_;
     if (p->m_ && p->m_->p == p) {
-        misuse(trail_m_current(), "trail_p_fini", "a thread holds the P");
+        misuse(current_m, "trail_p_fini", "a thread holds the P");
         release_proc(p->m_, p);
     }
-    if (!tracer.v2)
-        v1_flush(&p->writer_);
+    proc_retire(p);
+    outer->check_ = 0;
     pthread_mutex_unlock(&tracer.threads);
 }
 
@@ -79,11 +171,18 @@ static bool write_proc_start(trail_m *m, uint64_t generation, trail_p *p)
     return V1_IN(p, generation, ProcStart, m->id);
 }
 
-bool trail_proc_start_(trail_m *m, trail_p *p)
+bool trail_proc_start_(trail_m *outer, trail_p *outer_p)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_proc_start");
     bool written = false;
-    if (generation && owns_p(m)) {
+    trail_p *p;
+    if (!m)
+        return false;
+    p = check_p(m, outer_p, "trail_proc_start");
+    if (!p) {
+        /* Nothing changes. */
+    } else if (generation && owns_p(m)) {
         misuse(m, "trail_proc_start", "the thread holds a P already");
     } else if (generation && in_state_g(m, generation, TRAIL_G_RUNNING_)) {
         misuse(m, "trail_proc_start", "the thread runs a goroutine");
@@ -94,8 +193,7 @@ bool trail_proc_start_(trail_m *m, trail_p *p)
     } else if (!generation) {
         hold_proc(m, p);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /* v1: the goroutine in a system call loses its P, and counts as waiting from now on (§2.11). */
@@ -114,16 +212,21 @@ static bool v1_idle_since_start(const trail_p *p, uint64_t generation)
            state_load(&p->state_) == state_word(generation, TRAIL_P_IDLE_);
 }
 
-bool trail_proc_stop_(trail_m *m)
+bool trail_proc_stop_(trail_m *outer)
 {
-    uint64_t generation = section_enter(m);
-    trail_p *p = m->p;
-    bool owned = owns_p(m);
-    bool in_call = is_in_syscall(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_proc_stop");
+    bool owned, in_call, lost, written = false;
+    unsigned before;
+    trail_p *p;
+    if (!m)
+        return false;
+    p = m->p;
+    owned = owns_p(m);
+    in_call = is_in_syscall(m);
     /* A P that the thread took during the call is not in the call. */
-    bool lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
-    unsigned before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
-    bool written = false;
+    lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
+    before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
     if (generation && !owned) {
         misuse(m, "trail_proc_stop", "the thread holds no P");
         trail_set_proc_(m, NULL);
@@ -144,15 +247,23 @@ bool trail_proc_stop_(trail_m *m)
                 lost ? v1_write_lost_proc(generation, p, m->g) : V1_0(m, generation, ProcStop);
         release_proc(m, p);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
-bool trail_proc_steal_(trail_m *m, trail_p *p)
+bool trail_proc_steal_(trail_m *outer, trail_p *outer_p)
 {
-    uint64_t generation = section_enter(m);
-    trail_m *owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
-    bool taken = !generation, written = false;
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_proc_steal");
+    trail_m *owner;
+    trail_p *p;
+    bool taken, written = false;
+    if (!m)
+        return false;
+    p = check_p(m, outer_p, "trail_proc_steal");
+    if (!p)
+        return call_end(m, false);
+    owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
+    taken = !generation;
     if (v1_idle_since_start(p, generation)) {
         p->abandoned_ = false;
         taken = written = true;
@@ -167,18 +278,20 @@ bool trail_proc_steal_(trail_m *m, trail_p *p)
     }
     if (taken)
         release_proc(owner, p);
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
-bool trail_procs_change(trail_m *m, unsigned n, int skip)
+bool trail_procs_change(trail_m *outer, unsigned n, int skip)
 {
     bool written = false;
     uint64_t generation;
+    trail_m *m;
     __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
-    if (!trail_enter_(m))
-        return trail_leave_(m);
-    generation = section_enter(m);
+    if (!trace_is_on())
+        return true;
+    m = call_begin(outer, &generation, "trail_procs_change");
+    if (!m)
+        return false;
     if (generation && tracer.v2 && !runs_goroutine(m, generation)) {
         /* Written by the next thread that runs a goroutine. */
         __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
@@ -190,18 +303,22 @@ bool trail_procs_change(trail_m *m, unsigned n, int skip)
         written = tracer.v2 ? V2(m, generation, ProcsChange, n, stack)
                             : V1(m, generation, Gomaxprocs, n, stack);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
 /* MARK: System calls */
 
-bool trail_syscall_enter_(trail_m *m, int skip)
+bool trail_syscall_enter_(trail_m *outer, int skip)
 {
-    uint64_t generation = section_enter(m);
-    trail_g *g = m->g;
-    trail_p *p = m->p;
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_syscall_enter");
     bool written = false;
+    trail_g *g;
+    trail_p *p;
+    if (!m)
+        return false;
+    g = m->g;
+    p = m->p;
     if (generation && runs_goroutine(m, generation)) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -219,8 +336,7 @@ bool trail_syscall_enter_(trail_m *m, int skip)
         if (p)
             trail_set_(&p->state_, TRAIL_P_SYSCALL_);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
 /*
@@ -241,12 +357,17 @@ static bool v1_exit_since_start(trail_m *m, uint64_t generation)
     return written;
 }
 
-bool trail_syscall_exit_(trail_m *m)
+bool trail_syscall_exit_(trail_m *outer)
 {
-    uint64_t generation = section_enter(m);
-    trail_g *g = m->g;
-    trail_p *p = m->p;
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_syscall_exit");
     bool written = false;
+    trail_g *g;
+    trail_p *p;
+    if (!m)
+        return false;
+    g = m->g;
+    p = m->p;
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNING_);
@@ -261,8 +382,7 @@ bool trail_syscall_exit_(trail_m *m)
         trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
         written = tracer.v2 ? V2_0(m, generation, GoSyscallEnd) : true;
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end(m, written || !generation);
 }
 
 /* The thread kept its P, but returns late: written as losing the P and taking it again. */
@@ -292,11 +412,15 @@ static uint64_t v1_returned_at(trail_g *g)
     return at >= tracer.start_ticks && at >= g->syscall_block_ticks_ ? at : 0;
 }
 
-bool trail_syscall_exit_blocked_(trail_m *m)
+bool trail_syscall_exit_blocked_(trail_m *outer)
 {
-    uint64_t generation = section_enter(m);
-    trail_g *g = m->g;
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_syscall_exit_blocked");
     bool written = false;
+    trail_g *g;
+    if (!m)
+        return false;
+    g = m->g;
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
@@ -317,13 +441,12 @@ bool trail_syscall_exit_blocked_(trail_m *m)
         written &= taken;
     }
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 void trail_syscall_returned(trail_g *g)
 {
-    if (trail_enabled())
+    if (trace_is_on() && check_g(current_m, g, "trail_syscall_returned"))
         g->syscall_exit_ticks_ = clock_v1_ticks(&tracer.clock);
 }
 
@@ -341,22 +464,27 @@ static bool write_create_syscall(trail_m *m, uint64_t generation, trail_g *g)
     return V1(m, generation, GoCreate, g->id, 0, 0) && V1(m, generation, GoInSyscall, g->id);
 }
 
-bool trail_go_create_syscall_(trail_m *m, trail_g *g)
+bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
 {
-    uint64_t generation = section_enter(m);
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_create_syscall");
     bool written = false;
-    if (generation && (has_goroutine(m) || is_known(g))) {
-        misuse(m, "trail_go_create_syscall",
-               is_known(g) ? "the goroutine was created already"
-                           : "the thread runs a goroutine already");
+    if (!m)
+        return false;
+    if (generation && !check_g(m, g, "trail_go_create_syscall")) {
+        /* Nothing of it is read or changed. */
+    } else if (generation && (has_goroutine(m) || is_known(g))) {
+        misuse_of(is_known(g) ? TRAIL_MISUSE_STATE : TRAIL_MISUSE_CONTEXT, m,
+                  "trail_go_create_syscall",
+                  is_known(g) ? "the goroutine was created already"
+                              : "the thread runs a goroutine already");
     } else {
         if (generation)
             written = write_create_syscall(m, generation, g);
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
         trail_set_runs_(m, g);
     }
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }
 
 /*
@@ -377,11 +505,15 @@ static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
     return true;
 }
 
-bool trail_go_destroy_syscall_(trail_m *m)
+bool trail_go_destroy_syscall_(trail_m *outer)
 {
-    uint64_t generation = section_enter(m);
-    trail_g *g = m->g;
+    uint64_t generation;
+    trail_m *m = call_begin(outer, &generation, "trail_go_destroy_syscall");
     bool written = false;
+    trail_g *g;
+    if (!m)
+        return false;
+    g = m->g;
     if (generation && (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation))) {
         misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
     } else {
@@ -394,6 +526,5 @@ bool trail_go_destroy_syscall_(trail_m *m)
         release_proc(m, m->p);
     }
     forget_goroutine(m);
-    section_leave(m);
-    return written || !generation;
+    return call_end_moved(m, written || !generation);
 }

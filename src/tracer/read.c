@@ -20,6 +20,7 @@
 #include "tracer/control.h"
 #include "tracer/flight.h"
 #include "tracer/memory.h"
+#include "tracer/misuse.h"
 #include "tracer/output.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
@@ -163,6 +164,18 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
+/* Tells the host that the trace has ended by itself. The lock is held, and released meanwhile. */
+static void report_end(void)
+{
+    trail_error why = stream.error.code != TRAIL_OK ? stream.error : tracer.error;
+    const trail_host *host = live_host();
+    if (!host->ended)
+        return;
+    pthread_mutex_unlock(&tracer.lock);
+    host->ended(host->context, &why);
+    pthread_mutex_lock(&tracer.lock);
+}
+
 /*
  * Completes a failed trace, or ends a generation that is due; releases the lock meanwhile. Returns
  * whether it did either.
@@ -183,6 +196,8 @@ static bool chores(void)
     pthread_mutex_unlock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
     next_advance();
+    if (fails)
+        report_end();
     return true;
 }
 
@@ -241,10 +256,23 @@ static bool next_chunk(bool own_thread, trail_chunk *chunk)
     }
 }
 
+/* Fails in a callback that the library has called inside a call: waiting there would never end. */
+static bool refuse_in_call(trail_error *err)
+{
+    if (!thread_is_in_call())
+        return false;
+    (void)record_fail(err, TRAIL_USAGE,
+                      "a callback of the tracer, or a signal handler inside a call, cannot start, "
+                      "stop or read a trace");
+    return true;
+}
+
 int trail_read(trail_chunk *chunk, trail_error *err)
 {
     bool got;
     tracer_init();
+    if (refuse_in_call(err))
+        return -1;
     pthread_mutex_lock(&tracer.lock);
     if (stream.on && !stream.pull) {
         pthread_mutex_unlock(&tracer.lock);
@@ -271,6 +299,8 @@ int trail_read(trail_chunk *chunk, trail_error *err)
 static bool deliver(const struct stream *to, const trail_chunk *chunk, trail_error *err)
 {
     if (to->sink) {
+        if (is_exiting())
+            return record_fail(err, TRAIL_IO, "the program has ended before the trace");
         if (to->sink(to->context, chunk))
             return true;
         return record_fail(err, TRAIL_IO, "the consumer of the trace ended it");
@@ -306,8 +336,10 @@ static void *pump(void *arg)
         pthread_mutex_unlock(&tracer.lock);
         delivered = deliver(&to, &chunk, &failure);
         pthread_mutex_lock(&tracer.lock);
-        if (mine == epoch)
+        if (mine == epoch) {
             delivering = false;
+            pthread_cond_broadcast(&tracer.changed);
+        }
         if (to.fd >= 0 && stream.fd != to.fd)
             close(to.fd);
         if (mine != epoch) {
@@ -450,11 +482,22 @@ static void drop_stream(int fd)
     pthread_mutex_unlock(&tracer.lock);
 }
 
+static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err);
+
+/* Whether the stream has ended by itself. The lock is held. */
+static bool stream_over(void)
+{
+    return stream.on && tracer.failed;
+}
+
 static bool start(const trail_options *options, struct stream wanted, uintptr_t frame,
                   trail_error *err)
 {
     bool ok;
     tracer_init();
+    /* A trace that has ended by itself is replaced. */
+    if (!is_reader)
+        (void)stop_stream(stream_over, false, NULL);
     lock_for_start(stream_on);
     ok = !stream.on;
     pthread_mutex_unlock(&tracer.lock);
@@ -475,12 +518,17 @@ static bool start(const trail_options *options, struct stream wanted, uintptr_t 
 
 bool trail_start(const trail_options *options, trail_error *err)
 {
+    if (refuse_in_call(err))
+        return false;
     return start(options, (struct stream){.pull = true, .fd = -1}, FRAME, err);
 }
 
 bool trail_start_fd(const trail_options *options, int fd, trail_error *err)
 {
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int own;
+    if (refuse_in_call(err))
+        return false;
+    own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return record_fail(err, TRAIL_IO, "cannot write the trace: %s", strerror(errno));
     return start(options, (struct stream){.fd = own}, FRAME, err);
@@ -489,6 +537,8 @@ bool trail_start_fd(const trail_options *options, int fd, trail_error *err)
 bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *context,
                       trail_error *err)
 {
+    if (refuse_in_call(err))
+        return false;
     return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
 }
 
@@ -525,6 +575,8 @@ static bool verdict(bool in_time, trail_error *err)
                            (unsigned long long)tracer.stats.lost_generations,
                            tracer.stats.lost_generations == 1 ? "" : "s",
                            (unsigned long long)tracer.stats.lost_bytes);
+    if (tracer.stats.misuse)
+        return misuse_report(err);
     return true;
 }
 
@@ -561,15 +613,15 @@ static void end_stop(bool with_flight)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-bool trail_stop(trail_error *err)
+/*
+ * Stops the stream for which `is_on` is true. `waits`: for a program that reads it, up to wait_ns;
+ * otherwise what it has not read is dropped.
+ */
+static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err)
 {
     bool with_flight, ok, in_time, own_thread;
-    tracer_init();
-    if (is_reader)
-        return record_fail(err, TRAIL_USAGE,
-                           "a sink cannot stop its own trace: return false from it");
     pthread_mutex_lock(&tracer.lock);
-    if (!begin_stop(stream_on)) {
+    if (!begin_stop(is_on)) {
         pthread_mutex_unlock(&tracer.lock);
         return true;
     }
@@ -583,7 +635,7 @@ bool trail_stop(trail_error *err)
 
     pthread_mutex_lock(&tracer.lock);
     pthread_cond_broadcast(&tracer.changed);
-    in_time = wait_for_stream();
+    in_time = waits || own_thread ? wait_for_stream() : stream.ended;
     ok = verdict(in_time, err);
     stream.ended = true;
     /* A thread that is still writing closes it. */
@@ -599,6 +651,28 @@ bool trail_stop(trail_error *err)
     pthread_mutex_unlock(&tracer.lock);
     end_stop(with_flight);
     return ok;
+}
+
+bool trail_stop(trail_error *err)
+{
+    tracer_init();
+    if (is_reader)
+        return record_fail(err, TRAIL_USAGE,
+                           "a sink cannot stop its own trace: return false from it");
+    if (refuse_in_call(err))
+        return false;
+    return stop_stream(stream_on, true, err);
+}
+
+trail_trace_state trail_state(void)
+{
+    trail_trace_state state = TRAIL_STATE_OFF;
+    tracer_init();
+    pthread_mutex_lock(&tracer.lock);
+    if (stream.on || flight_on())
+        state = tracer.failed ? TRAIL_STATE_ENDED : TRAIL_STATE_ON;
+    pthread_mutex_unlock(&tracer.lock);
+    return state;
 }
 
 /* MARK: Flight recorder */
@@ -645,6 +719,8 @@ bool trail_flight_start(const trail_flight_options *options, trail_error *err)
 {
     bool ok;
     tracer_init();
+    if (refuse_in_call(err))
+        return false;
     lock_for_start(flight_on);
     ok = !flight_on();
     pthread_mutex_unlock(&tracer.lock);
@@ -669,6 +745,8 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
     uint64_t wanted;
     bool on, there;
     tracer_init();
+    if (refuse_in_call(err))
+        return false;
     pthread_mutex_lock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
     on = flight_on();
@@ -700,6 +778,8 @@ void trail_flight_stop(void)
 {
     bool with_stream;
     tracer_init();
+    if (refuse_in_call(NULL))
+        return;
     pthread_mutex_lock(&tracer.lock);
     if (!begin_stop(flight_on)) {
         pthread_mutex_unlock(&tracer.lock);
@@ -722,6 +802,8 @@ void trail_flight_stop(void)
 void trail_advance(void)
 {
     tracer_init();
+    if (refuse_in_call(NULL))
+        return;
     pthread_mutex_lock(&tracer.control);
     if (tracer.active && tracer.v2)
         v2_advance();
@@ -739,6 +821,16 @@ void read_after_fork(void)
     pumping = stopping = thread_on = delivering = is_reader = false;
     epoch++;
     flight_after_fork();
+}
+
+void read_end_sink(void)
+{
+    struct timespec until = deadline_after(1000000000);
+    pthread_mutex_lock(&tracer.lock);
+    while (delivering && stream.sink && !is_reader &&
+           pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&tracer.lock);
 }
 
 void read_at_exit(void)

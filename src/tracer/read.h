@@ -18,5 +18,7 @@ void queue_free(struct trail_buffer_ *buffer);
 
 void read_after_fork(void);
 void read_at_exit(void);
+/* Waits until the host's sink has returned, for a second at most. It is not called any more. */
+void read_end_sink(void);
 
 #endif

@@ -54,7 +54,7 @@ static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     static const trail_m nobody;
-    trail_m *m = trail_m_current();
+    trail_m *m = current_m;
     /* An interrupted section protects the sample too; otherwise this is a section of its own. */
     bool enters = m && !__atomic_load_n(&m->busy_, __ATOMIC_RELAXED);
     uintptr_t pcs[TRAIL_MAX_FRAMES];
@@ -62,8 +62,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     int saved = errno;
     (void)number;
     (void)info;
-    if (enters)
-        (void)trail_enter_(m);
+    if (enters) {
+        __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
     if (tracer.fence)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
@@ -71,7 +73,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         record(m, generation, pcs,
                stack_of_context(m ? m : &nobody, context, pcs, TRAIL_MAX_FRAMES));
     if (enters)
-        (void)trail_leave_(m);
+        section_leave(m);
     errno = saved;
 }
 
@@ -85,7 +87,7 @@ bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
         return false;
     }
     sample_prepare(); /* needed without cpu_hz */
-    record(trail_m_current(), generation, pcs, n);
+    record(current_m, generation, pcs, n);
     return true;
 }
 

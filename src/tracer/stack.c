@@ -199,7 +199,8 @@ static const struct table_entry *capture_host(trail_m *m, uint64_t generation, u
                                               uintptr_t frame)
 {
     uintptr_t pcs[TRAIL_MAX_FRAMES];
-    size_t n = tracer.host->callers(tracer.host->context, pcs, tracer.max_frames);
+    const trail_host *host = live_host();
+    size_t n = host->callers ? host->callers(host->context, pcs, tracer.max_frames) : 0;
     if (n > tracer.max_frames)
         n = tracer.max_frames;
     if (skip > n)
@@ -237,6 +238,19 @@ const struct table_entry *stack_put(uint64_t generation, const uintptr_t *pcs, s
     if (unlikely(!entry))
         count(&tracer.stats.lost_stacks);
     return entry;
+}
+
+size_t stack_list(const trail_m *m, uintptr_t frame, uintptr_t *pcs, size_t max)
+{
+    uintptr_t unwound[TRAIL_MAX_FRAMES];
+    size_t n, leaf;
+    if (STACK_HAS_FRAMES && tracer.unwinder != TRAIL_UNWIND_LIBUNWIND)
+        return walk_frames(frame, m ? stack_end(m, frame) : frame + 2 * sizeof frame, 0, max, pcs);
+    n = unwind(unwound, TRAIL_MAX_FRAMES);
+    leaf = find_leaf(unwound, n, return_address(frame), 0);
+    n = n - leaf < max ? n - leaf : max;
+    memcpy(pcs, unwound + leaf, n * sizeof *pcs);
+    return n;
 }
 
 /* MARK: CPU samples */
@@ -348,7 +362,7 @@ trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
     if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_FRAME_POINTERS)
         wanted = TRAIL_UNWIND_LIBUNWIND;
 #endif
-    if (wanted == TRAIL_UNWIND_HOST && (!tracer.host || !tracer.host->callers))
+    if (wanted == TRAIL_UNWIND_HOST && !live_host()->callers)
         wanted = TRAIL_UNWIND_AUTO;
     if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_LIBUNWIND)
         load_libunwind();

@@ -7,15 +7,6 @@
 
 #include "tracer/section.h"
 
-/* The address of a frame where the layout of frames is known, elsewhere its return address. */
-#if defined(__x86_64__) || defined(__aarch64__)
-#define STACK_HAS_FRAMES 1
-#define stack_frame()    ((uintptr_t)__builtin_frame_address(0))
-#else
-#define STACK_HAS_FRAMES 0
-#define stack_frame()    ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-#endif
-
 /*
  * Captures the stack of the host's code. Must be used in the function that the host called: the
  * return address of its frame is the leaf. Returns the entry, or NULL if skip < 0 or there is no
@@ -50,6 +41,12 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
  * libunwind.
  */
 trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame);
+
+/*
+ * Stores up to `max` PCs of the calling thread, from the function that called that of `frame` on,
+ * without a table; returns their number. `m` may be NULL.
+ */
+size_t stack_list(const trail_m *m, uintptr_t frame, uintptr_t *pcs, size_t max);
 
 /* Returns the bounds of the calling thread's stack. */
 void stack_bounds(const void **low, const void **high);

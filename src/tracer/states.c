@@ -1,38 +1,11 @@
-/*
- * Status events, claims, and the handling of calls in an impossible order: see states.h and
- * tracer.h.
- */
+/* Status events and claims: see states.h and tracer.h. */
 #include "tracer/states.h"
 
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracer/event.h"
 #include "tracer/tsan.h"
-
-/* MARK: Misuse */
-
-bool misuse(const trail_m *m, const char *what, const char *why)
-{
-    count(&tracer.stats.misuse);
-    /* For a thread without an M. */
-    static const trail_m unknown;
-    if (!m)
-        m = &unknown;
-#ifdef TRAIL_CHECK
-    fprintf(stderr, "libtrail-record: %s: thread %llu (goroutine %lld, P %lld): %s\n", what,
-            (unsigned long long)m->id, m->g ? (long long)m->g->id : -1LL,
-            m->p ? (long long)m->p->id : -1LL, why);
-    abort();
-#else
-    (void)m;
-    (void)what;
-    (void)why;
-#endif
-    return false;
-}
 
 /* MARK: Status events */
 
@@ -112,7 +85,8 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
     }
     while (word >> STATE_BITS != generation) {
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
-            return misuse(m, what, "the goroutine is not in a state that allows it");
+            return misuse_of(TRAIL_MISUSE_STATE, m, what,
+                             "the goroutine is not in a state that allows it");
         if (claim(&g->state_, word, generation, after)) {
             if (introduce_g(m, generation, g, before, state_in_session(word)))
                 return true;
@@ -124,7 +98,8 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
         word = state_load(&g->state_);
     }
     if ((word & STATE_MASK) != before)
-        return misuse(m, what, "the goroutine is not in a state that allows it");
+        return misuse_of(TRAIL_MISUSE_STATE, m, what,
+                         "the goroutine is not in a state that allows it");
     trail_set_(&g->state_, state_word(generation, after));
     return true;
 }
@@ -139,7 +114,7 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
     }
     while (word >> STATE_BITS != generation) {
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
-            return misuse(m, what, "the P is not in a state that allows it");
+            return misuse_of(TRAIL_MISUSE_STATE, m, what, "the P is not in a state that allows it");
         if (claim(&p->state_, word, generation, after)) {
             /* A P of another thread's system call: its holder is no longer certain. */
             if (before == TRAIL_P_SYSCALL_ && m->p != p)
@@ -151,7 +126,7 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
         word = state_load(&p->state_);
     }
     if ((word & STATE_MASK) != before)
-        return misuse(m, what, "the P is not in a state that allows it");
+        return misuse_of(TRAIL_MISUSE_STATE, m, what, "the P is not in a state that allows it");
     trail_set_(&p->state_, state_word(generation, after));
     return true;
 }
@@ -190,13 +165,16 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     trail_state_ word;
     if (!itself && !recording())
         return;
+    /* From exit() on the memory of the host's goroutines may be gone. */
+    if (!itself && !m->own_ && is_exiting())
+        g = NULL;
     if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
         word = state_load_before(&p->state_);
         if (word >> STATE_BITS < generation && (itself || state_in_session(word) || recording()) &&
             claim(&p->state_, word, generation, word & STATE_MASK))
             write_proc_status(writer, m->id, generation, p, word & STATE_MASK);
     }
-    if (g && has_goroutine(m)) {
+    if (g && has_goroutine(m) && is_initialized_g(g)) {
         word = state_load_before(&g->state_);
         if (word >> STATE_BITS < generation &&
             (state_in_session(word) ||

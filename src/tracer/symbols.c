@@ -42,8 +42,8 @@ static struct frame_name look_up(uintptr_t pc)
     struct frame_name name = {"", "", 0};
     trail_pc_name given = {0};
     Dl_info info;
-    if (tracer.host && tracer.host->symbolize &&
-        tracer.host->symbolize(tracer.host->context, pc, &given)) {
+    const trail_host *host = live_host();
+    if (host->symbolize && host->symbolize(host->context, pc, &given)) {
         name.function = given.function ? given.function : "";
         name.file = given.file ? given.file : "";
         name.line = given.line;
@@ -61,7 +61,7 @@ struct frame_name symbol_of(uintptr_t pc)
 {
     size_t at = (size_t)(table_mix(0, pc) % CACHE_SIZE);
     /* The host's names are valid only until its next call. */
-    if (tracer.host && tracer.host->symbolize)
+    if (live_host()->symbolize)
         return look_up(pc);
     if (!cache)
         cache = memory_map(CACHE_SIZE * sizeof *cache);

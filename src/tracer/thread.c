@@ -15,17 +15,24 @@
 #include "tracer/states.h"
 
 /* Their Ps are numbered from here, apart from the host's. */
-#define FIRST_OWN_PROC 10000
+#define FIRST_OWN_PROC (TRAIL_MAX_PROC + 1)
 
+/*
+ * What the library owns of a thread: its inner M, which stays valid whatever happens to the host's
+ * memory; an M in place of the host's, if that has none; and a goroutine and a P for threads that
+ * only annotate.
+ */
 struct trail_own_thread_ {
-    trail_m m;
+    trail_m m; /* first: an inner M is converted to it */
+    trail_m outer;
     trail_p p;
     trail_g g;
+    bool has_proc;                  /* p is registered */
     struct trail_own_thread_ *next; /* next in the free list; guarded by tracer.threads */
 };
 
 __thread trail_m *current_m;
-/* Its M is being set up or removed: a signal handler writes nothing meanwhile. */
+/* Its M is being set up or removed: no call from a signal handler is written meanwhile. */
 static __thread bool changing __attribute__((tls_model("initial-exec")));
 
 static struct trail_own_thread_ *free_threads;
@@ -34,32 +41,83 @@ static uint64_t last_goroutine;
 
 trail_m *trail_m_current(void)
 {
-    return current_m;
+    return current_m ? current_m->outer_ : NULL;
+}
+
+bool thread_is_changing(void)
+{
+    return changing;
+}
+
+bool thread_is_in_call(void)
+{
+    const trail_m *m = current_m;
+    return changing || (m && __atomic_load_n(&m->busy_, __ATOMIC_RELAXED));
 }
 
 void trail_g_init(trail_g *g)
 {
     *g = (trail_g){.id = __atomic_add_fetch(&last_goroutine, 1, __ATOMIC_RELAXED)};
+    g->check_ = trail_check_(g) + g->id;
 }
 
-/* MARK: Threads with trail_m_start */
-
-/* `threads` is held, as in detach. */
-static void attach(trail_m *m)
+void call_refused(const char *what, uintptr_t frame)
 {
+    if (!trace_is_on())
+        return;
+    if (changing)
+        count(&tracer.stats.reentrant);
+    else
+        misuse_at(TRAIL_MISUSE_THREAD, frame, what,
+                  current_m && !current_m->own_
+                      ? "the M is not that of the calling thread"
+                      : "the calling thread has no M: trail_m_start is missing");
+}
+
+/* MARK: The list of threads; `threads` is held */
+
+/* Connects it with an M of the host's or of its own. */
+static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
+{
+    memset(outer, 0, sizeof *outer);
+    outer->id = own->m.id;
+    outer->inner_ = &own->m;
+    outer->check_ = trail_check_(outer);
+    own->m.outer_ = outer;
+}
+
+/* Takes an inner M and makes it that of the calling thread; NULL: no memory. */
+static struct trail_own_thread_ *attach(trail_m *outer)
+{
+    struct trail_own_thread_ *own = free_threads;
+    trail_m *m;
+    if (own)
+        free_threads = own->next;
+    else
+        own = memory_map(sizeof *own);
+    if (!own) {
+        count(&tracer.stats.lost_events);
+        return NULL;
+    }
+    m = &own->m;
+    memset(m, 0, sizeof *m);
     m->id = (uint64_t)syscall(SYS_gettid);
+    set_outer(own, outer ? outer : &own->outer);
     stack_bounds(&m->stack_low_, &m->stack_high_);
-    m->prev_ = NULL;
     m->next_ = tracer.ms;
     if (m->next_)
         m->next_->prev_ = m;
     tracer.ms = m;
     pthread_setspecific(tracer.thread_exits, m);
+    current_m = m;
+    return own;
 }
 
 /* Hands its buffers to the reader, in the generation in which they were written. */
 static void detach(trail_m *m)
 {
+    struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
+    current_m = NULL;
     for (int i = 0; i < 2; i++) {
         v2_flush(&m->writers_[i]);
         v2_flush(&m->strings_[i]);
@@ -71,48 +129,107 @@ static void detach(trail_m *m)
     if (m->next_)
         m->next_->prev_ = m->prev_;
     pthread_setspecific(tracer.thread_exits, NULL);
+    own->next = free_threads;
+    free_threads = own;
 }
 
-static bool is_attached(const trail_m *m)
+/*
+ * Whether another thread uses the M. If only its memory was another's, which was freed without
+ * trail_m_exit, that thread loses it.
+ */
+static bool is_of_other(const trail_m *outer)
 {
-    const trail_m *at = tracer.ms;
-    while (at && at != m)
+    trail_m *at = tracer.ms;
+    while (at && at->outer_ != outer)
         at = at->next_;
-    return at;
+    if (!at || (outer->check_ == trail_check_(outer) && outer->inner_ == at))
+        return at;
+    set_outer((struct trail_own_thread_ *)at, &((struct trail_own_thread_ *)at)->outer);
+    return false;
+}
+
+/* MARK: Threads with trail_m_start or trail_m_attach */
+
+/* Ends what the thread runs and releases what it holds. The M is that of the calling thread. */
+static void end_context(trail_m *m)
+{
+    struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
+    /* The host's M may be gone. */
+    set_outer(own, &own->outer);
+    if (m->stw_session_ && m->stw_session_ == tracer.first_generation)
+        trail_stw_end(&own->outer);
+    if (is_in_syscall(m))
+        trail_go_destroy_syscall(&own->outer);
+    else if (has_goroutine(m))
+        trail_go_end(&own->outer);
+    if (owns_p(m))
+        trail_proc_stop(&own->outer);
+}
+
+/* Removes the calling thread's M. */
+static void leave_thread(trail_m *m)
+{
+    changing = true;
+    pthread_mutex_lock(&tracer.threads);
+    if (!m->own_ && trace_is_on() && (has_goroutine(m) || owns_p(m))) {
+        m->frame_ = 0;
+        misuse(m, "trail_m_exit", "the thread still runs a goroutine, or holds a P");
+    }
+    end_context(m);
+    detach(m);
+    pthread_mutex_unlock(&tracer.threads);
+    changing = false;
 }
 
 void trail_m_start(trail_m *m)
 {
     tracer_init();
     if (current_m)
-        trail_m_exit(current_m);
+        leave_thread(current_m);
     changing = true;
     pthread_mutex_lock(&tracer.threads);
-    if (is_attached(m)) {
-        misuse(NULL, "trail_m_start", "the M is another thread's");
-    } else {
+    if (is_of_other(m))
+        misuse_at(TRAIL_MISUSE_THREAD, stack_frame(), "trail_m_start", "the M is another thread's");
+    else if (!attach(m))
         memset(m, 0, sizeof *m);
-        attach(m);
-        current_m = m;
-    }
     pthread_mutex_unlock(&tracer.threads);
     changing = false;
 }
 
-/* MARK: Threads without trail_m_start */
-
-static struct trail_own_thread_ *take_own(void)
+trail_m *trail_m_attach(void)
 {
-    struct trail_own_thread_ *own = free_threads;
-    if (own) {
-        free_threads = own->next;
-        return own;
-    }
-    own = memory_map(sizeof *own);
-    if (own)
-        proc_register(&own->p, FIRST_OWN_PROC + own_procs++);
-    return own;
+    struct trail_own_thread_ *own;
+    tracer_init();
+    if (current_m && !current_m->own_)
+        return current_m->outer_;
+    if (current_m)
+        leave_thread(current_m);
+    changing = true;
+    pthread_mutex_lock(&tracer.threads);
+    own = attach(NULL);
+    pthread_mutex_unlock(&tracer.threads);
+    changing = false;
+    return own ? &own->outer : NULL;
 }
+
+void trail_m_exit(trail_m *m)
+{
+    trail_m *inner = current_m;
+    if (!inner || inner->outer_ != m)
+        return;
+    leave_thread(inner);
+    m->g = NULL;
+    m->p = NULL;
+    m->check_ = 0;
+}
+
+/* The host's M is not used: it may be on the stack that the thread has left. */
+void thread_exited(void *inner)
+{
+    leave_thread(inner);
+}
+
+/* MARK: Threads that only annotate */
 
 /*
  * `threads` is held throughout, as at its end: the snapshot of a v1 trace is taken under that lock,
@@ -130,69 +247,22 @@ trail_m *attach_own(void)
     changing = true;
     tracer_init();
     pthread_mutex_lock(&tracer.threads);
-    own = take_own();
+    own = attach(NULL);
     if (own) {
-        trail_m *m = &own->m;
-        memset(m, 0, sizeof *m);
-        m->own_ = own;
+        trail_m *m = &own->outer;
+        own->m.own_ = own;
+        if (!own->has_proc)
+            proc_register(&own->p, &own->p, FIRST_OWN_PROC + own_procs++);
+        own->has_proc = true;
         trail_g_init(&own->g);
-        attach(m);
         trail_go_create_syscall(m, &own->g);
         trail_proc_start(m, &own->p);
         trail_syscall_exit_blocked(m);
         trail_go_start(m, &own->g);
-    } else {
-        count(&tracer.stats.lost_events);
     }
     pthread_mutex_unlock(&tracer.threads);
-    current_m = own ? &own->m : NULL;
     changing = false;
     return own ? &own->m : NULL;
-}
-
-/* Ends what the thread runs and releases what it holds. */
-static void end_context(trail_m *m)
-{
-    if (m->stw_session_ && m->stw_session_ == tracer.first_generation)
-        trail_stw_end(m);
-    if (is_in_syscall(m))
-        trail_go_destroy_syscall(m);
-    else if (has_goroutine(m))
-        trail_go_end(m);
-    if (owns_p(m))
-        trail_proc_stop(m);
-}
-
-static void release_own(struct trail_own_thread_ *own)
-{
-    end_context(&own->m);
-    detach(&own->m);
-    own->next = free_threads;
-    free_threads = own;
-}
-
-void trail_m_exit(trail_m *m)
-{
-    if (current_m != m)
-        return;
-    changing = true;
-    current_m = NULL;
-    pthread_mutex_lock(&tracer.threads);
-    if (m->own_) {
-        release_own(m->own_);
-    } else {
-        if (trace_is_on() && (has_goroutine(m) || owns_p(m)))
-            misuse(m, "trail_m_exit", "the thread still runs a goroutine, or holds a P");
-        end_context(m);
-        detach(m);
-    }
-    pthread_mutex_unlock(&tracer.threads);
-    changing = false;
-}
-
-void thread_exited(void *m)
-{
-    trail_m_exit(m);
 }
 
 /* MARK: Fork */

@@ -3,6 +3,9 @@
 
 #include "host/annotations.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracer/barrier.h"
@@ -55,8 +58,23 @@ static void after_fork(void)
     threads_after_fork();
 }
 
+/*
+ * Keeps the library, or the plugin that contains it, loaded after dlclose: destructors of threads,
+ * handlers of fork and signals, and the library's own thread have code in it. The shared library is
+ * also linked with -z nodelete; this is for the archive.
+ */
+static void stay_loaded(void)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+    if (dladdr1(&tracer, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name &&
+        *map->l_name)
+        (void)dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static void init(void)
 {
+    stay_loaded();
     init_locks();
     tracer.fence = !barrier_init();
     trail_tracing_ = tracing_bits(false);
@@ -74,8 +92,14 @@ void trail_host_set(const trail_host *host)
 {
     tracer_init();
     pthread_mutex_lock(&tracer.control);
-    tracer.host = host;
+    tracer.host = host ? *host : (trail_host){0};
     pthread_mutex_unlock(&tracer.control);
+}
+
+const trail_host *live_host(void)
+{
+    static const trail_host none;
+    return is_exiting() ? &none : &tracer.host;
 }
 
 void trail_stats_get(trail_stats *stats)
@@ -89,8 +113,48 @@ void trail_stats_get(trail_stats *stats)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-/* At exit() a trace to a descriptor or sink is completed. */
+/* MARK: Exit
+ *
+ * exit() destroys the host's objects, in C++ those with static storage, in an order that the
+ * library does not know, while its own thread may still end generations. A trace therefore ends in
+ * two steps: a handler of atexit, which runs before the destructors of what existed when it was
+ * registered, ends all calls of the host's callbacks; the library's destructor, after the program's
+ * own, completes the trace from what the library owns.
+ */
+
+/* Set if a callback did not return in time: exit() may have been called in it. */
+static bool stuck_at_exit;
+
+static void exit_begins(void)
+{
+    struct timespec until;
+    if (__atomic_exchange_n(&tracer.exiting, true, __ATOMIC_ACQ_REL))
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    /* Callbacks are called under control. */
+    stuck_at_exit = pthread_mutex_timedlock(&tracer.control, &until) != 0;
+    if (!stuck_at_exit)
+        pthread_mutex_unlock(&tracer.control);
+    read_end_sink();
+}
+
+/* More registrations than this would only take memory. */
+#define MAX_WATCHES 100
+
+void tracer_watch_exit(uint64_t session)
+{
+    static uint64_t last = UINT64_MAX; /* guarded by control, as is the next */
+    static unsigned watches;
+    if (session == last || watches >= MAX_WATCHES)
+        return;
+    last = session;
+    watches += atexit(exit_begins) == 0;
+}
+
 __attribute__((destructor)) static void at_exit(void)
 {
-    read_at_exit();
+    __atomic_store_n(&tracer.exiting, true, __ATOMIC_RELEASE);
+    if (!stuck_at_exit)
+        read_at_exit();
 }

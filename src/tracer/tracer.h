@@ -80,7 +80,9 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     trail_unwinder unwinder;
     unsigned max_frames;
     struct clock clock;
-    const trail_host *host;
+    trail_host host; /* a copy */
+    /* atomic: exit() was called. What the host's callbacks and goroutines use may be gone. */
+    bool exiting;
     char maker[MAKER_LINE]; /* the line that names what made the trace */
 
     /* Indexed by generation & 1 (v1: 0). */
@@ -147,10 +149,25 @@ static inline bool trace_is_on(void)
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
 }
 
+static inline bool is_exiting(void)
+{
+    return __atomic_load_n(&tracer.exiting, __ATOMIC_ACQUIRE);
+}
+
+/* Returns the host's callbacks, as far as they may be called now; never NULL. */
+const trail_host *live_host(void);
+
 /* Returns the value of trail_tracing_ with a trace on or off. */
 uint32_t tracing_bits(bool on);
 /* Initializes locks, clock and fork handlers, once per process, before anything else. */
 void tracer_init(void);
+
+/*
+ * Registers the handler of exit() for a session: before the first (0), and after each session's
+ * first walk of the host's goroutines, because a callback may create the objects that it uses when
+ * it is called first. control is held.
+ */
+void tracer_watch_exit(uint64_t session);
 
 /* MARK: Buffers and what is pending (queue.c) */
 
@@ -202,10 +219,17 @@ void wait_for_sections(void);
 
 /* MARK: Threads (thread.c) */
 
-void thread_exited(void *m);
+void thread_exited(void *inner);
+/* Whether the calling thread is inside a call of the library that writes: in a host's callback. */
+bool thread_is_in_call(void);
+/* Whether its M is being set up or removed. */
+bool thread_is_changing(void);
 void threads_after_fork(void);
-/* Adds a new P to the list (proc.c). `threads` is held. */
-void proc_register(trail_p *p, int32_t id);
+/*
+ * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list
+ * (proc.c). `threads` is held.
+ */
+void proc_register(trail_p *p, trail_p *outer, int32_t id);
 
 /* Increments a counter. */
 static inline void count(uint64_t *counter)

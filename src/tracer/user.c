@@ -11,17 +11,21 @@
 
 /*
  * Opens a section in which an annotation can be written: the thread runs a goroutine on a P, and
- * the format has annotations. Returns NULL if nothing is to be written.
+ * the format has annotations. Returns NULL if nothing is to be written. Only used in the function
+ * that the host called.
  */
-static trail_m *open_annotation(uint64_t *generation, const char *what)
+always_inline trail_m *open_annotation(uint64_t *generation, const char *what)
 {
     trail_m *m = section_open(generation);
     if (!m)
         return NULL;
+    m->frame_ = stack_frame();
     if (tracer.format < 11)
         count(&tracer.stats.not_expressible);
     else if (runs_goroutine(m, *generation))
         return m;
+    else if (thread_is_changing())
+        count(&tracer.stats.reentrant);
     else
         misuse(m, what, "the thread runs no goroutine on a P");
     section_leave(m);
@@ -141,7 +145,8 @@ void trail_region_end_(uint64_t task, const char *name)
     entry = string_intern(m, generation, name);
     id = entry ? entry->id : 0;
     if (!pop_region(m->g, region_mark(task, entry)))
-        misuse(m, "trail_region_end", "it is not the innermost region of the goroutine");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_region_end",
+                  "it is not the innermost region of the goroutine");
     else if (tracer.v2)
         V2(m, generation, UserRegionEnd, task, id, stack);
     else

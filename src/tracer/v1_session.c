@@ -28,7 +28,10 @@ static void write_snapshot(const struct snapshot *to, unsigned type, unsigned n,
 static void snapshot_g(trail_g *g, void *arg)
 {
     const struct snapshot *to = arg;
-    unsigned state = state_load(&g->state_) & STATE_MASK;
+    unsigned state;
+    if (!check_g(NULL, g, "each_goroutine"))
+        return;
+    state = state_load(&g->state_) & STATE_MASK;
     if (state == TRAIL_G_NONE_)
         return;
     write_snapshot(to, V1_GoCreate, 3, (uint64_t[]){g->id, 0, to->stack});
@@ -100,15 +103,15 @@ static void wait_past_newest(void)
         ;
 }
 
-static void snapshot(uint64_t generation)
+static void snapshot(const trail_host *host, uint64_t generation)
 {
-    trail_m *caller = trail_m_current();
+    trail_m *caller = current_m;
     struct snapshot to = {generation,
                           caller && caller->p && caller->p->m_ == caller ? caller->p : NULL, 0};
     uint64_t goal = __atomic_load_n(&tracer.heap_goal, __ATOMIC_RELAXED);
     snapshot_ps(generation);
-    if (tracer.host && tracer.host->each_goroutine)
-        tracer.host->each_goroutine(tracer.host->context, snapshot_g, &to);
+    if (host->each_goroutine)
+        host->each_goroutine(host->context, snapshot_g, &to);
     for (trail_m *m = tracer.ms; m; m = m->next_) {
         if (m->own_ && m->g)
             snapshot_g(m->g, &to);
@@ -124,19 +127,19 @@ static void snapshot(uint64_t generation)
 
 void v1_session_begin(void)
 {
-    const trail_host *host = tracer.host;
+    const trail_host *host = live_host();
     uint64_t generation = tracer.first_generation, ticks;
-    if (host && host->stop_world)
+    if (host->stop_world)
         host->stop_world(host->context);
     pthread_mutex_lock(&tracer.threads);
     tracer.no_proc_writer.last_ticks = 0;
-    snapshot(generation);
+    snapshot(host, generation);
     clock_pair(&tracer.clock, &ticks, &tracer.start_ns);
     tracer.start_ticks = ticks / CLOCK_V1_DIVISOR;
     (void)set_generation(0, generation);
     wait_for_sections();
     pthread_mutex_unlock(&tracer.threads);
-    if (host && host->start_world)
+    if (host->start_world)
         host->start_world(host->context);
 }
 

@@ -159,6 +159,186 @@ static void exit_while_recording(void **state)
     }
 }
 
+/*
+ * A host in C++ that returns from main: its objects are destroyed, and their memory is gone, before the
+ * trace is completed. Handlers of atexit do here what destructors of objects with static storage do there.
+ */
+static struct objects {
+    trail_m m, other_m;
+    trail_p p, other_p;
+    trail_g g[4];
+} * objects;
+static bool gone, other_runs; /* atomic */
+
+static void objects_end(void)
+{
+    __atomic_store_n(&gone, true, __ATOMIC_RELEASE);
+    munmap(objects, sizeof *objects);
+    /* Its thread ends generations meanwhile. */
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+}
+
+static void alive_only(void)
+{
+    if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
+        _exit(7);
+}
+
+static void each_object(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    alive_only();
+    for (int i = 0; i < 4; i++)
+        visit(&objects->g[i], arg);
+    alive_only();
+}
+
+static bool symbolize_object(void *context, uintptr_t pc, trail_pc_name *name)
+{
+    (void)context;
+    (void)pc;
+    (void)name;
+    alive_only();
+    return false;
+}
+
+static void stop_nothing(void *context)
+{
+    (void)context;
+    alive_only();
+}
+
+/* Runs a goroutine and does nothing more, while the program ends. */
+static void *run_on(void *arg)
+{
+    trail_m *own = &objects->other_m;
+    trail_m_start(own);
+    trail_proc_start(own, &objects->other_p);
+    trail_go_start(own, &objects->g[3]);
+    __atomic_store_n(&other_runs, true, __ATOMIC_RELEASE);
+    for (;;)
+        pause();
+    return arg;
+}
+
+/*
+ * Relative to the library's own handler of exit(): objects that were created after the start of the trace
+ * are destroyed before it.
+ */
+enum destroyed { BEFORE_HANDLER, AFTER_HANDLER };
+
+static int return_from_main(int format, int fd, enum destroyed when)
+{
+    static trail_host host = {.each_goroutine = each_object,
+                              .symbolize = symbolize_object,
+                              .stop_world = stop_nothing,
+                              .start_world = stop_nothing};
+    trail_options options = {.format = format,
+                             .generation_ns = when == AFTER_HANDLER ? 1000000 : HOUR_NS};
+    pthread_t thread;
+    trail_m *own;
+    objects =
+        mmap(NULL, sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    own = &objects->m;
+    trail_host_set(&host);
+    memset(&host, 0xee, sizeof host);
+    trail_m_start(own);
+    trail_p_init(&objects->p, 0);
+    trail_p_init(&objects->other_p, 1);
+    for (int i = 0; i < 4; i++)
+        trail_g_init(&objects->g[i]);
+    if (when == AFTER_HANDLER && atexit(objects_end) != 0)
+        return 2;
+    if (!trail_start_fd(&options, fd, NULL))
+        return 3;
+    if (when == BEFORE_HANDLER && atexit(objects_end) != 0)
+        return 2;
+    trail_proc_start(own, &objects->p);
+    for (int i = 0; i < 4; i++)
+        trail_go_create(own, &objects->g[i], 0, 0);
+    if (pthread_create(&thread, NULL, run_on, NULL) != 0)
+        return 4;
+    while (!__atomic_load_n(&other_runs, __ATOMIC_ACQUIRE))
+        sched_yield();
+    trail_go_start(own, &objects->g[0]);
+    some_logs("child", 100);
+    return 0;
+}
+
+static void exit_destroys_host(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++)
+        for (int when = BEFORE_HANDLER; when <= AFTER_HANDLER; when++) {
+            int fd = memfd_create("trace", 0);
+            struct logs logs = {0};
+            pid_t pid = fork();
+            assert_true(pid >= 0);
+            if (pid == 0) {
+                alarm(60);
+                exit(return_from_main(all_formats[i], fd, (enum destroyed)when));
+            }
+            wait_for(pid, "exit of a host");
+            read_file(fd, &logs, "exit of a host");
+            assert_int_equal(logs.childs, all_formats[i] >= 11 ? 100 : 0);
+        }
+}
+
+/* A sink is not called any more once exit() runs handlers. */
+static bool sink_of_object(void *context, const trail_chunk *chunk)
+{
+    (void)context;
+    (void)chunk;
+    alive_only();
+    return true;
+}
+
+static void exit_ends_sink(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            trail_options options = {.format = all_formats[i], .generation_ns = 1000000};
+            alarm(60);
+            objects = mmap(NULL, sizeof *objects, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (atexit(objects_end) != 0 || !trail_start_sink(&options, sink_of_object, NULL, NULL))
+                _exit(2);
+            some_logs("child", 1000);
+            exit(0);
+        }
+        wait_for(pid, "exit with a sink");
+    }
+}
+
+/* A callback that calls exit(), as a failed check does: the process ends. */
+static void exit_here(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    (void)visit;
+    (void)arg;
+    exit(0);
+}
+
+static void exit_in_callback(void **state)
+{
+    static const trail_host host = {.each_goroutine = exit_here};
+    (void)state;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        trail_host_set(&host);
+        if (!trail_start_fd(NULL, memfd_create("trace", 0), NULL))
+            _exit(2);
+        some_logs("child", 10);
+        trail_advance();
+        _exit(3);
+    }
+    wait_for(pid, "exit in a callback");
+}
+
 /* MARK: Threads that end */
 
 static trail_p procs[4];
@@ -342,6 +522,9 @@ int main(void)
 #endif
 #ifndef WITH_TSAN
         cmocka_unit_test(exit_while_recording),
+        cmocka_unit_test(exit_destroys_host),
+        cmocka_unit_test(exit_ends_sink),
+        cmocka_unit_test(exit_in_callback),
 #endif
         cmocka_unit_test(threads_end_without_notice),
         cmocka_unit_test(handlers_log),
@@ -350,11 +533,14 @@ int main(void)
 
 #ifdef WITH_TSAN
     (void)exit_while_recording;
+    (void)exit_destroys_host;
+    (void)exit_ends_sink;
+    (void)exit_in_callback;
 #endif
 #if defined(WITH_ASAN) || defined(WITH_TSAN)
     (void)fork_while_recording;
     print_message("# not with this sanitizer: fork_while_recording%s\n",
-                  sizeof tests / sizeof *tests == 3 ? ", exit_while_recording" : "");
+                  sizeof tests / sizeof *tests == 3 ? ", exit_while_recording, exit_*" : "");
 #endif
     /* A hang is a failure. */
     alarm(280);

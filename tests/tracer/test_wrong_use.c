@@ -1,0 +1,667 @@
+/*
+ * Hosts that use the library wrongly: the trace stays good without the wrong calls, each is counted by
+ * its kind, the first one names itself, and nothing crashes or hangs. In all formats.
+ *
+ * TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "stress.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* MARK: A host of one thread */
+
+enum { MAX_LISTED = 8 };
+
+static trail_m m;
+static trail_p p;
+static trail_g *listed[MAX_LISTED];
+static size_t listed_count;
+static trail_misuse first; /* what the callback received, and how often */
+static unsigned reported;
+
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    for (size_t i = 0; i < listed_count; i++)
+        visit(listed[i], arg);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static void keep_misuse(void *context, const trail_misuse *misuse)
+{
+    (void)context;
+    first = *misuse;
+    reported++;
+}
+
+static void list(trail_g *g)
+{
+    listed[listed_count++] = g;
+}
+
+static void host_begin(void)
+{
+    static const trail_host host = {.each_goroutine = each_goroutine,
+                                    .stop_world = nothing,
+                                    .start_world = nothing,
+                                    .misuse = keep_misuse};
+    alone(true);
+    listed_count = 0;
+    reported = 0;
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_proc_start(&m, &p);
+}
+
+static void host_end(void)
+{
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+    alone(false);
+}
+
+static void run_one(trail_g *g)
+{
+    trail_g_init(g);
+    list(g);
+    trail_go_create(&m, g, 0, 0);
+    trail_go_start(&m, g);
+    trail_log(0, "host", "runs");
+    trail_go_end(&m);
+    listed_count--;
+}
+
+/* What the reader finds in a trace. */
+struct found {
+    long logs, created;
+    int64_t highest_proc, lowest_goroutine;
+};
+
+static void look(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct found *found = context;
+    (void)reader;
+    found->logs += event->kind == TRAIL_LOG;
+    if (event->proc > found->highest_proc)
+        found->highest_proc = event->proc;
+}
+
+/* Stops the trace, which is good; returns the number of wrong calls, of which `kind` are of that kind. */
+static uint64_t stop_wrong(int format, struct trace *trace, struct found *found,
+                           trail_misuse_kind kind, trail_error *err)
+{
+    uint64_t sum = 0;
+    trail_stats stats;
+    bool ok = trail_stop(err);
+    trail_stats_get(&stats);
+    for (int i = 0; i < TRAIL_MISUSE_KIND_COUNT; i++)
+        sum += stats.misuse_of[i];
+    assert_int_equal(sum, stats.misuse);
+    assert_int_equal(stats.misuse_of[kind], stats.misuse);
+    assert_int_equal(ok, stats.misuse == 0);
+    *found = (struct found){.highest_proc = -1};
+    read_good(trace, look, found, "wrong use");
+    (void)format;
+    return stats.misuse;
+}
+
+#define ALL_FORMATS(i) for (size_t i = 0; i < FORMATS; i++)
+
+/* MARK: Identities */
+
+/*
+ * An ID below 0, one of the library's own Ps, and one that another P has: the P is refused, and so is every
+ * call with it.
+ */
+static void wrong_procs(void **state)
+{
+    static const int32_t ids[] = {-1, INT32_MIN, 10000, INT32_MAX, 0};
+    struct trace trace = {0};
+    trail_options options = {0};
+    struct found found;
+    trail_error err;
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (size_t j = 0; j < sizeof ids / sizeof *ids; j++) {
+        trail_p wrong;
+        trail_g g;
+        options.format = all_formats[i];
+        memset(&wrong, 0xee, sizeof wrong);
+        trail_p_init(&wrong, ids[j]);
+        start_good(&options, &trace);
+        run_one(&g);
+        trail_proc_stop(&m);
+        assert_false(trail_proc_start(&m, &wrong));
+        assert_false(trail_proc_steal(&m, &wrong));
+        assert_null(m.p);
+        trail_proc_start(&m, &p);
+        run_one(&g);
+        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_OBJECT, &err), 2);
+        assert_non_null(strstr(err.message, "trail_proc_start"));
+        assert_int_equal(found.highest_proc, 0);
+        assert_int_equal(found.logs, all_formats[i] >= 11 ? 2 : 0);
+        trail_p_fini(&wrong);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* No trail_g_init, an ID that was changed, a copy: in all calls that take a goroutine, and in the host's list. */
+static void wrong_goroutines(void **state)
+{
+    struct trace trace = {0};
+    trail_options options = {0};
+    struct found found;
+    trail_error err;
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int kind = 0; kind < 4; kind++) {
+        trail_g wrong, good;
+        trail_g_init(&wrong);
+        if (kind == 0)
+            memset(&wrong, 0, sizeof wrong);
+        else if (kind == 1)
+            memset(&wrong, 0xee, sizeof wrong);
+        else if (kind == 2)
+            wrong.id = 0;
+        else
+            memcpy(&wrong, (trail_g_init(&good), &good), sizeof wrong);
+        options.format = all_formats[i];
+        start_good(&options, &trace);
+        trail_g_init(&good);
+        list(&good);
+        trail_go_create(&m, &good, 0, 0);
+        assert_false(trail_go_create(&m, &wrong, 0, 0));
+        assert_false(trail_go_create_blocked(&m, &wrong, 0, 0));
+        assert_false(trail_go_start(&m, &wrong));
+        assert_null(m.g);
+        assert_false(trail_go_unblock(&m, &wrong, 0));
+        trail_go_start(&m, &good);
+        assert_false(trail_go_switch(&m, &wrong));
+        assert_ptr_equal(m.g, &good);
+        trail_log(0, "host", "runs");
+        trail_go_end(&m);
+        listed_count = 0;
+        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_OBJECT, &err), 5);
+        assert_non_null(strstr(err.message, "trail_go_create"));
+        assert_int_equal(found.logs, all_formats[i] >= 11);
+        /* In the host's list, which is walked at the start (v1) or the end. */
+        list(&wrong);
+        start_good(&options, &trace);
+        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_OBJECT, &err), 1);
+        assert_non_null(strstr(err.message, "each_goroutine"));
+        listed_count = 0;
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* A goroutine that a thread has run before the trace, though it was not initialized. */
+static void runs_before_start(void **state)
+{
+    struct trace trace = {0};
+    trail_options options = {0};
+    struct found found;
+    trail_error err;
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_g wrong = {0};
+        options.format = all_formats[i];
+        trail_go_create(&m, &wrong, 0, 0);
+        trail_go_start(&m, &wrong);
+        start_good(&options, &trace);
+        trail_log(0, "host", "not in a goroutine that exists");
+        trail_go_end(&m);
+        (void)trail_stop(&err);
+        read_good(&trace, look, &found, "runs before the start");
+        assert_int_equal(reported, i + 1);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* MARK: Threads */
+
+static struct {
+    trail_m m; /* of the main thread, or of nobody */
+    bool zeroed;
+} guest;
+
+/* Uses an M that was never started, then the main thread's. */
+static void *use_others(void *arg)
+{
+    trail_m never;
+    trail_g g;
+    (void)arg;
+    memset(&never, guest.zeroed ? 0 : 0xee, sizeof never);
+    trail_g_init(&g);
+    assert_false(trail_go_create(&never, &g, 0, 0));
+    assert_false(trail_go_create(NULL, &g, 0, 0));
+    assert_false(trail_go_create(&m, &g, 0, 0));
+    assert_false(trail_proc_stop(&m));
+    assert_false(trail_heap_alloc(&m, 1));
+    assert_false(trail_gc_begin(&never, 0));
+    return NULL;
+}
+
+static void wrong_threads(void **state)
+{
+    struct trace trace = {0};
+    trail_options options = {0};
+    struct found found;
+    trail_error err;
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int on = 0; on < 2; on++) {
+        pthread_t thread;
+        trail_g g;
+        guest.zeroed = i % 2;
+        options.format = all_formats[i];
+        start_good(&options, &trace);
+        run_one(&g);
+        assert_int_equal(pthread_create(&thread, NULL, use_others, NULL), 0);
+        pthread_join(thread, NULL);
+        assert_ptr_equal(m.p, &p);
+        run_one(&g);
+        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_THREAD, &err), 6);
+        assert_non_null(strstr(err.message, "trail_go_create"));
+        assert_non_null(strstr(err.message, "trail_m_start"));
+        assert_int_equal(found.logs, all_formats[i] >= 11 ? 2 : 0);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* Nothing is recorded: a call with an M that was never started neither crashes nor follows a pointer. */
+static void never_started_while_off(void **state)
+{
+    trail_m never;
+    trail_g g;
+    (void)state;
+    trail_g_init(&g);
+    memset(&never, 0xee, sizeof never);
+    assert_false(trail_go_create(&never, &g, 0, 0));
+    assert_false(trail_go_create(NULL, &g, 0, 0));
+    assert_false(trail_gc_sweep_begin(&never));
+}
+
+/* MARK: Threads that end */
+
+enum ending { RETURNS, HOLDS, RUNS };
+static enum ending ending;
+
+/* The M is on the stack of a function that the thread leaves. */
+__attribute__((noinline)) static void use_stack(void)
+{
+    trail_m on_stack;
+    trail_p *own = &p;
+    static trail_g g;
+    trail_m_start(&on_stack);
+    trail_g_init(&g);
+    trail_proc_start(&on_stack, own);
+    trail_go_create(&on_stack, &g, 0, 0);
+    trail_go_start(&on_stack, &g);
+    trail_log(0, "stack", "runs");
+    if (ending != RUNS)
+        trail_go_end(&on_stack);
+    if (ending == RETURNS)
+        trail_proc_stop(&on_stack);
+}
+
+__attribute__((noinline)) static void overwrite_stack(int byte)
+{
+    volatile char waste[16384];
+    for (size_t i = 0; i < sizeof waste; i++)
+        waste[i] = (char)byte;
+}
+
+static void *leave_stack(void *byte)
+{
+    use_stack();
+    overwrite_stack((int)(intptr_t)byte);
+    /* A generation ends while the thread lives and its M is gone. */
+    trail_advance();
+    return NULL;
+}
+
+/* trail_m_exit is missing, and other data is where the M was, when the thread ends. */
+static void stack_is_gone(void **state)
+{
+    static const int bytes[] = {0, 1, 0xee, 0xff};
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    trail_proc_stop(&m);
+    ALL_FORMATS(i)
+    for (size_t j = 0; j < 4; j++)
+        for (ending = RETURNS; ending <= RUNS; ending++) {
+            trail_options options = {.format = all_formats[i]};
+            struct found found;
+            pthread_t thread;
+            trail_error err;
+            start_good(&options, &trace);
+            assert_int_equal(pthread_create(&thread, NULL, leave_stack, (void *)(intptr_t)bytes[j]),
+                             0);
+            pthread_join(thread, NULL);
+            assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_CONTEXT, &err),
+                             ending == RETURNS ? 0 : 1);
+            if (ending != RETURNS)
+                assert_non_null(strstr(err.message, "trail_m_exit"));
+            assert_int_equal(found.logs, all_formats[i] >= 11);
+        }
+    trail_proc_start(&m, &p);
+    host_end();
+    trace_free(&trace);
+}
+
+/* The library's own M: valid until the thread ends, the same at each call, and nothing is to be done at the end. */
+static void *attach_and_run(void *arg)
+{
+    trail_m *own;
+    trail_g g;
+    (void)arg;
+    /* It has annotated before, with a goroutine of the library's. */
+    trail_log(0, "attached", "before");
+    own = trail_m_attach();
+    assert_non_null(own);
+    assert_ptr_equal(trail_m_attach(), own);
+    assert_ptr_equal(trail_m_current(), own);
+    assert_int_equal(own->id, syscall(SYS_gettid));
+    trail_proc_start(own, &p);
+    assert_ptr_equal(own->p, &p);
+    trail_g_init(&g);
+    trail_go_create(own, &g, 0, 0);
+    trail_go_start(own, &g);
+    assert_ptr_equal(own->g, &g);
+    trail_log(0, "attached", "runs");
+    trail_go_end(own);
+    trail_proc_stop(own);
+    return NULL;
+}
+
+static void attached(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    trail_proc_stop(&m);
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct found found;
+        start_good(&options, &trace);
+        for (int j = 0; j < 10; j++) {
+            pthread_t thread;
+            assert_int_equal(pthread_create(&thread, NULL, attach_and_run, NULL), 0);
+            pthread_join(thread, NULL);
+        }
+        stop_good(&options);
+        nothing_lost("attached");
+        found = (struct found){0};
+        read_good(&trace, look, &found, "attached");
+        assert_int_equal(found.logs, all_formats[i] >= 11 ? 20 : 0);
+    }
+    trail_proc_start(&m, &p);
+    host_end();
+    trace_free(&trace);
+}
+
+/* MARK: Reports */
+
+/* Not static: the loader knows its name. */
+void wrong_place(void);
+__attribute__((noinline)) void wrong_place(void)
+{
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+    __asm__ volatile("");
+}
+
+/* The first wrong call of each trace: its function, reason, thread and stack. */
+static void first_is_named(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct found found;
+        trail_error err;
+        reported = 0;
+        start_good(&options, &trace);
+        wrong_place();
+        trail_region_end(0, "none");
+        wrong_place();
+        (void)found;
+        assert_false(trail_stop(&err));
+        assert_int_equal(reported, 1);
+        assert_string_equal(first.call, "trail_go_block");
+        assert_string_equal(first.reason, "the thread runs no goroutine on a P");
+        assert_int_equal(first.kind, TRAIL_MISUSE_CONTEXT);
+        assert_int_equal(first.thread, syscall(SYS_gettid));
+        assert_int_equal(first.proc, 0);
+        assert_int_equal(first.goroutine, -1);
+#if defined(__x86_64__) || defined(__aarch64__)
+        Dl_info info;
+        assert_true(first.frames >= 1);
+        assert_true(dladdr((void *)(first.pcs[0] - 1), &info));
+        assert_string_equal(info.dli_sname, "wrong_place");
+        assert_non_null(strstr(err.message, "wrong_place+0x"));
+#endif
+        assert_int_equal(err.code, TRAIL_USAGE);
+        assert_int_equal(err.thread, syscall(SYS_gettid));
+        assert_non_null(strstr(err.message, "trail_go_block: the thread runs no goroutine"));
+        assert_true(strncmp(err.message, all_formats[i] >= 11 ? "3 calls" : "2 calls", 7) == 0);
+        read_good(&trace, NULL, NULL, "named");
+        /* The next one is good. */
+        start_good(&options, &trace);
+        stop_good(&options);
+        trace.size = 0;
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* The callback may not stop the trace: it would wait for itself. */
+static bool stopped_in_callback;
+
+static void stop_in_callback(void *context, const trail_misuse *misuse)
+{
+    trail_error err;
+    (void)context;
+    (void)misuse;
+    trail_log(0, "in", "a call");
+    trail_advance();
+    stopped_in_callback = trail_stop(&err) || trail_start(NULL, &err) ||
+                          trail_flight_start(NULL, &err) || trail_read(NULL, &err) >= 0;
+}
+
+static void callback_cannot_stop(void **state)
+{
+    static const trail_host host = {.misuse = stop_in_callback};
+    struct trace trace = {0};
+    trail_stats stats;
+    trail_error err;
+    trail_m own;
+    (void)state;
+    alone(true);
+    trail_host_set(&host);
+    trail_m_start(&own);
+    stopped_in_callback = true;
+    assert_true(trail_start_sink(NULL, trace_append, &trace, &err));
+    trail_go_end(&own);
+    assert_false(stopped_in_callback);
+    assert_false(trail_stop(&err));
+    trail_stats_get(&stats);
+    assert_int_equal(stats.reentrant, 1);
+    trail_m_exit(&own);
+    trail_host_set(NULL);
+    alone(false);
+    trace_free(&trace);
+}
+
+/* MARK: Traces that end by themselves */
+
+static trail_error ended_because;
+static unsigned ended; /* atomic */
+
+static void note_end(void *context, const trail_error *why)
+{
+    (void)context;
+    ended_because = *why;
+    __atomic_fetch_add(&ended, 1, __ATOMIC_RELEASE);
+}
+
+static bool refuse(void *context, const trail_chunk *chunk)
+{
+    (void)context;
+    (void)chunk;
+    return false;
+}
+
+static void wait_for_end(unsigned n)
+{
+    while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < n)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
+static void end_is_told(void **state)
+{
+    static const trail_host host = {.ended = note_end};
+    struct trace trace = {0};
+    (void)state;
+    alone(true);
+    trail_host_set(&host);
+    assert_int_equal(trail_state(), TRAIL_STATE_OFF);
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        trail_error err;
+        ended = 0;
+        assert_true(trail_start_sink(&options, refuse, NULL, &err));
+        wait_for_end(1);
+        assert_int_equal(trail_state(), TRAIL_STATE_ENDED);
+        assert_non_null(strstr(ended_because.message, "ended it"));
+        /* A new one replaces it. */
+        start_good(&options, &trace);
+        assert_int_equal(trail_state(), TRAIL_STATE_ON);
+        trail_log(0, "a", "b");
+        stop_good(&options);
+        assert_int_equal(trail_state(), TRAIL_STATE_OFF);
+        read_good(&trace, NULL, NULL, "after an end");
+        assert_int_equal(ended, 1);
+    }
+    trail_host_set(NULL);
+    alone(false);
+    trace_free(&trace);
+}
+
+/* A trace that nobody reads ends when its memory is full; a new start neither fails nor waits. */
+static void unread_is_replaced(void **state)
+{
+    trail_options options = {.memory = 4 * 65536, .when_full = TRAIL_FULL_END, .wait_ns = HOUR_NS};
+    struct trace trace = {0};
+    trail_error err;
+    (void)state;
+    alone(true);
+    ALL_FORMATS(i)
+    {
+        if (all_formats[i] < 11) /* no event without a scheduler */
+            continue;
+        options.format = all_formats[i];
+        assert_true(trail_start(&options, &err));
+        assert_false(trail_start(&options, &err));
+        while (trail_state() == TRAIL_STATE_ON)
+            trail_log(0, "much", "text");
+        assert_int_equal(trail_state(), TRAIL_STATE_ENDED);
+        start_good(&options, &trace);
+        stop_good(&options);
+        read_good(&trace, NULL, NULL, "after an unread one");
+    }
+    alone(false);
+    trace_free(&trace);
+}
+
+/* MARK: Sweeps */
+
+static void count_sweeps(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    *(long *)context += event->kind == TRAIL_RANGE_BEGIN;
+}
+
+/* Spans outside of a sweep are not written, and are no misuse: Go's allocator sweeps them so. */
+static void spans_outside_of_sweeps(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        long sweeps = 0;
+        trail_g g;
+        start_good(&options, &trace);
+        trail_g_init(&g);
+        trail_go_create(&m, &g, 0, 0);
+        trail_go_start(&m, &g);
+        assert_true(trail_gc_sweep_span(&m, 8192, 100, 0));
+        trail_gc_sweep_begin(&m);
+        assert_true(trail_gc_sweep_span(&m, 8192, 100, 0));
+        trail_gc_sweep_end(&m);
+        assert_true(trail_gc_sweep_span(&m, 8192, 100, 0));
+        trail_go_end(&m);
+        stop_good(&options);
+        nothing_lost("sweeps");
+        read_good(&trace, count_sweeps, &sweeps, "sweeps");
+        assert_int_equal(sweeps, 1);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_procs),
+        cmocka_unit_test(wrong_goroutines),
+        cmocka_unit_test(runs_before_start),
+        cmocka_unit_test(wrong_threads),
+        cmocka_unit_test(never_started_while_off),
+        cmocka_unit_test(stack_is_gone),
+        cmocka_unit_test(attached),
+        cmocka_unit_test(first_is_named),
+        cmocka_unit_test(callback_cannot_stop),
+        cmocka_unit_test(end_is_told),
+        cmocka_unit_test(unread_is_replaced),
+        cmocka_unit_test(spans_outside_of_sweeps),
+    };
+    /* A hang is a failure. */
+    alarm(250);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
