@@ -165,6 +165,20 @@ static bool push_frame(struct tables *t, const uint64_t raw[4])
     return idmap_put(&t->pc_frames, raw[0], (void *)(uintptr_t)t->frame_count);
 }
 
+static bool reserve_frames(struct tables *t, size_t count)
+{
+    settle_full(t, t->frame_count + count, t->frame_capacity);
+    return GROW(t->frames, t->frame_capacity, t->frame_count + count);
+}
+
+static enum table_result push_frames(struct tables *t, const uint64_t *raw, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!push_frame(t, raw + 4 * i))
+            return TABLE_NO_MEMORY;
+    return TABLE_OK;
+}
+
 enum table_result tables_add_stack(struct tables *t, uint64_t id, const uint64_t *raw, size_t count)
 {
     uint32_t taken;
@@ -172,14 +186,25 @@ enum table_result tables_add_stack(struct tables *t, uint64_t id, const uint64_t
         return TABLE_DUPLICATE;
     if (t->stack_count >= UINT32_MAX || t->frame_count > UINT32_MAX - count)
         return TABLE_FULL;
-    settle_full(t, t->frame_count + count, t->frame_capacity);
-    if (!GROW(t->frames, t->frame_capacity, t->frame_count + count) || !push_stack(t, id, count) ||
+    if (!reserve_frames(t, count) || !push_stack(t, id, count) ||
         !idtable_put(&t->stack_ids, id, (uint32_t)t->stack_count - 1))
         return TABLE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        if (!push_frame(t, raw + 4 * i))
-            return TABLE_NO_MEMORY;
-    return TABLE_OK;
+    return push_frames(t, raw, count);
+}
+
+enum table_result tables_replace_stack(struct tables *t, uint64_t id, const uint64_t *raw,
+                                       size_t count)
+{
+    uint32_t taken;
+    if (!tables_stack(t, id, &taken))
+        return tables_add_stack(t, id, raw, count);
+    if (t->frame_count > UINT32_MAX - count)
+        return TABLE_FULL;
+    if (!reserve_frames(t, count))
+        return TABLE_NO_MEMORY;
+    t->stacks[taken] =
+        (struct table_stack){.first = (uint32_t)t->frame_count, .count = (uint32_t)count};
+    return push_frames(t, raw, count);
 }
 
 bool tables_resolve_frames(struct tables *t, uint64_t *bad_stack, uint64_t *bad_string,

@@ -67,6 +67,9 @@ void tables_free(struct tables *tables);
 enum table_result tables_add_string(struct tables *tables, uint64_t id, trail_string text);
 enum table_result tables_add_stack(struct tables *tables, uint64_t id, const uint64_t *raw,
                                    size_t count);
+/* The same for formats in which the last stack with an ID replaces earlier ones. */
+enum table_result tables_replace_stack(struct tables *tables, uint64_t id, const uint64_t *raw,
+                                       size_t count);
 
 /*
  * Resolves the string IDs in frames to handles; call it once, when everything is defined. An

@@ -852,6 +852,40 @@ static void test_lengths_where_none_is_needed(void **state)
     expect_good(&view, wanted);
 }
 
+/*
+ * Two stacks with one ID, before and after the event that has it: Go takes the last that has frames
+ * (parseEvents of internal/trace in Go 1.19), for any event.
+ */
+static void test_last_stack_of_an_id(void **state)
+{
+    static const unsigned pcs[] = {0x10, 0x20, 0x30};
+    (void)state;
+    begin(11);
+    for (int i = 0; i < 3; i++) {
+        unsigned pc = pcs[i];
+        bytes_put(&trace, "\xc3\x06\x01\x01", 4);
+        bytes_number(&trace, pc);
+        bytes_put(&trace, "\x00\x00\x07", 3);
+        if (i == 0)
+            EV(GoSched, 5, 1);
+    }
+    bytes_put(&trace, "\xc3\x02\x01\x00", 4); /* without frames: ignored */
+    frequency();
+    trail_source *source = trail_source_open_memory(trace.data, trace.size, NULL);
+    trail_reader *reader = trail_reader_open(source, &view, NULL);
+    const trail_v1_event *events;
+    const trail_frame *frames;
+    size_t count;
+    long n = trail_reader_next_v1_batch(reader, &events);
+    assert_true(n > 0);
+    assert_int_equal(events[n - 1].type, V1_GoSched);
+    frames = trail_reader_stack(reader, events[n - 1].stack, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(frames[0].pc, 0x30);
+    trail_reader_close(reader);
+    trail_source_close(source);
+}
+
 static void test_log_and_padding(void **state)
 {
     (void)state;
@@ -909,6 +943,7 @@ int main(void)
         cmocka_unit_test(test_event_before_any_batch),
         cmocka_unit_test(test_lengths_where_none_is_needed),
         cmocka_unit_test(test_log_and_padding),
+        cmocka_unit_test(test_last_stack_of_an_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

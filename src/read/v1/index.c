@@ -100,7 +100,7 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-/* A stack with ID 0 or without frames is ignored; of several with one ID the first is used. */
+/* A stack with ID 0 or without frames is ignored; of several with one ID the last is used, as by Go. */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];
@@ -119,9 +119,8 @@ static int on_stack(struct sweep *sweep, const struct v1_record *record)
                 return error_set(sweep->err, TRAIL_IO, "the trace changed while it was being read");
         }
     }
-    switch (tables_add_stack(sweep->tables, record->number[0], sweep->frames, count)) {
+    switch (tables_replace_stack(sweep->tables, record->number[0], sweep->frames, count)) {
     case TABLE_OK:
-    case TABLE_DUPLICATE:
         return 0;
     case TABLE_FULL:
         return error_set(sweep->err, TRAIL_CORRUPT, "trace contains too many stacks");
