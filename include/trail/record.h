@@ -591,7 +591,11 @@ TRAIL_API bool trail_stack_free(trail_m *m, uintptr_t base);
 static inline uint64_t trail_task_begin(uint64_t parent, const char *name);
 static inline void trail_task_end(uint64_t task);
 
-/* Regions nest within their goroutine and end there, with the same task and name. task 0: none. */
+/*
+ * Regions nest within their goroutine and end in it, with the same task and name: the thread that
+ * ends one runs the goroutine, which may have waited and continued on another thread meanwhile.
+ * task 0: none.
+ */
 static inline void trail_region_begin(uint64_t task, const char *name);
 static inline void trail_region_end(uint64_t task, const char *name);
 
@@ -603,7 +607,11 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
             trail_logf_((task), (category), __VA_ARGS__);                                          \
     } while (0)
 
-/* A region that ends with its scope: `TRAIL_REGION("parse");` (GNU C; C++ has trail::region). */
+/*
+ * A region that ends with its scope: `TRAIL_REGION("parse");` (GNU C; C++ has trail::region). If
+ * its goroutine waits when the scope ends, or continues on another thread, the region ends when the
+ * goroutine runs and it is the innermost one; at the latest with the goroutine.
+ */
 #define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __LINE__)
 
 /* Sets the current goroutine's label until it is started again (v2). Needs P, G. */
@@ -705,6 +713,15 @@ TRAIL_INLINE_ bool trail_off_end_(trail_m *inner)
     return true;
 }
 
+/*
+ * A region that ends with a scope, its goroutine's ID, and the session in which it began; 0:
+ * nothing was recorded.
+ */
+struct trail_scope_ {
+    const char *name;
+    uint64_t task, goroutine, session;
+};
+
 TRAIL_API bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool blocked);
 TRAIL_API bool trail_go_start_(trail_m *m, trail_g *g, const char *label);
 TRAIL_API bool trail_go_end_(trail_m *m);
@@ -724,6 +741,8 @@ TRAIL_API uint64_t trail_task_begin_(uint64_t parent, const char *name);
 TRAIL_API void trail_task_end_(uint64_t task);
 TRAIL_API void trail_region_begin_(uint64_t task, const char *name);
 TRAIL_API void trail_region_end_(uint64_t task, const char *name);
+TRAIL_API void trail_scope_begin_(struct trail_scope_ *scope);
+TRAIL_API void trail_scope_end_(const struct trail_scope_ *scope);
 TRAIL_API void trail_log_(uint64_t task, const char *category, const char *message);
 TRAIL_API void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -972,17 +991,27 @@ TRAIL_INLINE_ void trail_log(uint64_t task, const char *category, const char *me
     }
 }
 
-/* The cleanup function of TRAIL_REGION. */
-TRAIL_INLINE_ void trail_region_leave_(const char *const *name)
+TRAIL_INLINE_ struct trail_scope_ trail_scope_enter_(uint64_t task, const char *name)
 {
-    trail_region_end(0, *name);
+    struct trail_scope_ scope = {name, task, 0, 0};
+    if (trail_enabled())
+        trail_scope_begin_(&scope);
+    return scope;
+}
+
+TRAIL_INLINE_ void trail_scope_leave_(const struct trail_scope_ *scope)
+{
+    if (trail_enabled()) {
+        trail_scope_end_(scope);
+        TRAIL_STAY_();
+    }
 }
 
 #define TRAIL_REGION_NAME_(name, line)  TRAIL_REGION_NAME2_(name, line)
 #define TRAIL_REGION_NAME2_(name, line) name##line
 #define TRAIL_REGION_AT_(text, line)                                                               \
-    __attribute__((cleanup(trail_region_leave_), unused)) const char *TRAIL_REGION_NAME_(          \
-        trail_region_, line) = (trail_region_begin(0, (text)), (text))
+    __attribute__((cleanup(trail_scope_leave_), unused)) const struct trail_scope_                 \
+    TRAIL_REGION_NAME_(trail_region_, line) = trail_scope_enter_(0, (text))
 
 #ifdef __cplusplus
 }

@@ -58,27 +58,26 @@ class task
     std::uint64_t id_;
 };
 
-/* A region that ends with its scope, in the same goroutine. `name` must outlive it. */
+/* A region that ends with its scope, as TRAIL_REGION. `name` must outlive it. */
 class region
 {
   public:
     TRAIL_ALWAYS_INLINE_ explicit region(const char *name) : region(0, name)
     {
     }
-    TRAIL_ALWAYS_INLINE_ region(std::uint64_t task, const char *name) : task_(task), name_(name)
+    TRAIL_ALWAYS_INLINE_ region(std::uint64_t task, const char *name)
+        : scope_(trail_scope_enter_(task, name))
     {
-        trail_region_begin(task_, name_);
     }
     region(const region &) = delete;
     region &operator=(const region &) = delete;
     TRAIL_ALWAYS_INLINE_ ~region()
     {
-        trail_region_end(task_, name_);
+        trail_scope_leave_(&scope_);
     }
 
   private:
-    std::uint64_t task_;
-    const char *name_;
+    const trail_scope_ scope_;
 };
 
 TRAIL_ALWAYS_INLINE_ void log(std::uint64_t task, const char *category, const char *message)

@@ -9,6 +9,7 @@
 #include "tracer/barrier.h"
 #include "tracer/misuse.h"
 #include "tracer/read.h"
+#include "tracer/regions.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
 #include "tracer/states.h"
@@ -213,6 +214,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     symbols_reset();
     tracer.stats = (trail_stats){0};
     misuse_reset();
+    regions_reset();
     tracer.error = (trail_error){0};
     tracer.failed = tracer.urgent = false;
     tracer.gc_recorded = false;

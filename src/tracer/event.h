@@ -153,6 +153,9 @@ always_inline bool v1_write(trail_m *m, uint64_t generation, unsigned type, unsi
 
 /* MARK: Strings (string.c) */
 
+/* Returns the length to which readers of the format accept strings. */
+size_t string_max(void);
+
 /*
  * Returns the ID of a string in the generation's table, cut to what readers accept; 0 if it is
  * empty or there is no memory. In v1 a new string is written to the buffer of the thread's P at

@@ -1,5 +1,6 @@
 /* Goroutines: creation, start, stop, block, unblock (§2.10, §2.11, §7.4). */
 #include "tracer/event.h"
+#include "tracer/regions.h"
 #include "tracer/states.h"
 
 /* MARK: Reasons */
@@ -139,7 +140,17 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
     if (generation && tracer.v2 && written &&
         unlikely(__atomic_load_n(&tracer.announced, __ATOMIC_RELAXED) < generation))
         states_announce(m, generation);
+    if (written)
+        regions_settle(m, generation);
     return call_end_moved(m, written || !generation);
+}
+
+/* Writes the ends of regions that its goroutine owes, before it leaves the thread. */
+static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
+{
+    regions_settle(m, generation);
+    if (ends && generation)
+        regions_end(m->g);
 }
 
 /*
@@ -152,6 +163,7 @@ static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after,
     bool runs = g && (!generation || runs_goroutine(m, generation));
     if (!runs)
         return generation ? misuse(m, what, "the thread runs no goroutine on a P") : false;
+    leave_regions(m, generation, after == TRAIL_G_NONE_);
     return state_change_g(m, generation, g, TRAIL_G_RUNNING_, after, what);
 }
 
@@ -348,10 +360,12 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
     } else if (!check_g(m, g, "trail_go_switch")) {
         /* The thread stays with its goroutine. */
     } else if (tracer.format < 23 || was_shown_runnable(g)) {
+        leave_regions(m, generation, ends);
         written = switch_in_parts(m, generation, from, g, ends);
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNING_,
                               "trail_go_switch")) {
         uint64_t seq = next_sequence(&g->seq_, generation);
+        leave_regions(m, generation, ends);
         trail_set_(&from->state_, state_word(generation, after));
         written = ends ? V2(m, generation, GoSwitchDestroy, g->id, seq)
                        : V2(m, generation, GoSwitch, g->id, seq);
@@ -359,6 +373,8 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
         trail_set_runs_(m, g);
     }
     forget_goroutine(m);
+    if (written)
+        regions_settle(m, generation);
     return call_end_moved(m, written || !generation);
 }
 

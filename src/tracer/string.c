@@ -95,10 +95,15 @@ static inline bool same_text(const struct table_entry *entry, const char *text)
     return !text[entry->size];
 }
 
+size_t string_max(void)
+{
+    return tracer.v2 ? V2_MAX_STRING : V1_STRING_MAX;
+}
+
 static const struct table_entry *intern_slow(trail_m *m, uint64_t generation, const char *text,
                                              const struct table_entry **slot)
 {
-    size_t size = text ? strnlen(text, tracer.v2 ? V2_MAX_STRING : V1_STRING_MAX) : 0;
+    size_t size = text ? strnlen(text, string_max()) : 0;
     const struct table_entry *entry;
     bool fresh;
     if (size == 0)

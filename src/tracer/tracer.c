@@ -11,6 +11,7 @@
 #include "tracer/barrier.h"
 #include "tracer/control.h"
 #include "tracer/read.h"
+#include "tracer/regions.h"
 #include "tracer/sample.h"
 
 struct tracer tracer;
@@ -55,6 +56,7 @@ static void after_fork(void)
     memset(&tracer.no_proc_writer, 0, sizeof tracer.no_proc_writer);
     sample_after_fork();
     read_after_fork();
+    regions_after_fork();
     threads_after_fork();
 }
 

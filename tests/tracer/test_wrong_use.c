@@ -606,6 +606,250 @@ static void unread_is_replaced(void **state)
     trace_free(&trace);
 }
 
+/* MARK: Regions over waits */
+
+/* Begins, ends and starts of the goroutine, in order: "b" and "e" with the first letter of the name. */
+struct story {
+    char text[256];
+    size_t size;
+    int64_t goroutine;
+};
+
+static void tell(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct story *story = context;
+    char kind = event->kind == TRAIL_REGION_BEGIN ? '(' : event->kind == TRAIL_REGION_END ? ')' : 0;
+    if (event->goroutine != story->goroutine || !kind || story->size + 3 > sizeof story->text)
+        return;
+    story->text[story->size++] = kind;
+    story->text[story->size++] = trail_reader_string(reader, event->region.type).data[0];
+    story->text[story->size] = '\0';
+}
+
+/* Turns between the main thread (0) and another (1). */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int turn;
+} turns = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+static void give_turn(int to)
+{
+    pthread_mutex_lock(&turns.lock);
+    turns.turn = to;
+    pthread_cond_broadcast(&turns.changed);
+    while (turns.turn == to)
+        pthread_cond_wait(&turns.changed, &turns.lock);
+    pthread_mutex_unlock(&turns.lock);
+}
+
+static void end_turn(int to)
+{
+    pthread_mutex_lock(&turns.lock);
+    turns.turn = to;
+    pthread_cond_broadcast(&turns.changed);
+    pthread_mutex_unlock(&turns.lock);
+}
+
+static void wait_turn(int which)
+{
+    pthread_mutex_lock(&turns.lock);
+    while (turns.turn != which)
+        pthread_cond_wait(&turns.changed, &turns.lock);
+    pthread_mutex_unlock(&turns.lock);
+}
+
+static trail_g walker;
+static bool ends_there; /* the goroutine ends on the other thread, before the scope does */
+
+/* Continues the goroutine that waits, while its scope on the main thread is open. */
+static void *continue_goroutine(void *arg)
+{
+    trail_m *own = trail_m_attach();
+    trail_p other;
+    (void)arg;
+    trail_p_init(&other, 1);
+    wait_turn(1);
+    trail_proc_start(own, &other);
+    trail_go_unblock(own, &walker, 0);
+    trail_go_start(own, &walker);
+    trail_region_begin(0, "inner");
+    if (ends_there) {
+        trail_region_end(0, "inner");
+        trail_go_end(own);
+        listed_count = 0;
+        memset(&walker, 0xee, sizeof walker);
+    }
+    /* The scope on the main thread ends now. */
+    give_turn(0);
+    if (!ends_there) {
+        trail_region_end(0, "inner");
+        trail_region_begin(0, "last");
+        trail_region_end(0, "last");
+        trail_go_end(own);
+        listed_count = 0;
+    }
+    trail_proc_stop(own);
+    trail_p_fini(&other);
+    end_turn(0);
+    return NULL;
+}
+
+static void wait_in_scope(void)
+{
+    TRAIL_REGION("scope");
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+    give_turn(1);
+}
+
+static void begin_walker(struct story *story)
+{
+    trail_g_init(&walker);
+    list(&walker);
+    *story = (struct story){.goroutine = (int64_t)walker.id};
+    trail_go_create(&m, &walker, 0, 0);
+    trail_go_start(&m, &walker);
+}
+
+static void expect_story(struct trace *trace, struct story *story, const trail_options *options,
+                         const char *wanted)
+{
+    stop_good(options);
+    nothing_lost("regions");
+    read_good(trace, tell, story, "regions");
+    assert_string_equal(story->text, options->format >= 11 ? wanted : "");
+}
+
+/*
+ * The goroutine continues on another thread, and runs there when the scope ends: its region ends, as soon as
+ * the one within it has ended. If the goroutine itself ends first, its region ends with it.
+ */
+static void scope_ends_elsewhere(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int there = 0; there < 2; there++) {
+        trail_options options = {.format = all_formats[i]};
+        struct story story;
+        pthread_t thread;
+        ends_there = there;
+        turns.turn = 0;
+        start_good(&options, &trace);
+        begin_walker(&story);
+        assert_int_equal(pthread_create(&thread, NULL, continue_goroutine, NULL), 0);
+        wait_in_scope();
+        end_turn(1);
+        pthread_join(thread, NULL);
+        expect_story(&trace, &story, &options, there ? "(s(i)i" : "(s(i)i)s(l)l");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* The scope ends while the goroutine waits: the region, over its wait, ends when it runs again. */
+static void block_in_scopes(void)
+{
+    TRAIL_REGION("outer");
+    TRAIL_REGION("inner");
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+}
+
+static void scope_ends_in_wait(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct story story;
+        start_good(&options, &trace);
+        begin_walker(&story);
+        for (int j = 0; j < 2; j++) {
+            block_in_scopes();
+            /* Names have other IDs in the next generation. */
+            trail_advance();
+            trail_go_unblock(&m, &walker, 0);
+            trail_go_start(&m, &walker);
+        }
+        trail_region_begin(0, "last");
+        trail_region_end(0, "last");
+        trail_go_end(&m);
+        listed_count = 0;
+        expect_story(&trace, &story, &options, "(o(i)i)o(o(i)i)o(l)l");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* The goroutine ends in the scope: nothing is left for later, and nothing is misuse. */
+static void end_in_scope(void)
+{
+    TRAIL_REGION("scope");
+    trail_go_end(&m);
+    listed_count = 0;
+}
+
+static void scope_outlives_goroutine(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct story story;
+        start_good(&options, &trace);
+        begin_walker(&story);
+        end_in_scope();
+        begin_walker(&story);
+        trail_region_begin(0, "scope");
+        trail_region_end(0, "scope");
+        trail_go_end(&m);
+        listed_count = 0;
+        expect_story(&trace, &story, &options, "(s)s");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* A scope of an earlier trace ends nothing in a later one, but where it began in this goroutine. */
+static void scope_of_earlier_trace(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct story story;
+        start_good(&options, &trace);
+        begin_walker(&story);
+        {
+            TRAIL_REGION("scope");
+            trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+            stop_good(&options);
+            trace.size = 0;
+            start_good(&options, &trace);
+        }
+        trail_go_unblock(&m, &walker, 0);
+        trail_go_start(&m, &walker);
+        trail_region_begin(0, "scope");
+        trail_go_sched(&m, 0);
+        trail_go_start(&m, &walker);
+        trail_region_begin(0, "inner");
+        trail_region_end(0, "inner");
+        trail_region_end(0, "scope");
+        trail_go_end(&m);
+        listed_count = 0;
+        expect_story(&trace, &story, &options, "(s(i)i)s");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 /* MARK: Sweeps */
 
 static void count_sweeps(trail_reader *reader, const trail_event *event, void *context)
@@ -659,6 +903,10 @@ int main(void)
         cmocka_unit_test(end_is_told),
         cmocka_unit_test(unread_is_replaced),
         cmocka_unit_test(spans_outside_of_sweeps),
+        cmocka_unit_test(scope_ends_elsewhere),
+        cmocka_unit_test(scope_ends_in_wait),
+        cmocka_unit_test(scope_outlives_goroutine),
+        cmocka_unit_test(scope_of_earlier_trace),
     };
     /* A hang is a failure. */
     alarm(250);

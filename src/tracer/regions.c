@@ -1,0 +1,331 @@
+/* Regions: see regions.h. */
+#include "tracer/regions.h"
+
+#include <string.h>
+
+#include "tracer/annotation.h"
+#include "tracer/memory.h"
+#include "tracer/stack.h"
+
+/* MARK: The open regions of a goroutine */
+
+/*
+ * Readers reject a trace in which a region ends that is not the innermost one of its goroutine
+ * (§6.5). A region is identified by its task and the hash of its name, whose ID changes with the
+ * generation.
+ */
+static uint32_t hash_mark(uint64_t task, uint64_t hash)
+{
+    return (uint32_t)table_mix(hash, task);
+}
+
+static uint32_t region_mark(uint64_t task, const struct table_entry *name)
+{
+    return hash_mark(task, name ? name->hash : 0);
+}
+
+static void push_region(trail_g *g, uint32_t mark)
+{
+    if (g->regions_session_ != tracer.first_generation) {
+        g->regions_session_ = tracer.first_generation;
+        g->region_count_ = 0;
+    }
+    if (g->region_count_ < TRAIL_CHECKED_REGIONS_)
+        g->regions_[g->region_count_] = mark;
+    g->region_count_++;
+}
+
+/* Whether a region began in this session and has not ended. */
+static bool has_region(const trail_g *g)
+{
+    return g->regions_session_ == tracer.first_generation && g->region_count_ > 0;
+}
+
+/*
+ * Returns false if another region is the innermost one. A region that began before the trace may
+ * end in it.
+ */
+static bool pop_region(trail_g *g, uint32_t mark)
+{
+    if (!has_region(g))
+        return true;
+    if (g->region_count_ <= TRAIL_CHECKED_REGIONS_ && g->regions_[g->region_count_ - 1] != mark)
+        return false;
+    g->region_count_--;
+    return true;
+}
+
+/* MARK: Kept ends
+ *
+ * By goroutine, in the order in which the scopes ended. A goroutine that ends with open regions is
+ * noted, so that ends which come later are dropped instead of kept.
+ */
+
+struct end {
+    struct end *next;
+    uint64_t goroutine, task;
+    uint32_t mark;
+    const struct table_entry *name; /* in kept.names, with its NUL */
+};
+
+#define BUCKETS      1024
+#define ENDS_AT_ONCE 1024
+#define MAX_ENDED    1024
+
+uint32_t regions_kept;
+
+/* Guarded by the lock, which no event is written under. */
+static struct {
+    pthread_mutex_t lock;
+    struct end *buckets[BUCKETS];
+    struct end *free;
+    struct table names;
+    /* Goroutines that have ended, with the number of regions that were open; the oldest is replaced. */
+    struct {
+        uint64_t goroutine;
+        uint32_t regions;
+    } ended[MAX_ENDED];
+    size_t next_ended;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void regions_reset(void)
+{
+    pthread_mutex_lock(&kept.lock);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (kept.buckets[i]) {
+            struct end *end = kept.buckets[i];
+            kept.buckets[i] = end->next;
+            end->next = kept.free;
+            kept.free = end;
+        }
+    }
+    table_reset(&kept.names);
+    kept.names.limit = (size_t)1 << 20;
+    memset(kept.ended, 0, sizeof kept.ended);
+    kept.next_ended = 0;
+    __atomic_store_n(&regions_kept, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&kept.lock);
+}
+
+void regions_after_fork(void)
+{
+    pthread_mutex_init(&kept.lock, NULL);
+}
+
+void regions_forget(trail_g *g)
+{
+    pthread_mutex_lock(&kept.lock);
+    for (struct end **link = &kept.buckets[g->id % BUCKETS]; *link;) {
+        struct end *end = *link;
+        if (end->goroutine != g->id) {
+            link = &end->next;
+            continue;
+        }
+        *link = end->next;
+        end->next = kept.free;
+        kept.free = end;
+        g->region_count_ -= g->region_count_ > 0;
+        __atomic_fetch_sub(&regions_kept, 1, __ATOMIC_RELAXED);
+    }
+    if (g->region_count_) {
+        kept.ended[kept.next_ended].goroutine = g->id;
+        kept.ended[kept.next_ended].regions = g->region_count_;
+        kept.next_ended = (kept.next_ended + 1) % MAX_ENDED;
+    }
+    g->region_count_ = 0;
+    pthread_mutex_unlock(&kept.lock);
+}
+
+/* Whether the goroutine has ended with a region that was open. The lock is held, as in the next two. */
+static bool has_ended(uint64_t goroutine)
+{
+    for (size_t i = 0; i < MAX_ENDED; i++) {
+        if (kept.ended[i].goroutine != goroutine || !kept.ended[i].regions)
+            continue;
+        kept.ended[i].regions--;
+        return true;
+    }
+    return false;
+}
+
+static struct end *new_end(void)
+{
+    struct end *end;
+    if (!kept.free) {
+        end = memory_map(ENDS_AT_ONCE * sizeof *end);
+        for (size_t i = 0; end && i < ENDS_AT_ONCE; i++) {
+            end[i].next = kept.free;
+            kept.free = &end[i];
+        }
+    }
+    end = kept.free;
+    if (end)
+        kept.free = end->next;
+    return end;
+}
+
+static bool append_end(uint64_t goroutine, uint64_t task, const char *name)
+{
+    struct end **link = &kept.buckets[goroutine % BUCKETS], *end;
+    size_t size = strnlen(name, string_max());
+    uint64_t hash = size ? table_hash_bytes(name, size) : 0;
+    const struct table_entry *entry =
+        table_put(&kept.names, name, strlen(name) + 1, hash ^ 1, NULL);
+    end = entry ? new_end() : NULL;
+    if (!end)
+        return false;
+    *end = (struct end){NULL, goroutine, task, hash_mark(task, hash), entry};
+    while (*link)
+        link = &(*link)->next;
+    *link = end;
+    __atomic_fetch_add(&regions_kept, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+static void keep_end(uint64_t goroutine, uint64_t task, const char *name)
+{
+    bool lost;
+    pthread_mutex_lock(&kept.lock);
+    lost = !has_ended(goroutine) && !append_end(goroutine, task, name ? name : "");
+    pthread_mutex_unlock(&kept.lock);
+    if (lost)
+        count(&tracer.stats.lost_events);
+}
+
+/* Takes out the first end that is of the innermost region of the goroutine. */
+static bool take_end(trail_g *g, struct end *taken)
+{
+    bool found = false;
+    pthread_mutex_lock(&kept.lock);
+    for (struct end **link = &kept.buckets[g->id % BUCKETS]; *link && !found;) {
+        struct end *end = *link;
+        *taken = *end;
+        found = end->goroutine == g->id && has_region(g) && pop_region(g, end->mark);
+        if (!found) {
+            link = &end->next;
+            continue;
+        }
+        *link = end->next;
+        end->next = kept.free;
+        kept.free = end;
+        __atomic_fetch_sub(&regions_kept, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return found;
+}
+
+/* MARK: Events */
+
+static void write_end(trail_m *m, uint64_t generation, uint64_t task, uint64_t id, uint64_t stack)
+{
+    if (tracer.v2)
+        V2(m, generation, UserRegionEnd, task, id, stack);
+    else
+        V1(m, generation, UserRegion, task, 1, id, stack);
+}
+
+void regions_write_kept(trail_m *m, uint64_t generation)
+{
+    struct end end;
+    if (!generation || tracer.format < 11 || !runs_goroutine(m, generation))
+        return;
+    while (take_end(m->g, &end))
+        write_end(m, generation, end.task, string_id(m, generation, (const char *)end.name->data),
+                  0);
+}
+
+static void begin_region(trail_m *m, uint64_t generation, uint64_t task, const char *name,
+                         uint64_t stack)
+{
+    const struct table_entry *entry = string_intern(m, generation, name);
+    uint64_t id = entry ? entry->id : 0;
+    regions_settle(m, generation);
+    push_region(m->g, region_mark(task, entry));
+    if (tracer.v2)
+        V2(m, generation, UserRegionBegin, task, id, stack);
+    else
+        V1(m, generation, UserRegion, task, 0, id, stack);
+}
+
+/* Returns false if the region is not the innermost one. */
+static bool end_region(trail_m *m, uint64_t generation, uint64_t task, const char *name,
+                       uint64_t stack)
+{
+    const struct table_entry *entry = string_intern(m, generation, name);
+    regions_settle(m, generation);
+    if (!pop_region(m->g, region_mark(task, entry)))
+        return false;
+    write_end(m, generation, task, entry ? entry->id : 0, stack);
+    regions_settle(m, generation);
+    return true;
+}
+
+static void not_innermost(const trail_m *m)
+{
+    misuse_of(TRAIL_MISUSE_NESTING, m, "trail_region_end",
+              "it is not the innermost region of the goroutine");
+}
+
+void trail_region_begin_(uint64_t task, const char *name)
+{
+    uint64_t generation;
+    trail_m *m = open_annotation(&generation, "trail_region_begin");
+    if (!m) {
+        if (is_recorded_outside())
+            annotations->region_begin(task, name);
+        return;
+    }
+    begin_region(m, generation, task, name, stack_id(stack_here(m, generation, 0)));
+    section_leave(m);
+}
+
+void trail_region_end_(uint64_t task, const char *name)
+{
+    uint64_t generation;
+    trail_m *m = open_annotation(&generation, "trail_region_end");
+    if (!m) {
+        if (is_recorded_outside())
+            annotations->region_end(task, name);
+        return;
+    }
+    if (!end_region(m, generation, task, name, stack_id(stack_here(m, generation, 0))))
+        not_innermost(m);
+    section_leave(m);
+}
+
+void trail_scope_begin_(struct trail_scope_ *scope)
+{
+    uint64_t generation;
+    trail_m *m = open_annotation(&generation, "trail_region_begin");
+    if (!m) {
+        if (is_recorded_outside())
+            annotations->region_begin(scope->task, scope->name);
+        return;
+    }
+    scope->goroutine = m->g->id;
+    scope->session = tracer.first_generation;
+    begin_region(m, generation, scope->task, scope->name, stack_id(stack_here(m, generation, 0)));
+    section_leave(m);
+}
+
+void trail_scope_end_(const struct trail_scope_ *scope)
+{
+    uint64_t generation;
+    bool of_session;
+    trail_m *m = open_any(&generation);
+    if (!m) {
+        if (is_recorded_outside())
+            annotations->region_end(scope->task, scope->name);
+        return;
+    }
+    of_session = scope->session == tracer.first_generation;
+    if (runs_goroutine(m, generation) && (!scope->goroutine || m->g->id == scope->goroutine)) {
+        bool ended = end_region(m, generation, scope->task, scope->name,
+                                stack_id(stack_here(m, generation, 0)));
+        if (!ended && of_session)
+            not_innermost(m);
+    } else if (of_session) {
+        keep_end(scope->goroutine, scope->task, scope->name);
+    }
+    section_leave(m);
+}

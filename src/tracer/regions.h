@@ -1,0 +1,37 @@
+/*
+ * Regions belong to the goroutine in which they began. A scope (TRAIL_REGION, trail::region) may end
+ * when its goroutine waits, or on a thread that no longer runs it, because the goroutine continued
+ * on another. Such an end is kept until the goroutine runs, and is written then, when the region is
+ * the innermost one: readers accept an end only in that place (§6.5).
+ */
+#ifndef TRAIL_TRACER_REGIONS_H
+#define TRAIL_TRACER_REGIONS_H
+
+#include "tracer/section.h"
+
+/* Number of ends that are kept; atomic. */
+extern uint32_t regions_kept;
+
+/* Forgets what earlier sessions have kept. */
+void regions_reset(void);
+void regions_after_fork(void);
+
+void regions_write_kept(trail_m *m, uint64_t generation);
+
+/* Writes the kept ends of the goroutine that the thread runs. */
+static inline void regions_settle(trail_m *m, uint64_t generation)
+{
+    if (unlikely(__atomic_load_n(&regions_kept, __ATOMIC_RELAXED)))
+        regions_write_kept(m, generation);
+}
+
+void regions_forget(trail_g *g);
+
+/* The goroutine ends: its open regions end with it, also those whose scopes end later. */
+static inline void regions_end(trail_g *g)
+{
+    if (unlikely(g->regions_session_ == tracer.first_generation && g->region_count_))
+        regions_forget(g);
+}
+
+#endif
