@@ -203,8 +203,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     if (!check_options(&options, err))
         return false;
     apply_options(&options);
-    if (!tracer.last_generation)
-        tracer_watch_exit(0);
+    tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
     clock_calibrate(&tracer.clock);
     for (int i = 0; i < 2; i++) {
@@ -222,6 +221,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.stopped_worlds = 0;
     tracer.first_generation = ++tracer.last_generation;
     tracer.active = true;
+    tracer.walked = false;
     if (!queue_reserve())
         session_lacks_memory();
     (void)queue_open(tracer.last_generation);

@@ -63,7 +63,9 @@ static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
     if (!host->each_goroutine)
         return;
     host->each_goroutine(host->context, visit, arg);
-    tracer_watch_exit(tracer.first_generation);
+    if (!tracer.walked)
+        tracer_watch_exit();
+    tracer.walked = true;
 }
 
 /* MARK: Ms */

@@ -326,6 +326,7 @@ static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trai
         written = unblock(m, generation, to, 0);
     }
     to->shown_runnable_ = false;
+    leave_regions(m, generation, ends);
     trail_set_(&from->state_, state_word(generation, ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_));
     if (ends)
         written &= tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
@@ -360,7 +361,6 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
     } else if (!check_g(m, g, "trail_go_switch")) {
         /* The thread stays with its goroutine. */
     } else if (tracer.format < 23 || was_shown_runnable(g)) {
-        leave_regions(m, generation, ends);
         written = switch_in_parts(m, generation, from, g, ends);
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNING_,
                               "trail_go_switch")) {

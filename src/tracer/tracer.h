@@ -81,6 +81,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     unsigned max_frames;
     struct clock clock;
     trail_host host; /* a copy */
+    bool walked;     /* in this session: the host's goroutines; guarded by control */
     /* atomic: exit() was called. What the host's callbacks and goroutines use may be gone. */
     bool exiting;
     char maker[MAKER_LINE]; /* the line that names what made the trace */
@@ -163,11 +164,11 @@ uint32_t tracing_bits(bool on);
 void tracer_init(void);
 
 /*
- * Registers the handler of exit() for a session: before the first (0), and after each session's
- * first walk of the host's goroutines, because a callback may create the objects that it uses when
- * it is called first. control is held.
+ * Registers the handler of exit(): when a session starts, and after its first walk of the host's
+ * goroutines, because a callback may create the objects that it uses when it is called first.
+ * control is held.
  */
-void tracer_watch_exit(uint64_t session);
+void tracer_watch_exit(void);
 
 /* MARK: Buffers and what is pending (queue.c) */
 
