@@ -164,7 +164,7 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
-/* Tells the host that the trace has ended by itself. The lock is held, and released meanwhile. */
+/* Reports to the host that the trace has ended by itself. The lock is held, and released meanwhile. */
 static void report_end(void)
 {
     trail_error why = stream.error.code != TRAIL_OK ? stream.error : tracer.error;

@@ -217,10 +217,22 @@ static inline bool is_known(const trail_g *g)
     return state_in_session(state_load(&g->state_));
 }
 
-/* Clears the thread's goroutine, unless the call that ends its run was refused. */
+/*
+ * Whether `g` was initialized by trail_g_init, is where it was, and has its ID. What is not is left
+ * alone.
+ */
+static inline bool is_initialized_g(const trail_g *g)
+{
+    return likely(g && g->check_ == trail_check_(g) + g->id);
+}
+
+/*
+ * Clears the thread's goroutine, unless the call that ends its run was refused. One that was never
+ * initialized is in no trace, and its memory may go.
+ */
 static inline void forget_goroutine(trail_m *m)
 {
-    if (!has_goroutine(m))
+    if (!has_goroutine(m) || !is_initialized_g(m->g))
         trail_set_current_(m, NULL);
 }
 
@@ -230,15 +242,6 @@ static inline uint64_t next_sequence(uint64_t *seq, uint64_t generation)
     if (*seq >> 32 != (uint32_t)generation)
         *seq = generation << 32;
     return (uint32_t)++ * seq;
-}
-
-/*
- * Whether `g` was initialized by trail_g_init, is where it was, and has its ID. What is not is left
- * alone.
- */
-static inline bool is_initialized_g(const trail_g *g)
-{
-    return likely(g && g->check_ == trail_check_(g) + g->id);
 }
 
 /* The same, for a call: counts it. */

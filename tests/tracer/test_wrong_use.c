@@ -246,7 +246,6 @@ static void runs_before_start(void **state)
 /* MARK: Threads */
 
 static struct {
-    trail_m m; /* of the main thread, or of nobody */
     bool zeroed;
 } guest;
 
@@ -580,7 +579,7 @@ static void end_is_told(void **state)
     trace_free(&trace);
 }
 
-/* A trace that nobody reads ends when its memory is full; a new start neither fails nor waits. */
+/* A trace that is not read ends when its memory is full; a new start neither fails nor waits. */
 static void unread_is_replaced(void **state)
 {
     trail_options options = {.memory = 4 * 65536, .when_full = TRAIL_FULL_END, .wait_ns = HOUR_NS};
