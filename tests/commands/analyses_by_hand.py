@@ -13,7 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
+from command import EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
 
 COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
@@ -171,6 +171,17 @@ def tasks_have_parents_children_logs_and_those_who_took_part():
     )
     equal((eight["parent"], eight["start_ns"], eight["end_ns"]), (7, 1113, 0))
     assert not eight["complete"] and eight["children"] == []
+
+
+@test
+def what_belongs_to_no_task_is_no_task():
+    """Logs and regions without a task have the number 0."""
+    path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    begun = sum(t["begun"] for t in answer("summary", path)["tasks"])
+    listed = answer("tasks", path)["tasks"]
+    equal((len(listed), 0 in [t["id"] for t in listed]), (begun, False))
+    lines = good_text("tasks", path).splitlines()
+    equal([line.split()[0] for line in lines[1:lines.index("")]], [str(begun)])
 
 
 @test
