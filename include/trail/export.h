@@ -222,9 +222,10 @@ typedef struct trail_convert_options {
 } trail_convert_options;
 
 typedef struct trail_convert_stats {
-    uint64_t events;      /* written */
-    uint64_t added;       /* records written that stand for no event of the trace */
-    uint64_t left_out;    /* events that no valid trace of the version can contain */
+    uint64_t events;          /* written */
+    uint64_t added;           /* records written that stand for no event of the trace */
+    uint64_t left_out;        /* events that no valid trace of the version can contain */
+    uint64_t unknown_batches; /* of experiments: not, or not completely, in an anonymous trace */
     uint64_t generations; /* 0: the window contains no event, and the output is no readable trace */
 } trail_convert_stats;
 

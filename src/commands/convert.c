@@ -157,6 +157,10 @@ static void print_result(const struct request *request, const trail_reader *read
     if (stats->left_out > 0)
         print_message("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
                       stats->left_out, plural(stats->left_out));
+    if (stats->unknown_batches > 0)
+        print_message("%s: %" PRIu64 " batch%s of experiments left out, because names in them are "
+                      "not known",
+                      title, stats->unknown_batches, stats->unknown_batches == 1 ? "" : "es");
 }
 
 /* MARK: Converting */

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "read/maker.h"
+#include "wire/wire.h"
+#include "write/anonymize_types.h"
 #include "write/event_records.h"
 
 /* A generation of v1 ends after so many events, at the latest when it has twice as many. */
@@ -104,15 +106,33 @@ static trail_clock_snapshot clocks_at(int64_t time_ns, const trail_clock_snapsho
     };
 }
 
+/* A batch that is written anonymously. */
+struct anonymous_batch {
+    struct event_writer *w;
+    const trail_experiment_batch *batch;
+};
+
+static bool put_anonymous(void *context, const void *data, size_t size)
+{
+    const struct anonymous_batch *of = context;
+    return v2_writer_experiment(of->w->out, of->batch->experiment, (uint64_t)of->batch->thread,
+                                data, size);
+}
+
+/* The content of other experiments than AllocFree is unknown, and so are the names in it. */
 static void put_experiments(struct event_writer *w)
 {
     const trail_experiment_batch *batches;
     size_t count = trail_reader_experiment_batches(w->from->reader, &batches);
-    /* The content of other experiments is unknown, and so is what an anonymous trace may show of it. */
-    for (size_t i = 0; i < count && w->version >= 23; i++)
-        if (!w->anonymizer || batches[i].experiment == V2_EXPERIMENT_ALLOC_FREE)
-            v2_writer_experiment(w->out, batches[i].experiment, (uint64_t)batches[i].thread,
-                                 batches[i].data, batches[i].size);
+    for (size_t i = 0; i < count && w->version >= 23; i++) {
+        struct anonymous_batch of = {w, &batches[i]};
+        if (!w->anonymizer)
+            (void)put_anonymous(&of, batches[i].data, batches[i].size);
+        else if (batches[i].experiment != V2_EXPERIMENT_ALLOC_FREE ||
+                 !anonymize_alloc_free(w->anonymizer, batches[i].data, batches[i].size,
+                                       put_anonymous, &of))
+            w->stats.unknown_batches++;
+    }
 }
 
 /* A trace of different makers has the words of its format: Go's. */

@@ -205,6 +205,91 @@ Strings
     assert len(rest) == 3 + 4 + 4, rest
 
 
+def uvarints(*numbers):
+    out = bytearray()
+    for n in numbers:
+        while n >= 0x80:
+            out.append(n & 0x7F | 0x80)
+            n >>= 7
+        out.append(n)
+    return bytes(out)
+
+
+def experimental(batches):
+    """A trace with these batches: number of the experiment, data."""
+    text = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+"""
+    for number, data in batches:
+        escaped = "".join(f"\\x{b:02x}" for b in data)
+        text += f'ExperimentalBatch exp={number} gen=1 m=100 time=1000\n\tdata="{escaped}"\n'
+    text += "EventBatch gen=1 m=100 time=1000 size=auto\nProcStatus dt=1 p=0 pstatus=1\nEndOfGeneration\n"
+    path = os.path.join(WORK, "experimental")
+    good("assemble", "-", "-o", path, stdin=text.encode())
+    return path
+
+
+def types(*names):
+    return b"\0" + b"".join(uvarints(i, 4096 * i, 24, 8, len(n)) + n for i, n in enumerate(names, 1))
+
+
+def batches_of(path):
+    """Number and data of the experiments' batches."""
+    wire = good("print", "--format=wire", path).decode("utf-8", "replace")
+    found = re.findall(r'^ExperimentalBatch exp=(\d+) .*\n\s*data="(.*)"$', wire, re.M)
+    return [(int(n), data) for n, data in found]
+
+
+@test
+def types_of_heap_objects_have_other_names():
+    own = [b"main.secretCustomerRecord", b"[]main.secretKey", b"struct { secret int }", b"map[string]*main.secret",
+           b'struct { int "secret:tag" }', b"noalg.struct { F uintptr; secret string }"]  # fmt: skip
+    of_go = [b"int", b"string", b"[]uint8", b"map[string][]int64", b"*[8]uintptr", b"[32]complex128", b"func(int, string) error",
+             b"unsafe.Pointer", b"struct {}", b"interface {}", b"chan<- bool"]  # fmt: skip
+    heap = uvarints(1, 0xC000000000, 8192, 8, 2048)
+    path = experimental([(1, types(*own, *of_go)), (1, heap), (7, b"secret of another experiment")])
+    assert len(batches_of(path)) == 3
+    to = os.path.join(WORK, "anonymous")
+    code, _, err = run("convert", "--anonymize", path, "-o", to)
+    assert code == 0 and "1 batch of experiments left out" in err, err
+    with open(to, "rb") as f:
+        data = f.read()
+    assert b"secret" not in data and heap in data, data
+    for name in of_go:
+        assert uvarints(len(name)) + name in data, name
+    # What is not replaced is as it was: IDs, addresses and sizes, and the order.
+    stand_ins = re.findall(rb"text_[0-9a-f]{16}", data)
+    assert types(*stand_ins, *of_go) in data and len(set(stand_ins)) == len(own), stand_ins
+
+
+@test
+def longer_names_need_more_batches_and_none_is_lost():
+    names = [f"main.T{i}".encode() for i in range(3400)]
+    path = experimental([(1, types(*names))])
+    (_, whole), = batches_of(path)
+    to = anonymous(path)
+    with open(to, "rb") as f:
+        data = f.read()
+    assert len(re.findall(rb"text_[0-9a-f]{16}", data)) == len(names) and b"main." not in data
+    assert len(batches_of(to)) == 2, len(batches_of(to))
+
+
+@test
+def of_data_that_is_damaged_nothing_is_copied_that_was_not_read():
+    good_part = types(b"main.secret")
+    for damaged in (good_part + b"\x05secret", good_part + uvarints(2, 8192, 24, 8, 100) + b"secret", b"\2secret", b"",
+                    uvarints(1, 1, 2, 3, 4) + b"secret", b"\1\xff\xff"):  # fmt: skip
+        path = experimental([(1, damaged)])
+        to = os.path.join(WORK, "anonymous")
+        code, _, err = run("convert", "--anonymize", path, "-o", to)
+        assert code == 0 and "1 batch of experiments left out" in err, (damaged, err)
+        with open(to, "rb") as f:
+            assert b"secret" not in f.read(), damaged
+
+
 @test
 def a_key_makes_stand_ins_the_same_in_other_traces():
     path = EXAMPLES[3]
