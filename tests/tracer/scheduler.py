@@ -21,7 +21,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from tap import finish, report, skip
+from go_readers import go_tools
+from tap import finish, report
 
 TRAIL, SCHEDULER, POOL = (os.path.abspath(a) for a in sys.argv[1:4])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -41,18 +42,6 @@ RUNS = [
     (format, ["--work=all", "--procs=2", "--seed=5", f"--before={before}"])
     for format, before in [(21, "1.21"), (11, "1.23"), (23, "1.19"), (23, "1.22"), (26, "1.26")]
 ]
-
-# Go's tools that read a format: the release, and how its `go tool trace` prints all events.
-GO_READERS = {
-    "1.19": ([7, 11, 19], "-d"),
-    "1.21": ([7, 11, 19, 21], "-d"),
-    "1.22": ([22], "-d=1"),
-    "1.23": ([11, 19, 21, 22, 23], "-d=1"),
-    "1.26": ([11, 19, 21, 22, 23, 26], "-d=parsed"),
-    "1.27": ([11, 19, 21, 22, 23, 26], "-d=parsed"),
-}
-# Where they are; an unpacked package beside the system will do: TRAIL_GO=/somewhere/usr/lib
-GO_FOLDERS = [*filter(None, os.environ.get("TRAIL_GO", "").split(":")), "/usr/lib"]
 
 # Types that no writer can be asked for, by format family.
 NEVER_WRITTEN = {
@@ -265,19 +254,6 @@ def types_of(family, formats):
         rows = re.findall(rf"^{family.upper()}_EVENT\(\s*\d+, (\w+), +(\d+)", f.read(), re.M)
     assert rows
     return {name for name, since in rows if int(since) <= max(formats)}
-
-
-def go_tools(name, format, path):
-    for release, (formats, mode) in GO_READERS.items():
-        if format not in formats:
-            continue
-        places = [f"{folder}/go-{release}/bin/go" for folder in GO_FOLDERS]
-        go = next(filter(os.path.exists, places), None)
-        if not go:
-            skip(f"{name}: Go {release}", f"no Go {release}")
-            continue
-        code, out, err = run(go, "tool", "trace", mode, path)
-        report(code == 0 and out, f"{name}: Go {release} reads it", err[:1000])
 
 
 def one(format, args, folder):
