@@ -3,7 +3,7 @@
 
 usage: adapters.py TRAIL SOURCE_ROOT NAME PROGRAM LIBTRAIL_RECORD -- COMPILER...
 
-NAME is a folder of examples. Its program runs, in the default format and in one that Go 1.19 reads. The traces must be
+NAME is a folder of examples, or "coroutine-rules": the program of that name beside this script. The program runs, in the default format and in one that Go 1.19 reads. The traces must be
 accepted, the tasks must have the names, creators and wakers that the program's source says, and Go's reader must see the
 same wakers. Then the adapter is broken, in one place at a time, built with the compiler and the library, and the same checks
 must fail.
@@ -25,7 +25,8 @@ from tap import finish, report, skip
 TRAIL, ROOT, NAME, PROGRAM, RECORDER = sys.argv[1:6]
 COMPILER = sys.argv[7:]
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
-EXAMPLE = pathlib.Path(ROOT) / "examples" / NAME
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = HERE if NAME == "coroutine-rules" else pathlib.Path(ROOT) / "examples" / NAME
 ROUNDS = 3  # of questions and answers, ticks and rings, in all examples
 
 
@@ -53,18 +54,21 @@ class Trace:
     """The goroutines of a trace by their names, which are those of their start functions.
 
     created   (name, name of the creator or None)
+    logs      [(name of the goroutine that logged, category)]
     woken     [(name, name of the waker or None)], in order; a goroutine's first wake-up included
     events    {ID: [(type, thread)]}
     """
 
     def __init__(self, path):
-        self.created, self.woken, self.ids = [], [], []
+        self.created, self.woken, self.ids, self.logs = [], [], [], []
         self.events = collections.defaultdict(list)
         self.names = {}
         for line in good(TRAIL, "print", "--format=jsonl", path).splitlines():
             event = json.loads(line)
             if event.get("resource") == "goroutine" and event["kind"] == "StateTransition":
                 self.add(event)
+            elif event["kind"] == "Log":
+                self.logs.append((self.name(event), event["category"]))
 
     def name(self, event):
         return self.names[event["g"]] if "g" in event else None
@@ -183,6 +187,25 @@ def coroutines(path):
     expect_why(named, trace, "ask", "answer", "add")
 
 
+def coroutine_rules(path):
+    named = path.with_suffix(".named")
+    good(TRAIL, "symbolize", path, "-o", named)
+    trace = Trace(named)
+    made = {name: (1, "opens") for name in ("refuses", "nests", "alone", "foreign", "annotated")}
+    thread = "?"  # it annotates; its goroutine has no start function
+    expect_created(
+        trace, opens=(1, None), waits=(2, "opens"), child=(1, "nests"), **made, **{thread: (1, None)}
+    )
+    expect_all_end(trace)
+    # Each of these has one waker, in this order: what resumed it, ended, destroyed it or called trail::woken.
+    right = [("waits", "opens"), ("refuses", None), ("nests", "child"), ("waits", "opens")]
+    right += [("foreign", None), ("annotated", thread), ("opens", None)]
+    require(trace.woken == right, "woken:", trace.woken)
+    # After all that it does to others, the first coroutine runs again.
+    says = (EXAMPLE / "coroutine_rules.cpp").read_text().count("    says(")
+    require(sorted(trace.logs) == sorted([("opens", "runs")] * says + [(thread, "other")]), "logs:", trace.logs)
+
+
 # Each: how it is broken, the file, what stands there, and what stands there instead.
 BROKEN = {
     "boost-fiber": [
@@ -211,13 +234,23 @@ BROKEN = {
         ("the end does not wake", "record.hpp", "        if (trail_enabled())\n", "        if (false)\n"),
         ("the wait is not reported", "record.hpp", "resume(self);\n        return inner", "return inner"),
     ],
+    "coroutine-rules": [
+        ("the outer coroutine does not go on", "record.hpp", "trail_go_start(&thread::current().m, outer);", ";"),
+        ("nor after a transfer to nothing", "record.hpp",
+         "if (outer && !registry::get().find(next.address()))", "if (false)"),
+        ("nor around one that did not suspend", "record.hpp", "                thread::current().inherited = outer;\n", ";"),
+        ("destroyed coroutines are forgotten", "record.hpp", "if (node_) {", "if (false) {"),
+        ("the second waker counts, too", "record.hpp",
+         "n->state.compare_exchange_strong(waits, READY)", "(n->state = waits = READY, true)"),
+    ],
 }
 
-CHECKS = {"boost-fiber": boost_fiber, "libuv": libuv, "coroutines": coroutines}
+CHECKS = {"boost-fiber": boost_fiber, "libuv": libuv, "coroutines": coroutines, "coroutine-rules": coroutine_rules}
 LINK = {
     "boost-fiber": ["-std=c++17", "boost_fiber.cpp", "-lboost_fiber", "-lboost_context"],
     "libuv": ["-std=gnu11", "libuv.c", "trail_uv.c", "-luv"],
     "coroutines": ["-std=c++20", "coroutines.cpp"],
+    "coroutine-rules": ["-std=c++20", "coroutine_rules.cpp"],
 }
 
 
@@ -252,7 +285,8 @@ def go_sees_the_same(path):
 
 def build(folder, file, old, new):
     """Builds the example with a change. Returns the program."""
-    sources = [*EXAMPLE.glob("*.[ch]*"), pathlib.Path(ROOT) / "include/trail/record.hpp"]
+    sources = [path for word in LINK[NAME] if (path := EXAMPLE / word).exists()]
+    sources += [*EXAMPLE.glob("trail_*.h*"), pathlib.Path(ROOT) / "include/trail/record.hpp"]
     include = folder / "include/trail"
     include.mkdir(parents=True)
     for source in sources:
