@@ -18,8 +18,8 @@
  * its own: woken by the fiber that notified, it wakes the fiber. This chain is recorded only where
  * it is proved, see `flush`; otherwise the fiber is woken by nothing. A waker is never guessed.
  *
- * Not for Boost 1.77 and newer (boost/fiber/waker.hpp): there an algorithm cannot see whether a
- * fiber waits or yields.
+ * Not for versions of Boost.Fiber with wakers (class boost::fibers::waker, newer than 1.74): there
+ * an algorithm cannot see whether a fiber waits or yields.
  */
 #ifndef TRAIL_FIBER_HPP
 #define TRAIL_FIBER_HPP
@@ -291,7 +291,7 @@ template <typename Base> class traced : public Base
     /*
      * The running fiber leaves its thread. What it waits for is locked until it has, so that no
      * other thread changes its links. A fiber that ends is in no list of fibers any more; the hook
-     * of the ended ones does not tell, as the last of their list looks unlinked.
+     * of the ended ones is no sign of it, as the last of their list looks unlinked.
      */
     void leave(context *ctx)
     {

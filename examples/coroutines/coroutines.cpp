@@ -60,9 +60,9 @@ class executor
     {
         std::unique_lock<std::mutex> hold(lock_);
         while (done_ < count) {
-            if (ready_.empty()) {
+            while (ready_.empty()) {
                 trail::idle waits; /* trace */
-                changed_.wait(hold, [this] { return !ready_.empty(); });
+                changed_.wait(hold);
             }
             auto h = ready_.front();
             ready_.pop_front();
