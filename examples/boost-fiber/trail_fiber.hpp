@@ -90,7 +90,12 @@ class registry
      */
     static void set_host()
     {
-        static const trail_host host = {&get(), each, nothing, nothing, symbolize, nullptr};
+        trail_host host = {};
+        host.context = &get();
+        host.each_goroutine = each;
+        host.stop_world = nothing;
+        host.start_world = nothing;
+        host.symbolize = symbolize;
         trail_host_set(&host);
     }
 

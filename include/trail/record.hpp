@@ -117,7 +117,8 @@ TRAIL_ALWAYS_INLINE_ void log(std::uint64_t task, const char *category, const ch
  *
  *     struct promise_type : trail::coroutine<promise_type> {
  *         auto initial_suspend() { return starts(std::suspend_always{}); }
- *         auto final_suspend() noexcept { return ends(continue_with{}); }
+ *         auto final_suspend() noexcept { return ends(std::suspend_always{}); }
+ *     };
  *
  * Its await_transform, inherited from the base class, wraps each awaitable: the coroutine waits
  * before the awaitable's await_suspend, and runs from its await_resume on, on the thread that
@@ -510,9 +511,12 @@ class idle
 inline void trace_coroutines()
 {
     using coroutines_::registry;
-    static const auto nothing = [](void *) {};
-    static const trail_host host = {&registry::get(), registry::each, nothing,
-                                    nothing,          nullptr,        nullptr};
+    const auto nothing = [](void *) {};
+    trail_host host = {};
+    host.context = &registry::get();
+    host.each_goroutine = registry::each;
+    host.stop_world = nothing;
+    host.start_world = nothing;
     trail_host_set(&host);
 }
 
