@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from go_readers import go_of, go_prints, go_tools
@@ -124,6 +126,30 @@ def expect_why(path, trace, name, *others):
         require(re.search(rf"\b{other}: running.*; wakes", shown), "trail why", name, "without", other, shown)
 
 
+def expect_view(path, trace, name):
+    """`trail view` draws the wake-ups of a goroutine from the same wakers."""
+    args = [TRAIL, "view", "--no-open", str(path)]
+    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV) as server:
+        try:
+            address = next(filter(None, (re.search(r"(http://\S+)/\?token=(\w+)", line) for line in server.stdout)))
+
+            def api(question):
+                header = {"Authorization": f"Bearer {address[2]}"}
+                request = urllib.request.Request(f"{address[1]}/api/{question}", headers=header)
+                return json.load(urllib.request.urlopen(request, timeout=60))
+
+            while not api("status")["done"]:
+                time.sleep(0.01)
+            id = next(id for id, n in trace.names.items() if n == name)
+            lane, spans = next((row[0], row[6]) for row in api("lanes?count=1000")["rows"] if row[1] == id)
+            shown = [api(f"span?lane={lane}&span={i}") for i in range(1, spans)]  # 0: its creation
+        finally:
+            server.kill()
+    drawn = [trace.names[span["waker"]["id"]] for span in shown if span["state"] == "runnable" and "waker" in span]
+    right = [waker for waker in trace.wakers(name) if waker]
+    require(drawn == right, "trail view draws", name, "as woken by", drawn, "not", right)
+
+
 # What each program does
 
 
@@ -150,6 +176,7 @@ def boost_fiber(path):
     starts = [type for type, _ in trace.of("hold")[0]].count("GoStart")
     require(starts == 3, "hold starts", starts, "times")
     expect_why(path, trace, "ask", "answer", "dispatcher of second", "dispatcher of main")
+    expect_view(path, trace, "ask")
 
 
 def libuv(path):
@@ -173,6 +200,7 @@ def libuv(path):
         pool = threads[1]
         require(threads == (loop, pool, pool, loop, loop) and pool != loop, "compute: on threads", threads)
     expect_why(path, trace, "ring", "ring_bell")
+    expect_view(path, trace, "ring")
 
 
 def coroutines(path):
@@ -185,6 +213,7 @@ def coroutines(path):
     expect_wakers(trace, "ask", *["answer", "add"] * ROUNDS)
     expect_wakers(trace, "add")
     expect_why(named, trace, "ask", "answer", "add")
+    expect_view(named, trace, "ask")
 
 
 def coroutine_rules(path):

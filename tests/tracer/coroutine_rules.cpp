@@ -104,7 +104,7 @@ lazy opens(gate &last)
         says("one that waited for a child has ended");
     }
     alone();
-    says("one that nobody holds has ended");
+    says("a detached one has ended");
     {
         eager dropped = waits(never);
     }
