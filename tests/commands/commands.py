@@ -325,7 +325,7 @@ def where_the_reader_of_a_pipe_has_gone_a_command_ends_by_sigpipe():
         p = subprocess.run([TRAIL, *args], stdout=ends[1], stderr=subprocess.PIPE, env=ENV)
         os.close(ends[1])
         assert (p.returncode, p.stderr) == (-signal.SIGPIPE, b""), f"{args}: exit {p.returncode}, {p.stderr}"
-    # Other errors of writing are said, also beside a pipe that nobody reads.
+    # Other errors of writing are said, also beside a pipe that is not read.
     ends = os.pipe()
     os.close(ends[0])
     p = subprocess.run([TRAIL, "convert", trace(V2), "-o", "/dev/full"], stdout=ends[1], stderr=subprocess.PIPE, env=ENV)
