@@ -564,7 +564,9 @@ static void pauses_take_much(struct findings *findings)
     const struct gc *gc = findings->gc;
     int64_t sum = 0;
     trail_longest longest = {0};
-    for (size_t i = 0; gc && i < gc->pause_count; i++) {
+    if (!gc)
+        return;
+    for (size_t i = 0; i < gc->pause_count; i++) {
         const trail_gc_pause *pause = &gc->pauses[i];
         ns_add(&sum, pause_ns(pause));
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);

@@ -72,10 +72,10 @@ static bool flush(struct batch *batch)
 
 static bool add_type(struct batch *batch, const uint64_t *numbers, trail_string name)
 {
-    if (sizeof batch->data - batch->size < TYPE_NUMBERS * UVARINT_MAX_SIZE + name.size &&
-        !flush(batch))
+    size_t most = (size_t)TYPE_NUMBERS * UVARINT_MAX_SIZE + name.size;
+    if (sizeof batch->data - batch->size < most && !flush(batch))
         return false;
-    if (sizeof batch->data - batch->size < TYPE_NUMBERS * UVARINT_MAX_SIZE + name.size)
+    if (sizeof batch->data - batch->size < most)
         return false;
     for (int i = 0; i < TYPE_NUMBERS - 1; i++)
         batch->size += uvarint_put(batch->data + batch->size, numbers[i]);
