@@ -326,7 +326,7 @@ template <typename Inner> struct traced_awaiter {
     TRAIL_ALWAYS_INLINE_ auto await_suspend(std::coroutine_handle<Promise> handle)
     {
         using result = decltype(inner.await_suspend(handle));
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the analyzer of clang 14 does not see that handles are set. */
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the awaiter is an aggregate with all members set. */
         trail_g *outer = block(self);
         if constexpr (std::is_void_v<result>) {
             inner.await_suspend(handle);
