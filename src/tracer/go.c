@@ -223,8 +223,8 @@ bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
  */
 static void note_block(trail_g *g, uint64_t generation, const struct table_entry *stack)
 {
-    __atomic_store_n(&g->block_stack_, stack, __ATOMIC_RELAXED);
-    /* Pairs with the load in states_carry_stack. */
+    /* Both pair with the loads in states_carry_stack, which may see only the first. */
+    __atomic_store_n(&g->block_stack_, stack, __ATOMIC_RELEASE);
     __atomic_store_n(&g->block_generation_, stack ? generation : 0, __ATOMIC_RELEASE);
 }
 

@@ -290,7 +290,7 @@ void states_carry_stack(trail_g *g, uint64_t generation)
      * next, and both tables exist.
      */
     if (__atomic_load_n(&g->block_generation_, __ATOMIC_ACQUIRE) == generation)
-        stack = __atomic_load_n(&g->block_stack_, __ATOMIC_RELAXED);
+        stack = __atomic_load_n(&g->block_stack_, __ATOMIC_ACQUIRE);
     else if (g->kept_generation_ == generation)
         stack = g->kept_stack_;
     if (!stack)
