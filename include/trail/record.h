@@ -216,7 +216,7 @@ typedef struct trail_pc_name {
  *                 to the list after trail_g_init and before trail_go_create: a thread that is
  *                 preempted between creation and insertion would hide it for a whole generation.
  *                 Listed goroutines that are not created yet are skipped. Called by the thread that
- *                 starts (v1) or ends a generation or the trace (v2), while other threads run. The
+ *                 starts a trace, or ends a generation or the trace (v2), while other threads run. The
  *                 host must not call the library while it holds that lock. Required for hosts with
  *                 trail_g of their own.
  * stop_world,     stop_world returns when no thread but the caller is inside a scheduler's call, or
@@ -278,8 +278,12 @@ typedef enum trail_unwinder {
 
 /* Zero selects the default of each field: `trail_options options = {0};` */
 typedef struct trail_options {
-    int format;    /* N of `go 1.N trace`: 7, 11, 19, 21 (v1), 22, 23, 26 (v2); 0: 23 */
-    size_t memory; /* bytes of all buffers together; 0: 64 MiB */
+    int format; /* N of `go 1.N trace`: 7, 11, 19, 21 (v1), 22, 23, 26 (v2); 0: 23 */
+    /*
+     * Bytes of all unread chunks together; 0: 64 MiB; at least 256 KiB. A thread that writes has up
+     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB.
+     */
+    size_t memory;
     trail_when_full when_full;
     int64_t wait_ns;       /* wait of an event or trail_stop for the reader; 0: 10 s; < 0: none */
     int64_t generation_ns; /* v2: length of a generation; 0: 1 s */
@@ -334,7 +338,8 @@ TRAIL_API bool trail_start_sink(const trail_options *options, trail_chunk_fn sin
                                 trail_error *err);
 
 /*
- * Ends the trace, and returns when everything recorded was read or written, or after wait_ns. Do
+ * Ends the trace, and returns when everything recorded was read or written, or when its consumer,
+ * though it had a processor, has taken nothing for wait_ns. Do
  * not call it from the thread that calls trail_read, or from a sink. Returns false with *err if
  * something was lost or could not be written; true without a trace. After wrong calls the trace is
  * good without them, and *err (TRAIL_USAGE) has the first one's function, reason, thread and stack.
@@ -394,6 +399,9 @@ typedef struct trail_stats {
     uint64_t misuse;           /* wrong calls, not written; by kind in misuse_of */
     uint64_t not_expressible;  /* calls for which the format has no event */
     uint64_t misuse_of[TRAIL_MISUSE_KIND_COUNT];
+    uint64_t waits;           /* events that waited for the reader (TRAIL_FULL_WAIT) */
+    uint64_t wait_ns;         /* time that they waited, together */
+    uint64_t longest_wait_ns; /* of one event */
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */

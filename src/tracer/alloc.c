@@ -39,7 +39,7 @@ void trail_alloc_host(const trail_alloc_info *info, void (*snapshot)(void *conte
 
 static bool room(struct trail_writer_ *writer, uint64_t generation, unsigned kind, size_t size)
 {
-    if (writer->buffer && (size_t)(writer->buffer->data + BUFFER_CAPACITY - writer->at) >= size)
+    if (writer->buffer && writer_room(writer) >= size)
         return true;
     if (!v2_open_experiment(writer, generation, size))
         return false;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracer/barrier.h"
 #include "tracer/misuse.h"
@@ -20,7 +21,13 @@
 #define DEFAULT_MEMORY        ((size_t)64 << 20)
 #define DEFAULT_WAIT_NS       ((int64_t)10 * 1000000000)
 #define DEFAULT_GENERATION_NS ((int64_t)1000000000)
-#define MIN_BUFFERS           4
+/*
+ * Buffers that the entries of a table's block fill: a word of a stack takes up to 22 bytes, a string
+ * no more than its entry. Some room remains at the end of each buffer.
+ */
+#define STACK_BUFFERS  4
+#define STRING_BUFFERS 2
+#define LEAST_MEMORY   ((size_t)4 * BUFFER_SIZE)
 
 bool record_fail(trail_error *err, trail_code code, const char *format, ...)
 {
@@ -89,12 +96,12 @@ void session_fail(void)
     tracer.failed = true;
     __atomic_store_n(&tracer.generation, 0, __ATOMIC_RELEASE);
     set_tracing(false);
-    if (tracer.buffers >= tracer.limit)
+    if (tracer.queued >= tracer.limit)
         (void)record_fail(&tracer.error, TRAIL_NO_MEMORY,
                           "the trace ended early: its buffers were full (%zu of %zu bytes); read "
                           "faster, or allow "
                           "more memory",
-                          tracer.buffers * BUFFER_SIZE, tracer.limit * BUFFER_SIZE);
+                          tracer.queued, tracer.limit);
     else
         (void)record_fail(&tracer.error, TRAIL_NO_MEMORY, "the trace ended early: out of memory");
     pthread_cond_broadcast(&tracer.changed);
@@ -155,6 +162,13 @@ static const char *task_word(const trail_options *options)
     return live_host()->each_goroutine ? "task" : "thread";
 }
 
+/* Buffers are mapped and unmapped one by one: none is smaller than a page. */
+static size_t smallest_buffer(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    return page <= BUFFER_MIN ? BUFFER_MIN : page < BUFFER_SIZE ? (size_t)page : BUFFER_SIZE;
+}
+
 static void apply_options(const trail_options *given)
 {
     trail_options *options = &tracer.options;
@@ -165,21 +179,26 @@ static void apply_options(const trail_options *given)
         options->wait_ns = DEFAULT_WAIT_NS;
     if (options->generation_ns <= 0)
         options->generation_ns = DEFAULT_GENERATION_NS;
-    tracer.limit = options->memory / BUFFER_SIZE;
-    if (tracer.limit < MIN_BUFFERS)
-        tracer.limit = MIN_BUFFERS;
+    if (options->memory < LEAST_MEMORY)
+        options->memory = LEAST_MEMORY;
+    tracer.limit = options->memory;
+    tracer.smallest = smallest_buffer();
     tracer.format = options->format;
     tracer.v2 = options->format >= 22;
     tracer.alloc_free = options->alloc_free;
     tracer.max_frames = options->max_frames ? options->max_frames : TRAIL_MAX_FRAMES;
     (void)snprintf(tracer.maker, sizeof tracer.maker, MAKER_HOST "%s", task_word(options));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         tracer.stacks[i].limit = tracer.strings[i].limit = options->memory;
+        tracer.stacks[i].buffers_a_block = STACK_BUFFERS;
+        /* v1 writes them at once. */
+        tracer.strings[i].buffers_a_block = tracer.v2 ? STRING_BUFFERS : 0;
+    }
 }
 
 /* MARK: Sessions */
 
-static void session_lacks_memory(void)
+void session_lacks_memory(void)
 {
     pthread_mutex_lock(&tracer.lock);
     session_fail();
@@ -206,11 +225,6 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
     clock_calibrate(&tracer.clock);
-    for (int i = 0; i < 2; i++) {
-        table_reset(&tracer.stacks[i]);
-        table_reset(&tracer.strings[i]);
-    }
-    symbols_reset();
     tracer.stats = (trail_stats){0};
     misuse_reset();
     regions_reset();
@@ -222,7 +236,8 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.first_generation = ++tracer.last_generation;
     tracer.active = true;
     tracer.walked = false;
-    if (!queue_reserve())
+    tracer.generation_reserve = RESERVE_GENERATION;
+    if (!queue_reserve(tracer.generation_reserve))
         session_lacks_memory();
     (void)queue_open(tracer.last_generation);
     /* Nothing is read before the start is over, so what it writes may exceed the limit. */
@@ -247,6 +262,17 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     return true;
 }
 
+/* No section is left that could use them: later ones see another generation. */
+static void free_tables(void)
+{
+    for (int i = 0; i < 2; i++) {
+        table_free(&tracer.stacks[i]);
+        table_free(&tracer.strings[i]);
+    }
+    symbols_reset();
+    queue_unreserve(SIZE_MAX);
+}
+
 void session_end(void)
 {
     if (!tracer.active)
@@ -257,6 +283,7 @@ void session_end(void)
         v2_session_end();
     else
         v1_session_end();
+    free_tables();
     queue_urgent(false);
     pthread_mutex_lock(&tracer.lock);
     tracer.active = false;

@@ -39,7 +39,7 @@ static void free_kept(struct kept *kept)
     /* Their memory was counted out of the session's when they were kept. */
     for (; buffer; buffer = next) {
         next = buffer->next;
-        memory_unmap(buffer, BUFFER_SIZE);
+        memory_unmap(buffer, buffer->size);
     }
     memset(kept, 0, sizeof *kept);
 }
@@ -93,7 +93,7 @@ bool flight_keep(struct trail_buffer_ *buffer)
         kept->first = buffer;
     kept->last = buffer;
     kept->bytes += buffer->used;
-    tracer.buffers--;
+    tracer.queued -= buffer->size;
     pthread_cond_broadcast(&tracer.room);
     return true;
 }

@@ -41,6 +41,7 @@ static void write_sync(uint64_t generation)
 struct claims {
     uint64_t generation;
     struct trail_writer_ writer;
+    size_t goroutines; /* that the host has listed */
 };
 
 static void claim_one(trail_g *g, void *arg)
@@ -49,6 +50,7 @@ static void claim_one(trail_g *g, void *arg)
     if (!check_g(NULL, g, "each_goroutine"))
         return;
     states_claim(g, claims->generation, &claims->writer);
+    claims->goroutines++;
 }
 
 static void carry_one(trail_g *g, void *arg)
@@ -89,6 +91,44 @@ static void close_all(uint64_t generation, struct trail_writer_ *statuses)
     for (trail_m *m = tracer.ms; m; m = m->next_)
         close_m(m, generation, statuses);
     pthread_mutex_unlock(&tracer.threads);
+}
+
+static size_t count_ms(void)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&tracer.threads);
+    for (const trail_m *m = tracer.ms; m; m = m->next_)
+        n++;
+    pthread_mutex_unlock(&tracer.threads);
+    return n;
+}
+
+/*
+ * Reserves the buffers for the end of the next generation, in which every goroutine of this one, and
+ * what every M holds, may need a status. Returns false if there is no memory.
+ */
+static bool reserve_next(size_t goroutines, size_t *buffers)
+{
+    size_t statuses = goroutines + 2 * count_ms();
+    *buffers = RESERVE_GENERATION + statuses * EVENT_MAX / BUFFER_CAPACITY;
+    return queue_reserve(*buffers);
+}
+
+static void count_one(trail_g *g, void *arg)
+{
+    (void)g;
+    ++*(size_t *)arg;
+}
+
+/* The same for the first generation, for which RESERVE_GENERATION is reserved already. */
+static void reserve_first(void)
+{
+    size_t goroutines = 0, buffers;
+    each_goroutine(count_one, &goroutines);
+    if (!reserve_next(goroutines, &buffers))
+        session_lacks_memory();
+    else
+        tracer.generation_reserve += buffers;
 }
 
 /* MARK: Ending */
@@ -135,15 +175,20 @@ static bool switch_to(uint64_t next)
 void v2_advance(void)
 {
     uint64_t generation = tracer.last_generation;
-    struct claims claims = {generation, {0}};
+    struct claims claims = {generation, {0}, 0};
+    size_t next_reserve;
     if (!__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) || !queue_open(generation + 1))
         return;
     queue_urgent(true);
     write_sync(generation + 1);
     each_goroutine(claim_one, &claims);
+    if (!reserve_next(claims.goroutines, &next_reserve))
+        session_lacks_memory();
     if (switch_to(generation + 1)) {
         tracer.last_generation = generation + 1;
         finish(generation, &claims);
+        queue_unreserve(tracer.generation_reserve);
+        tracer.generation_reserve = next_reserve;
     } else {
         /*
          * The generation continues because the world stays stopped, or the trace has ended by
@@ -160,6 +205,9 @@ void v2_session_begin(void)
     __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
     for (uint64_t i = 0; i < 2; i++)
         v2_intern_constants(i);
+    if (!tracer.has_constants[0] || !tracer.has_constants[1])
+        session_lacks_memory();
+    reserve_first();
     write_sync(tracer.first_generation);
     pthread_mutex_lock(&tracer.threads);
     (void)set_generation(0, tracer.first_generation);
@@ -173,7 +221,7 @@ void v2_session_begin(void)
 void v2_session_end(void)
 {
     uint64_t generation = tracer.last_generation;
-    struct claims claims = {generation, {0}};
+    struct claims claims = {generation, {0}, 0};
     each_goroutine(claim_one, &claims);
     pthread_mutex_lock(&tracer.threads);
     for (trail_m *m = tracer.ms; m; m = m->next_)

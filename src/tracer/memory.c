@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 static long allowed_calls = -1; /* atomic */
+static size_t mapped;           /* atomic */
 
 void memory_fail_after(long allowed)
 {
@@ -24,16 +25,25 @@ static bool injected_failure(void)
     return true;
 }
 
+size_t memory_mapped(void)
+{
+    return __atomic_load_n(&mapped, __ATOMIC_RELAXED);
+}
+
 void *memory_map(size_t size)
 {
     void *at;
     if (injected_failure())
         return NULL;
     at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED)
+        return NULL;
+    __atomic_fetch_add(&mapped, size, __ATOMIC_RELAXED);
+    return at;
 }
 
 void memory_unmap(void *at, size_t size)
 {
     munmap(at, size);
+    __atomic_fetch_sub(&mapped, size, __ATOMIC_RELAXED);
 }

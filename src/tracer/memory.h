@@ -11,6 +11,9 @@
 void *memory_map(size_t size);
 void memory_unmap(void *at, size_t size);
 
+/* For tests: bytes that are mapped now. */
+size_t memory_mapped(void);
+
 /* For tests: the next `allowed` calls of memory_map succeed, later ones fail; < 0: none fails. */
 void memory_fail_after(long allowed);
 

@@ -4,8 +4,9 @@
  *
  *   free - queue_buffer -> an M's or P's writer - queue_put -> pending - read.c -> queue_free -> free
  *
- * When the memory of the options is used up, the writing thread waits, ends the trace, or drops a
- * generation. docs/models/handover.pml models this with its waits.
+ * The memory of the options limits what is pending, not what writers hold: quiet threads, however
+ * many, never make another wait. When it is used up, the writing thread waits, ends the trace, or
+ * drops a generation. docs/models/handover.pml models this with its waits.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,14 +17,11 @@
 #include "tracer/tracer.h"
 #include "tracer/tsan.h"
 
-/* Buffers kept for the end of a trace of usual size: statuses, samples, stacks, strings. */
-#define RESERVED 4
-
 /* Whether this thread begins or ends a generation or trace: only it may use the reserve. */
 static __thread bool is_ending __attribute__((tls_model("initial-exec")));
 
-/* The reader is woken once per so many buffers. */
-#define WAKE_BUFFERS 8
+/* The reader is woken when so many bytes are pending. */
+#define WAKE_BYTES ((size_t)8 * BUFFER_SIZE)
 
 /* MARK: Pending generations */
 
@@ -41,16 +39,30 @@ static struct pending *pending_find(uint64_t generation)
     return NULL;
 }
 
+/* Returns the index of the free list for buffers of `size`. */
+static unsigned class_of(size_t size)
+{
+    return (unsigned)__builtin_ctzl(size) - (unsigned)__builtin_ctzl(BUFFER_MIN);
+}
+
+static void add_reserve(struct trail_buffer_ *buffer)
+{
+    buffer->next = tracer.reserve;
+    tracer.reserve = buffer;
+    tracer.reserved++;
+}
+
+/* Frees a buffer that is not pending. */
 static void free_buffer(struct trail_buffer_ *buffer)
 {
-    if (tracer.reserved < RESERVED) {
-        buffer->next = tracer.reserve;
-        tracer.reserve = buffer;
-        tracer.reserved++;
-        tracer.buffers--;
+    if (tracer.reserved < tracer.to_reserve && buffer->size == BUFFER_SIZE) {
+        add_reserve(buffer);
+    } else if (tracer.free_bytes + buffer->size > tracer.limit) {
+        memory_unmap(buffer, buffer->size);
     } else {
-        buffer->next = tracer.free;
-        tracer.free = buffer;
+        buffer->next = tracer.free[class_of(buffer->size)];
+        tracer.free[class_of(buffer->size)] = buffer;
+        tracer.free_bytes += buffer->size;
     }
     pthread_cond_broadcast(&tracer.room);
 }
@@ -63,10 +75,10 @@ static uint64_t free_buffers(struct pending *pending)
     for (; buffer; buffer = next) {
         next = buffer->next;
         bytes += buffer->used;
-        free_buffer(buffer);
+        queue_free(buffer);
     }
     pending->first = pending->last = NULL;
-    pending->buffers = 0;
+    pending->bytes = 0;
     return bytes;
 }
 
@@ -150,44 +162,127 @@ static void drop_oldest(void)
     read_advance_soon();
 }
 
-/*
- * Returns a buffer from the free list or the system; NULL if the limit is reached or there is no
- * memory.
- */
-static struct trail_buffer_ *take(void)
+/* Returns the size of a writer's next buffer. */
+static size_t next_size(size_t filled, size_t need)
 {
-    struct trail_buffer_ *buffer = tracer.free;
-    if (buffer) {
-        tracer.free = buffer->next;
-        return buffer;
-    }
-    if (tracer.buffers >= tracer.limit && !tracer.urgent)
-        return NULL;
-    buffer = memory_map(BUFFER_SIZE);
-    if (!buffer && is_ending && tracer.reserve) {
-        buffer = tracer.reserve;
-        tracer.reserve = buffer->next;
-        tracer.reserved--;
-    }
+    size_t size = filled ? 2 * filled : tracer.smallest;
+    need += sizeof(struct trail_buffer_);
+    while (size < need && size < BUFFER_SIZE)
+        size *= 2;
+    return size < BUFFER_SIZE ? size : BUFFER_SIZE;
+}
+
+/* Maps `n` buffers of the largest size at once; NULL: no memory. */
+static uint8_t *map_buffers(size_t n)
+{
+    return memory_map(n * BUFFER_SIZE);
+}
+
+static struct trail_buffer_ *make(void *at, size_t size)
+{
+    struct trail_buffer_ *buffer = at;
     if (buffer)
-        tracer.buffers++;
+        buffer->size = (uint32_t)size;
     return buffer;
 }
 
-bool queue_reserve(void)
+/* Returns new memory from the system, which is asked for BUFFER_SIZE at a time. */
+static struct trail_buffer_ *map_buffer(size_t size)
+{
+    uint8_t *at;
+    if (size != tracer.smallest)
+        return make(memory_map(size), size);
+    if (!tracer.slab_left) {
+        tracer.slab = map_buffers(1);
+        tracer.slab_left = tracer.slab ? BUFFER_SIZE : 0;
+    }
+    if (!tracer.slab_left)
+        return NULL;
+    at = tracer.slab + (BUFFER_SIZE - tracer.slab_left);
+    tracer.slab_left -= size;
+    return make(at, size);
+}
+
+static struct trail_buffer_ *take_free(size_t size)
+{
+    struct trail_buffer_ **list = &tracer.free[class_of(size)], *buffer = *list;
+    if (buffer) {
+        *list = buffer->next;
+        tracer.free_bytes -= size;
+    }
+    return buffer;
+}
+
+static struct trail_buffer_ *take_reserve(void)
+{
+    struct trail_buffer_ *buffer = tracer.reserve;
+    if (buffer) {
+        tracer.reserve = buffer->next;
+        tracer.reserved--;
+    }
+    return buffer;
+}
+
+/* The system has no memory: returns any buffer for `need` bytes, at last one of the reserve. */
+static struct trail_buffer_ *take_any(size_t need)
+{
+    struct trail_buffer_ *buffer = NULL;
+    for (size_t size = next_size(0, need); !buffer && size <= BUFFER_SIZE; size *= 2)
+        buffer = take_free(size);
+    return !buffer && is_ending ? take_reserve() : buffer;
+}
+
+/*
+ * Whether the limit is reached. The thread that reads cannot wait for itself: it may use as much
+ * again, which suffices unless it writes more than it reads.
+ */
+static bool is_full(void)
+{
+    size_t limit = tracer.limit;
+    if (tracer.queued < limit || tracer.urgent)
+        return false;
+    return !read_is_reader() || tracer.options.when_full != TRAIL_FULL_WAIT ||
+           tracer.queued >= 2 * limit;
+}
+
+/* Returns a free buffer or a new one; NULL if the limit is reached or there is no memory. */
+static struct trail_buffer_ *take(size_t filled, size_t need)
+{
+    size_t size = next_size(filled, need);
+    struct trail_buffer_ *buffer;
+    if (is_full())
+        return NULL;
+    buffer = take_free(size);
+    if (!buffer)
+        buffer = map_buffer(size);
+    return buffer ? buffer : take_any(need);
+}
+
+bool queue_reserve(size_t n)
 {
     bool enough;
     pthread_mutex_lock(&tracer.lock);
-    while (tracer.reserved < RESERVED) {
-        struct trail_buffer_ *buffer = memory_map(BUFFER_SIZE);
-        if (!buffer)
-            break;
-        tracer.buffers++;
-        free_buffer(buffer);
+    tracer.to_reserve += n;
+    if (tracer.reserved < tracer.to_reserve) {
+        size_t missing = tracer.to_reserve - tracer.reserved;
+        uint8_t *at = map_buffers(missing);
+        for (; at && missing > 0; missing--, at += BUFFER_SIZE)
+            add_reserve(make(at, BUFFER_SIZE));
     }
-    enough = tracer.reserved == RESERVED;
+    enough = tracer.reserved >= tracer.to_reserve;
+    if (!enough)
+        tracer.to_reserve -= n;
     pthread_mutex_unlock(&tracer.lock);
     return enough;
+}
+
+void queue_unreserve(size_t n)
+{
+    pthread_mutex_lock(&tracer.lock);
+    tracer.to_reserve -= n < tracer.to_reserve ? n : tracer.to_reserve;
+    while (tracer.reserved > tracer.to_reserve)
+        free_buffer(take_reserve());
+    pthread_mutex_unlock(&tracer.lock);
 }
 
 /* Waits for the reader; false after the time-out. */
@@ -196,44 +291,62 @@ static bool wait_for_room(const struct timespec *until)
     return pthread_cond_timedwait(&tracer.room, &tracer.lock, until) != ETIMEDOUT;
 }
 
-static struct trail_buffer_ *take_or_wait(void)
+static void count_wait(uint64_t began_ns)
+{
+    uint64_t ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
+    tracer.stats.waits++;
+    tracer.stats.wait_ns += ns;
+    if (ns > tracer.stats.longest_wait_ns)
+        tracer.stats.longest_wait_ns = ns;
+}
+
+/* Waits for room, or for a buffer that is read when the system has no memory. */
+static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
+{
+    struct timespec until = deadline_after(tracer.options.wait_ns);
+    uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    struct trail_buffer_ *buffer = NULL;
+    bool in_time = true;
+    pthread_cond_broadcast(&tracer.changed);
+    /* Without anything to be read no reader can make room. */
+    while (!buffer && in_time && !tracer.failed && tracer.queued) {
+        in_time = wait_for_room(&until);
+        if (!tracer.failed)
+            buffer = take(filled, need);
+        if (tracer.urgent)
+            break;
+    }
+    count_wait(began_ns);
+    return buffer;
+}
+
+static struct trail_buffer_ *take_or_wait(size_t filled, size_t need)
 {
     struct trail_buffer_ *buffer;
-    struct timespec until;
-    bool in_time = true;
     /* No event may follow a lost one: later events of the section would contradict the trace. */
     if (tracer.failed && !is_ending)
         return NULL;
-    buffer = take();
+    buffer = take(filled, need);
     if (buffer || tracer.urgent)
         return buffer;
     switch (tracer.options.when_full) {
     case TRAIL_FULL_DROP_OLDEST:
         drop_oldest();
-        return take();
+        return take(filled, need);
     case TRAIL_FULL_WAIT:
-        until = deadline_after(tracer.options.wait_ns);
-        pthread_cond_broadcast(&tracer.changed);
-        while (!buffer && in_time && !tracer.failed) {
-            in_time = wait_for_room(&until);
-            if (!tracer.failed)
-                buffer = take();
-            if (tracer.urgent)
-                break;
-        }
-        return buffer;
+        return read_is_reader() ? NULL : wait_and_take(filled, need);
     case TRAIL_FULL_END:
         break;
     }
     return NULL;
 }
 
-struct trail_buffer_ *queue_buffer(uint64_t generation)
+struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t need)
 {
     struct trail_buffer_ *buffer;
     bool fails;
     pthread_mutex_lock(&tracer.lock);
-    buffer = take_or_wait();
+    buffer = take_or_wait(filled, need);
     fails = !buffer && tracer.options.when_full != TRAIL_FULL_DROP_OLDEST;
     if (!buffer) {
         struct pending *pending = pending_find(generation);
@@ -263,7 +376,32 @@ struct trail_buffer_ *queue_buffer(uint64_t generation)
  */
 static bool is_worth_waking(const struct pending *pending)
 {
-    return pending->buffers >= WAKE_BUFFERS || tracer.buffers >= tracer.limit / 2 || tracer.urgent;
+    return pending->bytes >= WAKE_BYTES || tracer.queued >= tracer.limit / 2 || tracer.urgent;
+}
+
+static void append(struct pending *pending, struct trail_buffer_ *buffer)
+{
+    if (pending->last)
+        pending->last->next = buffer;
+    else
+        pending->first = buffer;
+    pending->last = buffer;
+    pending->bytes += buffer->size;
+    tracer.queued += buffer->size;
+}
+
+/*
+ * Copies a small buffer behind the last one that is pending, if it fits: what many quiet threads
+ * have written takes no more room than its bytes.
+ */
+static bool copied(const struct pending *pending, struct trail_buffer_ *buffer)
+{
+    struct trail_buffer_ *last = pending->last;
+    if (!last || buffer->used > BUFFER_MIN || last->used + buffer->used > last->size - sizeof *last)
+        return false;
+    memcpy(last->data + last->used, buffer->data, buffer->used);
+    last->used += buffer->used;
+    return true;
 }
 
 void queue_put(struct trail_buffer_ *buffer)
@@ -277,12 +415,10 @@ void queue_put(struct trail_buffer_ *buffer)
         tracer.stats.lost_bytes += buffer->used;
         free_buffer(buffer);
     } else {
-        if (pending->last)
-            pending->last->next = buffer;
+        if (copied(pending, buffer))
+            free_buffer(buffer);
         else
-            pending->first = buffer;
-        pending->last = buffer;
-        pending->buffers++;
+            append(pending, buffer);
         if (is_worth_waking(pending))
             pthread_cond_broadcast(&tracer.changed);
     }
@@ -297,24 +433,30 @@ void queue_urgent(bool urgent)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-void queue_clear(void)
+static void unmap_list(struct trail_buffer_ **list)
 {
     struct trail_buffer_ *buffer;
+    while ((buffer = *list) != NULL) {
+        *list = buffer->next;
+        memory_unmap(buffer, buffer->size);
+    }
+}
+
+void queue_clear(void)
+{
     pthread_mutex_lock(&tracer.lock);
     for (; tracer.pendings; tracer.pendings--) {
         tracer.stats.lost_bytes += free_buffers(pending_at(0));
         tracer.first_pending = (tracer.first_pending + 1) % MAX_PENDING;
     }
-    while ((buffer = tracer.free) != NULL) {
-        tracer.free = buffer->next;
-        memory_unmap(buffer, BUFFER_SIZE);
-        tracer.buffers--;
-    }
-    while ((buffer = tracer.reserve) != NULL) {
-        tracer.reserve = buffer->next;
-        memory_unmap(buffer, BUFFER_SIZE);
-        tracer.reserved--;
-    }
+    for (size_t i = 0; i < BUFFER_CLASSES; i++)
+        unmap_list(&tracer.free[i]);
+    tracer.free_bytes = 0;
+    unmap_list(&tracer.reserve);
+    tracer.reserved = tracer.to_reserve = 0;
+    if (tracer.slab_left)
+        memory_unmap(tracer.slab + (BUFFER_SIZE - tracer.slab_left), tracer.slab_left);
+    tracer.slab_left = 0;
     pthread_mutex_unlock(&tracer.lock);
 }
 
@@ -331,7 +473,7 @@ struct trail_buffer_ *queue_pop_buffer(struct pending *pending)
     pending->first = buffer->next;
     if (!pending->first)
         pending->last = NULL;
-    pending->buffers--;
+    pending->bytes -= buffer->size;
     return buffer;
 }
 
@@ -343,5 +485,6 @@ void queue_pop(void)
 
 void queue_free(struct trail_buffer_ *buffer)
 {
+    tracer.queued -= buffer->size;
     free_buffer(buffer);
 }

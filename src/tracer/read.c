@@ -22,6 +22,7 @@
 #include "tracer/memory.h"
 #include "tracer/misuse.h"
 #include "tracer/output.h"
+#include "tracer/runnable.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
 #include "wire/wire.h"
@@ -44,22 +45,46 @@ static struct stream {
 
 static struct trail_buffer_ *out; /* the buffer of the chunk last handed out */
 static bool pumping;              /* a thread is inside trail_read */
-static bool stopping;             /* a stop waits for the stream, or for the library's thread */
-static bool thread_on;            /* guarded by control, or by `stopping` */
-static bool delivering;           /* the library's thread is in a write or a sink */
+static bool has_puller;           /* a thread has called trail_read in this stream: the last one */
+static pthread_t puller;
+static bool stopping;   /* a stop waits for the stream, or for the library's thread */
+static bool thread_on;  /* guarded by control, or by `stopping` */
+static bool delivering; /* the library's thread is in a write or a sink */
 static pthread_t thread;
+static pid_t thread_id; /* of the library's thread, set by itself */
+static uint64_t taken;  /* chunks for which the consumer has come: its progress */
 static __thread bool is_reader
     __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
 static uint64_t epoch; /* changes when the library's thread is abandoned; that one only exits */
 static uint64_t advance_due_ns;
+static uint64_t drain_due_ns; /* of the CPU samples */
 static const uint8_t end_of_generation = V2_EndOfGeneration;
 
 /* MARK: Pumping */
+
+bool read_is_reader(void)
+{
+    return is_reader ||
+           (stream.on && stream.pull && has_puller && pthread_equal(puller, pthread_self()));
+}
 
 void read_advance_soon(void)
 {
     advance_due_ns = 0;
     pthread_cond_broadcast(&tracer.changed);
+}
+
+/*
+ * How often the CPU samples are drained: often while there are some, because their ring is of
+ * limited size, else as often as generations end by default.
+ */
+#define DRAIN_NS      100000000
+#define IDLE_DRAIN_NS 1000000000
+
+static void next_drain(bool found)
+{
+    bool often = found || tracer.options.cpu_hz;
+    drain_due_ns = clock_ns(CLOCK_MONOTONIC) + (often ? DRAIN_NS : IDLE_DRAIN_NS);
 }
 
 static void next_advance(void)
@@ -176,26 +201,45 @@ static void report_end(void)
     pthread_mutex_lock(&tracer.lock);
 }
 
+/* Whether the samples of the trace that is on are to be drained. */
+static bool has_samples(void)
+{
+    return tracer.active && !tracer.failed && tracer.format >= 19;
+}
+
+/* Writes the CPU samples that are waiting, before the generation ends. control is held. */
+static bool drain_samples(void)
+{
+    bool found = sample_waiting() > 0;
+    if (found && tracer.active)
+        sample_drain(tracer.last_generation);
+    return found;
+}
+
 /*
- * Completes a failed trace, or ends a generation that is due; releases the lock meanwhile. Returns
- * whether it did either.
+ * Completes a failed trace, ends a generation or drains the samples, if that is due; releases the
+ * lock meanwhile. Returns whether it did any of these.
  */
 static bool chores(void)
 {
-    bool fails = tracer.failed && tracer.active;
-    bool due =
-        tracer.active && tracer.v2 && !tracer.failed && clock_ns(CLOCK_MONOTONIC) >= advance_due_ns;
-    if (!fails && !due)
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    bool fails = tracer.failed && tracer.active, found = false;
+    bool advances = tracer.active && tracer.v2 && !tracer.failed && now >= advance_due_ns;
+    if (!fails && !advances && !(has_samples() && now >= drain_due_ns))
         return false;
     pthread_mutex_unlock(&tracer.lock);
     pthread_mutex_lock(&tracer.control);
     if (fails)
         session_end();
+    else if (!advances)
+        found = drain_samples();
     else if (tracer.active && tracer.v2)
         v2_advance();
     pthread_mutex_unlock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
-    next_advance();
+    next_drain(found);
+    if (fails || advances)
+        next_advance();
     if (fails)
         report_end();
     return true;
@@ -203,10 +247,15 @@ static bool chores(void)
 
 static void wait_for_change(void)
 {
-    struct timespec until = {(time_t)(advance_due_ns / 1000000000),
-                             (long)(advance_due_ns % 1000000000)};
+    uint64_t due = UINT64_MAX;
     if (tracer.active && tracer.v2)
-        pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until);
+        due = advance_due_ns;
+    if (has_samples() && drain_due_ns < due)
+        due = drain_due_ns;
+    if (due < UINT64_MAX)
+        pthread_cond_timedwait(
+            &tracer.changed, &tracer.lock,
+            &(struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)});
     else
         pthread_cond_wait(&tracer.changed, &tracer.lock);
 }
@@ -223,6 +272,7 @@ static bool still_needed(bool own_thread)
 static bool next_chunk(bool own_thread, trail_chunk *chunk)
 {
     uint64_t mine = epoch;
+    taken++;
     for (;;) {
         struct pending *head;
         /* This thread was abandoned while it waited: the present stream belongs to another. */
@@ -285,7 +335,8 @@ int trail_read(trail_chunk *chunk, trail_error *err)
         (void)record_fail(err, TRAIL_USAGE, "another thread is reading the trace");
         return -1;
     }
-    pumping = true;
+    pumping = has_puller = true;
+    puller = pthread_self();
     got = next_chunk(false, chunk);
     pumping = false;
     pthread_cond_broadcast(&tracer.changed);
@@ -326,6 +377,7 @@ static void *pump(void *arg)
     is_reader = true;
     pthread_setname_np(pthread_self(), "trail-reader");
     pthread_mutex_lock(&tracer.lock);
+    thread_id = gettid();
     while (mine == epoch && next_chunk(true, &chunk)) {
         /* A copy: if this thread is abandoned, `stream` may change before the sink is called. */
         struct stream to = {.fd = stream.fd, .sink = stream.sink, .context = stream.context};
@@ -344,7 +396,7 @@ static void *pump(void *arg)
             close(to.fd);
         if (mine != epoch) {
             if (held)
-                memory_unmap(held, BUFFER_SIZE);
+                memory_unmap(held, held->size);
         } else if (!delivered) {
             stream.error = failure;
             consumer_failed();
@@ -385,7 +437,7 @@ static void end_thread(bool stuck)
         epoch++;
         delivering = false;
         if (out) {
-            tracer.buffers--;
+            tracer.queued -= out->size;
             out = NULL;
         }
         pthread_mutex_unlock(&tracer.lock);
@@ -439,6 +491,8 @@ static void set_stream(struct stream wanted, uint64_t first)
     pthread_mutex_lock(&tracer.lock);
     stream = wanted;
     stream.on = stream.header_due = true;
+    has_puller = false;
+    next_drain(false);
     stream.first = first;
     next_advance();
     pthread_cond_broadcast(&tracer.changed);
@@ -542,13 +596,46 @@ bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *c
     return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
 }
 
-/* Waits until the stream is complete; false after the time-out. The lock is held. */
+/* A wait shorter than this would only repeat itself. */
+#define LEAST_WAIT_NS 1000000
+
+/* Returns the CPU time of the library's thread. */
+static uint64_t thread_cpu_ns(void)
+{
+    clockid_t its;
+    return pthread_getcpuclockid(thread, &its) == 0 ? clock_ns(its) : 0;
+}
+
+/*
+ * Whether a consumer that has taken nothing for wait_ns is to be given up. Inside the library it needs
+ * only a processor, on a busy machine for long; so does a sink that is ready to run and has not had
+ * so much time on one (since `cpu_ns`). The lock is held.
+ */
+static bool consumer_is_stuck(uint64_t cpu_ns)
+{
+    if (tracer.options.wait_ns < 0)
+        return true;
+    if (stream.pull)
+        return !pumping;
+    return delivering && !(thread_is_runnable(thread_id) &&
+                           thread_cpu_ns() - cpu_ns < (uint64_t)tracer.options.wait_ns);
+}
+
+/* Waits until the stream is complete; false if its consumer is stuck. The lock is held. */
 static bool wait_for_stream(void)
 {
-    struct timespec until = deadline_after(tracer.options.wait_ns);
+    int64_t wait_ns = tracer.options.wait_ns;
     while (!stream.ended) {
-        if (pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == ETIMEDOUT)
-            return stream.ended;
+        struct timespec until = deadline_after(wait_ns > LEAST_WAIT_NS ? wait_ns : LEAST_WAIT_NS);
+        uint64_t before = taken, cpu_ns = stream.pull ? 0 : thread_cpu_ns();
+        int status = 0;
+        while (!stream.ended && taken == before) {
+            if (status == ETIMEDOUT && consumer_is_stuck(cpu_ns))
+                return false;
+            if (status == ETIMEDOUT)
+                until = deadline_after(LEAST_WAIT_NS);
+            status = pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until);
+        }
     }
     return true;
 }
@@ -584,11 +671,11 @@ static bool verdict(bool in_time, trail_error *err)
 static void end_stream(bool with_flight)
 {
     if (with_flight) {
-        uint64_t last = tracer.last_generation;
-        v2_advance();
+        /* Before the next generation begins, of which the stream receives nothing. */
         pthread_mutex_lock(&tracer.lock);
-        stream.last = last;
+        stream.last = tracer.last_generation;
         pthread_mutex_unlock(&tracer.lock);
+        v2_advance();
     } else {
         session_end();
     }
@@ -683,6 +770,7 @@ static void keep_from(const trail_flight_options *options, uint64_t first)
     pthread_mutex_lock(&tracer.lock);
     flight_begin(options, first);
     next_advance();
+    next_drain(false);
     pthread_cond_broadcast(&tracer.changed);
     pthread_mutex_unlock(&tracer.lock);
 }
@@ -761,7 +849,7 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
 
     until = deadline_after(tracer.options.wait_ns);
     pthread_mutex_lock(&tracer.lock);
-    while (flight_on() && flight_newest() < wanted) {
+    while (flight_on() && flight_newest() < wanted && !read_is_reader()) {
         if (pthread_cond_timedwait(&tracer.changed, &tracer.lock, &until) == ETIMEDOUT)
             break;
     }

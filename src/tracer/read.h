@@ -4,6 +4,9 @@
 
 #include "tracer/tracer.h"
 
+/* Whether the calling thread is the one that reads: it cannot wait for the reader. `lock` is held. */
+bool read_is_reader(void);
+
 /* Requests an early end of the generation. `lock` is held. */
 void read_advance_soon(void);
 

@@ -1,7 +1,7 @@
 /*
  * CPU samples: see sample.h. The signal handler takes a slot of a ring with one atomic addition and
- * fills it; the thread that ends the generation drains it. Samples that find the ring full are lost
- * and counted.
+ * fills it; the thread that reads, and the one that ends the generation, drain it. Samples that find
+ * the ring full are lost and counted.
  */
 #include "tracer/sample.h"
 
@@ -14,11 +14,11 @@
 #include "tracer/memory.h"
 #include "tracer/tables.h"
 
-/* At 100 samples per second and CPU: 40 seconds of one CPU between two drains. */
+/* At 100 samples per second of CPU time: enough for 400 CPUs between two drains (read.c). */
 #define SLOTS 4096
 
 struct sample {
-    uint64_t generation; /* atomic, set last; 0: the slot is free */
+    uint64_t generation; /* atomic, set last; 0: the slot is free, or being filled */
     uint64_t time, thread, proc, goroutine;
     uint32_t n;
     uintptr_t pcs[TRAIL_MAX_FRAMES];
@@ -26,18 +26,31 @@ struct sample {
 
 static struct sample *ring; /* stays mapped, as a late signal may still write */
 static uint64_t next_slot;  /* atomic */
-static uint64_t drained;    /* used by the thread that ends a generation */
+static uint64_t drained;    /* atomic; changed by the thread that holds control */
 static struct sigaction old_action;
 static bool on;
 
 /* MARK: Taking */
 
+/* Returns a free slot, which the caller fills; NULL if the ring is full or missing. */
+static struct sample *take_slot(void)
+{
+    uint64_t at = __atomic_load_n(&next_slot, __ATOMIC_RELAXED);
+    if (!ring)
+        return NULL;
+    do {
+        /* Pairs with the store in sample_drain: the slot was read and is free. */
+        if (at - __atomic_load_n(&drained, __ATOMIC_ACQUIRE) >= SLOTS)
+            return NULL;
+    } while (!__atomic_compare_exchange_n(&next_slot, &at, at + 1, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return &ring[at % SLOTS];
+}
+
 static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, size_t n)
 {
-    uint64_t at = __atomic_fetch_add(&next_slot, 1, __ATOMIC_RELAXED) % SLOTS, none = 0;
-    struct sample *sample = ring ? &ring[at] : NULL;
-    if (!sample || !__atomic_compare_exchange_n(&sample->generation, &none, UINT64_MAX, false,
-                                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    struct sample *sample = take_slot();
+    if (!sample) {
         count(&tracer.stats.lost_samples);
         return;
     }
@@ -93,43 +106,48 @@ bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
 
 /* MARK: Writing out */
 
-static void write_v2(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
+static bool write_v2(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
 {
     uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
     uint64_t args[] = {sample->time, sample->thread, sample->proc, sample->goroutine, stack};
     if (!v2_section_room(writer, generation, V2_CPUSamples, EVENT_MAX))
-        return;
+        return false;
     *writer->at++ = V2_CPUSample;
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         writer->at = put(writer->at, args[i]);
+    return true;
 }
 
-static void write_v1(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
+static bool write_v1(struct trail_writer_ *writer, uint64_t generation, const struct sample *sample)
 {
     uint64_t stack = stack_id(stack_put(generation, sample->pcs, sample->n));
     uint64_t args[] = {sample->time, sample->proc, sample->goroutine, stack};
-    v1_write_to(writer, 0, generation, V1_CPUSample, 4, args);
+    return v1_write_to(writer, 0, generation, V1_CPUSample, 4, args);
+}
+
+uint64_t sample_waiting(void)
+{
+    return __atomic_load_n(&next_slot, __ATOMIC_RELAXED) -
+           __atomic_load_n(&drained, __ATOMIC_RELAXED);
 }
 
 void sample_drain(uint64_t generation)
 {
+    bool (*write)(struct trail_writer_ * writer, uint64_t generation, const struct sample *sample) =
+        tracer.v2 ? write_v2 : write_v1;
     struct trail_writer_ writer = {0};
     if (!ring || tracer.format < 19)
         return;
-    for (; drained != __atomic_load_n(&next_slot, __ATOMIC_RELAXED); drained++) {
+    while (sample_waiting()) {
         struct sample *sample = &ring[drained % SLOTS];
         uint64_t of = __atomic_load_n(&sample->generation, __ATOMIC_ACQUIRE);
-        if (of == 0)
-            continue;
-        if (of > generation) /* of the next generation, or still being filled */
+        if (of == 0 || of > generation) /* being filled, or of the next generation */
             break;
-        if (of < generation)
+        if (of < generation || !write(&writer, generation, sample))
             count(&tracer.stats.lost_samples);
-        else if (tracer.v2)
-            write_v2(&writer, generation, sample);
-        else
-            write_v1(&writer, generation, sample);
-        __atomic_store_n(&sample->generation, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&sample->generation, 0, __ATOMIC_RELAXED);
+        /* Pairs with the load in take_slot. */
+        __atomic_store_n(&drained, drained + 1, __ATOMIC_RELEASE);
     }
     if (tracer.v2)
         v2_flush(&writer);
@@ -174,6 +192,11 @@ void sample_stop(void)
 void sample_after_fork(void)
 {
     on = false;
+    /* Another thread of the parent may have been filling a slot. */
+    if (ring)
+        memory_unmap(ring, SLOTS * sizeof *ring);
+    ring = NULL;
+    next_slot = drained = 0;
 }
 
 /* Maps the ring once, also from a signal handler of the host's profiler. */

@@ -152,8 +152,7 @@ bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned
                      size_t room)
 {
     struct trail_buffer_ *buffer = writer->buffer;
-    if (buffer && buffer->length_at &&
-        (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) >= room)
+    if (buffer && buffer->length_at && writer_room(writer) >= room)
         return true;
     if (!v2_open_batch(writer, generation, V2_NO_THREAD, room))
         return false;

@@ -81,6 +81,7 @@ struct frame_name symbol_of(uintptr_t pc)
 void symbols_reset(void)
 {
     if (cache)
-        memset(cache, 0, CACHE_SIZE * sizeof *cache);
-    table_reset(&texts);
+        memory_unmap(cache, CACHE_SIZE * sizeof *cache);
+    cache = NULL;
+    table_free(&texts);
 }

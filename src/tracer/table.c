@@ -4,12 +4,34 @@
 #include <string.h>
 
 #include "tracer/memory.h"
+#include "tracer/tracer.h"
 #include "tracer/tsan.h"
 
 struct region_block {
     struct region_block *next;
     size_t used; /* atomic; from the start of the block */
 };
+
+/* Returns a new block, for which buffers are reserved; NULL: no memory. */
+static struct region_block *new_block(const struct table *table)
+{
+    struct region_block *block = memory_map(REGION_BLOCK);
+    if (!block)
+        return NULL;
+    if (table->buffers_a_block && !queue_reserve(table->buffers_a_block)) {
+        memory_unmap(block, REGION_BLOCK);
+        return NULL;
+    }
+    block->used = sizeof *block;
+    return block;
+}
+
+static void free_block(const struct table *table, struct region_block *block)
+{
+    if (table->buffers_a_block)
+        queue_unreserve(table->buffers_a_block);
+    memory_unmap(block, REGION_BLOCK);
+}
 
 /* Allocates `size` bytes from the current block, or from a new one that replaces it when full. */
 static void *region_alloc(struct table *table, size_t size)
@@ -28,17 +50,16 @@ static void *region_alloc(struct table *table, size_t size)
         }
         if (__atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + REGION_BLOCK > table->limit)
             return NULL;
-        fresh = memory_map(REGION_BLOCK);
+        fresh = new_block(table);
         if (!fresh)
             return NULL;
         fresh->next = block;
-        fresh->used = sizeof *fresh;
         tsan_release(table);
         if (__atomic_compare_exchange_n(&table->block, &block, fresh, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
             __atomic_fetch_add(&table->bytes, REGION_BLOCK, __ATOMIC_RELAXED);
         else
-            memory_unmap(fresh, REGION_BLOCK);
+            free_block(table, fresh);
     }
 }
 
@@ -102,16 +123,46 @@ void table_each(const struct table *table, void (*visit)(const struct table_entr
     }
 }
 
-void table_reset(struct table *table)
+/* Frees the blocks from `block` on. */
+static void free_blocks(const struct table *table, struct region_block *block)
 {
-    struct region_block *block = table->block, *next;
+    struct region_block *next;
     for (; block; block = next) {
         next = block->next;
-        memory_unmap(block, REGION_BLOCK);
+        free_block(table, block);
     }
+}
+
+/*
+ * Returns a new block in exchange for an old one, or the same where the system has no memory. New
+ * pages cost memory only where they are used, and ThreadSanitizer knows nothing of them yet.
+ */
+static struct region_block *exchange(struct region_block *old)
+{
+    struct region_block *block = memory_map(REGION_BLOCK);
+    if (block)
+        memory_unmap(old, REGION_BLOCK);
+    return block ? block : old;
+}
+
+void table_reset(struct table *table)
+{
     memset(table->buckets, 0, sizeof table->buckets);
-    table->block = NULL;
     table->last_id = 0;
+    if (!table->block)
+        return;
+    free_blocks(table, table->block->next);
+    table->block = exchange(table->block);
+    table->block->next = NULL;
+    table->block->used = sizeof *table->block;
+    table->bytes = REGION_BLOCK;
+}
+
+void table_free(struct table *table)
+{
+    table_reset(table);
+    free_blocks(table, table->block);
+    table->block = NULL;
     table->bytes = 0;
 }
 

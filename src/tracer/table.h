@@ -7,7 +7,8 @@
  * two threads insert the same bytes at once, one finds the other's entry; its own ID stays unused,
  * which every reader accepts. Entries live in blocks of 64 KiB, which are freed all at once by a
  * thread that knows that no other uses the table (the one that advances, after it has waited for
- * all sections).
+ * all sections). For each block the buffers are reserved into which its entries will be written, so
+ * that a generation can end when the system has no memory.
  */
 #ifndef TRAIL_TRACER_TABLE_H
 #define TRAIL_TRACER_TABLE_H
@@ -35,6 +36,7 @@ struct table {
     struct region_block *block;                 /* atomic: entries are allocated from it */
     uint64_t last_id;                           /* atomic */
     size_t bytes, limit;                        /* of all blocks; bytes is atomic */
+    size_t buffers_a_block;                     /* to be reserved (queue_reserve) */
 };
 
 /*
@@ -52,8 +54,13 @@ uint64_t table_reserve_ids(struct table *table, uint64_t n);
 void table_each(const struct table *table, void (*visit)(const struct table_entry *, void *),
                 void *context);
 
-/* Frees all entries. No other thread may use the table. */
+/*
+ * Removes all entries, and keeps a block, so that the first ones of the next generation need no
+ * memory. No other thread may use the table.
+ */
 void table_reset(struct table *table);
+/* Removes all entries and frees all memory. No other thread may use the table. */
+void table_free(struct table *table);
 
 /* Fast hashes: of a whole word, and of bytes. */
 static inline uint64_t table_mix(uint64_t hash, uint64_t word)

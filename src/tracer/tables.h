@@ -34,7 +34,7 @@ struct frame_name {
     unsigned line;
 };
 struct frame_name symbol_of(uintptr_t pc);
-/* Clears the cache of names. */
+/* Frees the cache of names. */
 void symbols_reset(void);
 
 #endif

@@ -51,8 +51,10 @@ static void after_fork(void)
     init_locks();
     tracer.fence = !barrier_init();
     trail_tracing_ = tracing_bits(false);
-    tracer.free = tracer.reserve = NULL;
-    tracer.buffers = tracer.reserved = tracer.pendings = 0;
+    memset(tracer.free, 0, sizeof tracer.free);
+    tracer.reserve = NULL;
+    tracer.queued = tracer.free_bytes = tracer.slab_left = tracer.pendings = 0;
+    tracer.reserved = tracer.to_reserve = 0;
     memset(&tracer.no_proc_writer, 0, sizeof tracer.no_proc_writer);
     sample_after_fork();
     read_after_fork();

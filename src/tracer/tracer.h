@@ -20,8 +20,8 @@
  *
  * Locks, in the order in which they may be taken: control (start, stop, advance, one at a time),
  * threads (the list of Ms), trail_m.lock_ (closing a generation for it), no_proc and others of
- * event calls, lock (buffers and pending generations). A writing thread takes `lock` once per 64
- * KiB, and no other lock in the common events.
+ * event calls, lock (buffers and pending generations). A writing thread takes `lock` once per
+ * buffer, and no other lock in the common events.
  */
 #ifndef TRAIL_TRACER_TRACER_H
 #define TRAIL_TRACER_TRACER_H
@@ -38,25 +38,44 @@
 
 /* MARK: Buffers */
 
-#define BUFFER_SIZE 65536
+/*
+ * Powers of two. A writer begins with the smallest and doubles with every buffer that it fills, so
+ * that a quiet thread costs a page and a busy one takes a lock once per 64 KiB.
+ */
+#define BUFFER_SIZE    65536 /* the largest */
+#define BUFFER_MIN     4096  /* the smallest, where pages are not larger */
+#define BUFFER_CLASSES 5
 
 struct trail_buffer_ {
     struct trail_buffer_ *next;
     uint64_t generation;
     uint32_t used;      /* bytes of data in a full buffer */
     uint32_t length_at; /* v2: offset of the open batch's size; 0: no batch is open */
-    uint64_t reserved;
+    uint32_t size;      /* with this header */
+    uint32_t unused;
     uint8_t data[];
 };
 
+/* Bytes of data that the largest buffer holds. */
 #define BUFFER_CAPACITY (BUFFER_SIZE - sizeof(struct trail_buffer_))
+
+static inline uint8_t *buffer_end(struct trail_buffer_ *buffer)
+{
+    return (uint8_t *)buffer + buffer->size;
+}
+
+/* Returns the number of bytes that fit behind the write position. */
+static inline size_t writer_room(const struct trail_writer_ *writer)
+{
+    return (size_t)(buffer_end(writer->buffer) - writer->at);
+}
 
 /* An unread generation. Guarded by tracer.lock. */
 struct pending {
     uint64_t generation;
     uint64_t began_ns; /* CLOCK_MONOTONIC */
     struct trail_buffer_ *first, *last;
-    size_t buffers;
+    size_t bytes;  /* sizes of these buffers */
     bool complete; /* no more buffers follow */
     bool spoiled;  /* a buffer was dropped: none of it is handed out */
     bool started;  /* some of it was handed out */
@@ -126,10 +145,16 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     pthread_cond_t room;    /* a buffer is free, or waits must end */
     pthread_cond_t changed; /* there is something for the reader */
     trail_options options;
-    struct trail_buffer_ *free;
-    struct trail_buffer_ *reserve; /* for the end of a trace, when the system has no memory */
-    size_t reserved;
-    size_t buffers, limit; /* number of buffers in use, and its maximum */
+    size_t smallest;      /* size of a writer's first buffer */
+    size_t queued, limit; /* bytes of the buffers that are not read yet, and their maximum */
+    struct trail_buffer_ *free[BUFFER_CLASSES];
+    size_t free_bytes; /* of all free lists */
+    uint8_t *slab;     /* the rest of a mapping of BUFFER_SIZE, for buffers of the smallest size */
+    size_t slab_left;
+    /* Of BUFFER_SIZE, for the end of generations when the system has no memory: how many there are and should be. */
+    struct trail_buffer_ *reserve;
+    size_t reserved, to_reserve;
+    size_t generation_reserve; /* those for the end of this generation; guarded by control */
     struct pending pending[MAX_PENDING];
     size_t first_pending, pendings;
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
@@ -174,12 +199,21 @@ void tracer_watch_exit(void);
 
 /*
  * Returns a buffer for `generation`, after what the options prescribe when memory is used up. NULL:
- * the event is lost.
+ * the event is lost. `filled` is the size of the buffer that the writer has filled, 0: none; there
+ * is room for at least `need` bytes.
  */
-struct trail_buffer_ *queue_buffer(uint64_t generation);
+struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t need);
 
-/* Reserves buffers for the end of the trace; false: no memory. */
-bool queue_reserve(void);
+/* Buffers that the end of any generation needs: samples, statuses, the first batch of the next. */
+#define RESERVE_GENERATION 8
+
+/*
+ * Reserves `n` more buffers for the end of generations; false, and none, if there is no memory. Only
+ * the thread between queue_urgent(true) and queue_urgent(false) uses them.
+ */
+bool queue_reserve(size_t n);
+/* Gives back `n` that were reserved. */
+void queue_unreserve(size_t n);
 
 /* Hands a full buffer over to its generation's `pending`. */
 void queue_put(struct trail_buffer_ *buffer);
@@ -207,6 +241,8 @@ void queue_urgent(bool urgent);
 bool session_begin(const trail_options *options, uintptr_t frame, trail_error *err);
 /* Ends the session; everything pending is complete afterwards. control is held. */
 void session_end(void);
+/* Ends the trace early: the system has no memory. The reading thread completes it. */
+void session_lacks_memory(void);
 
 void v1_session_begin(void);
 void v1_session_end(void);

@@ -4,6 +4,8 @@
  */
 #include "tracer/event.h"
 
+#define BATCH_RECORD (1 + 2 * UVARINT_MAX_SIZE)
+
 void v1_flush(struct trail_writer_ *writer)
 {
     struct trail_buffer_ *buffer = writer->buffer;
@@ -18,12 +20,13 @@ void v1_flush(struct trail_writer_ *writer)
 bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room)
 {
     struct trail_buffer_ *buffer = writer->buffer;
+    size_t filled = buffer ? buffer->size : 0;
     uint64_t now;
     uint8_t *at;
-    if (buffer && (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) >= room)
+    if (buffer && writer_room(writer) >= room)
         return true;
     v1_flush(writer);
-    buffer = queue_buffer(generation);
+    buffer = queue_buffer(generation, filled, BATCH_RECORD + room);
     if (!buffer)
         return false;
     now = clock_v1_ticks(&tracer.clock);
@@ -37,7 +40,7 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
     }
     writer->buffer = buffer;
     writer->at = at;
-    writer->end = buffer->data + BUFFER_CAPACITY - EVENT_MAX;
+    writer->end = buffer_end(buffer) - EVENT_MAX;
     writer->last_ticks = now;
     return true;
 }

@@ -49,15 +49,16 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
 {
     uint64_t now = clock_units(&tracer.clock);
     struct trail_buffer_ *buffer = writer->buffer;
+    size_t need = BATCH_HEADER + room + EVENT_MAX, filled = 0;
     uint8_t *at;
     v2_close_batch(writer);
-    if (buffer &&
-        (size_t)(buffer->data + BUFFER_CAPACITY - writer->at) < BATCH_HEADER + room + EVENT_MAX) {
+    if (buffer && writer_room(writer) < need) {
+        filled = buffer->size;
         v2_flush(writer);
         buffer = NULL;
     }
     if (!buffer) {
-        buffer = queue_buffer(generation);
+        buffer = queue_buffer(generation, filled, need);
         if (!buffer)
             return false;
         writer->buffer = buffer;
@@ -75,7 +76,7 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
     at = put(at, now);
     buffer->length_at = (uint32_t)(at - buffer->data);
     writer->at = at + SIZE_BYTES;
-    writer->end = buffer->data + BUFFER_CAPACITY - EVENT_MAX;
+    writer->end = buffer_end(buffer) - EVENT_MAX;
     writer->last_ticks = now;
     return true;
 }
