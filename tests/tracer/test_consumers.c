@@ -591,14 +591,6 @@ static void of_two_readers_one_is_told(void **state)
 
 /* MARK: Memory that is not there */
 
-/* v2: the last generation of a part may lack its end, for which there was no memory. */
-static void cut_to_good(struct sink *sink, size_t part, int format)
-{
-    trail_error err;
-    if (format >= 22 && trace_read(&sink->parts[part], NULL, NULL, &err) < 0)
-        sink->parts[part].size = sink->whole[part];
-}
-
 /* A short trace of which the first `allowed` mappings succeed; true if that was enough. */
 static bool record_with(const trail_options *options, long allowed, const char *what)
 {
@@ -626,8 +618,6 @@ static bool record_with(const trail_options *options, long allowed, const char *
     if (trail_enabled())
         fail_msg("%s: it is still on", what);
     for (size_t i = 0; i < sink.count; i++) {
-        if (!ok)
-            cut_to_good(&sink, i, options->format);
         if (sink.parts[i].size > 16)
             read_good(&sink.parts[i], read_number, &numbers, what);
     }

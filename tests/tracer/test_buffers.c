@@ -1,0 +1,633 @@
+/*
+ * Memory and waits: what quiet threads cost, that none waits for another's buffers, that the thread which
+ * reads does not wait for itself, and that memory is given back.
+ *
+ * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
+ * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "stress.h"
+#include "tracer/memory.h"
+#include "tracer/sample.h"
+#include "tracer/tracer.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#define BLOCK 65536
+
+static trail_stats stats_now(void)
+{
+    trail_stats stats;
+    trail_stats_get(&stats);
+    return stats;
+}
+
+/* MARK: A sink that a test holds up in its first chunk */
+
+struct held {
+    sem_t inside, go;
+    void (*work)(void); /* what it does there; NULL: it waits for `go` */
+    bool began;
+    struct trace trace;
+};
+
+static bool held_take(void *context, const trail_chunk *chunk)
+{
+    struct held *held = context;
+    if (!held->began) {
+        held->began = true;
+        if (held->work)
+            held->work();
+        sem_post(&held->inside);
+        while (!held->work && sem_wait(&held->go) != 0)
+            ;
+    }
+    return trace_append(&held->trace, chunk);
+}
+
+static void held_start(struct held *held, const trail_options *options)
+{
+    trail_error err;
+    held->began = false;
+    sem_init(&held->inside, 0, 0);
+    sem_init(&held->go, 0, 0);
+    if (!trail_start_sink(options, held_take, held, &err))
+        fail_msg("%s", err.message);
+    while (sem_wait(&held->inside) != 0)
+        ;
+}
+
+static void held_free(struct held *held)
+{
+    trace_free(&held->trace);
+    sem_destroy(&held->inside);
+    sem_destroy(&held->go);
+}
+
+static void count_logs(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    *(unsigned long *)context += event->kind == TRAIL_LOG;
+}
+
+/* MARK: Quiet threads */
+
+enum { QUIET = 5000, QUIET_STACK = 65536, ROUNDS = 3 };
+
+/* What record.h promises for a quiet thread, and what a trace has besides. */
+#define QUIET_BYTES ((size_t)20 << 10)
+#define FIXED_BYTES ((size_t)4 << 20)
+
+static struct {
+    pthread_barrier_t barrier;
+    unsigned n;
+} quiet;
+
+/* Each logs once in each generation. */
+static void *be_quiet(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        trail_log(0, "quiet", "a few words of a thread that has little to say");
+        pthread_barrier_wait(&quiet.barrier);
+        pthread_barrier_wait(&quiet.barrier);
+    }
+    return NULL;
+}
+
+static size_t quiet_begin(pthread_t *threads)
+{
+    pthread_attr_t attr;
+    size_t began = 0;
+    quiet.n = how_many(QUIET);
+    pthread_barrier_init(&quiet.barrier, NULL, quiet.n + 1);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, QUIET_STACK);
+    began = memory_mapped();
+    for (unsigned i = 0; i < quiet.n; i++)
+        assert_int_equal(pthread_create(&threads[i], &attr, be_quiet, NULL), 0);
+    pthread_attr_destroy(&attr);
+    return began;
+}
+
+/*
+ * However many threads log a little, their buffers use up no memory that others wait for, though nothing is
+ * read before the end; and none of them has more than a few pages.
+ */
+static void quiet_threads_make_none_wait(void **state)
+{
+    trail_options options = {.generation_ns = HOUR_NS, .no_symbols = true};
+    struct held held = {0};
+    static pthread_t threads[QUIET];
+    unsigned long logs = 0;
+    trail_stats stats;
+    size_t before;
+    (void)state;
+    alone(true);
+    held_start(&held, &options);
+    before = quiet_begin(threads);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&quiet.barrier);
+        if (memory_mapped() > before + FIXED_BYTES + quiet.n * QUIET_BYTES)
+            fail_msg("round %d: %zu bytes a thread", i, (memory_mapped() - before) / quiet.n);
+        trail_advance();
+        pthread_barrier_wait(&quiet.barrier);
+    }
+    for (unsigned i = 0; i < quiet.n; i++)
+        pthread_join(threads[i], NULL);
+    stats = stats_now();
+    assert_int_equal(stats.waits, 0);
+    assert_int_equal(stats.longest_wait_ns, 0);
+    sem_post(&held.go);
+    stop_good(&options);
+    nothing_lost("quiet threads");
+    read_good(&held.trace, count_logs, &logs, "quiet threads");
+    assert_int_equal(logs, (unsigned long)quiet.n * ROUNDS);
+    pthread_barrier_destroy(&quiet.barrier);
+    held_free(&held);
+    alone(false);
+}
+
+/* A thread that must wait for the reader is counted, with its time. */
+static void *write_much(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 20000; i++)
+        trail_logf(0, "much", "%d %0100d", i, 0);
+    return NULL;
+}
+
+static void waits_are_counted(void **state)
+{
+    trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
+    struct held held = {0};
+    unsigned long logs = 0;
+    pthread_t thread;
+    trail_stats stats;
+    bool waits;
+    (void)state;
+    alone(true);
+    held_start(&held, &options);
+    assert_int_equal(stats_now().waits, 0);
+    assert_int_equal(pthread_create(&thread, NULL, write_much, NULL), 0);
+    do {
+        pthread_mutex_lock(&tracer.lock);
+        waits = tracer.queued >= tracer.limit;
+        pthread_mutex_unlock(&tracer.lock);
+        sched_yield();
+    } while (!waits);
+    sem_post(&held.go);
+    pthread_join(thread, NULL);
+    stats = stats_now();
+    stop_good(&options);
+    assert_true(stats.waits >= 1);
+    assert_true(stats.longest_wait_ns > 0 && stats.longest_wait_ns <= stats.wait_ns);
+    read_good(&held.trace, count_logs, &logs, "much");
+    assert_int_equal(logs, 20000);
+    held_free(&held);
+    alone(false);
+}
+
+/* MARK: The thread that reads writes, too */
+
+#define LINE 100
+static size_t lines;
+
+static void log_lines(void)
+{
+    for (size_t i = 0; i < lines; i++)
+        trail_logf(0, "reader", "%zu %0*d", i, LINE, 0);
+}
+
+/* More than `memory`, but not twice: all of it is kept, and nothing waits. */
+static void sink_that_logs(void **state)
+{
+    trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        struct held held = {.work = log_lines};
+        unsigned long logs = 0;
+        options.format = all_formats[i];
+        if (options.format < 11)
+            continue;
+        lines = 5 * BLOCK / LINE;
+        held_start(&held, &options);
+        assert_int_equal(stats_now().waits, 0);
+        stop_good(&options);
+        nothing_lost("a sink that logs");
+        read_good(&held.trace, count_logs, &logs, "a sink that logs");
+        assert_int_equal(logs, lines);
+        held_free(&held);
+    }
+}
+
+/* Much more than `memory`: what is lost is counted, what was before is good, and nothing waits. */
+static void sink_that_logs_too_much(void **state)
+{
+    trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        struct held held = {.work = log_lines};
+        unsigned long logs = 0;
+        trail_error err;
+        options.format = all_formats[i];
+        if (options.format < 11)
+            continue;
+        lines = 20 * BLOCK / LINE;
+        held_start(&held, &options);
+        assert_false(trail_stop(&err));
+        assert_non_null(strstr(err.message, "its buffers were full"));
+        assert_int_equal(stats_now().waits, 0);
+        assert_true(stats_now().lost_events > 0);
+        read_good(&held.trace, count_logs, &logs, "a sink that logs too much");
+        assert_in_range(logs, 4 * BLOCK / (2 * LINE), lines - 1);
+        held_free(&held);
+    }
+}
+
+/* The same for a thread of the host between two calls of trail_read. */
+static void reading_thread_that_logs(void **state)
+{
+    trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
+    trail_chunk chunk;
+    trail_error err;
+    (void)state;
+    if (!trail_start(&options, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(trail_read(&chunk, &err), 1);
+    lines = 5 * BLOCK / LINE;
+    log_lines();
+    assert_int_equal(stats_now().waits, 0);
+    assert_int_equal(stats_now().lost_events, 0);
+    assert_true(trail_enabled());
+    lines = 20 * BLOCK / LINE;
+    log_lines();
+    assert_int_equal(stats_now().waits, 0);
+    assert_true(stats_now().lost_events > 0);
+    options.wait_ns = 1;
+    while (trail_read(&chunk, &err) == 1)
+        ;
+    assert_false(trail_stop(&err));
+}
+
+/* MARK: The least memory */
+
+/* Less than the least counts as the least: each format gives a whole trace. */
+static void little_memory(void **state)
+{
+    static const size_t sizes[] = {1, 4096, BLOCK - 1, BLOCK, 4 * BLOCK};
+    (void)state;
+    for (size_t i = 0; i < FORMATS * 5; i++) {
+        trail_options options = {.format = all_formats[i / 5], .memory = sizes[i % 5]};
+        struct trace trace = {0};
+        unsigned long logs = 0;
+        char what[64];
+        snprintf(what, sizeof what, "format %d, memory %zu", options.format, options.memory);
+        start_good(&options, &trace);
+        for (int n = 0; n < 1000; n++)
+            trail_logf(0, "little", "%d", n);
+        stop_good(&options);
+        nothing_lost(what);
+        read_good(&trace, count_logs, &logs, what);
+        assert_int_equal(logs, options.format < 11 ? 0 : 1000);
+        trace_free(&trace);
+    }
+}
+
+/* MARK: CPU samples */
+
+enum { SAMPLES = 10000, AT_ONCE = 2000 };
+
+static void count_samples(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    *(unsigned long *)context += event->kind == TRAIL_STACK_SAMPLE;
+}
+
+/* More than their ring holds are in one trace, if they do not come all at once. */
+static void samples_are_drained(void **state)
+{
+    static const int formats[] = {19, 21, 22, 23, 26};
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        trail_options options = {
+            .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
+        struct trace trace = {0};
+        unsigned long samples = 0;
+        uintptr_t pc = (uintptr_t)samples_are_drained;
+        char what[64];
+        snprintf(what, sizeof what, "format %d", options.format);
+        start_good(&options, &trace);
+        for (int n = 0; n < SAMPLES; n++) {
+            while (n % AT_ONCE == 0 && sample_waiting() > 0)
+                sched_yield();
+            assert_true(trail_cpu_sample(&pc, 1));
+        }
+        stop_good(&options);
+        assert_int_equal(stats_now().lost_samples, 0);
+        read_good(&trace, count_samples, &samples, what);
+        assert_int_equal(samples, SAMPLES);
+        trace_free(&trace);
+    }
+}
+
+/* All at once: each is in the trace, or is counted as lost. */
+static void lost_samples_are_counted(void **state)
+{
+    static const int formats[] = {19, 21, 22, 23, 26};
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        trail_options options = {
+            .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
+        struct trace trace = {0};
+        unsigned long samples = 0;
+        uintptr_t pc = (uintptr_t)samples_are_drained;
+        start_good(&options, &trace);
+        for (int n = 0; n < SAMPLES; n++)
+            (void)trail_cpu_sample(&pc, 1);
+        stop_good(&options);
+        read_good(&trace, count_samples, &samples, "samples");
+        assert_int_equal(samples + stats_now().lost_samples, SAMPLES);
+        trace_free(&trace);
+    }
+}
+
+/* MARK: After the stop */
+
+/* Many stacks and texts. */
+static void fill_tables(void)
+{
+    for (unsigned i = 0; i < 20000; i++) {
+        uintptr_t pcs[] = {i + 1, 2 * i + 1, 3 * i + 1, 4 * i + 1};
+        char name[32];
+        snprintf(name, sizeof name, "task %u", i);
+        trail_task_end(trail_task_begin(0, name));
+        (void)trail_cpu_sample(pcs, 4);
+    }
+}
+
+static size_t left_after_trace(int format, bool fills)
+{
+    trail_options options = {.format = format, .generation_ns = HOUR_NS};
+    struct trace trace = {0};
+    start_good(&options, &trace);
+    trail_log(0, "a", "thread");
+    if (fills)
+        fill_tables();
+    stop_good(&options);
+    read_good(&trace, NULL, NULL, "tables");
+    trace_free(&trace);
+    return memory_mapped();
+}
+
+/* Nothing remains of a trace but what an empty one leaves, which is less than the tables of a big one. */
+static void memory_is_given_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        size_t empty = left_after_trace(all_formats[i], false);
+        assert_int_equal(left_after_trace(all_formats[i], true), empty);
+        assert_null(tracer.stacks[0].block);
+        assert_null(tracer.stacks[1].block);
+        assert_null(tracer.strings[0].block);
+        assert_null(tracer.strings[1].block);
+        assert_int_equal(tracer.queued + tracer.free_bytes + tracer.reserved, 0);
+    }
+}
+
+/* MARK: Memory that ends anywhere */
+
+enum { GOROUTINES = 100000, FEW = 1000, TASKS = 1500, GENERATIONS = 3, DEEP = 20 };
+
+static trail_m m;
+static trail_p p;
+static trail_g goroutines[GOROUTINES];
+static size_t shown; /* the host has this many */
+static unsigned calls;
+
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    for (size_t i = 0; i < shown; i++)
+        visit(&goroutines[i], arg);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+/* Each call has a stack of its own. */
+static size_t callers(void *context, uintptr_t *pcs, size_t max)
+{
+    size_t n = max < DEEP ? max : DEEP;
+    (void)context;
+    calls++;
+    for (size_t i = 0; i < n; i++)
+        pcs[i] = ((uintptr_t)calls << 8) + i + 1;
+    return n;
+}
+
+/* Goroutine 0 runs, the others wait. */
+static void many_begin(void)
+{
+    static const trail_host host = {.each_goroutine = each_goroutine,
+                                    .stop_world = nothing,
+                                    .start_world = nothing,
+                                    .callers = callers};
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_proc_start(&m, &p);
+    for (size_t i = 0; i < GOROUTINES; i++) {
+        trail_g_init(&goroutines[i]);
+        if (i > 0)
+            trail_go_create_blocked(&m, &goroutines[i], 0, TRAIL_NO_STACK);
+    }
+    trail_go_create(&m, &goroutines[0], 0, TRAIL_NO_STACK);
+    trail_go_start(&m, &goroutines[0]);
+}
+
+static void many_end(void)
+{
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+}
+
+static void write_tasks(void)
+{
+    for (int i = 0; i < TASKS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "a task with a name of its own, number %d", i);
+        trail_task_end(trail_task_begin(0, name));
+    }
+}
+
+/* A trace of which the first `allowed` mappings succeed. Returns whether that was enough. */
+static bool record_with(const trail_options *options, long allowed)
+{
+    struct trace trace = {0};
+    trail_error err;
+    char what[64];
+    bool ok;
+    snprintf(what, sizeof what, "format %d, %ld mappings", options->format, allowed);
+    memory_fail_after(allowed);
+    ok = trail_start_sink(options, trace_append, &trace, &err);
+    for (int i = 0; ok && i < GENERATIONS; i++) {
+        write_tasks();
+        trail_advance();
+    }
+    ok = trail_stop(&err) && ok;
+    memory_fail_after(-1);
+    if (trace.size > 16)
+        read_good(&trace, NULL, NULL, what);
+    ok = ok && !stats_now().lost_strings && !stats_now().lost_stacks;
+    trace_free(&trace);
+    return ok;
+}
+
+/*
+ * Whichever request for memory is the first to fail, of the many for stacks, texts and statuses: the trace is
+ * good up to there.
+ */
+static void memory_ends_anywhere(void **state)
+{
+    static const struct {
+        int format;
+        trail_unwinder unwinder;
+        size_t goroutines;
+    } cases[] = {{21, TRAIL_UNWIND_HOST, FEW},
+                 {23, TRAIL_UNWIND_HOST, FEW},
+                 {23, TRAIL_UNWIND_NONE, GOROUTINES}};
+    (void)state;
+    many_begin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trail_options options = {
+            .format = cases[i].format, .generation_ns = HOUR_NS, .unwinder = cases[i].unwinder};
+        long allowed = 0;
+        shown = cases[i].goroutines;
+        while (!record_with(&options, allowed))
+            allowed++;
+        assert_in_range(allowed, 10, 10000);
+    }
+    many_end();
+}
+
+/* MARK: A busy machine */
+
+/* Returns the thread ID of the library's thread, which has a name. */
+static pid_t find_reader(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    pid_t found = 0;
+    assert_non_null(tasks);
+    while ((task = readdir(tasks)) != NULL) {
+        char path[300], name[32] = "";
+        FILE *file;
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && strcmp(name, "trail-reader\n") == 0)
+            found = (pid_t)strtol(task->d_name, NULL, 10);
+        if (file)
+            (void)fclose(file);
+    }
+    closedir(tasks);
+    return found;
+}
+
+static bool spins_on; /* atomic */
+
+static void *spin(void *arg)
+{
+    (void)arg;
+    while (__atomic_load_n(&spins_on, __ATOMIC_RELAXED))
+        ;
+    return NULL;
+}
+
+/* Puts a thread on the CPU on which all of this test's busy threads run. */
+static void onto_busy_cpu(pid_t thread)
+{
+    cpu_set_t allowed, one;
+    size_t cpu = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(thread, sizeof one, &one), 0);
+}
+
+static void *spin_on_cpu(void *arg)
+{
+    onto_busy_cpu(0);
+    return spin(arg);
+}
+
+/*
+ * The reader's thread gets the processor only when no other thread wants it, and a stop waits a millisecond: it
+ * waits as long as the reader only lacks time.
+ */
+static void starved_reader_is_waited_for(void **state)
+{
+    enum { SPINNERS = 3 };
+    trail_options options = {
+        .wait_ns = 1000000, .memory = 64 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
+    struct trace trace = {0};
+    struct sched_param none = {0};
+    unsigned long logs = 0;
+    pthread_t spinners[SPINNERS];
+    (void)state;
+    alone(true);
+    start_good(&options, &trace);
+    onto_busy_cpu(find_reader());
+    assert_int_equal(sched_setscheduler(find_reader(), SCHED_IDLE, &none), 0);
+    __atomic_store_n(&spins_on, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < SPINNERS; i++)
+        assert_int_equal(pthread_create(&spinners[i], NULL, spin_on_cpu, NULL), 0);
+    for (int i = 0; i < 10000; i++)
+        trail_logf(0, "starved", "%d %0*d", i, LINE, 0);
+    stop_good(&options);
+    __atomic_store_n(&spins_on, false, __ATOMIC_RELAXED);
+    for (int i = 0; i < SPINNERS; i++)
+        pthread_join(spinners[i], NULL);
+    nothing_lost("a starved reader");
+    read_good(&trace, count_logs, &logs, "a starved reader");
+    assert_int_equal(logs, 10000);
+    trace_free(&trace);
+    alone(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quiet_threads_make_none_wait),
+        cmocka_unit_test(waits_are_counted),
+        cmocka_unit_test(sink_that_logs),
+        cmocka_unit_test(sink_that_logs_too_much),
+        cmocka_unit_test(reading_thread_that_logs),
+        cmocka_unit_test(little_memory),
+        cmocka_unit_test(samples_are_drained),
+        cmocka_unit_test(lost_samples_are_counted),
+        cmocka_unit_test(memory_is_given_back),
+        cmocka_unit_test(memory_ends_anywhere),
+        cmocka_unit_test(starved_reader_is_waited_for),
+    };
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
