@@ -69,6 +69,9 @@ struct trail_writer_ {
  */
 typedef uint64_t trail_state_;
 
+#define TRAIL_NAME_MAX 63 /* bytes of a goroutine's name */
+#define TRAIL_KIND_MAX 31
+
 /* A goroutine: what the host runs, blocks and wakes, for example a coroutine, job or thread. */
 typedef struct trail_g {
     uint64_t id; /* set by trail_g_init; shown by all tools */
@@ -77,6 +80,17 @@ typedef struct trail_g {
      * thread's stack. The host may set them after trail_g_init.
      */
     const void *stack_low, *stack_high;
+    /*
+     * For a job that runs on a worker's stack: the frame of the function that calls the job, as
+     * that function's __builtin_frame_address(0), set before trail_go_start. Stacks end before that
+     * frame, so that they begin with the job. Ignored unless it lies on the stack that is walked.
+     * NULL: stacks are whole.
+     */
+    const void *stack_root;
+    uintptr_t start_; /* its start function; 0: unknown */
+    /* Twice the number of changes of the texts below; odd while they change. */
+    uint32_t named_;
+    uint64_t name_[TRAIL_NAME_MAX / 8 + 1], kind_[TRAIL_KIND_MAX / 8 + 1];
     trail_state_ state_;
     uint64_t seq_;      /* generation << 32 | sequence number in that generation */
     struct trail_m *m_; /* the M that runs it or is in a system call with it */
@@ -92,6 +106,7 @@ typedef struct trail_g {
     uint32_t regions_[TRAIL_CHECKED_REGIONS_], region_count_;
     bool woken_;          /* v1: by an event, and has only started or been preempted since */
     bool shown_runnable_; /* created waiting, shown as runnable, and not woken yet */
+    bool rooted_;         /* its stacks end at stack_root */
     uint64_t check_;      /* its address and ID: see trail_check_ */
 } trail_g;
 
@@ -174,6 +189,17 @@ TRAIL_API void trail_p_fini(trail_p *p);
  * be changed.
  */
 TRAIL_API void trail_g_init(trail_g *g);
+
+/*
+ * Set what trail calls `g` in place of its start function, and of what kind it is ("accept loop",
+ * "timer"). UTF-8, copied, and cut to TRAIL_NAME_MAX or TRAIL_KIND_MAX bytes; NULL or "" removes
+ * it. May be called at any time after trail_g_init, from any thread, by one thread at a time for
+ * one goroutine. Every trace and snapshot that has the goroutine has them, also one that starts
+ * later; after a change within a trace, trail shows the last. Go's tools show the start function.
+ * Not async-signal-safe.
+ */
+TRAIL_API void trail_g_set_name(trail_g *g, const char *name);
+TRAIL_API void trail_g_set_kind(trail_g *g, const char *kind);
 
 /* MARK: The host */
 
@@ -445,7 +471,10 @@ typedef enum trail_block_reason {
         TRAIL_BLOCK_REASON_COUNT
 } trail_block_reason;
 
-/* Creates `g`, runnable; `function` is the address of its start function, or 0. Needs P; has G. */
+/*
+ * Creates `g`, runnable; `function` is the address of its start function, or 0. Needs P; has G. The
+ * goroutine keeps the address: traces and snapshots that begin after its creation have it too.
+ */
 static inline bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip);
 /*
  * Creates `g`, waiting. Formats before 23 show it as runnable until its first unblock, which is not
@@ -760,6 +789,7 @@ TRAIL_INLINE_ bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, i
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_go_create_(m, g, function, skip, false);
+    __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
     trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
     return trail_off_end_(off);
 }
@@ -769,6 +799,7 @@ TRAIL_INLINE_ bool trail_go_create_blocked(trail_m *m, trail_g *g, uintptr_t fun
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_go_create_(m, g, function, skip, true);
+    __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
     trail_set_(&g->state_, TRAIL_G_WAITING_);
     return trail_off_end_(off);
 }

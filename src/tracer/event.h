@@ -165,6 +165,9 @@ uint64_t string_id(trail_m *m, uint64_t generation, const char *text);
 /* Returns the string's entry; NULL where string_id returns 0. */
 const struct table_entry *string_intern(trail_m *m, uint64_t generation, const char *text);
 
+/* Writes a string that no event refers to, once in a generation. `m` may be NULL. */
+void string_note(trail_m *m, uint64_t generation, const char *text, size_t size);
+
 /*
  * v2: the IDs of the strings that most events use, interned in this order at the beginning of every
  * generation: the block reasons, then the two reasons to stop.

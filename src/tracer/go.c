@@ -1,5 +1,6 @@
 /* Goroutines: creation, start, stop, block, unblock (§2.10, §2.11, §7.4). */
 #include "tracer/event.h"
+#include "tracer/identity.h"
 #include "tracer/regions.h"
 #include "tracer/states.h"
 
@@ -34,13 +35,6 @@ static unsigned v1_block_type(trail_block_reason reason)
 
 /* MARK: Creation */
 
-/* The stack of a start function: one PC, as a return address (§2.7). */
-static uint64_t start_stack(uint64_t generation, uintptr_t function)
-{
-    uintptr_t pc = function + 1;
-    return function ? stack_id(stack_put(generation, &pc, 1)) : 0;
-}
-
 /* Sets all state of a new goroutine: its memory may have held another one. */
 static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned state)
 {
@@ -48,7 +42,13 @@ static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned stat
     g->last_p_ = m->p;
     g->shown_runnable_ = false;
     g->assist_session_ = 0;
+    __atomic_store_n(&g->rooted_, false, __ATOMIC_RELAXED);
     trail_set_(&g->state_, state_word(generation, state));
+}
+
+static void set_start(trail_g *g, uintptr_t function)
+{
+    __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
 }
 
 bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, bool blocked)
@@ -70,10 +70,12 @@ bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, 
     } else if (generation &&
                (!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_))) {
         misuse(m, "trail_go_create", "the thread holds no P, or is in a system call");
+        set_start(g, function);
         trail_set_(&g->state_, state);
     } else if (generation) {
-        uint64_t stack = stack_id(stack_here(m, generation, skip));
-        uint64_t start = start_stack(generation, function);
+        uint64_t stack = stack_id(stack_here(m, generation, skip)), start;
+        set_start(g, function);
+        start = stack_id(identity_stack(generation, g));
         if (!tracer.v2)
             written = V1(m, generation, GoCreate, g->id, start, stack);
         else if (state == TRAIL_G_WAITING_)
@@ -82,7 +84,9 @@ bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, 
             written = V2(m, generation, GoCreate, g->id, start, stack);
         reset_new(m, g, generation, state);
         g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
+        identity_created(m, generation, g);
     } else {
+        set_start(g, function);
         trail_set_(&g->state_, state);
     }
     return call_end(m, written || !generation);

@@ -3,6 +3,7 @@
  * §7.4).
  */
 #include "tracer/event.h"
+#include "tracer/identity.h"
 #include "tracer/memory.h"
 #include "tracer/states.h"
 
@@ -479,8 +480,10 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
                   is_known(g) ? "the goroutine was created already"
                               : "the thread runs a goroutine already");
     } else {
-        if (generation)
+        if (generation) {
             written = write_create_syscall(m, generation, g);
+            identity_created(m, generation, g);
+        }
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
         trail_set_runs_(m, g);
     }

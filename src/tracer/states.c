@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracer/event.h"
+#include "tracer/identity.h"
 #include "tracer/tsan.h"
 
 /* MARK: Status events */
@@ -16,15 +17,18 @@ static bool claim(trail_state_ *word, trail_state_ old, uint64_t generation, uns
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* `waits`: the stack it waits with; NULL: unknown. Formats before 23 have no stack here. */
 static void write_go_status(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
-                            const trail_g *g, unsigned state, uint64_t stack)
+                            const trail_g *g, unsigned state, const struct table_entry *waits)
 {
+    uint64_t stack = tracer.format >= 23 ? stack_id(identity_under(generation, g, waits)) : 0;
     uint64_t of = state == TRAIL_G_RUNNING_ || state == TRAIL_G_SYSCALL_ ? m_id : V2_NO_THREAD;
     if (stack)
         v2_write_to(writer, m_id, generation, V2_GoStatusStack, 4,
                     (uint64_t[]){g->id, of, state, stack});
     else
         v2_write_to(writer, m_id, generation, V2_GoStatus, 3, (uint64_t[]){g->id, of, state});
+    identity_note(NULL, generation, g, true);
     if (__atomic_load_n(&g->assist_session_, __ATOMIC_RELAXED) == tracer.first_generation)
         v2_write_to(writer, m_id, generation, V2_GCMarkAssistActive, 1, (uint64_t[]){g->id});
 }
@@ -44,10 +48,13 @@ static void write_proc_status(struct trail_writer_ *writer, uint64_t m_id, uint6
  */
 static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsigned state)
 {
+    uint64_t start;
     if (state != TRAIL_G_RUNNABLE_ && state != TRAIL_G_WAITING_)
         return false;
+    start = stack_id(identity_stack(generation, g));
+    identity_created(m, generation, g);
     if (!tracer.v2) {
-        V1(m, generation, GoCreate, g->id, 0, 0);
+        V1(m, generation, GoCreate, g->id, start, 0);
         if (state == TRAIL_G_WAITING_)
             V1(m, generation, GoWaiting, g->id);
         return true;
@@ -55,8 +62,8 @@ static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsig
     if (!holds_proc(m, generation) || (m->g && !runs_goroutine(m, generation)))
         return false;
     if (state == TRAIL_G_RUNNABLE_)
-        return V2(m, generation, GoCreate, g->id, 0, 0);
-    return tracer.format >= 23 && V2(m, generation, GoCreateBlocked, g->id, 0, 0);
+        return V2(m, generation, GoCreate, g->id, start, 0);
+    return tracer.format >= 23 && V2(m, generation, GoCreateBlocked, g->id, start, 0);
 }
 
 /* Writes the status of `g`, before an event that changes it. */
@@ -71,7 +78,7 @@ static bool introduce_g(trail_m *m, uint64_t generation, trail_g *g, unsigned st
     }
     if (!known && generation != tracer.first_generation)
         return create_late(m, generation, g, state);
-    write_go_status(v2_writer(m, generation), m->id, generation, g, state, 0);
+    write_go_status(v2_writer(m, generation), m->id, generation, g, state, NULL);
     return true;
 }
 
@@ -180,7 +187,7 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
             (state_in_session(word) ||
              (generation == tracer.first_generation && (itself || recording()))) &&
             claim(&g->state_, word, generation, word & STATE_MASK))
-            write_go_status(writer, m->id, generation, g, word & STATE_MASK, 0);
+            write_go_status(writer, m->id, generation, g, word & STATE_MASK, NULL);
     }
 }
 
@@ -274,9 +281,8 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
         return;
     if (claim(&g->state_, word, generation, state)) {
         const struct table_entry *stack = g->kept_stack_;
-        bool has_stack = tracer.format >= 23 && state == TRAIL_G_WAITING_ && stack &&
-                         g->kept_generation_ == generation;
-        write_go_status(writer, V2_NO_THREAD, generation, g, state, has_stack ? stack->id : 0);
+        bool waits = state == TRAIL_G_WAITING_ && stack && g->kept_generation_ == generation;
+        write_go_status(writer, V2_NO_THREAD, generation, g, state, waits ? stack : NULL);
     }
 }
 

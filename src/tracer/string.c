@@ -71,6 +71,14 @@ void v2_intern_constants(uint64_t generation)
     tracer.has_constants[generation & 1] = complete;
 }
 
+void string_note(trail_m *m, uint64_t generation, const char *text, size_t size)
+{
+    bool fresh;
+    const struct table_entry *entry = string_put(generation, text, size, &fresh);
+    if (entry && fresh && !tracer.v2)
+        v1_write_string_of(m, generation, entry->id, text, size);
+}
+
 /*
  * The slot of a text that this M interned recently, by address. The text is compared, as the memory
  * may hold another now. Saves computing length and hash, and the search.

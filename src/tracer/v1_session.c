@@ -4,6 +4,7 @@
  */
 #include "tracer/control.h"
 #include "tracer/event.h"
+#include "tracer/identity.h"
 #include "tracer/sample.h"
 #include "tracer/tables.h"
 
@@ -34,7 +35,9 @@ static void snapshot_g(trail_g *g, void *arg)
     state = state_load(&g->state_) & STATE_MASK;
     if (state == TRAIL_G_NONE_)
         return;
-    write_snapshot(to, V1_GoCreate, 3, (uint64_t[]){g->id, 0, to->stack});
+    write_snapshot(to, V1_GoCreate, 3,
+                   (uint64_t[]){g->id, stack_id(identity_stack(to->generation, g)), to->stack});
+    identity_note(current_m, to->generation, g, true);
     g->seq_ = to->generation << 32;
     g->last_p_ = to->p;
     g->syscall_block_ticks_ = g->syscall_exit_ticks_ = 0;

@@ -1,0 +1,21 @@
+/*
+ * The line by which a trace says what a goroutine is where the format has no event for it: a string
+ * that no event refers to, so that other readers ignore it. Read only in traces of hosts (maker.h).
+ *
+ *     trail.goroutine TAB id=7 [TAB change=2] [TAB stack=12] [TAB kind=timer] [TAB name=accept loop]
+ *
+ * Numbers are decimal. `change` counts the goroutine's names and kinds; of several lines in a
+ * generation, the one with the highest counts. `stack` is the ID of the stack of its start function
+ * (format 22, whose GoStatus has none). Texts have no control characters.
+ */
+#ifndef TRAIL_WIRE_GOROUTINE_H
+#define TRAIL_WIRE_GOROUTINE_H
+
+#define GOROUTINE_PREFIX "trail.goroutine\t"
+#define GOROUTINE_ID     "id="
+#define GOROUTINE_CHANGE "change="
+#define GOROUTINE_STACK  "stack="
+#define GOROUTINE_KIND   "kind="
+#define GOROUTINE_NAME   "name="
+
+#endif
