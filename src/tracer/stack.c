@@ -109,12 +109,45 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
 static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 {
     const trail_g *g = m->g;
-    if (g && frame >= (uintptr_t)g->stack_low && frame < (uintptr_t)g->stack_high)
+    /* Its end first: NULL for most hosts. */
+    if (g && frame < (uintptr_t)g->stack_high && frame >= (uintptr_t)g->stack_low)
         return (uintptr_t)g->stack_high;
     if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
         return (uintptr_t)m->stack_high_;
     /* Unknown stack: only this frame's return address is known to be readable. */
     return frame + 2 * sizeof(uintptr_t);
+}
+
+/* MARK: The job's root (trail_g.stack_root) */
+
+/*
+ * Returns the frame at which the stack of the job ends that runs on this stack, [frame, high); 0 if
+ * the stack is whole.
+ */
+static uintptr_t stack_root(const trail_m *m, uintptr_t frame, uintptr_t high)
+{
+    uintptr_t root = (uintptr_t)m->g->stack_root;
+    return root > frame && root <= high - 2 * sizeof(uintptr_t) ? root : 0;
+}
+
+/* Whether the host has set a root; it may be that of another stack. The hot path. */
+static inline bool has_root(const trail_m *m)
+{
+    return unlikely(m->g && m->g->stack_root) && STACK_HAS_FRAMES;
+}
+
+/*
+ * Walks the frames below `root`. The outermost of them returns to the function whose frame that is,
+ * and is not part of the job's stack.
+ */
+static size_t walk_job(uintptr_t frame, uintptr_t root, unsigned skip, size_t max, uintptr_t *pcs)
+{
+    uintptr_t all[TRAIL_MAX_FRAMES + 1];
+    size_t n = walk_frames(frame, root, skip, max + 1, all);
+    if (n > 0)
+        n--;
+    memcpy(pcs, all, n * sizeof *pcs);
+    return n;
 }
 
 /* MARK: libunwind, backtrace */
@@ -161,16 +194,7 @@ static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t f
         ->recent_stacks_[(leaf ^ leaf >> 3 ^ frame >> 4) % TRAIL_RECENT_STACKS_];
 }
 
-static const struct table_entry *capture_frames(trail_m *m, uint64_t generation, unsigned skip,
-                                                uintptr_t frame)
-{
-    const struct table_entry **slot = recent(m, return_address(frame), frame);
-    uintptr_t pcs[TRAIL_MAX_FRAMES], high = stack_end(m, frame);
-    if (unlikely(!*slot || !walk_matches(frame, high, skip, tracer.max_frames, *slot)))
-        *slot = stack_put(generation, pcs, walk_frames(frame, high, skip, tracer.max_frames, pcs));
-    return *slot;
-}
-
+/* Puts the PCs of a stack, unless they are those last captured at this place. */
 static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, uintptr_t frame,
                                              const uintptr_t *pcs, size_t n)
 {
@@ -183,6 +207,47 @@ static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, ui
     return *slot;
 }
 
+/* As capture_frames, for a stack that ends at the job's root. */
+__attribute__((noinline)) static const struct table_entry *
+capture_job(trail_m *m, uint64_t generation, unsigned skip, uintptr_t frame, uintptr_t root)
+{
+    uintptr_t pcs[TRAIL_MAX_FRAMES];
+    __atomic_store_n(&m->g->rooted_, true, __ATOMIC_RELAXED);
+    return capture_pcs(m, generation, frame, pcs,
+                       walk_job(frame, root, skip, tracer.max_frames, pcs));
+}
+
+static const struct table_entry *capture_frames(trail_m *m, uint64_t generation, unsigned skip,
+                                                uintptr_t frame)
+{
+    const struct table_entry **slot = recent(m, return_address(frame), frame);
+    uintptr_t pcs[TRAIL_MAX_FRAMES], high = stack_end(m, frame);
+    if (has_root(m) && stack_root(m, frame, high))
+        return capture_job(m, generation, skip, frame, stack_root(m, frame, high));
+    if (unlikely(!*slot || !walk_matches(frame, high, skip, tracer.max_frames, *slot)))
+        *slot = stack_put(generation, pcs, walk_frames(frame, high, skip, tracer.max_frames, pcs));
+    return *slot;
+}
+
+/*
+ * Returns how many of the PCs belong to the job: they end before the function that calls it, which
+ * precedes the return address of that function's frame.
+ */
+static size_t cut_at_root(const trail_m *m, uintptr_t frame, const uintptr_t *pcs, size_t n)
+{
+    uintptr_t root = has_root(m) ? stack_root(m, frame, stack_end(m, frame)) : 0, caller;
+    if (likely(!root))
+        return n;
+    caller = return_address(root);
+    for (size_t i = 1; i < n; i++) {
+        if (pcs[i] == caller) {
+            __atomic_store_n(&m->g->rooted_, true, __ATOMIC_RELAXED);
+            return i - 1;
+        }
+    }
+    return n;
+}
+
 static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation, unsigned skip,
                                                  uintptr_t frame)
 {
@@ -192,7 +257,8 @@ static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation
         wanted = sizeof pcs / sizeof *pcs;
     n = unwind(pcs, wanted);
     leaf = find_leaf(pcs, n, return_address(frame), skip);
-    return capture_pcs(m, generation, frame, pcs + leaf, n - leaf);
+    return capture_pcs(m, generation, frame, pcs + leaf,
+                       cut_at_root(m, frame, pcs + leaf, n - leaf));
 }
 
 static const struct table_entry *capture_host(trail_m *m, uint64_t generation, unsigned skip,
@@ -205,7 +271,8 @@ static const struct table_entry *capture_host(trail_m *m, uint64_t generation, u
         n = tracer.max_frames;
     if (skip > n)
         skip = (unsigned)n;
-    return capture_pcs(m, generation, frame, pcs + skip, n - skip);
+    return capture_pcs(m, generation, frame, pcs + skip,
+                       cut_at_root(m, frame, pcs + skip, n - skip));
 }
 
 const struct table_entry *stack_capture(trail_m *m, uint64_t generation, unsigned skip,
@@ -268,7 +335,7 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
     uintptr_t pc = 0, frame = 0, sp = 0;
     (void)context;
 #endif
-    uintptr_t high;
+    uintptr_t high, root;
     if (!pc || max == 0)
         return 0;
     /* A sampled PC is not a return address; readers subtract one. */
@@ -276,7 +343,9 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
     high = stack_end(m, sp);
     if (frame < sp || high <= sp + 2 * sizeof(uintptr_t))
         return 1;
-    return 1 + walk_frames(frame, high, 0, max - 1, pcs + 1);
+    root = has_root(m) ? stack_root(m, frame, high) : 0;
+    return 1 + (root ? walk_job(frame, root, 0, max - 1, pcs + 1)
+                     : walk_frames(frame, high, 0, max - 1, pcs + 1));
 }
 
 /* MARK: Setting up */
