@@ -479,6 +479,19 @@ TRAIL_API int trail_reader_version(const trail_reader *reader);
  */
 TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 
+/* What a program with libtrail-record calls one of its goroutines; each may be empty. */
+typedef struct trail_goroutine_label {
+    trail_string name, kind;
+} trail_goroutine_label;
+
+/*
+ * Returns false if the program has given the goroutine neither name nor kind in the generation
+ * delivered last (v2) or in the file (v1). Of several names in that range, the last is returned.
+ * The texts are valid as long as its handles.
+ */
+TRAIL_API bool trail_reader_goroutine(const trail_reader *reader, int64_t id,
+                                      trail_goroutine_label *label);
+
 /*
  * Delivers the next events, in order. Returns the number of events at *events (at least 1), 0 at
  * the end, or -1 on an error (see trail_reader_error), after everything before the error was

@@ -42,6 +42,15 @@ const trail_maker *trail_reader_maker(const trail_reader *reader)
     return &reader->tables.maker;
 }
 
+bool trail_reader_goroutine(const trail_reader *reader, int64_t id, trail_goroutine_label *label)
+{
+    const struct identity *known = tables_goroutine(&reader->tables, (uint64_t)id);
+    if (!known || known->name.size + known->kind.size == 0)
+        return false;
+    *label = (trail_goroutine_label){known->name, known->kind};
+    return true;
+}
+
 static void settle_tables(void *reader)
 {
     (void)reader_settle(reader);

@@ -113,6 +113,7 @@ bool tables_reset(struct tables *t)
     if (!idtable_clear(&t->string_ids) || !idtable_clear(&t->stack_ids))
         return false;
     idmap_clear(&t->pc_frames);
+    idmap_clear(&t->goroutines);
     arena_reset(&t->extra);
     t->string_count = t->stack_count = t->frame_count = 0;
     t->epoch++;
@@ -124,12 +125,35 @@ void tables_free(struct tables *t)
     idtable_free(&t->string_ids);
     idtable_free(&t->stack_ids);
     idmap_free(&t->pc_frames);
+    idmap_free(&t->goroutines);
     arena_free(&t->extra);
     free(t->strings);
     free(t->stacks);
     free(t->stack_file_ids);
     free(t->frames);
     *t = (struct tables){0};
+}
+
+/* Strings have no order: of several lines of a goroutine, that with the newest change counts. */
+static bool add_goroutine(struct tables *t, trail_string line)
+{
+    struct identity identity, *known;
+    if (!identity_parse(line, &identity))
+        return true;
+    known = idmap_find(&t->goroutines, identity.id);
+    if (!known) {
+        known = arena_alloc(&t->extra, sizeof *known);
+        if (!known || !idmap_put(&t->goroutines, identity.id, known))
+            return false;
+        *known = identity;
+        return true;
+    }
+    if (!identity.stack)
+        identity.stack = known->stack;
+    if (identity.change >= known->change)
+        *known = identity;
+    known->stack = identity.stack;
+    return true;
 }
 
 enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string text)
@@ -143,6 +167,8 @@ enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string 
         return TABLE_NO_MEMORY;
     if (maker_is_line(text) && t->maker.made_by == TRAIL_MADE_BY_GO)
         (void)maker_parse(text, &t->maker);
+    if (identity_is_line(text) && !add_goroutine(t, text))
+        return TABLE_NO_MEMORY;
     return TABLE_OK;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/idmap.h"
+#include "read/identity.h"
 
 /* Maps IDs of the file to handles: an array for dense IDs, a map for the others. */
 struct idtable {
@@ -43,6 +44,7 @@ struct tables {
     uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
     struct arena extra;       /* copied texts */
     trail_maker maker;        /* what made the file; kept across generations */
+    struct idmap goroutines;  /* goroutine -> struct identity in `extra`: the newest line of it */
     uint64_t epoch;
     /* If not NULL, called before anything that a handle refers to moves. */
     void (*settle)(void *context);
@@ -87,6 +89,12 @@ trail_string_handle tables_text(struct tables *tables, trail_string text);
  * memory.
  */
 trail_string_handle tables_extra_string(struct tables *tables, const char *data, size_t size);
+
+/* Returns what a host has said of its goroutine, or NULL. */
+static inline const struct identity *tables_goroutine(const struct tables *tables, uint64_t id)
+{
+    return tables->maker.made_by == TRAIL_MADE_BY_HOST ? idmap_find(&tables->goroutines, id) : NULL;
+}
 
 static inline bool idtable_find(const struct idtable *table, uint64_t id, uint32_t *handle)
 {

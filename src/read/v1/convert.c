@@ -219,12 +219,35 @@ static void proc_transition(struct v1_convert *convert, const struct v1_event *e
 
 /* MARK: Start of the trace: the state before it (§4.3) */
 
-static int created_before(struct v1_convert *convert, uint64_t g)
+/*
+ * Go's converter forgets the start functions of the snapshot, because the root of every later stack
+ * of a goroutine of Go is its start function. Those of a host's goroutine are anything, or missing.
+ */
+static trail_stack_handle start_before(const struct v1_convert *convert, const struct v1_event *ev)
 {
+    if (convert->tables->maker.made_by != TRAIL_MADE_BY_HOST)
+        return 0;
+    return v1_start_stack(convert->tables, convert->pc_stacks, convert->version, ev->arg[1]);
+}
+
+static int created_before(struct v1_convert *convert, const struct v1_event *ev)
+{
+    uint64_t g = ev->arg[0];
     if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
         return no_memory(convert);
     convert->created_order[convert->created_count++] = g;
-    return idmap_put(&convert->created, g, convert) ? 0 : no_memory(convert);
+    /* One more than the handle, as NULL is no value. */
+    void *start = (void *)((uintptr_t)start_before(convert, ev) + 1);
+    return idmap_put(&convert->created, g, start) ? 0 : no_memory(convert);
+}
+
+/* Gives a status the start function, as a native GoStatusStack has it. `start`: as in `created`. */
+static void put_start(trail_event *out, const void *start)
+{
+    if ((uintptr_t)start <= 1)
+        return;
+    out->wire = V2_GoStatusStack;
+    out->stack = out->transition.stack = (trail_stack_handle)((uintptr_t)start - 1);
 }
 
 /* Goroutines without events since their creation are runnable. */
@@ -235,7 +258,8 @@ static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
         return -1;
     for (size_t i = 0; i < convert->created_count; i++) {
         uint64_t g = convert->created_order[i];
-        if (!idmap_remove(&convert->created, g))
+        const void *start = idmap_remove(&convert->created, g);
+        if (!start)
             continue;
         trail_event *out = push(convert, v1_clock_ns(convert->clock, ev->ticks));
         out->kind = TRAIL_STATE_TRANSITION;
@@ -244,6 +268,7 @@ static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
         out->transition.id = (int64_t)g;
         out->transition.from = TRAIL_GO_UNDETERMINED;
         out->transition.to = TRAIL_GO_RUNNABLE;
+        put_start(out, start);
     }
     convert->created_count = 0;
     return 0;
@@ -251,8 +276,9 @@ static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
 
 static void go_status(struct v1_convert *convert, const struct v1_event *ev, trail_go_state state)
 {
-    idmap_remove(&convert->created, ev->arg[0]);
-    go_transition(convert, ev, V2_GoStatus, ev->arg[0], TRAIL_GO_UNDETERMINED, state);
+    const void *start = idmap_remove(&convert->created, ev->arg[0]);
+    put_start(go_transition(convert, ev, V2_GoStatus, ev->arg[0], TRAIL_GO_UNDETERMINED, state),
+              start);
 }
 
 /* MARK: Other events */
@@ -426,7 +452,7 @@ static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
         return 0;
     case V1_GoCreate:
         if (convert->starting)
-            return created_before(convert, ev->arg[0]);
+            return created_before(convert, ev);
         go_create(convert, ev);
         return 0;
     case V1_GoStart:

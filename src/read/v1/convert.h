@@ -44,8 +44,9 @@ struct v1_convert {
     int64_t last_ns;
     uint64_t syncs;
     unsigned stw_reason;
-    bool starting;        /* before the first Gomaxprocs */
-    struct idmap created; /* created before the start ended, without events since: id -> any */
+    bool starting; /* before the first Gomaxprocs */
+    /* created before the start ended, without events since: id -> handle of the start stack + 1 */
+    struct idmap created;
     uint64_t *created_order;
     size_t created_count, created_capacity;
     trail_error error;

@@ -237,6 +237,14 @@ static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, 
     return V2_ADVANCED;
 }
 
+/* Returns the stack of the start function that a host has named: format 22 has none in the event. */
+static trail_stack_handle start_stack(const struct v2_order *o, int64_t id)
+{
+    const struct identity *known = tables_goroutine(o->tables, (uint64_t)id);
+    uint32_t handle;
+    return known && tables_stack(o->tables, known->stack, &handle) ? handle : 0;
+}
+
 static enum v2_step on_go_status(struct step *s)
 {
     struct v2_order *o = s->order;
@@ -272,6 +280,8 @@ static enum v2_step on_go_status(struct step *s)
     }
     if (s->type == V2_GoStatusStack)
         STACK(s, arg(s, 3), &stack);
+    else
+        stack = start_stack(o, id);
     trail_event *e = emit_go(s, id, from, go_state_of(status));
     e->stack = stack;
     e->transition.stack = stack;

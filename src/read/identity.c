@@ -1,0 +1,50 @@
+#include "read/identity.h"
+
+static bool parse_number(trail_string text, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)((unsigned char)text.data[i] - '0');
+        if (digit > 9 || __builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, digit, number))
+            return false;
+    }
+    return text.size > 0;
+}
+
+/* Whether `field` begins with `name`; *value is the rest. */
+static bool is_field(trail_string field, const char *name, trail_string *value)
+{
+    size_t size = strlen(name);
+    if (field.size < size || memcmp(field.data, name, size) != 0)
+        return false;
+    *value = (trail_string){field.data + size, field.size - size};
+    return true;
+}
+
+static bool parse_field(trail_string field, struct identity *identity)
+{
+    trail_string value;
+    if (is_field(field, GOROUTINE_ID, &value))
+        return parse_number(value, &identity->id);
+    if (is_field(field, GOROUTINE_CHANGE, &value))
+        return parse_number(value, &identity->change);
+    if (is_field(field, GOROUTINE_STACK, &value))
+        return parse_number(value, &identity->stack);
+    return is_field(field, GOROUTINE_KIND, &identity->kind) ||
+           is_field(field, GOROUTINE_NAME, &identity->name);
+}
+
+bool identity_parse(trail_string line, struct identity *identity)
+{
+    const char *at = line.data + sizeof GOROUTINE_PREFIX - 1, *end = line.data + line.size, *tab;
+    *identity = (struct identity){.name = {"", 0}, .kind = {"", 0}};
+    do {
+        tab = memchr(at, '\t', (size_t)(end - at));
+        size_t size = (size_t)((tab ? tab : end) - at);
+        if (!parse_field((trail_string){at, size}, identity))
+            return false;
+        at = tab ? tab + 1 : end;
+    } while (tab);
+    return identity->id != 0;
+}

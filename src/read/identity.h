@@ -1,0 +1,28 @@
+/*
+ * What a host has said of its goroutines: the lines of wire/goroutine.h in the strings of a
+ * generation (v2) or of the file (v1). The first fields of a line are numbers, the last are texts.
+ */
+#ifndef TRAIL_READ_IDENTITY_H
+#define TRAIL_READ_IDENTITY_H
+
+#include <string.h>
+#include <trail/read.h>
+
+#include "wire/goroutine.h"
+
+/* A line. Texts point into it. */
+struct identity {
+    uint64_t id, change, stack; /* 0: the line has no such field */
+    trail_string name, kind;
+};
+
+static inline bool identity_is_line(trail_string text)
+{
+    return text.size >= sizeof GOROUTINE_PREFIX &&
+           memcmp(text.data, GOROUTINE_PREFIX, sizeof GOROUTINE_PREFIX - 1) == 0;
+}
+
+/* Returns false unless the text is exactly such a line. */
+bool identity_parse(trail_string line, struct identity *identity);
+
+#endif
