@@ -37,8 +37,37 @@ bool follow_name(struct follow *follow, const struct follow_ops *ops, void *cont
     const trail_frame *frames = trail_reader_stack(follow->reader, event->transition.stack, &count);
     if (count == 0)
         return true;
-    g->name = names_of(follow->names, frames[count - 1].function);
+    g->name =
+        names_goroutine(follow->names, g->id, names_of(follow->names, frames[count - 1].function));
     return !ops->named || ops->named(context, g, &frames[count - 1]);
+}
+
+/* Sets a name that the program has given and that no stack is needed for. */
+static bool take_label(struct follow *follow, const struct follow_ops *ops, void *context,
+                       struct followed *g)
+{
+    trail_goroutine_label label;
+    if (!trail_reader_goroutine(follow->reader, g->id, &label) || label.name.size == 0)
+        return true;
+    trail_name name = names_goroutine(follow->names, g->id, 0);
+    if (name == g->name)
+        return true;
+    g->name = name;
+    return !ops->named || ops->named(context, g, NULL);
+}
+
+bool follow_again(struct follow *follow, const struct follow_ops *ops, void *context,
+                  const trail_event *event)
+{
+    trail_goroutine_label label;
+    struct followed *g;
+    if (!trail_reader_goroutine(follow->reader, event->transition.id, &label))
+        return true;
+    g = follow_find(follow, event->transition.id);
+    if (!g)
+        return true;
+    return event->transition.stack != 0 ? follow_name(follow, ops, context, g, event)
+                                        : take_label(follow, ops, context, g);
 }
 
 static bool end(struct follow *follow, const struct follow_ops *ops, void *context,
@@ -75,7 +104,8 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
     g->id = event->transition.id;
     g->since_ns = since_ns;
     g->in_syscall = &follow->nobody;
-    if (event->transition.stack != 0 && !follow_name(follow, ops, context, g, event))
+    if (!(event->transition.stack != 0 ? follow_name(follow, ops, context, g, event)
+                                       : take_label(follow, ops, context, g)))
         return false;
     return ops->begins(context, g, event, since_ns) &&
            follow_enter(follow, ops, context, g, event, created ? NULL : &since_ns,

@@ -26,7 +26,7 @@
     int64_t since_ns;             /* when it entered `state`; the consumer may change it */        \
     struct followed **in_syscall; /* the slot that points here while in a system call */           \
     int64_t id;                                                                                    \
-    trail_name name; /* start function; 0: not known yet */                                        \
+    trail_name name; /* names_goroutine; 0: not known yet */                                       \
     uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED before the first */                  \
     bool p_released  /* in a system call, P released */
 
@@ -42,7 +42,10 @@ struct followed {
 struct follow_ops {
     /* Returns a zeroed object for a goroutine, or NULL on out of memory. */
     struct followed *(*make)(void *context);
-    /* Called when g->name is found, from the outermost frame of its first stack. May be NULL. */
+    /*
+     * Called when g->name is found or has changed. `start` is the outermost frame of its first
+     * stack, NULL if it has none yet or had one before. May be NULL.
+     */
     bool (*named)(void *context, struct followed *g, const trail_frame *start);
     /* Called at the goroutine's first event; it exists since `since_ns`, and has no state yet. */
     bool (*begins)(void *context, struct followed *g, const trail_event *event, int64_t since_ns);
@@ -125,7 +128,11 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
 bool follow_over(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
-/* Sets the goroutine's name to its start function, if the transition has a stack. */
+/* Takes a status in the present state, which each generation has: it may have another name now. */
+bool follow_again(struct follow *follow, const struct follow_ops *ops, void *context,
+                  const trail_event *event);
+
+/* Sets the goroutine's name, if the transition has a stack. */
 bool follow_name(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
@@ -204,7 +211,7 @@ FOLLOW_INLINE bool follow_goroutine_heard(struct follow *follow, const struct fo
 {
     unsigned from = event->transition.from;
     if (from == event->transition.to)
-        return true;
+        return follow_again(follow, ops, context, event);
     if (heard)
         announced_transition(&follow->announced, event->transition.id);
     if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))

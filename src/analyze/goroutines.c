@@ -64,7 +64,8 @@ static struct followed *make(void *context)
 static bool named(void *context, struct followed *followed, const trail_frame *start)
 {
     (void)context;
-    goroutine_of(followed)->pc = start->pc;
+    if (start)
+        goroutine_of(followed)->pc = start->pc;
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "analyze/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,21 @@ trail_name names_look_up(struct names *names, trail_string_handle handle)
     if (handle < names->handles)
         names->by_handle[handle] = name;
     return name;
+}
+
+trail_name names_goroutine(struct names *names, int64_t id, trail_name start)
+{
+    char text[2048];
+    trail_goroutine_label label;
+    trail_string name;
+    if (!trail_reader_goroutine(names->reader, id, &label))
+        return start;
+    name = label.name.size > 0 ? label.name : names_text(names, start);
+    if (label.kind.size == 0)
+        return names_put(names, name.data, name.size);
+    int size = snprintf(text, sizeof text, "%.*s%s(%.*s)", (int)name.size, name.data,
+                        name.size > 0 ? " " : "", (int)label.kind.size, label.kind.data);
+    return names_put(names, text, size < (int)sizeof text ? (size_t)size : sizeof text - 1);
 }
 
 void names_free(struct names *names)

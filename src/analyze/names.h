@@ -41,6 +41,13 @@ static inline trail_name names_of(struct names *names, trail_string_handle handl
     return handle == 0 ? 0 : names_look_up(names, handle);
 }
 
+/*
+ * Returns what people read of a goroutine with this start function (0: unknown), the one place that
+ * decides it: the name that its program has given it, else the start function; then the kind, as in
+ * `accept loop (listener)`.
+ */
+trail_name names_goroutine(struct names *names, int64_t id, trail_name start);
+
 static inline trail_string names_text(const struct names *names, trail_name name)
 {
     return name < names->count ? names->texts[name] : (trail_string){"", 0};

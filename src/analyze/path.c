@@ -268,14 +268,28 @@ static bool other_event(struct path *path, const trail_event *event)
 
 /* MARK: Goroutines */
 
-/* The start function is the outermost frame of the first stack of a goroutine. */
+/*
+ * The start function is the outermost frame of the first stack of a goroutine, which a status of a
+ * later generation has again, with the name of then.
+ */
 static void learn_name(struct path *path, struct path_goroutine *g, trail_stack stack)
 {
     struct path_who *who = &path->who[g->number];
     struct stack_row row = stacks_get(path->stacks, stack);
     if (row.count > 0)
-        who->name = row.places[row.count - 1].function;
+        who->name = names_goroutine(path->names, g->id, row.places[row.count - 1].function);
     g->named = who->name != 0;
+}
+
+static void learn_label(struct path *path, const trail_event *event)
+{
+    trail_goroutine_label label;
+    struct path_goroutine *g;
+    if (!trail_reader_goroutine(path->names->reader, event->transition.id, &label))
+        return;
+    g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    if (g && event->transition.stack != 0)
+        learn_name(path, g, stacks_of(path->stacks, event->transition.stack));
 }
 
 static bool is_asked_for(const struct path *path, const struct path_goroutine *g)
@@ -399,8 +413,10 @@ static bool note_held(struct path *path, uint64_t entry, trail_name wait, const 
 static bool transition(struct path *path, const trail_event *event)
 {
     unsigned from = event->transition.from, to = event->transition.to;
-    if (from == to)
+    if (from == to) {
+        learn_label(path, event);
         return true;
+    }
     announced_transition(&path->announced, event->transition.id);
     if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
         return first_transition(path, event);
