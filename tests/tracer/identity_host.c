@@ -1,0 +1,232 @@
+/*
+ * A host whose goroutines exist before anything is recorded: what identity.py compares its traces with.
+ *
+ *     identity-host FORMAT late|flight|job N FILE
+ *
+ *   late     N goroutines in all states, then a trace, in which one of ten does something
+ *   flight   the same, and a snapshot that begins generations after their creation and has none of it
+ *   job      a worker runs jobs on its own stack, which wait and log there
+ *
+ * Prints a line for each goroutine: ID, start function, name, kind, separated by tabs. The host is one
+ * thread, so what it prints is exact.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trail/record.h>
+#include <unistd.h>
+
+enum { MAX = 10002 };
+
+static trail_m m;
+static trail_p p;
+static trail_g goroutines[MAX];
+static unsigned count;
+
+/* MARK: Start functions: only their addresses and names matter to a trace */
+
+#define START(name, value)                                                                         \
+    __attribute__((noinline)) void name(void);                                                     \
+    void name(void)                                                                                \
+    {                                                                                              \
+        __asm__ volatile("" : : "r"(value));                                                       \
+    }
+START(start_accept, 1)
+START(start_parse, 2)
+START(start_flush, 3)
+START(start_main, 4)
+
+static const struct {
+    void (*function)(void);
+    const char *name;
+} starts[] = {
+    {start_accept, "start_accept"}, {start_parse, "start_parse"}, {start_flush, "start_flush"}};
+
+static void print(const trail_g *g, const char *start, const char *name, const char *kind)
+{
+    printf("%llu\t%s\t%s\t%s\n", (unsigned long long)g->id, start, name, kind);
+}
+
+/* MARK: The host */
+
+static void each(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    for (unsigned i = 0; i < count; i++)
+        visit(&goroutines[i], arg);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static void check(bool good, const trail_error *err)
+{
+    if (!good) {
+        fprintf(stderr, "identity-host: %s\n", err->message);
+        exit(1);
+    }
+}
+
+static trail_g *create(void (*function)(void), bool blocked)
+{
+    trail_g *g = &goroutines[count++];
+    trail_g_init(g);
+    if (blocked)
+        trail_go_create_blocked(&m, g, (uintptr_t)function, 0);
+    else
+        trail_go_create(&m, g, (uintptr_t)function, 0);
+    return g;
+}
+
+/* Every second goroutine waits, every third has a name, every fifth a kind. */
+static void create_all(unsigned n)
+{
+    for (unsigned i = 1; i <= n; i++) {
+        char name[32] = "", kind[32] = "";
+        trail_g *g = create(starts[i % 3].function, i % 2);
+        if (i % 3 == 0)
+            snprintf(name, sizeof name, "client %u", i);
+        if (i % 5 == 0)
+            snprintf(kind, sizeof kind, "kind%u", i % 2);
+        if (*name)
+            trail_g_set_name(g, name);
+        if (*kind)
+            trail_g_set_kind(g, kind);
+        print(g, starts[i % 3].name, name, kind);
+    }
+}
+
+static void turn(trail_g *g, bool waits)
+{
+    if (waits)
+        trail_go_unblock(&m, g, TRAIL_NO_STACK);
+    trail_go_start(&m, g);
+    trail_go_block(&m, TRAIL_BLOCK_COND, TRAIL_NO_STACK);
+    trail_go_unblock(&m, g, TRAIL_NO_STACK);
+    trail_go_start(&m, g);
+    if (waits)
+        trail_go_block(&m, TRAIL_BLOCK_COND, TRAIL_NO_STACK);
+    else
+        trail_go_sched(&m, TRAIL_NO_STACK);
+}
+
+/* Two of ten run: one that is ready, one that waits. */
+static void work(void)
+{
+    trail_g *self = m.g;
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
+    for (unsigned i = 10; i + 1 < count; i += 10) {
+        turn(&goroutines[i], false);
+        turn(&goroutines[i + 1], true);
+    }
+    trail_go_unblock(&m, self, TRAIL_NO_STACK);
+    trail_go_start(&m, self);
+}
+
+/* MARK: Runs */
+
+static void late(int format, int fd)
+{
+    trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
+    trail_error err;
+    check(trail_start_fd(&options, fd, &err), &err);
+    work();
+    trail_advance();
+    trail_advance();
+    check(trail_stop(&err), &err);
+}
+
+/* The recorder forgets all generations before the last. */
+static void flight(int format, int fd)
+{
+    trail_flight_options options = {.trace = {.format = format,
+                                              .unwinder = TRAIL_UNWIND_FRAME_POINTERS,
+                                              .generation_ns = (int64_t)3600 * 1000000000},
+                                    .min_age_ns = 1,
+                                    .max_bytes = 1};
+    trail_error err;
+    check(trail_flight_start(&options, &err), &err);
+    for (int i = 0; i < 5; i++) {
+        work();
+        trail_advance();
+    }
+    check(trail_flight_snapshot(fd, NULL, &err), &err);
+    trail_flight_stop();
+}
+
+/* MARK: Jobs on a worker's stack */
+
+__attribute__((noinline)) void job_inner(void);
+void job_inner(void)
+{
+    trail_log(0, "job", "works");
+    trail_go_block(&m, TRAIL_BLOCK_SLEEP, 0);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) void job_start(void);
+void job_start(void)
+{
+    job_inner();
+    __asm__ volatile("");
+}
+
+/* What stacks must not show. */
+__attribute__((noinline)) void worker_loop(trail_g *g, void (*volatile run)(void));
+void worker_loop(trail_g *g, void (*volatile run)(void))
+{
+    g->stack_root = __builtin_frame_address(0);
+    trail_go_start(&m, g);
+    run();
+    __asm__ volatile("");
+}
+
+static void job(int format, int fd)
+{
+    trail_options options = {.format = format};
+    trail_g *self = m.g, *g = create(job_start, false);
+    const char *unwinder = getenv("UNWINDER");
+    trail_error err;
+    if (unwinder)
+        options.unwinder = (trail_unwinder)atoi(unwinder);
+    print(g, "job_start", "", "");
+    check(trail_start_fd(&options, fd, &err), &err);
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
+    worker_loop(g, job_start);
+    trail_go_unblock(&m, self, TRAIL_NO_STACK);
+    trail_go_start(&m, self);
+    trail_advance();
+    trail_advance();
+    check(trail_stop(&err), &err);
+}
+
+int main(int argc, char **argv)
+{
+    static const trail_host host = {
+        .each_goroutine = each, .stop_world = nothing, .start_world = nothing};
+    int fd = argc == 5 ? open(argv[4], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1, format;
+    unsigned n = argc == 5 ? (unsigned)atoi(argv[3]) : 0;
+    if (fd < 0 || n > MAX - 2)
+        return 2;
+    format = atoi(argv[1]);
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_proc_start(&m, &p);
+    trail_go_start(&m, create(start_main, false));
+    print(m.g, "start_main", "", "");
+    if (strcmp(argv[2], "job") != 0)
+        create_all(n);
+    (strcmp(argv[2], "late") == 0     ? late
+     : strcmp(argv[2], "flight") == 0 ? flight
+                                      : job)(format, fd);
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    close(fd);
+    return 0;
+}
