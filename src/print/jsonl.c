@@ -140,6 +140,18 @@ static void json_task_id(struct print *print, uint64_t task)
         json_u64_member(&print->out, "task", task);
 }
 
+/* Writes what the program calls the goroutine, if it does. */
+static void json_label(struct print *print, int64_t id)
+{
+    trail_goroutine_label label;
+    if (!trail_reader_goroutine(print->reader, id, &label))
+        return;
+    if (label.name.size > 0)
+        json_string_member(&print->out, "goroutine_name", label.name);
+    if (label.kind.size > 0)
+        json_string_member(&print->out, "goroutine_kind", label.kind);
+}
+
 static void json_transition(struct print *print, const trail_event *event)
 {
     struct out *out = &print->out;
@@ -152,6 +164,8 @@ static void json_transition(struct print *print, const trail_event *event)
     if (trail_reader_string(print->reader, event->transition.reason).size > 0)
         json_member(print, "reason", event->transition.reason);
     json_stack_member(print, "transition_stack", event->transition.stack);
+    if (!proc && (from <= TRAIL_GO_NOT_EXIST || from == to))
+        json_label(print, event->transition.id);
 }
 
 static void json_experimental(struct print *print, const trail_event *event)

@@ -508,8 +508,18 @@ static void put_by(struct print *print, const trail_event *event)
     }
 }
 
-/* Writes the start function of a new goroutine, the outermost frame of its stack. */
-static void put_entry(struct print *print, const trail_event *event)
+/* Writes what the program calls the goroutine. Returns false if it has given it no name. */
+static bool put_label_name(struct print *print, trail_string name)
+{
+    if (name.size == 0)
+        return false;
+    PRINT(print, ": ");
+    plain_text(&print->out, name);
+    return true;
+}
+
+/* Writes the start function of a goroutine, the outermost frame of its stack. */
+static void put_start_function(struct print *print, const trail_event *event)
 {
     size_t count;
     const trail_frame *frames = trail_reader_stack(print->reader, event->transition.stack, &count);
@@ -517,6 +527,25 @@ static void put_entry(struct print *print, const trail_event *event)
         return;
     PRINT(print, ": ");
     frame_name(print->reader, &frames[count - 1], &print->out);
+}
+
+/*
+ * Writes what a new goroutine is: its name, else its start function, and its kind. The start
+ * function of one that is found is in the column of places.
+ */
+static void put_entry(struct print *print, const trail_event *event, bool found)
+{
+    trail_goroutine_label label;
+    bool labelled = trail_reader_goroutine(print->reader, event->transition.id, &label);
+    if (found && !labelled)
+        return;
+    if (!labelled || !put_label_name(print, label.name))
+        put_start_function(print, event);
+    if (labelled && label.kind.size > 0) {
+        PRINT(print, " (");
+        plain_text(&print->out, label.kind);
+        out_char(&print->out, ')');
+    }
 }
 
 static void put_system_call(struct print *print, const trail_event *event)
@@ -559,8 +588,8 @@ static void what_go(struct print *print, const trail_event *event)
     out_str(out, phrase->text);
     if (phrase->voice == PASSIVE && !is_status(event))
         put_by(print, event);
-    if (from == TRAIL_GO_NOT_EXIST)
-        put_entry(print, event);
+    if (from == TRAIL_GO_NOT_EXIST || is_status(event))
+        put_entry(print, event, is_status(event));
     if (from == TRAIL_GO_RUNNING && to == TRAIL_GO_SYSCALL)
         put_system_call(print, event);
     put_reason(print, event);

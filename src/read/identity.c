@@ -1,5 +1,8 @@
 #include "read/identity.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static bool parse_number(trail_string text, uint64_t *number)
 {
     *number = 0;
@@ -47,4 +50,28 @@ bool identity_parse(trail_string line, struct identity *identity)
         at = tab ? tab + 1 : end;
     } while (tab);
     return identity->id != 0;
+}
+
+/* MARK: Writing */
+
+static int add_number(char *room, const char *field, uint64_t number)
+{
+    return number ? snprintf(room, 32, "\t%s%" PRIu64, field, number) : 0;
+}
+
+static int add_text(char *room, const char *field, trail_string text)
+{
+    int size = (int)(text.size < IDENTITY_TEXT_MAX ? text.size : IDENTITY_TEXT_MAX);
+    return size ? snprintf(room, IDENTITY_TEXT_MAX + 8, "\t%s%.*s", field, size, text.data) : 0;
+}
+
+trail_string identity_line(const struct identity *identity, char *room)
+{
+    int size = snprintf(room, sizeof GOROUTINE_PREFIX + 32, GOROUTINE_PREFIX GOROUTINE_ID "%" PRIu64,
+                        identity->id);
+    size += add_number(room + size, GOROUTINE_CHANGE, identity->change);
+    size += add_number(room + size, GOROUTINE_STACK, identity->stack);
+    size += add_text(room + size, GOROUTINE_KIND, identity->kind);
+    size += add_text(room + size, GOROUTINE_NAME, identity->name);
+    return (trail_string){room, (size_t)size};
 }

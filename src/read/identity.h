@@ -25,4 +25,11 @@ static inline bool identity_is_line(trail_string text)
 /* Returns false unless the text is exactly such a line. */
 bool identity_parse(trail_string line, struct identity *identity);
 
+/* Size of a line with a name and a kind, which are cut to IDENTITY_TEXT_MAX bytes each. */
+#define IDENTITY_TEXT_MAX 256
+#define IDENTITY_LINE     (sizeof GOROUTINE_PREFIX + 3 * 32 + 2 * (IDENTITY_TEXT_MAX + 8))
+
+/* Writes the line to `room` of IDENTITY_LINE bytes. */
+trail_string identity_line(const struct identity *identity, char *room);
+
 #endif

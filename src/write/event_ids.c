@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "read/identity.h"
 #include "wire/wire.h"
 #include "write/anonymize.h"
 #include "write/event_records.h"
@@ -123,4 +124,31 @@ uint64_t event_new_stack_id(struct event_writer *w, trail_stack_handle handle)
     if (id && id->life != w->from->life)
         *id = (struct known_id){w->from->life, written_stack(w, handle)};
     return id ? id->id : 0;
+}
+
+/* MARK: Goroutines */
+
+void event_label_g(struct event_writer *w, int64_t id, trail_stack_handle start)
+{
+    const trail_reader *reader = w->origins->reader;
+    trail_goroutine_label label = {{"", 0}, {"", 0}};
+    struct stand_in rooms[2];
+    char room[IDENTITY_LINE];
+    if (!w->begun || w->origins->next)
+        return;
+    bool labelled = trail_reader_goroutine(reader, id, &label);
+    bool starts =
+        start && w->version == 22 && trail_reader_maker(reader)->made_by == TRAIL_MADE_BY_HOST;
+    if (!labelled && !starts)
+        return;
+    if (w->anonymizer) {
+        label.name = anonymize_text(w->anonymizer, label.name, &rooms[0]);
+        label.kind = anonymize_text(w->anonymizer, label.kind, &rooms[1]);
+    }
+    struct identity identity = {.id = (uint64_t)id,
+                                .change = labelled,
+                                .stack = starts ? event_stack_id(w, start) : 0,
+                                .name = label.name,
+                                .kind = label.kind};
+    v2_writer_note(w->out, identity_line(&identity, room));
 }

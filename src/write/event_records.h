@@ -60,6 +60,13 @@ static inline void event_add(struct event_writer *w, struct model_m *m, unsigned
  */
 uint64_t event_string_id(struct event_writer *w, trail_string_handle handle);
 uint64_t event_reason_id(struct event_writer *w, trail_string_handle handle);
+/*
+ * Writes what the host has said of its goroutine, once a generation with its status or creation; in
+ * version 22 also `start`, the stack of its start function (0: none), which that has no record for.
+ * Traces that are merged have other IDs, and lose their names.
+ */
+void event_label_g(struct event_writer *w, int64_t id, trail_stack_handle start);
+
 uint64_t event_new_stack_id(struct event_writer *w, trail_stack_handle handle);
 
 static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle handle)

@@ -335,8 +335,18 @@ static bool put(struct event_writer *w, const trail_event *e)
     }
 }
 
+/* Whether readers of the generation learn of a goroutine by the event. */
+static bool presents_g(const trail_event *e)
+{
+    return e->wire == V2_GoStatus || e->wire == V2_GoStatusStack || e->wire == V2_GoCreate ||
+           e->wire == V2_GoCreateBlocked || e->wire == V2_GoCreateSyscall;
+}
+
 void event_writer_put(struct event_writer *w, const trail_event *e)
 {
-    if (event_writer_take(w, e))
-        event_writer_done(w, e, put(w, e));
+    if (!event_writer_take(w, e))
+        return;
+    if (presents_g(e))
+        event_label_g(w, e->transition.id, e->wire == V2_GoStatusStack ? e->transition.stack : 0);
+    event_writer_done(w, e, put(w, e));
 }

@@ -34,6 +34,7 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
     }
     m = m ? m : &w->model.nobody;
     ADD(w, m, V2_GoStatus, (uint64_t)g->id, (uint64_t)m->id, g->status);
+    event_label_g(w, g->id, 0);
     g->seq = (struct model_seq){w->model.generation, 0};
     if (g->assists)
         ADD(w, m, V2_GCMarkAssistActive, (uint64_t)g->id);

@@ -283,6 +283,8 @@ static enum v2_step on_go_status(struct step *s)
     else
         stack = start_stack(o, id);
     trail_event *e = emit_go(s, id, from, go_state_of(status));
+    if (stack != 0)
+        e->wire = V2_GoStatusStack;
     e->stack = stack;
     e->transition.stack = stack;
     return V2_ADVANCED;
