@@ -84,6 +84,8 @@ static void *work(void *argument)
     trail_p_init(&p, __atomic_fetch_add(&pool->workers, 1, __ATOMIC_RELAXED));
     while ((job = pool_next(pool, job))) {
         trail_proc_start(&m, &p);
+        /* Stacks begin with the job, not with this loop. */
+        job->g.stack_root = __builtin_frame_address(0);
         trail_go_start(&m, &job->g);
         job->run(job);
         trail_go_end(&m);

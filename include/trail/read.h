@@ -485,9 +485,9 @@ typedef struct trail_goroutine_label {
 } trail_goroutine_label;
 
 /*
- * Returns false if the program has given the goroutine neither name nor kind in the generation
- * delivered last (v2) or in the file (v1). Of several names in that range, the last is returned.
- * The texts are valid as long as its handles.
+ * Returns false if the program has never given the goroutine a name or kind, in the generation
+ * delivered last (v2) or in the file (v1). Of several names in that range, the last is returned;
+ * both texts are empty if they were removed. They are valid as long as its handles.
  */
 TRAIL_API bool trail_reader_goroutine(const trail_reader *reader, int64_t id,
                                       trail_goroutine_label *label);

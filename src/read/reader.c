@@ -45,7 +45,7 @@ const trail_maker *trail_reader_maker(const trail_reader *reader)
 bool trail_reader_goroutine(const trail_reader *reader, int64_t id, trail_goroutine_label *label)
 {
     const struct identity *known = tables_goroutine(&reader->tables, (uint64_t)id);
-    if (!known || known->name.size + known->kind.size == 0)
+    if (!known || known->change == 0)
         return false;
     *label = (trail_goroutine_label){known->name, known->kind};
     return true;

@@ -313,6 +313,38 @@ def check_run(folder, go_names, format, scenario, n):
         check_gos_rule(what, path, expected)
 
 
+def check_converted(folder, format):
+    """Another version says the same, in its own way."""
+    path, expected = record(folder, format, "late", 40)
+    for version in V2:
+        other = os.path.join(folder, f"converted-{format}-{version}.trace")
+        code, out, err = run(TRAIL, "convert", f"--to=1.{version}", f"--output={other}", path)
+        report(code == 0, f"1.{format} as 1.{version}: converted", err)
+        check_trail(f"1.{format} as 1.{version}", other, expected)
+
+
+def check_renamed(folder, format):
+    path, expected = record(folder, format, "rename", 0)
+    check_trail(f"1.{format} rename", path, expected)
+
+
+def check_printed(folder):
+    """In words with the status, as members in JSON, and in the path to the end."""
+    path, expected = record(folder, 26, "late", 40)
+    id, g = next((id, g) for id, g in expected.items() if g.name and g.kind)
+    code, out, err = run(TRAIL, "print", path)
+    report(f"task {id} is waiting: {g.name} ({g.kind})" in out, "print shows name and kind", out[:2000], err)
+    code, out, err = run(TRAIL, "print", "--format=jsonl", path)
+    events = [json.loads(line) for line in out.splitlines()]
+    labels = {(e.get("goroutine_name"), e.get("goroutine_kind")) for e in events if e.get("id") == id}
+    report((g.name, g.kind) in labels, "print --format=jsonl shows them", labels, err)
+    code, out, err = run(TRAIL, "why", "-g", str(id), path)
+    report(f"{g.name} ({g.kind})" in out, "why shows them", out, err)
+    code, out, err = run(TRAIL, "summary", path)
+    wanted = [shown(g) for g in expected.values() if g.name and g.kind]
+    report(any(name in out for name in wanted), "summary shows those of its longest rows", out[:2000], err)
+
+
 # Jobs
 
 
@@ -344,6 +376,11 @@ def main():
             check_run(folder, go_names, format, "late", MANY)
         for format in V2:
             check_run(folder, go_names, format, "flight", 40)
+        for format in V1 + V2:
+            check_renamed(folder, format)
+        for format in (21, 22, 26):
+            check_converted(folder, format)
+        check_printed(folder)
         for format in (11, 22, 23, 26):
             for unwinder in UNWINDERS:
                 check_jobs(folder, format, unwinder)

@@ -1,10 +1,11 @@
 /*
  * A host whose goroutines exist before anything is recorded: what identity.py compares its traces with.
  *
- *     identity-host FORMAT late|flight|job N FILE
+ *     identity-host FORMAT late|flight|job|rename N FILE
  *
  *   late     N goroutines in all states, then a trace, in which one of ten does something
  *   flight   the same, and a snapshot that begins generations after their creation and has none of it
+ *   rename   names and kinds that change while the trace is on, and texts that are cut
  *   job      a worker runs jobs on its own stack, which wait and log there
  *
  * Prints a line for each goroutine: ID, start function, name, kind, separated by tabs. The host is one
@@ -157,6 +158,52 @@ static void flight(int format, int fd)
     trail_flight_stop();
 }
 
+/* MARK: Names that change */
+
+static trail_g *create_in_trace(const char *name)
+{
+    trail_g *g = &goroutines[count++];
+    trail_g_init(g);
+    trail_g_set_name(g, name);
+    trail_go_create(&m, g, (uintptr_t)start_parse, TRAIL_NO_STACK);
+    return g;
+}
+
+static void rename_all(int format, int fd)
+{
+    static const char e31[] =
+        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+        "\xc3\xa4";
+    trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
+    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed;
+    char longer[sizeof e31 + 8];
+    trail_error err;
+    check(trail_start_fd(&options, fd, &err), &err);
+    trail_advance();
+    same = create_in_trace("first");
+    trail_g_set_name(same, "second");
+    later = create_in_trace(NULL);
+    /* 62 bytes, and a character that begins with the last byte that there is room for. */
+    snprintf(longer, sizeof longer, "%s\xc3\xb6", e31);
+    cut = create_in_trace(longer);
+    trail_g_set_kind(cut, "tab\there");
+    removed = create_in_trace("removed");
+    trail_advance();
+    trail_g_set_name(later, "named later");
+    trail_g_set_kind(later, "kind");
+    trail_g_set_name(removed, NULL);
+    trail_advance();
+    trail_g_set_kind(before, "kind of old");
+    check(trail_stop(&err), &err);
+    print(before, "start_flush", "", "kind of old");
+    print(same, "start_parse", "second", "");
+    print(later, "start_parse", "named later", "kind");
+    print(cut, "start_parse", e31, "tab here");
+    print(removed, "start_parse", "", "");
+}
+
 /* MARK: Jobs on a worker's stack */
 
 __attribute__((noinline)) void job_inner(void);
@@ -203,6 +250,11 @@ static void job(int format, int fd)
     check(trail_stop(&err), &err);
 }
 
+static const struct {
+    const char *name;
+    void (*run)(int format, int fd);
+} runs[] = {{"late", late}, {"flight", flight}, {"rename", rename_all}, {"job", job}};
+
 int main(int argc, char **argv)
 {
     static const trail_host host = {
@@ -218,11 +270,11 @@ int main(int argc, char **argv)
     trail_proc_start(&m, &p);
     trail_go_start(&m, create(start_main, false));
     print(m.g, "start_main", "", "");
-    if (strcmp(argv[2], "job") != 0)
-        create_all(n);
-    (strcmp(argv[2], "late") == 0     ? late
-     : strcmp(argv[2], "flight") == 0 ? flight
-                                      : job)(format, fd);
+    create_all(n);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        if (strcmp(argv[2], runs[i].name) == 0)
+            runs[i].run(format, fd);
+    }
     trail_go_end(&m);
     trail_proc_stop(&m);
     trail_p_fini(&p);
