@@ -105,11 +105,11 @@ static void turn(trail_g *g, bool waits)
     if (waits)
         trail_go_unblock(&m, g, TRAIL_NO_STACK);
     trail_go_start(&m, g);
-    trail_go_block(&m, TRAIL_BLOCK_COND, TRAIL_NO_STACK);
+    trail_go_block(&m, TRAIL_BLOCK_COND, 0);
     trail_go_unblock(&m, g, TRAIL_NO_STACK);
     trail_go_start(&m, g);
     if (waits)
-        trail_go_block(&m, TRAIL_BLOCK_COND, TRAIL_NO_STACK);
+        trail_go_block(&m, TRAIL_BLOCK_COND, 0);
     else
         trail_go_sched(&m, TRAIL_NO_STACK);
 }

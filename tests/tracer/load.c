@@ -130,6 +130,14 @@ static void annotate(struct load_thread *thread)
     trail_task_end(task);
 }
 
+/* While others may end a generation, which reads the name. */
+static void rename_one(struct load_thread *thread, trail_g *g)
+{
+    static const char *const names[] = {"client", "a client with a longer name", NULL};
+    trail_g_set_name(g, names[random_below(&thread->random, 3)]);
+    trail_g_set_kind(g, names[random_below(&thread->random, 3)]);
+}
+
 static void create(struct load_thread *thread)
 {
     trail_g *g = pop(thread, &load.unused);
@@ -165,6 +173,8 @@ static void unblock(struct load_thread *thread)
 static void leave(struct load_thread *thread, unsigned how)
 {
     trail_g *g = thread->m.g;
+    if (random_below(&thread->random, 8) == 0)
+        rename_one(thread, g);
     if (how == 0) {
         trail_go_end(&thread->m);
         retire(g);
