@@ -323,6 +323,23 @@ def check_converted(folder, format):
         check_trail(f"1.{format} as 1.{version}", other, expected)
 
 
+def check_window(folder):
+    """Of a part between two statuses of a goroutine: what is announced at its beginning has its name."""
+    path, expected = record(folder, 26, "late", 40)
+    code, out, err = run(TRAIL, "print", "--format=jsonl", path)
+    events = [json.loads(line) for line in out.splitlines()]
+    syncs = [e["time_ns"] for e in events if e["kind"] == "Sync"]
+    before = [e["time_ns"] for e in events if e["time_ns"] < syncs[1]]
+    part = os.path.join(folder, "part.trace")
+    window = [f"--from={before[-1] - syncs[0]}ns", f"--to={syncs[1] - 1 - syncs[0]}ns"]
+    code, out, err = run(TRAIL, "convert", "--to=1.26", *window, f"--output={part}", path)
+    report(code == 0, "a part: converted", err)
+    code, out, err = run(TRAIL, "goroutines", "--json", part)
+    found = {g["id"]: g["name"] for g in json.loads(out)["goroutines"]} if code == 0 else {}
+    wrong = differences(found, {id: shown(g) for id, g in expected.items() if g.name})
+    report(not wrong, "a part: trail has the names", *wrong, err)
+
+
 def check_renamed(folder, format):
     path, expected = record(folder, format, "rename", 0)
     check_trail(f"1.{format} rename", path, expected)
@@ -380,6 +397,7 @@ def main():
             check_renamed(folder, format)
         for format in (21, 22, 26):
             check_converted(folder, format)
+        check_window(folder)
         check_printed(folder)
         for format in (11, 22, 23, 26):
             for unwinder in UNWINDERS:

@@ -169,6 +169,34 @@ static trail_g *create_in_trace(const char *name)
     return g;
 }
 
+/* Its only generation has nothing but its creation to say what it is. */
+static trail_g *short_life(void)
+{
+    trail_g *self = m.g, *g = create_in_trace("short life");
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
+    trail_go_start(&m, g);
+    trail_go_end(&m);
+    trail_go_unblock(&m, self, TRAIL_NO_STACK);
+    trail_go_start(&m, self);
+    return g;
+}
+
+/* A call from foreign code, which has no start function. */
+static trail_g *foreign_call(void)
+{
+    trail_g *self = m.g, *g = &goroutines[count++];
+    trail_g_init(g);
+    trail_g_set_name(g, "foreign call");
+    trail_go_block(&m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
+    trail_proc_stop(&m);
+    trail_go_create_syscall(&m, g);
+    trail_go_destroy_syscall(&m);
+    trail_proc_start(&m, &p);
+    trail_go_unblock(&m, self, TRAIL_NO_STACK);
+    trail_go_start(&m, self);
+    return g;
+}
+
 static void rename_all(int format, int fd)
 {
     static const char e31[] =
@@ -177,7 +205,7 @@ static void rename_all(int format, int fd)
         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
         "\xc3\xa4";
     trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
-    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed;
+    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed, *brief, *foreign;
     char longer[sizeof e31 + 8];
     trail_error err;
     check(trail_start_fd(&options, fd, &err), &err);
@@ -190,6 +218,8 @@ static void rename_all(int format, int fd)
     cut = create_in_trace(longer);
     trail_g_set_kind(cut, "tab\there");
     removed = create_in_trace("removed");
+    brief = short_life();
+    foreign = foreign_call();
     trail_advance();
     trail_g_set_name(later, "named later");
     trail_g_set_kind(later, "kind");
@@ -202,6 +232,8 @@ static void rename_all(int format, int fd)
     print(later, "start_parse", "named later", "kind");
     print(cut, "start_parse", e31, "tab here");
     print(removed, "start_parse", "", "");
+    print(brief, "start_parse", "short life", "");
+    print(foreign, "", "foreign call", "");
 }
 
 /* MARK: Jobs on a worker's stack */
