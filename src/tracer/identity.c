@@ -162,12 +162,14 @@ static void note_change(const trail_g *g)
 {
     uint64_t generation;
     trail_m *m;
-    if (!trace_is_on() || !is_known(g))
+    /* Not created yet: its creation writes the line. */
+    if (!trace_is_on() || !state_load(&g->state_))
         return;
     m = section_open(&generation);
     if (!m)
         return;
-    identity_note(m, generation, g, false);
+    if (is_known(g))
+        identity_note(m, generation, g, false);
     section_leave(m);
 }
 
