@@ -173,9 +173,17 @@ static void note_change(const trail_g *g)
     section_leave(m);
 }
 
-static void set_text(trail_g *g, uint64_t *words, size_t n, const char *text)
+/* `frame` is that of `what`, the function that the host called. */
+static void set_text(trail_g *g, uint64_t *words, size_t n, const char *text, uintptr_t frame,
+                     const char *what)
 {
-    uint32_t changes = __atomic_load_n(&g->named_, __ATOMIC_RELAXED);
+    uint32_t changes;
+    if (!is_initialized_g(g)) {
+        (void)misuse_at(TRAIL_MISUSE_OBJECT, frame, what,
+                        "the goroutine was not initialized, or was moved or changed");
+        return;
+    }
+    changes = __atomic_load_n(&g->named_, __ATOMIC_RELAXED);
     __atomic_store_n(&g->named_, changes + 1, __ATOMIC_RELAXED);
     store_text(words, n, text);
     /* Pairs with the load in load_texts: both texts are whole. */
@@ -185,10 +193,10 @@ static void set_text(trail_g *g, uint64_t *words, size_t n, const char *text)
 
 void trail_g_set_name(trail_g *g, const char *name)
 {
-    set_text(g, g->name_, sizeof g->name_ / 8, name);
+    set_text(g, g->name_, sizeof g->name_ / 8, name, stack_frame(), "trail_g_set_name");
 }
 
 void trail_g_set_kind(trail_g *g, const char *kind)
 {
-    set_text(g, g->kind_, sizeof g->kind_ / 8, kind);
+    set_text(g, g->kind_, sizeof g->kind_ / 8, kind, stack_frame(), "trail_g_set_kind");
 }

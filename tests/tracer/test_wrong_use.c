@@ -197,13 +197,15 @@ static void wrong_goroutines(void **state)
         assert_false(trail_go_start(&m, &wrong));
         assert_null(m.g);
         assert_false(trail_go_unblock(&m, &wrong, 0));
+        trail_g_set_name(&wrong, "name");
+        trail_g_set_kind(&wrong, "kind");
         trail_go_start(&m, &good);
         assert_false(trail_go_switch(&m, &wrong));
         assert_ptr_equal(m.g, &good);
         trail_log(0, "host", "runs");
         trail_go_end(&m);
         listed_count = 0;
-        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_OBJECT, &err), 5);
+        assert_int_equal(stop_wrong(all_formats[i], &trace, &found, TRAIL_MISUSE_OBJECT, &err), 7);
         assert_non_null(strstr(err.message, "trail_go_create"));
         assert_int_equal(found.logs, all_formats[i] >= 11);
         /* In the host's list, which is walked at the start (v1) or the end. */
