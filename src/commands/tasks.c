@@ -107,8 +107,7 @@ static int print_none(const struct request *request)
     if (!request->name)
         return usage_error(request->analysis.command,
                            "no such task; those in the trace are from %" PRIu64 " to %" PRIu64,
-                           request->tasks[background].id,
-                           request->tasks[request->count - 1].id);
+                           request->tasks[background].id, request->tasks[request->count - 1].id);
     for (size_t i = 0; i < request->count; i++)
         nearest_offer(&nearest,
                       trail_analysis_text(request->analysis.answers, request->tasks[i].name));

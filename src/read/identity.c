@@ -67,8 +67,8 @@ static int add_text(char *room, const char *field, trail_string text)
 
 trail_string identity_line(const struct identity *identity, char *room)
 {
-    int size = snprintf(room, sizeof GOROUTINE_PREFIX + 32, GOROUTINE_PREFIX GOROUTINE_ID "%" PRIu64,
-                        identity->id);
+    int size = snprintf(room, sizeof GOROUTINE_PREFIX + 32,
+                        GOROUTINE_PREFIX GOROUTINE_ID "%" PRIu64, identity->id);
     size += add_number(room + size, GOROUTINE_CHANGE, identity->change);
     size += add_number(room + size, GOROUTINE_STACK, identity->stack);
     size += add_text(room + size, GOROUTINE_KIND, identity->kind);
