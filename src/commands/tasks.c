@@ -19,9 +19,6 @@
 
 enum { OPT_TASK = 1 };
 
-/* The ID of what belongs to no task, such as logs: it is shown only if it is asked for. */
-enum { BACKGROUND = 0 };
-
 struct request {
     struct analysis analysis;
     const char *name;
@@ -89,13 +86,14 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     for (size_t i = 0; i < request->ids.count; i++)
         if ((uint64_t)request->ids.ids[i] == task->id)
             return true;
-    return request->ids.count == 0 && task->id != BACKGROUND;
+    return request->ids.count == 0 && task->id != TRAIL_BACKGROUND_TASK;
 }
 
-/* Whether the first one, by ID, is no task. */
+/* Whether the first one, by ID, stands for what belongs to no task, such as logs: it is shown only if
+ * it is asked for. */
 static bool has_background(const struct request *request)
 {
-    return request->count > 0 && request->tasks[0].id == BACKGROUND;
+    return request->count > 0 && request->tasks[0].id == TRAIL_BACKGROUND_TASK;
 }
 
 static int print_none(const struct request *request)

@@ -53,6 +53,8 @@ static bool tasks_fill(struct trail_tables *tables)
     if (!rows_room(rows, count))
         return false;
     for (; count > 0; count--, task++) {
+        if (task->id == TRAIL_BACKGROUND_TASK) /* stands for what belongs to no task */
+            continue;
         size_t row = rows->count++;
         bool whole = task->has_start && task->has_end;
         put_i64(rows, TASKS_TASK, row, (int64_t)task->id);

@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import ROOT, SHARED, TRAIL, WORK, answer, assembled, good as trail, trace as data  # noqa: E402, F401
+from command import EXAMPLES, ROOT, SHARED, TRAIL, WORK, answer, assembled, good as trail, trace as data  # noqa: E402, F401
 
 STATES = ("running", "runnable", "waiting", "syscall", "syscall without P")
 
