@@ -128,11 +128,12 @@ static void run_counter(struct worker *w, long rounds)
 }
 
 /*
- * Unwinder, recursion, most frames. libunwind finds the thread's own three frames behind `descend`'s; frame
+ * Unwinder, recursion, most frames. Tables and libunwind find the thread's own three frames behind `descend`'s; frame
  * pointers do not, libc has none.
  */
 #define FRAME_POINTERS TRAIL_UNWIND_FRAME_POINTERS, 8, 8
 #define LIBUNWIND      TRAIL_UNWIND_LIBUNWIND, 3, 0
+#define TABLES         TRAIL_UNWIND_TABLES, 3, 0
 #define NO_STACKS      TRAIL_UNWIND_NONE, 8, 0
 
 static const struct bench_case cases[] = {
@@ -145,6 +146,7 @@ static const struct bench_case cases[] = {
     {"sched", run_sched, 2, false, FRAME_POINTERS},
     {"syscall", run_syscall, 2, false, FRAME_POINTERS},
     {"stack-fp", run_sched_stack, 2, false, FRAME_POINTERS},
+    {"stack-tables", run_sched_stack, 2, false, TABLES},
     {"stack-unwind", run_sched_stack, 2, false, LIBUNWIND},
     {"log", run_log, 1, false, FRAME_POINTERS},
     {"region", run_region, 2, false, FRAME_POINTERS},

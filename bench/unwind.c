@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "shm/unwind.h"
+#include "host/unwind.h"
 
 #if defined(__clang__)
 #define NOINLINE __attribute__((noinline))

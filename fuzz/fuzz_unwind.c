@@ -4,7 +4,7 @@
  * bytes that follow.
  */
 #include "fuzz.h"
-#include "shm/unwind_cfi.h"
+#include "host/unwind_cfi.h"
 
 #define PREFIX 8
 

@@ -16,8 +16,8 @@
 
 #include "base/pc.h"
 #include "collect/elf_file.h"
-#include "shm/unwind.h"
-#include "shm/unwind_cfi.h"
+#include "host/unwind.h"
+#include "host/unwind_cfi.h"
 
 #define WORD sizeof(uint64_t)
 

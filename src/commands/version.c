@@ -73,7 +73,7 @@ static void look_for_libunwind(struct library *library)
         describe(library, "", function);
     else
         (void)snprintf(library->text, sizeof library->text,
-                       "%s; libtrail-record unwinds with backtrace(3) instead, which is slower",
+                       "%s; libtrail-record needs it for stacks whose bounds it does not know",
                        dlerror());
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "host/modules.h"
+#include "host/unwind.h"
 #include "preload/call.h"
-#include "shm/unwind.h"
 
 struct lines {
     char *at;

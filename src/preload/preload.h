@@ -16,9 +16,9 @@
 #include <x86intrin.h>
 #endif
 
+#include "host/unwind.h"
 #include "preload/real.h"
 #include "shm/shm.h"
-#include "shm/unwind.h"
 
 #define EXPORT      __attribute__((visibility("default")))
 #define ALWAYS      static inline __attribute__((always_inline))

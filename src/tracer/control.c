@@ -224,6 +224,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     apply_options(&options);
     tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
+    stack_forget_unloaded();
     clock_calibrate(&tracer.clock);
     tracer.stats = (trail_stats){0};
     misuse_reset();

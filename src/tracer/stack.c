@@ -2,9 +2,11 @@
 #include "tracer/stack.h"
 #include "base/pc.h"
 #include "host/libunwind.h"
+#include "host/unwind.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
@@ -16,6 +18,9 @@
  * removed by PC.
  */
 #define OWN_FRAMES 8
+
+/* PCs that a walk may store, with those that are skipped. */
+#define MOST_WALKED (TRAIL_MAX_FRAMES + OWN_FRAMES + 32)
 
 /* No program has code in the first page, nor beyond the addresses of user space. */
 #define FIRST_CODE ((uintptr_t)4096)
@@ -105,6 +110,12 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
     return n == max || !walk_on(&walk, &pc);
 }
 
+/* Of a stack with unknown bounds only this frame's return address is known to be readable. */
+static inline uintptr_t end_of_unknown(uintptr_t frame)
+{
+    return frame + 2 * sizeof(uintptr_t);
+}
+
 /* Returns the end of the stack that `frame` is on: the goroutine's own or the thread's. */
 static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 {
@@ -114,8 +125,7 @@ static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
         return (uintptr_t)g->stack_high;
     if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
         return (uintptr_t)m->stack_high_;
-    /* Unknown stack: only this frame's return address is known to be readable. */
-    return frame + 2 * sizeof(uintptr_t);
+    return end_of_unknown(frame);
 }
 
 /* MARK: The job's root (trail_g.stack_root) */
@@ -150,6 +160,22 @@ static size_t walk_job(uintptr_t frame, uintptr_t root, unsigned skip, size_t ma
     return n;
 }
 
+/* MARK: Tables (host/unwind.h) */
+
+/* Stores the PCs of the stack of `frame`, [frame, high), without the innermost `skip`. */
+static size_t walk_tables(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
+                          uintptr_t *pcs)
+{
+    struct unwind_start caller = unwind_caller_of((const void *)frame);
+    size_t wanted = max + skip < MOST_WALKED ? max + skip : MOST_WALKED;
+    size_t n = unwind_stack(&caller, high, pcs, wanted);
+    if (skip > n)
+        skip = (unsigned)n;
+    if (skip)
+        memmove(pcs, pcs + skip, (n - skip) * sizeof *pcs);
+    return n - skip;
+}
+
 /* MARK: libunwind, backtrace */
 
 /* Captures the caller's stack, which may begin with this function's frame. */
@@ -180,6 +206,21 @@ __attribute__((no_sanitize("address"))) static uintptr_t return_address(uintptr_
 #else
     return frame;
 #endif
+}
+
+/*
+ * Stores the PCs of the calling thread's stack, from the function that called that of `frame` on,
+ * without the innermost `skip`.
+ */
+static size_t walk_unwound(uintptr_t frame, unsigned skip, size_t max, uintptr_t *pcs)
+{
+    uintptr_t all[MOST_WALKED];
+    size_t wanted = max + skip + OWN_FRAMES, n, leaf;
+    n = unwind(all, wanted < MOST_WALKED ? wanted : MOST_WALKED);
+    leaf = find_leaf(all, n, return_address(frame), skip);
+    n = n - leaf < max ? n - leaf : max;
+    memcpy(pcs, all + leaf, n * sizeof *pcs);
+    return n;
 }
 
 /* MARK: Capture */
@@ -251,14 +292,24 @@ static size_t cut_at_root(const trail_m *m, uintptr_t frame, const uintptr_t *pc
 static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation, unsigned skip,
                                                  uintptr_t frame)
 {
-    uintptr_t pcs[TRAIL_MAX_FRAMES + OWN_FRAMES + 32];
-    size_t wanted = tracer.max_frames + skip + OWN_FRAMES, n, leaf;
-    if (wanted > sizeof pcs / sizeof *pcs)
-        wanted = sizeof pcs / sizeof *pcs;
-    n = unwind(pcs, wanted);
-    leaf = find_leaf(pcs, n, return_address(frame), skip);
-    return capture_pcs(m, generation, frame, pcs + leaf,
-                       cut_at_root(m, frame, pcs + leaf, n - leaf));
+    uintptr_t pcs[MOST_WALKED];
+    /* One more, by which a root is found that calls the last frame. */
+    size_t n = walk_unwound(frame, skip, tracer.max_frames + 1, pcs);
+    return capture_pcs(m, generation, frame, pcs, cut_at_root(m, frame, pcs, n));
+}
+
+/*
+ * libunwind, if it is loaded, walks stacks with unknown bounds, too. The tables' walk reads nothing
+ * outside of the stack.
+ */
+static const struct table_entry *capture_by_tables(trail_m *m, uint64_t generation, unsigned skip,
+                                                   uintptr_t frame)
+{
+    uintptr_t pcs[MOST_WALKED], high = stack_end(m, frame);
+    if (unlikely(high == end_of_unknown(frame)) && unw_backtrace)
+        return capture_unwound(m, generation, skip, frame);
+    size_t n = walk_tables(frame, high, skip, tracer.max_frames + 1, pcs);
+    return capture_pcs(m, generation, frame, pcs, cut_at_root(m, frame, pcs, n));
 }
 
 static const struct table_entry *capture_host(trail_m *m, uint64_t generation, unsigned skip,
@@ -282,6 +333,8 @@ const struct table_entry *stack_capture(trail_m *m, uint64_t generation, unsigne
     case TRAIL_UNWIND_AUTO:
     case TRAIL_UNWIND_FRAME_POINTERS:
         return capture_frames(m, generation, skip, frame);
+    case TRAIL_UNWIND_TABLES:
+        return capture_by_tables(m, generation, skip, frame);
     case TRAIL_UNWIND_LIBUNWIND:
         return capture_unwound(m, generation, skip, frame);
     case TRAIL_UNWIND_HOST:
@@ -309,43 +362,33 @@ const struct table_entry *stack_put(uint64_t generation, const uintptr_t *pcs, s
 
 size_t stack_list(const trail_m *m, uintptr_t frame, uintptr_t *pcs, size_t max)
 {
-    uintptr_t unwound[TRAIL_MAX_FRAMES];
-    size_t n, leaf;
+    uintptr_t high = m ? stack_end(m, frame) : end_of_unknown(frame);
+    if (tracer.unwinder == TRAIL_UNWIND_TABLES)
+        return walk_tables(frame, high, 0, max, pcs);
     if (STACK_HAS_FRAMES && tracer.unwinder != TRAIL_UNWIND_LIBUNWIND)
-        return walk_frames(frame, m ? stack_end(m, frame) : frame + 2 * sizeof frame, 0, max, pcs);
-    n = unwind(unwound, TRAIL_MAX_FRAMES);
-    leaf = find_leaf(unwound, n, return_address(frame), 0);
-    n = n - leaf < max ? n - leaf : max;
-    memcpy(pcs, unwound + leaf, n * sizeof *pcs);
-    return n;
+        return walk_frames(frame, high, 0, max, pcs);
+    return walk_unwound(frame, 0, max, pcs);
 }
 
 /* MARK: CPU samples */
 
 size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, size_t max)
 {
-#if defined(__x86_64__)
-    const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
-    uintptr_t pc = (uintptr_t)regs[REG_RIP], frame = (uintptr_t)regs[REG_RBP];
-    uintptr_t sp = (uintptr_t)regs[REG_RSP];
-#elif defined(__aarch64__)
-    const mcontext_t *regs = &((const ucontext_t *)context)->uc_mcontext;
-    uintptr_t pc = regs->pc, frame = regs->regs[29], sp = regs->sp;
-#else
-    uintptr_t pc = 0, frame = 0, sp = 0;
-    (void)context;
-#endif
-    uintptr_t high, root;
-    if (!pc || max == 0)
-        return 0;
     /* A sampled PC is not a return address; readers subtract one. */
-    pcs[0] = pc + 1;
-    high = stack_end(m, sp);
-    if (frame < sp || high <= sp + 2 * sizeof(uintptr_t))
+    struct unwind_start at = unwind_interrupted(context);
+    uintptr_t high = stack_end(m, at.sp), root;
+    if (at.pc <= 1 || max == 0)
+        return 0;
+    if (tracer.unwinder == TRAIL_UNWIND_TABLES) {
+        bool known = high != end_of_unknown(at.sp);
+        return cut_at_root(m, at.sp, pcs, unwind_stack(&at, known ? high : 0, pcs, max));
+    }
+    pcs[0] = at.pc;
+    if (at.fp < at.sp || high <= end_of_unknown(at.sp))
         return 1;
-    root = has_root(m) ? stack_root(m, frame, high) : 0;
-    return 1 + (root ? walk_job(frame, root, 0, max - 1, pcs + 1)
-                     : walk_frames(frame, high, 0, max - 1, pcs + 1));
+    root = has_root(m) ? stack_root(m, at.fp, high) : 0;
+    return 1 + (root ? walk_job(at.fp, root, 0, max - 1, pcs + 1)
+                     : walk_frames(at.fp, high, 0, max - 1, pcs + 1));
 }
 
 /* MARK: Setting up */
@@ -408,15 +451,14 @@ static const void *module_of(uintptr_t pc)
 static bool frame_pointers_work(uintptr_t frame)
 {
     const void *low, *high;
-    uintptr_t by_frames[16], unwound[16 + OWN_FRAMES], *by_tables;
+    uintptr_t by_frames[16], by_tables[16];
     size_t n, tables, own = 1, same = 0;
     stack_bounds(&low, &high);
     if (frame < (uintptr_t)low || frame >= (uintptr_t)high)
         return true;
     n = walk_frames(frame, (uintptr_t)high, 0, 16, by_frames);
-    tables = unwind(unwound, sizeof unwound / sizeof *unwound);
-    by_tables = unwound + find_leaf(unwound, tables, return_address(frame), 0);
-    tables -= (size_t)(by_tables - unwound);
+    tables = UNWIND_HAS_TABLES ? walk_tables(frame, (uintptr_t)high, 0, 16, by_tables)
+                               : walk_unwound(frame, 0, 16, by_tables);
     while (same < n && same < tables && by_frames[same] == by_tables[same])
         same++;
     while (own < tables && own < 4 && module_of(by_tables[own]) == module_of(by_tables[0]))
@@ -425,18 +467,46 @@ static bool frame_pointers_work(uintptr_t frame)
     return same > own || same == tables;
 }
 
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
+{
+    (void)size;
+    *(unsigned long long *)unloads = info->dlpi_subs;
+    return 1;
+}
+
+void stack_forget_unloaded(void)
+{
+    static unsigned long long known;
+    unsigned long long unloads = 0;
+    if (tracer.unwinder != TRAIL_UNWIND_TABLES)
+        return;
+    (void)dl_iterate_phdr(read_unloads, &unloads);
+    if (unloads != known)
+        unwind_forget();
+    known = unloads;
+}
+
+/* Returns the unwinder of a host without frame pointers. */
+static trail_unwinder choose_slow(void)
+{
+    return UNWIND_HAS_TABLES ? TRAIL_UNWIND_TABLES : TRAIL_UNWIND_LIBUNWIND;
+}
+
 trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
 {
-#if !STACK_HAS_FRAMES
-    if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_FRAME_POINTERS)
-        wanted = TRAIL_UNWIND_LIBUNWIND;
-#endif
     if (wanted == TRAIL_UNWIND_HOST && !live_host()->callers)
         wanted = TRAIL_UNWIND_AUTO;
-    if (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_LIBUNWIND)
+    if (!STACK_HAS_FRAMES && (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_FRAME_POINTERS))
+        wanted = TRAIL_UNWIND_LIBUNWIND;
+    /* What frame pointers are compared with. */
+    if (!UNWIND_HAS_TABLES && wanted == TRAIL_UNWIND_AUTO)
         load_libunwind();
     if (wanted == TRAIL_UNWIND_AUTO)
-        wanted = frame_pointers_work(frame) ? TRAIL_UNWIND_FRAME_POINTERS : TRAIL_UNWIND_LIBUNWIND;
+        wanted = frame_pointers_work(frame) ? TRAIL_UNWIND_FRAME_POINTERS : choose_slow();
+    else if (wanted == TRAIL_UNWIND_TABLES)
+        wanted = choose_slow();
+    if (wanted == TRAIL_UNWIND_TABLES || wanted == TRAIL_UNWIND_LIBUNWIND)
+        load_libunwind();
     if (wanted == TRAIL_UNWIND_LIBUNWIND && !unw_backtrace) {
         void *one;
         /* The first call loads libgcc and allocates: do it here, not in an event. */

@@ -127,6 +127,7 @@ bool v2_write_tables(uint64_t generation)
     v2_close_batch(&writer);
     add_line(tracer.maker, &out);
     modules_each(add_line, &out);
+    stack_forget_unloaded();
     table_each(string_table(generation), v2_write_one_string, &out);
     v2_flush(&writer);
     return !out.failed;

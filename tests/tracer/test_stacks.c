@@ -20,9 +20,13 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <search.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "host/unwind.h"
+#include "tracer/stack.h"
 
 /* clang makes no copies of functions. */
 #if defined(__clang__)
@@ -279,6 +283,12 @@ static bool libunwind_is_there(void)
     return library && dlsym(library, "unw_backtrace");
 }
 
+/* Whether it finds the callers of code without frame pointers. */
+static bool has_tables(trail_unwinder unwinder)
+{
+    return unwinder == TRAIL_UNWIND_LIBUNWIND || unwinder == TRAIL_UNWIND_TABLES;
+}
+
 NOINLINE void names_by(trail_unwinder unwinder);
 void names_by(trail_unwinder unwinder)
 {
@@ -292,7 +302,7 @@ void names_by(trail_unwinder unwinder)
         stop(see_event);
         BEGINS_WITH(find("names"), "say", "inner", "middle", "outer", "names_by");
         /* Frame pointers may end in cmocka, which lies between. */
-        if (!HAS_FRAME_POINTERS || unwinder == TRAIL_UNWIND_LIBUNWIND)
+        if (!HAS_FRAME_POINTERS || has_tables(unwinder))
             assert_true(has(find("names"), "main"));
         has_sane_frames(find("names"));
     }
@@ -316,6 +326,13 @@ static void names_by_libunwind(void **unused)
         return;
     }
     names_by(TRAIL_UNWIND_LIBUNWIND);
+}
+
+/* On other machines than x86-64 libunwind's. */
+static void names_by_tables(void **unused)
+{
+    (void)unused;
+    names_by(TRAIL_UNWIND_TABLES);
 }
 
 /* Without libunwind. */
@@ -374,12 +391,15 @@ void *thread_function(void *text)
     return NULL;
 }
 
+static const trail_unwinder walks[] = {TRAIL_UNWIND_AUTO, TRAIL_UNWIND_TABLES,
+                                       TRAIL_UNWIND_LIBUNWIND};
+#define WALKS (sizeof walks / sizeof *walks)
+
 static void the_start_of_a_thread_is_there(void **unused)
 {
-    static const trail_unwinder unwinders[] = {TRAIL_UNWIND_AUTO, TRAIL_UNWIND_LIBUNWIND};
     (void)unused;
-    for (size_t i = 0; i < 2; i++) {
-        trail_options options = {.unwinder = unwinders[i], .generation_ns = LONG};
+    for (size_t i = 0; i < WALKS; i++) {
+        trail_options options = {.unwinder = walks[i], .generation_ns = LONG};
         const struct seen *seen;
         pthread_t thread;
         record(&options);
@@ -395,6 +415,53 @@ static void the_start_of_a_thread_is_there(void **unused)
         assert_false(has(seen, "main"));
         has_sane_frames(seen);
     }
+}
+
+/* MARK: Libraries */
+
+static void say_in_library(void)
+{
+    say("library");
+    STAY();
+}
+
+/* Returns a PC of the library, which calls; in a trace of its own. */
+NOINLINE uint64_t visit_library(const char *path);
+uint64_t visit_library(const char *path)
+{
+    trail_options options = {.unwinder = TRAIL_UNWIND_TABLES, .generation_ns = LONG};
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void (*call_back)(void (*)(void));
+    assert_non_null(library);
+    *(void **)&call_back = dlsym(library, "call_back");
+    record(&options);
+    call_back(say_in_library);
+    stop(see_event);
+    assert_int_equal(dlclose(library), 0);
+    /* say, say_in_library, call_back and then its caller, if the library's frame is the right one. */
+    assert_true(find("library")->n > 3);
+    assert_string_equal(find("library")->function[3], "visit_library");
+    return find("library")->pc[2];
+}
+
+/* The libraries are the same but for the size of a frame: where one was, the other comes to lie. */
+static void code_in_the_place_of_other_code(void **unused)
+{
+    const char *small = getenv("TRAIL_TEST_SMALL"), *large = getenv("TRAIL_TEST_LARGE");
+    unsigned same = 0;
+    (void)unused;
+    if (!small || !large) {
+        print_message("# only frame pointers here\n");
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        uint64_t pc = visit_library(small);
+        trace_free(&recording.trace);
+        same += pc == visit_library(large);
+        trace_free(&recording.trace);
+    }
+    if (same == 0)
+        print_message("# they were never at the same address\n");
 }
 
 /* MARK: Skipping and cutting */
@@ -478,20 +545,19 @@ static void skipped_frames_are_left_out(void **unused)
     host_begin();
     if (HAS_FRAME_POINTERS)
         skip_counts(TRAIL_UNWIND_FRAME_POINTERS);
+    skip_counts(TRAIL_UNWIND_TABLES);
     skip_counts(TRAIL_UNWIND_LIBUNWIND);
     skip_counts(TRAIL_UNWIND_AUTO);
     host_end();
 }
 
-static const trail_unwinder walks[] = {TRAIL_UNWIND_AUTO, TRAIL_UNWIND_LIBUNWIND};
-
 /* Of more frames than a stack may have the outermost go. */
 static void the_leaf_side_is_kept(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < 2 * FORMATS; i++) {
+    for (size_t i = 0; i < WALKS * FORMATS; i++) {
         trail_options options = {
-            .format = all_formats[i / 2], .unwinder = walks[i % 2], .generation_ns = LONG};
+            .format = all_formats[i / WALKS], .unwinder = walks[i % WALKS], .generation_ns = LONG};
         const struct seen *seen;
         if (options.format < 11)
             continue;
@@ -521,10 +587,10 @@ static void no_more_than_max_frames(void **unused)
     assert_false(trail_start(&wrong, &err));
     assert_int_equal(err.code, TRAIL_USAGE);
     host_begin();
-    for (size_t i = 0; i < 2 * sizeof limits / sizeof *limits; i++) {
-        unsigned limit = limits[i / 2];
+    for (size_t i = 0; i < WALKS * sizeof limits / sizeof *limits; i++) {
+        unsigned limit = limits[i / WALKS];
         trail_options options = {
-            .max_frames = limit, .unwinder = walks[i % 2], .generation_ns = LONG};
+            .max_frames = limit, .unwinder = walks[i % WALKS], .generation_ns = LONG};
         record(&options);
         below_deep("deep", 200);
         /* Frames that are skipped do not count. */
@@ -537,6 +603,66 @@ static void no_more_than_max_frames(void **unused)
             assert_int_equal(find("sched")->n, limit);
     }
     host_end();
+}
+
+/* MARK: CPU samples */
+
+static uintptr_t sampled[TRAIL_MAX_FRAMES];
+static size_t samples;
+
+static void take_sample(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    samples = stack_of_context(host_m->inner_, context, sampled, TRAIL_MAX_FRAMES);
+}
+
+NOINLINE void interrupted(void);
+void interrupted(void)
+{
+    raise(SIGUSR1); /* in the C library, which has no frame pointers */
+    STAY();
+}
+
+NOINLINE void calls_interrupted(void);
+void calls_interrupted(void)
+{
+    interrupted();
+    STAY();
+}
+
+static size_t index_of(const char *function)
+{
+    Dl_info info;
+    for (size_t i = 0; i < samples; i++) {
+        if (dladdr((void *)(sampled[i] - 1), &info) && info.dli_sname &&
+            strcmp(info.dli_sname, function) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void a_sample_has_its_callers_by_tables(void **unused)
+{
+    trail_options options = {.unwinder = TRAIL_UNWIND_TABLES, .generation_ns = LONG};
+    struct sigaction taking = {.sa_sigaction = take_sample, .sa_flags = SA_SIGINFO}, former;
+    size_t at;
+    (void)unused;
+    if (!UNWIND_HAS_TABLES) {
+        print_message("# samples have frame pointers' callers here\n");
+        return;
+    }
+    assert_int_equal(sigaction(SIGUSR1, &taking, &former), 0);
+    host_begin();
+    record(&options);
+    calls_interrupted();
+    stop(see_event);
+    host_end();
+    assert_int_equal(sigaction(SIGUSR1, &former, NULL), 0);
+    at = index_of("interrupted");
+    assert_in_range(at, 1, samples - 2);
+    assert_int_equal(index_of("calls_interrupted"), at + 1);
+    assert_int_not_equal(index_of("main"), SIZE_MAX);
 }
 
 /* MARK: The host walks */
@@ -664,7 +790,7 @@ static void walk_of_own_stack(trail_unwinder unwinder, bool known)
     BEGINS_WITH(seen, "say");
     assert_false(has(seen, "resume"));
     assert_false(has(seen, "main"));
-    if (known || unwinder == TRAIL_UNWIND_LIBUNWIND) {
+    if (known || has_tables(unwinder)) {
         BEGINS_WITH(seen, "say", "inner", "middle", "outer", "coroutine");
         BEGINS_WITH(find("own deep"), "say", "deep", "deep", "deep");
         assert_int_equal(find("own deep")->n, TRAIL_MAX_FRAMES);
@@ -678,6 +804,10 @@ static void a_walk_stays_on_its_goroutines_stack(void **unused)
 {
     (void)unused;
     walk_of_own_stack(TRAIL_UNWIND_LIBUNWIND, false);
+    walk_of_own_stack(TRAIL_UNWIND_TABLES, true);
+    /* Of unknown bounds libunwind's, if it is there, else the leaf only. */
+    if (libunwind_is_there())
+        walk_of_own_stack(TRAIL_UNWIND_TABLES, false);
     if (!HAS_FRAME_POINTERS)
         return;
     walk_of_own_stack(TRAIL_UNWIND_AUTO, true);
@@ -1168,6 +1298,7 @@ int main(void)
         cmocka_unit_test_teardown(started_by_main, leave),
         cmocka_unit_test_teardown(names_by_frame_pointers, leave),
         cmocka_unit_test_teardown(names_by_libunwind, leave),
+        cmocka_unit_test_teardown(names_by_tables, leave),
         cmocka_unit_test_teardown(names_by_backtrace, leave),
         cmocka_unit_test_teardown(names_by_what_works, leave),
         cmocka_unit_test_teardown(no_stacks, leave),
@@ -1175,6 +1306,8 @@ int main(void)
         cmocka_unit_test_teardown(skipped_frames_are_left_out, leave),
         cmocka_unit_test_teardown(the_leaf_side_is_kept, leave),
         cmocka_unit_test_teardown(no_more_than_max_frames, leave),
+        cmocka_unit_test_teardown(code_in_the_place_of_other_code, leave),
+        cmocka_unit_test_teardown(a_sample_has_its_callers_by_tables, leave),
         cmocka_unit_test_teardown(the_host_walks, leave),
         cmocka_unit_test_teardown(a_host_that_cannot_walk, leave),
         cmocka_unit_test_teardown(a_walk_stays_on_its_goroutines_stack, leave),

@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shm/unwind.h"
-#include "shm/unwind_cfi.h"
+#include "host/unwind.h"
+#include "host/unwind_cfi.h"
 
 #if defined(__clang__)
 #define NOINLINE __attribute__((noinline))

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/unwind_cfi.h"
+#include "host/unwind_cfi.h"
 
 /* MARK: Against readelf */
 

@@ -10,14 +10,21 @@
  * than any other. With glibc 2.35 or later all functions may be called in signal handlers. With older
  * ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a moment.
  */
-#ifndef TRAIL_SHM_UNWIND_H
-#define TRAIL_SHM_UNWIND_H
+#ifndef TRAIL_HOST_UNWIND_H
+#define TRAIL_HOST_UNWIND_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
 
 #include "base/pc.h"
+
+/* Machines on which the rules are read from .eh_frame. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define UNWIND_HAS_TABLES 1
+#else
+#define UNWIND_HAS_TABLES 0
+#endif
 
 /*
  * Where a walk begins: the registers of a frame as they are when the function that it called has

@@ -8,7 +8,7 @@
  *      length | CIE pointer | start | size | augmentation | program        FDE
  *      length | 0 | version | letters | alignments | ... | program         CIE
  */
-#include "shm/unwind_cfi.h"
+#include "host/unwind_cfi.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
  *
  * (System V ABI for x86-64, 3.7; LSB Core, "Exception Frames"; DWARF 4, 6.4.)
  */
-#ifndef TRAIL_SHM_UNWIND_CFI_H
-#define TRAIL_SHM_UNWIND_CFI_H
+#ifndef TRAIL_HOST_UNWIND_CFI_H
+#define TRAIL_HOST_UNWIND_CFI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@
  * case. A stale value on the stack that looks like a PC is looked up only if the loader has a module
  * there now; that module could be unloaded in the microsecond until its tables are read.
  */
-#include "shm/unwind.h"
+#include "host/unwind.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -38,16 +38,9 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* Machines on which the rules are read from .eh_frame. */
-#if defined(__x86_64__) && defined(__LP64__)
-#define HAS_TABLES 1
-#else
-#define HAS_TABLES 0
-#endif
-
 /* Whether it can be a PC: not in the first page, and not beyond the addresses of user space. */
 #define FIRST_CODE ((uintptr_t)4096)
-#if HAS_TABLES
+#if UNWIND_HAS_TABLES
 #define LAST_CODE ((uintptr_t)0x800000000000)
 #else
 #define LAST_CODE (UINTPTR_MAX / 4096)
@@ -93,14 +86,14 @@ static bool step_frame_pointer(struct walk *w)
     return true;
 }
 
-#if HAS_TABLES
+#if UNWIND_HAS_TABLES
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
 
-#include "shm/unwind_cfi.h"
+#include "host/unwind_cfi.h"
 
 /* MARK: Rules in a word */
 
