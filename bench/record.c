@@ -19,8 +19,9 @@
 #include <time.h>
 #include <trail/record.h>
 
-#define MAX_THREADS 64
+#define MAX_THREADS 1000
 #define SLEEPERS    1000
+#define MANY        100000
 
 struct worker {
     pthread_t thread;
@@ -39,6 +40,7 @@ struct bench_case {
     trail_unwinder unwinder;
     int depth; /* of recursion: with the thread's own frames, stacks of 8 */
     unsigned max_frames;
+    size_t sleepers; /* goroutines that wait while traces start and stop */
 };
 
 /* What the threads share; set before they begin. */
@@ -48,9 +50,10 @@ static struct {
     int threads;
     pthread_barrier_t barrier;
     struct worker workers[MAX_THREADS];
-    trail_g sleepers[SLEEPERS];
+    trail_g sleepers[MANY];
     size_t sleeping;
     uint64_t bytes;
+    uint64_t stopped_at, stopped_ns; /* the world */
 } bench;
 
 /* MARK: Cases: no round is known to the compiler to be like the one before */
@@ -137,22 +140,23 @@ static void run_counter(struct worker *w, long rounds)
 #define NO_STACKS      TRAIL_UNWIND_NONE, 8, 0
 
 static const struct bench_case cases[] = {
-    {"loop", run_nothing, 0, true, NO_STACKS},
-    {"counter", run_counter, 0, true, NO_STACKS},
-    {"off-sched", run_sched, 2, true, NO_STACKS},
-    {"off-syscall", run_syscall, 2, true, NO_STACKS},
-    {"off-log", run_log, 1, true, NO_STACKS},
-    {"off-region", run_region, 2, true, NO_STACKS},
-    {"sched", run_sched, 2, false, FRAME_POINTERS},
-    {"syscall", run_syscall, 2, false, FRAME_POINTERS},
-    {"stack-fp", run_sched_stack, 2, false, FRAME_POINTERS},
-    {"stack-tables", run_sched_stack, 2, false, TABLES},
-    {"stack-unwind", run_sched_stack, 2, false, LIBUNWIND},
-    {"log", run_log, 1, false, FRAME_POINTERS},
-    {"region", run_region, 2, false, FRAME_POINTERS},
-    {"log-no-stack", run_log, 1, false, NO_STACKS},
-    {"region-no-stack", run_region, 2, false, NO_STACKS},
-    {"start-stop", NULL, 0, true, FRAME_POINTERS},
+    {"loop", run_nothing, 0, true, NO_STACKS, 0},
+    {"counter", run_counter, 0, true, NO_STACKS, 0},
+    {"off-sched", run_sched, 2, true, NO_STACKS, 0},
+    {"off-syscall", run_syscall, 2, true, NO_STACKS, 0},
+    {"off-log", run_log, 1, true, NO_STACKS, 0},
+    {"off-region", run_region, 2, true, NO_STACKS, 0},
+    {"sched", run_sched, 2, false, FRAME_POINTERS, 0},
+    {"syscall", run_syscall, 2, false, FRAME_POINTERS, 0},
+    {"stack-fp", run_sched_stack, 2, false, FRAME_POINTERS, 0},
+    {"stack-tables", run_sched_stack, 2, false, TABLES, 0},
+    {"stack-unwind", run_sched_stack, 2, false, LIBUNWIND, 0},
+    {"log", run_log, 1, false, FRAME_POINTERS, 0},
+    {"region", run_region, 2, false, FRAME_POINTERS, 0},
+    {"log-no-stack", run_log, 1, false, NO_STACKS, 0},
+    {"region-no-stack", run_region, 2, false, NO_STACKS, 0},
+    {"start-stop", NULL, 0, true, FRAME_POINTERS, SLEEPERS},
+    {"start-stop-many", NULL, 0, true, FRAME_POINTERS, MANY},
 };
 
 /* MARK: The host: no thread is inside a call while a trace starts */
@@ -166,15 +170,29 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
         visit(&bench.sleepers[i], arg);
 }
 
-static void world(void *context)
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void stop_world(void *context)
 {
     (void)context;
+    bench.stopped_at = now_ns(CLOCK_MONOTONIC);
+}
+
+static void start_world(void *context)
+{
+    (void)context;
+    bench.stopped_ns += now_ns(CLOCK_MONOTONIC) - bench.stopped_at;
 }
 
 static const trail_host host = {
     .each_goroutine = each_goroutine,
-    .stop_world = world,
-    .start_world = world,
+    .stop_world = stop_world,
+    .start_world = start_world,
 };
 
 static bool throw_away(void *context, const trail_chunk *chunk)
@@ -211,13 +229,6 @@ static void stop(void)
 }
 
 /* MARK: Threads */
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* clang makes no copies of functions. */
 #if defined(__clang__)
@@ -315,14 +326,14 @@ static void run_start_stop(int format)
     uint64_t wall, cpu;
     bench.threads = 1;
     setup(w);
-    for (size_t i = 0; i < SLEEPERS; i++) {
+    for (size_t i = 0; i < bench.what->sleepers; i++) {
         trail_g_init(&bench.sleepers[i]);
         trail_go_create_blocked(&w->m, &bench.sleepers[i], 0, TRAIL_NO_STACK);
     }
-    bench.sleeping = SLEEPERS;
+    bench.sleeping = bench.what->sleepers;
     start(format);
     stop();
-    bench.bytes = 0;
+    bench.bytes = bench.stopped_ns = 0;
     wall = now_ns(CLOCK_MONOTONIC);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (long i = 0; i < bench.rounds; i++) {
@@ -332,6 +343,7 @@ static void run_start_stop(int format)
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     wall = now_ns(CLOCK_MONOTONIC) - wall;
     report(wall, cpu, (double)bench.rounds);
+    printf("%.3f\n", (double)bench.stopped_ns / (double)bench.rounds);
 }
 
 static const struct bench_case *find_case(const char *name)
