@@ -81,7 +81,7 @@ bool tracing = false;
 /* MARK: What readers see, of the generation that is on and the one before */
 
 typedef story {
-    byte status;   /* the state in its status */
+    byte written;  /* the state in its status */
     byte before; /* its first event */
     byte after;  /* its last event */
     bool any;    /* it has an event */
@@ -100,20 +100,20 @@ byte complete = 0;
 
 /* The event for which readers wait until the goroutine is in the state before it. */
 #define sequenced(from) (from == RUNNABLE || from == WAITING)
-#define known(n, x) (here(n, x).status != NO_STATE || here(n, x).any)
+#define known(n, x) (here(n, x).written != NO_STATE || here(n, x).any)
 
 inline status(n, x, s)
 {
     d_step {
         assert(n > complete);                                    /* 4 */
-        assert(here(n, x).status == NO_STATE);                     /* 1 */
+        assert(here(n, x).written == NO_STATE);                     /* 1 */
         if
         :: here(n, x).any ->
             assert(here(n, x).before == s);                      /* 2 */
             assert(sequenced(s))                                 /* 3 */
         :: else
         fi;
-        here(n, x).status = s
+        here(n, x).written = s
     }
 }
 
@@ -142,15 +142,15 @@ inline judge(n)
         do
         :: x < GS ->
             if
-            :: truth[x] == NO_STATE -> assert(here(n, x).status == NO_STATE) /* 1 */
-            :: else -> assert(here(n, x).status == truth[x])                 /* 1, 2 */
+            :: truth[x] == NO_STATE -> assert(here(n, x).written == NO_STATE) /* 1 */
+            :: else -> assert(here(n, x).written == truth[x])                 /* 1, 2 */
             fi;
             assert(!here(n, x).any || here(n, x).before == truth[x]);      /* 2 */
             if
             :: here(n, x).any -> truth[x] = here(n, x).after
             :: else
             fi;
-            here(n, x).status = 0;
+            here(n, x).written = 0;
             here(n, x).before = 0;
             here(n, x).after = 0;
             here(n, x).any = false;

@@ -6,6 +6,9 @@
  * read from the module's .eh_frame (unwind_cfi.h), once. On arm64 frames are chained by frame
  * pointers; on other machines only the first PC is known.
  *
+ * While a function compiled with -fstack-clash-protection makes a frame of more than a page, the
+ * frame's end is in another register: a walk from a signal that interrupts that ends there.
+ *
  * Nothing here allocates, locks or keeps state of a thread: a thread's first stack costs no more
  * than any other. With glibc 2.35 or later all functions may be called in signal handlers. With older
  * ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a moment.
