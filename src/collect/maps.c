@@ -18,7 +18,7 @@ struct mapping {
 };
 
 /* Reads an executable part of a file; false: the line has none. */
-static bool read_line(const char *line, struct mapping *m)
+static bool read_line(const char *line, const char *root, struct mapping *m)
 {
     char permissions[5];
     int path = 0;
@@ -26,7 +26,7 @@ static bool read_line(const char *line, struct mapping *m)
                permissions, &m->offset, &path) != 4 ||
         path == 0 || permissions[2] != 'x' || line[path] != '/')
         return false;
-    (void)snprintf(m->path, sizeof m->path, "%s", line + path);
+    (void)snprintf(m->path, sizeof m->path, "%s%s", root, line + path);
     m->path[strcspn(m->path, "\n")] = '\0';
     return true;
 }
@@ -50,7 +50,7 @@ static bool find_bias(const struct mapping *m, uint64_t *bias)
     return found;
 }
 
-void maps_each(int pid, void (*each)(const trail_module *map, void *context), void *context)
+void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context), void *context)
 {
     char path[64], line[1024];
     struct mapping m;
@@ -59,7 +59,7 @@ void maps_each(int pid, void (*each)(const trail_module *map, void *context), vo
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         trail_module map = {0};
-        if (!read_line(line, &m) || !find_bias(&m, &map.bias))
+        if (!read_line(line, root, &m) || !find_bias(&m, &map.bias))
             continue;
         map.start = m.start;
         map.end = m.end;

@@ -160,7 +160,7 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
         return NULL;
     /* Another module may be mapped where one was unloaded. */
     c->names.maps_ns = now;
-    maps_each((int)c->options.process.pid, add_map, c);
+    maps_each((int)c->options.process.pid, "", add_map, c);
     module = module_at(c, pc, LOADED);
     return module ? module : module_at(c, pc, UNLOADED);
 }

@@ -105,7 +105,9 @@ struct line {
     char text[256];
     size_t size;
 };
-_Static_assert(sizeof GOROUTINE_PREFIX + 5 * 8 + 3 * 20 + TRAIL_NAME_MAX + TRAIL_KIND_MAX < 256,
+_Static_assert(sizeof GOROUTINE_PREFIX + (size_t)5 * 8 + (size_t)3 * 20 + TRAIL_NAME_MAX +
+                       TRAIL_KIND_MAX <
+                   256,
                "a line has room for all fields");
 
 static void add(struct line *line, const char *text)

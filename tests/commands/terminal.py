@@ -235,6 +235,7 @@ USES = {
     "merge": [["{}", "{}", "-o", "merged.trace"], ["--align=start", "{}", "{}", "-o", "merged.trace"]],
     "export": [["--to=chrome", "{}", "-o", "export.json"]],
     "assemble": [["{}", "-o", "assembled.trace"]],
+    "stuck": [["{}"], ["--json", "{}"]],
     "doctor": [["{}"], ["--json", "{}"]],
     "env": [["--shm=/{}"], ["--shm=/{}", "-o", "{}"]],
     "record": [["-o", "recorded.trace", "--", "{}"]],

@@ -1,0 +1,584 @@
+/*
+ * trail stuck: who waits for whom in processes that run. src/stuck looks; this prints deadlocks,
+ * then threads with what they wait for and their stacks, those with the same ones together.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/grow.h"
+#include "collect/mapped_files.h"
+#include "collect/process.h"
+#include "stuck/stuck.h"
+#include "ui/cli.h"
+#include "ui/show.h"
+#include "words/function_name.h"
+#include "words/place.h"
+
+struct request {
+    bool json, children;
+    int64_t repeat_ns;
+    unsigned long count;
+    size_t frames;
+};
+
+static const struct option rows[] = {
+    {'j', "json", NULL, "one JSON object, with --repeat one a line", TO_FLAG(struct request, json)},
+    {0, "children", NULL, "the processes that it has started, too",
+     TO_FLAG(struct request, children)},
+    {0, "repeat", "TIME", "look again each TIME, and show what has changed",
+     TO_TIME(struct request, repeat_ns), .least = 1000000, .most = INT64_C(86400000000000),
+     .expects = "a time like 1s"},
+    {0, "count", "N", "with --repeat: end after N looks", TO_NUMBER(struct request, count),
+     .least = 1, .most = UINT32_MAX},
+    {0, "frames", "N", "show N frames of each stack (20); 0: all",
+     TO_LIMIT(struct request, frames)},
+    {0},
+};
+
+/* MARK: Texts */
+
+#define TEXT_SIZE 1024
+
+/* "thread 12 (flush)" */
+static void thread_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    (void)snprintf(text, size, "thread %d (%s)", thread->held->tid, thread->held->name);
+}
+
+static void holder_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    const struct stuck_thread *other = thread->holder.thread;
+    if (other && other->process != thread->process)
+        (void)snprintf(text, size, "thread %d (%s) of process %d", thread->holder.tid,
+                       other->held->name, other->process->held.pid);
+    else if (other)
+        thread_text(other, text, size);
+    else
+        (void)snprintf(text, size, "thread %d, which has ended", thread->holder.tid);
+}
+
+/* "mutex a_mu" */
+static void lock_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    const struct wire_wait_kind *kind = &wire_wait_kinds[thread->kind];
+    (void)snprintf(text, size, "%s%s%s", kind->title, *thread->object ? " " : "", thread->object);
+}
+
+static void wait_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    const struct wire_wait_kind *kind = &wire_wait_kinds[thread->kind];
+    char holder[256] = "";
+    bool joins = thread->kind == WIRE_WAIT_JOIN;
+    if (thread->holder.tid > 0)
+        holder_text(thread, holder, sizeof holder);
+    if (thread->kind == WIRE_WAIT_KERNEL)
+        (void)snprintf(text, size, "in %s", thread->note);
+    else if (joins && *holder)
+        (void)snprintf(text, size, "%s %s", kind->phrase_of, holder);
+    else
+        (void)snprintf(text, size, "%s%s%s%s%s%s%s",
+                       *thread->object ? kind->phrase_of : kind->phrase, *thread->object ? " " : "",
+                       thread->object, *holder ? ", held by " : "", holder,
+                       *thread->note ? ", " : "", thread->note);
+}
+
+static void state_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    static const char *const texts[] = {
+        [STUCK_RUNS] = "running, or ready to run",
+        [STUCK_STOPPED] = "stopped by a signal",
+        [STUCK_ENDED] = "ended",
+        [STUCK_UNKNOWN] = "not known: it could not be stopped",
+    };
+    if (thread->state == STUCK_WAITS)
+        wait_text(thread, text, size);
+    else
+        (void)snprintf(text, size, "%s", texts[thread->state]);
+}
+
+/* "thread 12 (flush) holds mutex b_mu and waits for mutex a_mu" */
+static void cycle_text(const struct stuck_thread *thread, const struct stuck_thread *before,
+                       char *text, size_t size)
+{
+    char name[128], held[256], wanted[320], other[256];
+    thread_text(thread, name, sizeof name);
+    lock_text(before, held, sizeof held);
+    lock_text(thread, wanted, sizeof wanted);
+    if (thread->kind == WIRE_WAIT_JOIN) {
+        holder_text(thread, other, sizeof other);
+        (void)snprintf(wanted, sizeof wanted, "the exit of %s", other);
+    }
+    if (before == thread && thread->kind != WIRE_WAIT_JOIN)
+        (void)snprintf(text, size, "%s waits for %s, which it holds itself", name, wanted);
+    else if (before->kind == WIRE_WAIT_JOIN)
+        (void)snprintf(text, size, "%s waits for %s", name, wanted);
+    else
+        (void)snprintf(text, size, "%s holds %s and waits for %s", name, held, wanted);
+}
+
+/* MARK: Cycles */
+
+static const struct stuck_thread *first_of_cycle(const struct stuck *stuck, unsigned cycle)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
+            if (stuck->processes[i].threads[j].cycle == cycle)
+                return &stuck->processes[i].threads[j];
+        }
+    }
+    return NULL;
+}
+
+/* Calls `show` for each thread of a cycle, with the one that waits for it. */
+static void each_of_cycle(const struct stuck_thread *first,
+                          void (*show)(void *context, const struct stuck_thread *thread,
+                                       const struct stuck_thread *before),
+                          void *context)
+{
+    const struct stuck_thread *before = first, *at = first;
+    while (before->holder.thread != first)
+        before = before->holder.thread;
+    do {
+        show(context, at, before);
+        before = at;
+        at = at->holder.thread;
+    } while (at != first);
+}
+
+static void print_cycle_line(void *context, const struct stuck_thread *thread,
+                             const struct stuck_thread *before)
+{
+    char text[TEXT_SIZE];
+    (void)context;
+    cycle_text(thread, before, text, sizeof text);
+    show_line("  %s", text);
+}
+
+static void print_cycles(const struct stuck *stuck)
+{
+    for (unsigned i = 1; i <= stuck->cycles; i++) {
+        puts(i == 1 ? "deadlock:" : "another deadlock:");
+        each_of_cycle(first_of_cycle(stuck, i), print_cycle_line, NULL);
+        putchar('\n');
+    }
+}
+
+/* MARK: Threads */
+
+static bool has_same_stack(const struct stuck_thread *a, const struct stuck_thread *b)
+{
+    if (a->frame_count != b->frame_count)
+        return false;
+    for (size_t i = 0; i < a->frame_count; i++) {
+        if (a->frames[i].pc != b->frames[i].pc)
+            return false;
+    }
+    return true;
+}
+
+static bool is_alike(const struct stuck_thread *a, const struct stuck_thread *b)
+{
+    char one[TEXT_SIZE], other[TEXT_SIZE];
+    if (a->cycle || b->cycle || a->waiters || b->waiters || !has_same_stack(a, b))
+        return false;
+    state_text(a, one, sizeof one);
+    state_text(b, other, sizeof other);
+    return strcmp(one, other) == 0 && strcmp(a->held->name, b->held->name) == 0;
+}
+
+static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
+{
+    char name[FUNCTION_NAME_SIZE];
+    trail_string function = {frame->function, strlen(frame->function)};
+    trail_string file = {frame->file, strlen(frame->file)};
+    if (function.size)
+        (void)place_of_frame(function_name_short(function, name), file, frame->line,
+                             PLACE_PARENTHESES, text, size);
+    else if (*frame->module)
+        (void)snprintf(text, size, "%s+0x%" PRIx64, frame->module, frame->address);
+    else
+        (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
+}
+
+static void print_stack(const struct stuck_thread *thread, size_t most)
+{
+    char text[PLACE_TEXT_SIZE];
+    for (size_t i = 0; i < thread->frame_count && i < most; i++) {
+        frame_text(&thread->frames[i], text, sizeof text);
+        show_line("    %s", text);
+    }
+    if (thread->frame_count > most)
+        show_line("    ... %zu more: --frames=0", thread->frame_count - most);
+    else if (thread->is_cut)
+        puts("    ... its callers are not known without a stop");
+}
+
+/* "threads 12, 13, 14 and 9 others (worker): ..." */
+static void print_heading(struct stuck_thread *const *group, size_t count)
+{
+    char state[TEXT_SIZE], list[160];
+    size_t used = 0;
+    state_text(group[0], state, sizeof state);
+    for (size_t i = 0; i < count && i < 4; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", i ? ", " : "",
+                                 group[i]->held->tid);
+    if (count > 4)
+        (void)snprintf(list + used, sizeof list - used, " and %zu more", count - 4);
+    show_line("%s %s (%s): %s", count == 1 ? "thread" : "threads", list, group[0]->held->name,
+              state);
+    if (group[0]->waiters)
+        show_line("    %u thread%s wait%s for it", group[0]->waiters,
+                  group[0]->waiters == 1 ? "" : "s", group[0]->waiters == 1 ? "s" : "");
+}
+
+/* The deadlocked first, then those that others wait for, then those that wait for a thread. */
+static unsigned rank_of(const struct stuck_thread *thread)
+{
+    return thread->cycle                 ? 0
+           : thread->waiters             ? 1
+           : thread->holder.tid > 0      ? 2
+           : thread->state == STUCK_RUNS ? 3
+                                         : 4;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct stuck_thread *x = *(struct stuck_thread *const *)a;
+    const struct stuck_thread *y = *(struct stuck_thread *const *)b;
+    unsigned one = rank_of(x), other = rank_of(y);
+    if (one != other)
+        return one < other ? -1 : 1;
+    return x->held->tid < y->held->tid ? -1 : 1;
+}
+
+/* Moves the threads like list[0] to the front; returns their number. */
+static size_t gather(struct stuck_thread **list, size_t count)
+{
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++) {
+        struct stuck_thread *thread = list[i];
+        if (!is_alike(list[0], thread))
+            continue;
+        memmove(list + found + 1, list + found, (i - found) * sizeof *list);
+        list[found++] = thread;
+    }
+    return found;
+}
+
+/* MARK: What has changed */
+
+/* The last look at each thread, by its text, for --repeat. */
+struct seen {
+    pid_t tid;
+    uint64_t hash;
+};
+
+struct history {
+    struct seen *list;
+    size_t count, capacity;
+};
+
+static uint64_t hash_of(const struct stuck_thread *thread)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char text[TEXT_SIZE];
+    state_text(thread, text, sizeof text);
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < thread->frame_count; i++)
+        hash = (hash ^ thread->frames[i].pc) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Whether the thread is as at the last look; remembers it. */
+static bool is_as_before(struct history *history, const struct stuck_thread *thread)
+{
+    uint64_t hash = hash_of(thread);
+    for (size_t i = 0; i < history->count; i++) {
+        struct seen *seen = &history->list[i];
+        if (seen->tid != thread->held->tid)
+            continue;
+        bool same = seen->hash == hash;
+        seen->hash = hash;
+        return same;
+    }
+    if (GROW(history->list, history->capacity, history->count + 1))
+        history->list[history->count++] = (struct seen){thread->held->tid, hash};
+    return false;
+}
+
+/* MARK: Text */
+
+static void print_process_heading(const struct stuck_process *process, size_t changed)
+{
+    char stopped[DURATION_SIZE];
+    duration_text(stopped, process->held.stopped_ns, DURATION_WORDS);
+    show_line("process %d (%s): %zu thread%s, stopped for %s", process->held.pid,
+              process->held.name, process->held.count, process->held.count == 1 ? "" : "s",
+              stopped);
+    if (changed < process->held.count)
+        show_line("    %zu as before", process->held.count - changed);
+    if (process->held.unstopped)
+        show_line("    %zu could not be stopped in time", process->held.unstopped);
+    putchar('\n');
+}
+
+static bool print_process(const struct stuck_process *process, const struct request *request,
+                          struct history *history)
+{
+    size_t count = 0;
+    struct stuck_thread **list = calloc(process->held.count + 1, sizeof(struct stuck_thread *));
+    if (!list)
+        return false;
+    for (size_t i = 0; i < process->held.count; i++) {
+        if (!is_as_before(history, &process->threads[i]))
+            list[count++] = &process->threads[i];
+    }
+    qsort(list, count, sizeof(struct stuck_thread *), by_rank);
+    print_process_heading(process, count);
+    for (size_t at = 0, n; at < count; at += n) {
+        n = gather(list + at, count - at);
+        print_heading(list + at, n);
+        print_stack(list[at], request->frames);
+        putchar('\n');
+    }
+    free(list);
+    return true;
+}
+
+/* MARK: JSON */
+
+static void json_frame(struct json *json, const struct stuck_frame *frame)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "function", frame->function);
+    json_string(json, "file", frame->file);
+    json_number(json, "line", frame->line);
+    json_string(json, "module", frame->module);
+    json_number(json, "address", frame->address);
+    json_close(json, '}');
+}
+
+static void json_wait(struct json *json, const struct stuck_thread *thread)
+{
+    json_string(json, "wait_kind", wire_wait_kinds[thread->kind].word);
+    if (*thread->object)
+        json_string(json, "object", thread->object);
+    if (*thread->note)
+        json_string(json, "note", thread->note);
+    if (thread->holder.tid > 0)
+        json_signed(json, "holder", thread->holder.tid);
+}
+
+static void json_thread(struct json *json, const struct stuck_thread *thread)
+{
+    static const char *const states[] = {
+        [STUCK_WAITS] = "waiting", [STUCK_RUNS] = "running",    [STUCK_STOPPED] = "stopped",
+        [STUCK_ENDED] = "ended",   [STUCK_UNKNOWN] = "unknown",
+    };
+    json_open(json, NULL, '{');
+    json_signed(json, "tid", thread->held->tid);
+    json_string(json, "name", thread->held->name);
+    json_string(json, "state", states[thread->state]);
+    if (thread->state == STUCK_WAITS)
+        json_wait(json, thread);
+    json_number(json, "waiters", thread->waiters);
+    json_open(json, "stack", '[');
+    for (size_t i = 0; i < thread->frame_count; i++)
+        json_frame(json, &thread->frames[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void json_cycle_thread(void *context, const struct stuck_thread *thread,
+                              const struct stuck_thread *before)
+{
+    struct json *json = context;
+    char text[TEXT_SIZE];
+    cycle_text(thread, before, text, sizeof text);
+    json_open(json, NULL, '{');
+    json_signed(json, "tid", thread->held->tid);
+    json_string(json, "text", text);
+    json_close(json, '}');
+}
+
+static void print_json(const struct stuck *stuck)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_open(&json, "deadlocks", '[');
+    for (unsigned i = 1; i <= stuck->cycles; i++) {
+        json_open(&json, NULL, '[');
+        each_of_cycle(first_of_cycle(stuck, i), json_cycle_thread, &json);
+        json_close(&json, ']');
+    }
+    json_close(&json, ']');
+    json_open(&json, "processes", '[');
+    for (size_t i = 0; i < stuck->count; i++) {
+        const struct stuck_process *process = &stuck->processes[i];
+        json_open(&json, NULL, '{');
+        json_signed(&json, "pid", process->held.pid);
+        json_string(&json, "name", process->held.name);
+        json_signed(&json, "stopped_ns", process->held.stopped_ns);
+        json_open(&json, "threads", '[');
+        for (size_t j = 0; j < process->held.count; j++)
+            json_thread(&json, &process->threads[j]);
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* MARK: Processes */
+
+struct pids {
+    pid_t *list;
+    size_t count, capacity;
+};
+
+static bool add_pid(struct pids *pids, pid_t pid)
+{
+    for (size_t i = 0; i < pids->count; i++) {
+        if (pids->list[i] == pid)
+            return true;
+    }
+    if (!GROW(pids->list, pids->capacity, pids->count + 1))
+        return false;
+    pids->list[pids->count++] = pid;
+    return true;
+}
+
+static bool is_listed(const void *context, pid_t pid)
+{
+    const struct pids *pids = context;
+    for (size_t i = 0; i < pids->count; i++) {
+        if (pids->list[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static bool add_children(struct pids *pids)
+{
+    struct pids given = *pids;
+    const struct dirent *entry;
+    bool good = true;
+    DIR *folder;
+    /* A copy: the list may move while it grows. */
+    given.list = malloc((given.count + 1) * sizeof *given.list);
+    if (!given.list)
+        return false;
+    memcpy(given.list, pids->list, given.count * sizeof *given.list);
+    folder = opendir("/proc");
+    while (good && folder && (entry = readdir(folder))) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && process_descends(pid, is_listed, &given))
+            good = add_pid(pids, pid);
+    }
+    if (folder)
+        (void)closedir(folder);
+    free(given.list);
+    return good;
+}
+
+static int look(const struct request *request, const struct pids *pids, struct history *history)
+{
+    struct stuck stuck = {0};
+    trail_error err;
+    int code = EXIT_GOOD;
+    for (size_t i = 0; i < pids->count && code == EXIT_GOOD; i++) {
+        if (!stuck_add(&stuck, pids->list[i], &err))
+            code = print_error_message(&err);
+    }
+    if (code == EXIT_GOOD) {
+        stuck_connect(&stuck);
+        if (request->json) {
+            print_json(&stuck);
+        } else {
+            print_cycles(&stuck);
+            for (size_t i = 0; i < stuck.count; i++)
+                (void)print_process(&stuck.processes[i], request, history);
+        }
+    }
+    stuck_free(&stuck);
+    return code;
+}
+
+static int look_again(const struct request *request, const struct pids *pids)
+{
+    struct history history = {0};
+    unsigned long most = request->count ? request->count : request->repeat_ns ? ULONG_MAX : 1;
+    struct timespec pause = {request->repeat_ns / 1000000000, request->repeat_ns % 1000000000};
+    int code = EXIT_GOOD;
+    for (unsigned long i = 0; i < most && code == EXIT_GOOD; i++) {
+        if (i > 0)
+            (void)nanosleep(&pause, NULL);
+        code = look(request, pids, &history);
+        if (fflush(stdout) != 0)
+            break;
+    }
+    free(history.list);
+    return finish_stdout(code);
+}
+
+static int read_pids(const struct command *command, const struct options *options,
+                     struct pids *pids)
+{
+    for (int i = 0; i < options->word_count; i++) {
+        char *end;
+        errno = 0;
+        long pid = strtol(options->words[i], &end, 10);
+        if (errno || *end || pid <= 0 || pid > INT32_MAX)
+            return usage_error(command, "'%s' is no process ID; 'pgrep NAME' lists those of a name",
+                               options->words[i]);
+        if (!add_pid(pids, (pid_t)pid))
+            return print_output_error("the processes", ENOMEM);
+    }
+    return pids->count ? EXIT_GOOD : usage_error(command, "which process? Give its ID");
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct request request = {.frames = 20};
+    struct pids pids = {0};
+    int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    mapped_files_guard();
+    code = read_pids(command, &options, &pids);
+    if (code == EXIT_GOOD && request.children && !add_children(&pids))
+        code = print_output_error("the processes", ENOMEM);
+    if (code == EXIT_GOOD)
+        code = look_again(&request, &pids);
+    free(pids.list);
+    return code;
+}
+
+const struct command command_stuck = {
+    COMMAND_ROW(stuck),
+    .synopsis = "[options] PID...",
+    .details =
+        "Stops the threads of a process for some milliseconds, copies their registers, stacks and\n"
+        "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
+        "waits\n"
+        "for, who has that, and its stack. Needs no preparation of the process. Exit status: 0,\n"
+        "also if there is a deadlock; 3 if the process may not be looked at.",
+    .examples = "  trail stuck $(pidof server)\n"
+                "  trail stuck --children $(pidof -s postgres)\n"
+                "  trail stuck --repeat=1s --count=5 1234\n"
+                "  trail stuck --json 1234 | jq '.deadlocks'",
+    .options = rows,
+    .run = run,
+    .no_input = true,
+};

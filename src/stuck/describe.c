@@ -1,0 +1,304 @@
+/* See describe.h. The layouts are those of glibc 2.28 to 2.41 (bits/struct_mutex.h, bits/thread-shared-types.h). */
+#include "stuck/describe.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/small_file.h"
+#include "stuck/descriptors.h"
+
+/* MARK: Tables */
+
+enum where { WHERE_NONE, WHERE_MUTEX, WHERE_READ, WHERE_WRITE, WHERE_JOIN, WHERE_OBJECT };
+
+struct caller {
+    const char *function;
+    enum wire_wait kind;
+    enum where where;
+};
+
+static const struct caller callers[] = {
+#define CALLER(function, kind, where) {function, WIRE_WAIT_##kind, WHERE_##where},
+#include "stuck/waits.def"
+#undef CALLER
+};
+
+enum argument {
+    ARGUMENT_NONE,
+    ARGUMENT_FD,
+    ARGUMENT_LOCKED,
+    ARGUMENT_CHILD,
+    ARGUMENT_POLLED,
+    ARGUMENT_EPOLL,
+    ARGUMENT_ID,
+    ARGUMENT_FUTEX
+};
+
+struct call {
+    long number;
+    enum wire_wait kind;
+    enum argument argument;
+};
+
+static const struct call calls[] = {
+#define CALL(name, kind, argument) {SYS_##name, WIRE_WAIT_##kind, ARGUMENT_##argument},
+#include "stuck/calls.def"
+#undef CALL
+};
+
+/* How many of the innermost frames may lie between the system call and the function that waits. */
+#define NEAR_FRAMES 8
+
+static const struct call *find_call(long number)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (calls[i].number == number)
+            return &calls[i];
+    }
+    return NULL;
+}
+
+/* Returns the name without what the C library's own names begin with. */
+static const char *plain_name(const char *name)
+{
+    name += strspn(name, "_");
+    if (strncmp(name, "GI_", 3) == 0)
+        name += 3;
+    return name + strspn(name, "_");
+}
+
+static const struct caller *find_caller(const struct stuck_thread *thread)
+{
+    for (size_t i = 0; i < thread->frame_count && i < NEAR_FRAMES; i++) {
+        const char *name = plain_name(thread->frames[i].function);
+        size_t length = strcspn(name, ".");
+        for (size_t j = 0; j < sizeof callers / sizeof *callers; j++) {
+            if (strlen(callers[j].function) == length &&
+                memcmp(callers[j].function, name, length) == 0)
+                return &callers[j];
+        }
+    }
+    return NULL;
+}
+
+/* MARK: Futexes */
+
+struct naming {
+    stuck_name_fn *name;
+    void *context;
+};
+
+static void name_object(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    if (!naming->name(naming->context, at, thread->object, sizeof thread->object))
+        (void)snprintf(thread->object, sizeof thread->object, "0x%" PRIx64, at);
+}
+
+static uint32_t word_at(const struct stuck_thread *thread, uint64_t at)
+{
+    uint32_t word = 0;
+    (void)held_copy(&thread->held->object, at, &word, sizeof word);
+    return word;
+}
+
+static bool is_priority_lock(const struct stuck_thread *thread)
+{
+    int operation = (int)thread->held->arguments[1] & FUTEX_CMD_MASK;
+    return operation == FUTEX_LOCK_PI || operation == 13 /* FUTEX_LOCK_PI2 */;
+}
+
+/* `at` is the pthread_mutex_t: { lock, count, owner, ... }. */
+static void describe_mutex(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    uint32_t owner =
+        is_priority_lock(thread) ? word_at(thread, at) & FUTEX_TID_MASK : word_at(thread, at + 8);
+    name_object(thread, naming, at);
+    thread->holder.tid = (pid_t)(owner & FUTEX_TID_MASK);
+}
+
+/* A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer. */
+#define RWLOCK_PHASE   8
+#define RWLOCK_WRITERS 12
+#define RWLOCK_WRITER  24
+
+static void describe_rwlock(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    uint64_t lock = at - (at % 8 == 0 ? RWLOCK_PHASE : RWLOCK_WRITERS);
+    uint32_t readers = word_at(thread, lock) >> 3;
+    thread->holder.tid = (pid_t)word_at(thread, lock + RWLOCK_WRITER);
+    if (!thread->holder.tid && readers > 0)
+        (void)snprintf(thread->note, sizeof thread->note, "held by %u reader%s", readers,
+                       readers == 1 ? "" : "s");
+    name_object(thread, naming, lock);
+}
+
+/* Tries where the object may begin: an address with a name and no distance from it. */
+static void describe_object(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    static const unsigned conditions[] = {40, 44, 32, 36}, barriers[] = {4};
+    bool is_condition = thread->kind == WIRE_WAIT_CONDITION;
+    const unsigned *offsets = is_condition ? conditions : barriers;
+    size_t count = is_condition ? 4 : thread->kind == WIRE_WAIT_BARRIER ? 1 : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (naming->name(naming->context, at - offsets[i], thread->object, sizeof thread->object) &&
+            !strstr(thread->object, "+0x"))
+            return;
+    }
+    name_object(thread, naming, at);
+}
+
+/* Robust and priority-inheriting locks of any library have their owner in the word (futex(2)). */
+static void describe_word(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    uint32_t word = word_at(thread, at);
+    name_object(thread, naming, at);
+    if (is_priority_lock(thread) || word & FUTEX_WAITERS)
+        thread->holder.tid = (pid_t)(word & FUTEX_TID_MASK);
+}
+
+static void describe_futex(struct stuck_thread *thread, const struct naming *naming,
+                           const struct caller *caller)
+{
+    uint64_t at = thread->held->arguments[0];
+    if (caller)
+        thread->kind = caller->kind;
+    switch (caller ? caller->where : WHERE_NONE) {
+    case WHERE_MUTEX:
+        describe_mutex(thread, naming, at);
+        break;
+    case WHERE_READ:
+    case WHERE_WRITE:
+        describe_rwlock(thread, naming, at);
+        break;
+    case WHERE_JOIN:
+        thread->holder.tid = (pid_t)thread->held->arguments[2];
+        break;
+    case WHERE_OBJECT:
+        describe_object(thread, naming, at);
+        break;
+    default:
+        describe_word(thread, naming, at);
+    }
+}
+
+/* MARK: Descriptors, processes */
+
+/* "12 (gzip)" */
+static void describe_process(pid_t pid, char *text, size_t size)
+{
+    char path[64], name[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    if (small_file_text(path, name, sizeof name))
+        (void)snprintf(text, size, "%d (%s)", pid, name);
+    else
+        (void)snprintf(text, size, "%d", pid);
+}
+
+static void describe_polled(struct stuck_thread *thread)
+{
+    const struct held_thread *held = thread->held;
+    char *to = thread->object;
+    size_t room = sizeof thread->object;
+    struct pollfd polled;
+    for (uint64_t i = 0; i < held->arguments[1]; i++) {
+        char text[96];
+        if (!held_copy(&held->object, held->arguments[0] + i * sizeof polled, &polled,
+                       sizeof polled))
+            break;
+        if (polled.fd < 0)
+            continue;
+        descriptor_text(held->tid, polled.fd, text, sizeof text);
+        int n = snprintf(to, room, "%s%s", to == thread->object ? "" : ", ", text);
+        if (n < 0 || (size_t)n >= room) {
+            *to = '\0'; /* whole names only */
+            return;
+        }
+        to += n;
+        room -= (size_t)n;
+    }
+}
+
+static void describe_locked(struct stuck_thread *thread, int fd)
+{
+    pid_t holder = descriptor_lock_holder(thread->held->tid, fd);
+    char text[96];
+    descriptor_text(thread->held->tid, fd, thread->object, sizeof thread->object);
+    if (holder <= 0)
+        return;
+    describe_process(holder, text, sizeof text);
+    (void)snprintf(thread->note, sizeof thread->note, "locked by process %s", text);
+}
+
+static void describe_argument(struct stuck_thread *thread, enum argument argument)
+{
+    const struct held_thread *held = thread->held;
+    int first = (int)held->arguments[0];
+    switch (argument) {
+    case ARGUMENT_FD:
+        descriptor_text(held->tid, first, thread->object, sizeof thread->object);
+        descriptor_peer(held->tid, first, thread->note, sizeof thread->note);
+        break;
+    case ARGUMENT_LOCKED:
+        describe_locked(thread, first);
+        break;
+    case ARGUMENT_CHILD:
+        if (first > 0)
+            describe_process(first, thread->object, sizeof thread->object);
+        break;
+    case ARGUMENT_POLLED:
+        describe_polled(thread);
+        break;
+    case ARGUMENT_EPOLL:
+        descriptor_polled(held->tid, first, thread->object, sizeof thread->object);
+        break;
+    case ARGUMENT_ID:
+        (void)snprintf(thread->object, sizeof thread->object, "%d", first);
+        break;
+    default:
+        break;
+    }
+}
+
+/* MARK: Threads */
+
+static void describe_call(struct stuck_thread *thread, const struct naming *naming)
+{
+    const struct held_thread *held = thread->held;
+    const struct call *call = find_call(held->call);
+    const struct caller *caller = find_caller(thread);
+    /* A call that a stop has interrupted goes on by this one, with the same arguments. */
+    bool goes_on = held->call == SYS_restart_syscall;
+    thread->state = STUCK_WAITS;
+    thread->kind = call ? call->kind : WIRE_WAIT_KERNEL;
+    if (caller && caller->where == WHERE_NONE && (goes_on || caller->kind == WIRE_WAIT_LOOKUP)) {
+        thread->kind = caller->kind;
+        if (caller->kind == WIRE_WAIT_POLL)
+            describe_argument(thread, ARGUMENT_POLLED);
+    } else if ((call && call->argument == ARGUMENT_FUTEX) || (goes_on && caller))
+        describe_futex(thread, naming, caller);
+    else if (call)
+        describe_argument(thread, call->argument);
+    else
+        (void)snprintf(thread->note, sizeof thread->note, "system call %ld", held->call);
+}
+
+void describe_thread(struct stuck_thread *thread, stuck_name_fn *name, void *context)
+{
+    const struct held_thread *held = thread->held;
+    struct naming naming = {name, context};
+    if (!*held->name || held->state == 'Z' || held->state == 'X')
+        thread->state = STUCK_ENDED;
+    else if (held->state == 'T' || held->state == 't')
+        thread->state = STUCK_STOPPED;
+    else if (held->in_call && held->state != 'R')
+        describe_call(thread, &naming);
+    else if (held->is_copied || held->state == 'R')
+        thread->state = STUCK_RUNS;
+    else
+        thread->state = STUCK_UNKNOWN;
+}

@@ -1,0 +1,13 @@
+/* What a thread waits for and who has it, from its system call and its innermost frames: see stuck.h. */
+#ifndef TRAIL_STUCK_DESCRIBE_H
+#define TRAIL_STUCK_DESCRIBE_H
+
+#include "stuck/stuck.h"
+
+/* Writes the name of the variable at an address; false: it has none. */
+typedef bool stuck_name_fn(void *context, uint64_t address, char *text, size_t size);
+
+/* Sets state, kind, object, note and the holder's thread ID, after the frames. */
+void describe_thread(struct stuck_thread *thread, stuck_name_fn *name, void *context);
+
+#endif

@@ -1,0 +1,301 @@
+/* See descriptors.h. All of it is what proc(5) lists. */
+#include "stuck/descriptors.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/small_file.h"
+
+#define LINK_SIZE 256
+
+/* Reads what a descriptor is a link to: a path, "pipe:[INODE]", "socket:[INODE]". */
+static bool read_link(pid_t pid, int fd, char *text, size_t size)
+{
+    char path[64];
+    ssize_t n;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    n = readlink(path, text, size - 1);
+    if (n < 0)
+        return false;
+    text[n] = '\0';
+    return true;
+}
+
+static unsigned long inode_of(const char *link, const char *kind)
+{
+    size_t length = strlen(kind);
+    return strncmp(link, kind, length) == 0 ? strtoul(link + length, NULL, 10) : 0;
+}
+
+/* MARK: Sockets */
+
+struct connection {
+    char local[64], remote[64];
+    unsigned long inode;
+};
+
+/* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte order. */
+static void address_text(const char *words, char *text, size_t size)
+{
+    uint32_t address[4] = {0};
+    char digits[9] = "", plain[INET6_ADDRSTRLEN] = "?";
+    unsigned port = 0;
+    size_t length = strcspn(words, ":"), count = length / 8;
+    for (size_t i = 0; i < count && i < 4; i++) {
+        memcpy(digits, words + 8 * i, 8);
+        address[i] = (uint32_t)strtoul(digits, NULL, 16);
+    }
+    (void)sscanf(words + length, ":%x", &port);
+    (void)inet_ntop(count == 4 ? AF_INET6 : AF_INET, address, plain, sizeof plain);
+    (void)snprintf(text, size, count == 4 ? "[%s]:%u" : "%s:%u", plain, port);
+}
+
+/* Calls `is_it` for each connection of a kind until it returns true, which this returns. */
+static bool find_connection(pid_t pid, const char *kind, struct connection *found,
+                            bool (*is_it)(const struct connection *one, const void *context),
+                            const void *context)
+{
+    char path[64], line[512], local[64], remote[64];
+    bool is_found = false;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/net/%s", pid, kind);
+    file = fopen(path, "re");
+    while (file && !is_found && fgets(line, sizeof line, file)) {
+        if (sscanf(line, " %*d: %63s %63s %*s %*s %*s %*s %*s %*s %lu", local, remote,
+                   &found->inode) != 3)
+            continue;
+        address_text(local, found->local, sizeof found->local);
+        address_text(remote, found->remote, sizeof found->remote);
+        is_found = is_it(found, context);
+    }
+    if (file)
+        (void)fclose(file);
+    return is_found;
+}
+
+static bool has_inode(const struct connection *one, const void *inode)
+{
+    return one->inode == *(const unsigned long *)inode;
+}
+
+/* The other end has the same addresses, swapped. */
+static bool is_other_end(const struct connection *one, const void *context)
+{
+    const struct connection *end = context;
+    return strcmp(one->local, end->remote) == 0 && strcmp(one->remote, end->local) == 0;
+}
+
+static bool is_tcp(pid_t pid, unsigned long inode, struct connection *found)
+{
+    return find_connection(pid, "tcp", found, has_inode, &inode) ||
+           find_connection(pid, "tcp6", found, has_inode, &inode);
+}
+
+/* Writes the path of a Unix socket; "" for none. */
+static bool unix_path(pid_t pid, unsigned long inode, char *text, size_t size)
+{
+    char path[64], line[512], name[LINK_SIZE] = "";
+    unsigned long one = 0;
+    bool found = false;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/net/unix", pid);
+    file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        *name = '\0';
+        found =
+            sscanf(line, "%*[^:]: %*s %*s %*s %*s %*s %lu %255s", &one, name) >= 1 && one == inode;
+    }
+    if (file)
+        (void)fclose(file);
+    (void)snprintf(text, size, "%s", name);
+    return found;
+}
+
+static void socket_text(pid_t pid, unsigned long inode, char *text, size_t size)
+{
+    struct connection tcp;
+    char path[LINK_SIZE];
+    if (is_tcp(pid, inode, &tcp)) {
+        bool listens = strcmp(tcp.remote, "0.0.0.0:0") == 0 || strcmp(tcp.remote, "[::]:0") == 0;
+        (void)snprintf(text, size, "socket %s%s%s", tcp.local, listens ? "" : " to ",
+                       listens ? "" : tcp.remote);
+    } else if (unix_path(pid, inode, path, sizeof path)) {
+        (void)snprintf(text, size, "Unix socket%s%s", *path ? " " : "", path);
+    } else {
+        (void)snprintf(text, size, "socket");
+    }
+}
+
+void descriptor_text(pid_t pid, int fd, char *text, size_t size)
+{
+    char link[LINK_SIZE];
+    if (!read_link(pid, fd, link, sizeof link))
+        (void)snprintf(text, size, "descriptor %d", fd);
+    else if (inode_of(link, "socket:["))
+        socket_text(pid, inode_of(link, "socket:["), text, size);
+    else if (inode_of(link, "pipe:["))
+        (void)snprintf(text, size, "pipe");
+    else if (strncmp(link, "anon_inode:", 11) == 0)
+        (void)snprintf(text, size, "%.*s", (int)strcspn(link + 11 + (link[11] == '['), "]"),
+                       link + 11 + (link[11] == '['));
+    else
+        (void)snprintf(text, size, "%s", link);
+}
+
+/* MARK: Other ends */
+
+/* Whether a descriptor can do what `fd` cannot: write, if that reads a pipe. */
+static int access_of(pid_t pid, const char *fd)
+{
+    char path[300], text[512];
+    const char *flags;
+    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%s", pid, fd);
+    if (!small_file_text(path, text, sizeof text) || !(flags = strstr(text, "flags:")))
+        return -1;
+    return (int)(strtoul(flags + 6, NULL, 8) & 3);
+}
+
+struct end {
+    pid_t self;       /* whose other ends are looked for */
+    const char *link; /* what they link to */
+    int not_access;   /* of the pipe's near end; -1: any */
+};
+
+static bool has_end(pid_t pid, const struct end *end)
+{
+    char path[64], link[LINK_SIZE];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    folder = opendir(path);
+    while (folder && !found && (entry = readdir(folder))) {
+        int fd = atoi(entry->d_name);
+        found = isdigit((unsigned char)*entry->d_name) && read_link(pid, fd, link, sizeof link) &&
+                strcmp(link, end->link) == 0 &&
+                (end->not_access < 0 || access_of(pid, entry->d_name) != end->not_access);
+    }
+    if (folder)
+        (void)closedir(folder);
+    return found;
+}
+
+/*
+ * Returns a process that has such an end; 0: none. If the process itself has one, that comes first: a
+ * child may have inherited its descriptors.
+ */
+static pid_t find_end(const struct end *end)
+{
+    const struct dirent *entry;
+    DIR *folder;
+    pid_t found = has_end(end->self, end) ? end->self : 0;
+    folder = found ? NULL : opendir("/proc");
+    while (folder && !found && (entry = readdir(folder))) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && pid != end->self && has_end(pid, end))
+            found = pid;
+    }
+    if (folder)
+        (void)closedir(folder);
+    return found;
+}
+
+static pid_t process_of(pid_t tid)
+{
+    char path[64], text[4096];
+    const char *at;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nTgid:"))
+               ? (pid_t)strtol(at + 6, NULL, 10)
+               : tid;
+}
+
+void descriptor_peer(pid_t pid, int fd, char *text, size_t size)
+{
+    char link[LINK_SIZE], other[64], number[16], path[64], name[64] = "";
+    struct end end = {process_of(pid), link, -1};
+    struct connection tcp, far;
+    *text = '\0';
+    if (!read_link(pid, fd, link, sizeof link))
+        return;
+    if (inode_of(link, "pipe:[")) {
+        (void)snprintf(number, sizeof number, "%d", fd);
+        end.not_access = access_of(pid, number);
+    } else if (inode_of(link, "socket:[") && is_tcp(pid, inode_of(link, "socket:["), &tcp) &&
+               (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
+                find_connection(pid, "tcp6", &far, is_other_end, &tcp))) {
+        (void)snprintf(other, sizeof other, "socket:[%lu]", far.inode);
+        end.link = other;
+    } else {
+        return;
+    }
+    pid_t found = find_end(&end);
+    if (!found) {
+        (void)snprintf(text, size, "whose other end no process has that may be looked at");
+        return;
+    }
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", found);
+    (void)small_file_text(path, name, sizeof name);
+    if (found == end.self)
+        (void)snprintf(text, size, "whose other end the process itself has");
+    else
+        (void)snprintf(text, size, "whose other end process %d (%s) has", found, name);
+}
+
+void descriptor_polled(pid_t pid, int fd, char *text, size_t size)
+{
+    char path[64], line[128], one[96];
+    size_t used = 0;
+    int polled, n;
+    FILE *file;
+    *text = '\0';
+    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "tfd: %d", &polled) != 1)
+            continue;
+        descriptor_text(pid, polled, one, sizeof one);
+        n = snprintf(text + used, size - used, "%s%s", used ? ", " : "", one);
+        if (n < 0 || (size_t)n >= size - used) {
+            text[used] = '\0';
+            break;
+        }
+        used += (size_t)n;
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+/* MARK: File locks */
+
+/* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF"; lines with "->" are of those that wait. */
+pid_t descriptor_lock_holder(pid_t pid, int fd)
+{
+    char path[64], line[256];
+    unsigned long inode;
+    struct stat status;
+    pid_t holder = 0;
+    int owner;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    if (stat(path, &status) != 0)
+        return 0;
+    file = fopen("/proc/locks", "re");
+    while (file && !holder && fgets(line, sizeof line, file)) {
+        if (!strstr(line, "->") &&
+            sscanf(line, "%*d: %*s %*s %*s %d %*x:%*x:%lu", &owner, &inode) == 2 && owner > 0 &&
+            inode == status.st_ino)
+            holder = owner;
+    }
+    if (file)
+        (void)fclose(file);
+    return holder;
+}

@@ -1,0 +1,76 @@
+/*
+ * Looks at a process that runs: stops its threads for a moment, copies their registers, stacks, and
+ * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
+ * the process.
+ *
+ * The stop ends after HELD_LIMIT_NS at the latest; a thread that did not stop by then, as in an
+ * uninterruptible sleep, has what the kernel reports without a stop. So have threads in system
+ * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
+ * ends in between, the kernel lets the threads go on.
+ */
+#ifndef TRAIL_STUCK_HELD_H
+#define TRAIL_STUCK_HELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <trail/error.h>
+
+#define HELD_LIMIT_NS   INT64_C(50000000)
+#define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
+#define HELD_AROUND     64                  /* bytes on both sides of an address */
+
+/* A part of the process's memory as it was. */
+struct held_memory {
+    uint64_t at;
+    size_t size; /* 0: it could not be read */
+    uint8_t bytes[2 * HELD_AROUND];
+};
+
+struct held_thread {
+    pid_t tid;      /* in our PID namespace */
+    char name[64];  /* empty: the thread has ended */
+    char state;     /* of proc(5): R, S, D, T, Z, ... */
+    bool is_copied; /* whether pc, sp and the stack are known */
+    bool in_call;
+    long call; /* its number and arguments, if in_call */
+    uint64_t arguments[6];
+    uint64_t pc, sp, fp; /* fp is 0 for a thread that was not stopped */
+    uint8_t *stack;      /* from sp on */
+    size_t stack_size;
+    struct held_memory object; /* around the first argument, or at the second of connect(2) */
+};
+
+/* A part of the address space (/proc/PID/maps). */
+struct held_mapping {
+    uint64_t start, end;
+    char *path; /* empty: none */
+};
+
+struct held {
+    pid_t pid;
+    char name[64];
+    bool is_nested; /* its PID namespace is below ours */
+    struct held_thread *threads;
+    size_t count, capacity;
+    struct held_mapping *mappings;
+    size_t mapping_count, mapping_capacity;
+    int64_t stopped_ns; /* from the first stop to the last thread's release */
+    size_t unstopped;   /* threads that did not stop in time */
+};
+
+/*
+ * Fills in *held, which is freed by held_free also on errors. False with *err set: there is no such
+ * process, or it may not be looked at; the message names the setting.
+ */
+bool held_take(struct held *held, pid_t pid, trail_error *err);
+void held_free(struct held *held);
+
+/* Copies `size` bytes of a part of the memory; false: they were not read. */
+bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t size);
+
+/* Returns the mapping that an address lies in; NULL: none. */
+const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address);
+
+#endif

@@ -1,0 +1,310 @@
+/* Names, holders and cycles: see stuck.h. */
+#include "stuck/stuck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "collect/maps.h"
+#include "collect/process.h"
+#include "collect/stack_copy.h"
+#include "stuck/describe.h"
+#include "symbols/modules.h"
+
+#define MOST_FRAMES 256
+
+/* What is needed while a process's addresses get names. */
+struct naming {
+    const struct held *held;
+    struct modules *files;
+    struct unwind_files tables;
+    trail_module *modules;
+    size_t count, capacity;
+    bool failed;
+};
+
+/* MARK: Modules */
+
+static void add_module(const trail_module *module, void *context)
+{
+    struct naming *naming = context;
+    char *path = strndup(module->path.data, module->path.size);
+    if (!path || !GROW(naming->modules, naming->capacity, naming->count + 1)) {
+        free(path);
+        naming->failed = true;
+        return;
+    }
+    naming->modules[naming->count] = *module;
+    naming->modules[naming->count++].path.data = path;
+}
+
+static const trail_module *find_module(void *context, uint64_t pc)
+{
+    const struct naming *naming = context;
+    for (size_t i = 0; i < naming->count; i++) {
+        if (pc >= naming->modules[i].start && pc < naming->modules[i].end)
+            return &naming->modules[i];
+    }
+    return NULL;
+}
+
+/*
+ * Returns the module of a variable: that of the file which is mapped there. Variables that begin as
+ * zeros lie in the mapping behind it, which has no file.
+ */
+static const trail_module *module_of_data(const struct naming *naming, uint64_t address)
+{
+    const struct held_mapping *mappings = naming->held->mappings, *m;
+    const char *path;
+    m = held_mapping_of(naming->held, address);
+    if (!m)
+        return NULL;
+    if (!*m->path && m > mappings && m[-1].end == m->start)
+        m--;
+    path = m->path;
+    for (size_t i = 0; *path == '/' && i < naming->count; i++) {
+        trail_string known = naming->modules[i].path;
+        size_t length = strlen(path);
+        if (known.size >= length && strcmp(known.data + known.size - length, path) == 0)
+            return &naming->modules[i];
+    }
+    return NULL;
+}
+
+static bool name_variable(void *context, uint64_t address, char *text, size_t size)
+{
+    const struct naming *naming = context;
+    const trail_module *module = module_of_data(naming, address);
+    return module && modules_object(naming->files, module, address - module->bias, text, size);
+}
+
+/* Of another mount namespace, as a container's: the process's own view of its files. */
+static void find_root(pid_t pid, char *root, size_t size)
+{
+    char own[512];
+    ssize_t n;
+    (void)snprintf(root, size, "/proc/%d/root", pid);
+    n = readlink(root, own, sizeof own);
+    char maps[64], ours[64], theirs[64];
+    ssize_t a, b;
+    (void)snprintf(maps, sizeof maps, "/proc/%d/ns/mnt", pid);
+    a = readlink("/proc/self/ns/mnt", ours, sizeof ours);
+    b = readlink(maps, theirs, sizeof theirs);
+    if (n == 1 && *own == '/' && a == b && a > 0 && memcmp(ours, theirs, (size_t)a) == 0)
+        *root = '\0';
+}
+
+static bool naming_open(struct naming *naming, const struct held *held, trail_error *err)
+{
+    char root[64];
+    *naming = (struct naming){.held = held};
+    naming->files = modules_open(NULL, 0, true);
+    find_root(held->pid, root, sizeof root);
+    if (naming->files)
+        maps_each((int)held->pid, root, add_module, naming);
+    if (!naming->files || naming->failed) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+static void naming_close(struct naming *naming)
+{
+    for (size_t i = 0; i < naming->count; i++)
+        free((char *)naming->modules[i].path.data);
+    free(naming->modules);
+    unwind_files_free(&naming->tables);
+    modules_close(naming->files);
+}
+
+/* MARK: Stacks */
+
+static char *text_of(trail_string text)
+{
+    return strndup(text.size ? text.data : "", text.size);
+}
+
+/* Without the version of a symbol: "pthread_join@GLIBC_2.34". */
+static char *function_of(trail_string name)
+{
+    const char *at = name.size ? memchr(name.data, '@', name.size) : NULL;
+    return strndup(name.size ? name.data : "", at ? (size_t)(at - name.data) : name.size);
+}
+
+static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, uint64_t pc,
+                      const trail_module *module)
+{
+    struct stuck_frame *frame;
+    const char *slash;
+    if (!GROW(thread->frames, thread->frame_capacity, thread->frame_count + 1))
+        return false;
+    frame = &thread->frames[thread->frame_count++];
+    *frame = (struct stuck_frame){.pc = pc, .address = module ? pc - module->bias : pc};
+    slash = module ? strrchr(module->path.data, '/') : NULL;
+    frame->module = strdup(slash ? slash + 1 : "");
+    frame->function = symbol ? function_of(symbol->function) : strdup("");
+    frame->file = symbol ? text_of(symbol->file) : strdup("");
+    frame->line = symbol ? (unsigned long)symbol->line : 0;
+    return frame->module && frame->function && frame->file;
+}
+
+static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t pc)
+{
+    const trail_module *module = find_module(naming, pc - 1);
+    const trail_symbol *symbols = NULL;
+    size_t count =
+        module ? modules_resolve(naming->files, module, pc - 1 - module->bias, &symbols) : 0;
+    bool good = count > 0 || add_frame(thread, NULL, pc - 1, module);
+    for (size_t i = 0; good && i < count; i++)
+        good = add_frame(thread, &symbols[i], pc - 1, module);
+    return good;
+}
+
+static bool add_stack(struct stuck_thread *thread, struct naming *naming)
+{
+    const struct held_thread *held = thread->held;
+    struct cpu_sample sample = {.pc = held->pc,
+                                .sp = held->sp,
+                                .fp = held->fp,
+                                .stack = held->stack,
+                                .stack_size = held->stack_size};
+    uint64_t pcs[MOST_FRAMES];
+    size_t count = 0;
+    bool good = true;
+    if (held->is_copied)
+        count = stack_copy_walk(&naming->tables, &sample, find_module, naming, pcs, MOST_FRAMES);
+    for (size_t i = 0; good && i < count; i++)
+        good = add_pc(thread, naming, pcs[i]);
+    thread->is_cut = count == MOST_FRAMES || (held->is_copied && !held->fp && count < 3);
+    return good;
+}
+
+static bool name_threads(struct stuck_process *process, trail_error *err)
+{
+    struct naming naming;
+    bool good = naming_open(&naming, &process->held, err);
+    for (size_t i = 0; good && i < process->held.count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        thread->held = &process->held.threads[i];
+        good = add_stack(thread, &naming);
+        if (good)
+            describe_thread(thread, name_variable, &naming);
+        else
+            error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    }
+    naming_close(&naming);
+    return good;
+}
+
+bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
+{
+    struct stuck_process *process;
+    if (!GROW(stuck->processes, stuck->capacity, stuck->count + 1)) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return false;
+    }
+    process = &stuck->processes[stuck->count++];
+    *process = (struct stuck_process){0};
+    if (!held_take(&process->held, pid, err))
+        return false;
+    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
+    if (!process->threads) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return false;
+    }
+    return name_threads(process, err);
+}
+
+/* MARK: Holders and cycles */
+
+static struct stuck_thread *find_thread(const struct stuck *stuck, pid_t tid)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        for (size_t j = 0; j < process->held.count; j++) {
+            if (process->held.threads[j].tid == tid)
+                return &process->threads[j];
+        }
+    }
+    return NULL;
+}
+
+/* A process in a PID namespace of its own writes thread IDs of that namespace. */
+static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
+{
+    struct process own = {process->held.pid, process->held.is_nested};
+    thread->process = process;
+    if (thread->holder.tid > 0 && own.nested)
+        thread->holder.tid = (pid_t)process_thread(&own, (uint32_t)thread->holder.tid);
+    if (thread->holder.tid <= 0)
+        return;
+    thread->holder.thread = find_thread(stuck, thread->holder.tid);
+    if (thread->holder.thread)
+        thread->holder.thread->waiters++;
+}
+
+static struct stuck_thread *next_of(const struct stuck_thread *thread)
+{
+    return thread->state == STUCK_WAITS ? thread->holder.thread : NULL;
+}
+
+/* Whether following holders from a thread leads back to it, in at most `most` steps. */
+static bool is_in_cycle(struct stuck_thread *thread, size_t most)
+{
+    struct stuck_thread *at = next_of(thread);
+    while (at && at != thread && most-- > 0)
+        at = next_of(at);
+    return at == thread;
+}
+
+static void number_cycle(struct stuck *stuck, struct stuck_thread *thread, size_t threads)
+{
+    if (thread->cycle || !is_in_cycle(thread, threads))
+        return;
+    thread->cycle = ++stuck->cycles;
+    for (struct stuck_thread *at = next_of(thread); at != thread; at = next_of(at))
+        at->cycle = stuck->cycles;
+}
+
+void stuck_connect(struct stuck *stuck)
+{
+    size_t threads = 0;
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        threads += process->held.count;
+        for (size_t j = 0; j < process->held.count; j++)
+            connect(stuck, process, &process->threads[j]);
+    }
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++)
+            number_cycle(stuck, &stuck->processes[i].threads[j], threads);
+    }
+}
+
+static void free_thread(struct stuck_thread *thread)
+{
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        free(thread->frames[i].function);
+        free(thread->frames[i].file);
+        free(thread->frames[i].module);
+    }
+    free(thread->frames);
+}
+
+void stuck_free(struct stuck *stuck)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        for (size_t j = 0; process->threads && j < process->held.count; j++)
+            free_thread(&process->threads[j]);
+        free(process->threads);
+        held_free(&process->held);
+    }
+    free(stuck->processes);
+    *stuck = (struct stuck){0};
+}

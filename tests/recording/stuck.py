@@ -1,0 +1,232 @@
+"""What 'trail stuck' says of a program whose waits are known (stuck.c, deadlock.c), and that the program goes on. TAP.
+
+usage: stuck.py TRAIL PROGRAM DEADLOCK
+"""
+
+import ctypes
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from tap import Skip, test
+
+TRAIL, PROGRAM, DEADLOCK = (os.path.abspath(a) for a in sys.argv[1:4])
+WORK = tempfile.TemporaryDirectory(prefix="trail-stuck-")
+FILE = os.path.join(WORK.name, "file")
+KILLS = 20 * int(os.environ.get("TRAIL_TEST_COUNT", "100")) // 100
+# ptrace(2)
+SEIZE, INTERRUPT = 0x4206, 0x4207
+
+
+def stuck(*args, code=0):
+    done = subprocess.run([TRAIL, "stuck", *map(str, args)], capture_output=True, text=True, timeout=120)
+    if "ptrace_scope" in done.stderr:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == code, (done.returncode, done.stdout[-500:], done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def tasks(pid):
+    """{name: TID} of a process's threads, and how many wait in a system call."""
+    names, waiting = {}, 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        folder = f"/proc/{pid}/task/{tid}"
+        names[open(f"{folder}/comm").read().strip()] = int(tid)
+        waiting += open(f"{folder}/syscall").read().split()[0] != "running"
+    return names, waiting
+
+
+class Program:
+    """The program while all of its threads but the spinning one wait, and its child, too."""
+
+    def __enter__(self):
+        open(FILE, "w").close()
+        self.process = subprocess.Popen([PROGRAM, FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        for _ in range(3000):
+            time.sleep(0.01)
+            assert self.process.poll() is None, "the program has ended"
+            self.tids, waiting = tasks(self.pid)
+            if "sleeper" in self.tids and waiting >= len(self.tids) - 1:
+                break
+        else:
+            raise AssertionError(f"{waiting} of {len(self.tids)} threads wait")
+        self.child = int(open(f"/proc/{self.pid}/task/{self.pid}/children").read())
+        return self
+
+    def goes_on(self):
+        """Lets it go: none of its calls was interrupted."""
+        out, _ = self.process.communicate("x", timeout=120)
+        assert (self.process.returncode, out) == (0, "good\n"), (self.process.returncode, out)
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+
+
+def threads_of(answer, pid):
+    (process,) = [p for p in answer["processes"] if p["pid"] == pid]
+    return {t["name"]: t for t in process["threads"]}
+
+
+@test
+def each_thread_says_what_it_waits_for_and_who_has_it():
+    with Program() as program:
+        answer = json.loads(stuck("--json", program.pid))
+        threads = threads_of(answer, program.pid)
+        assert threads.keys() == program.tids.keys(), threads.keys()
+        assert {n: t["tid"] for n, t in threads.items()} == program.tids
+        holder = program.tids["holder"]
+        right = {
+            "mutex": ("mutex", "a_mu", holder),
+            "inheriting": ("mutex", "pi_mu", holder),
+            "reader": ("rwlock", "a_lock", holder),
+            "writer": ("rwlock", "a_lock", holder),
+            "condition": ("condition", "a_cond", None),
+            "recursion": ("condition", "a_cond", None),
+            "semaphore": ("semaphore", "a_sem", None),
+            "barrier": ("barrier", "a_barrier", None),
+            "joiner": ("join", None, holder),
+            "holder": ("read", "pipe", None),
+            "pipe": ("read", "pipe", None),
+            "poll": ("poll", "pipe", None),
+            "epoll": ("poll", "pipe", None),
+            "signals": ("signal", None, None),
+            "sleeper": ("sleep", None, None),
+            "children": ("child", f"{program.child} (stuck)", None),
+            "locker": ("file", FILE, None),
+        }
+        right["children"] = ("child", f"{program.child} ({open(f'/proc/{program.child}/comm').read().strip()})", None)
+        for name, (kind, what, who) in right.items():
+            t = threads[name]
+            ours = (t["state"], t["wait_kind"], t.get("object"), t.get("holder"))
+            assert ours == ("waiting", kind, what, who), (name, ours)
+        assert threads["sysv"]["wait_kind"] == "semaphore"
+        assert threads["spinner"]["state"] == "running"
+        assert re.fullmatch(r"socket 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+", threads["socket"]["object"]), threads["socket"]
+        assert f"process {program.child} " in threads["locker"]["note"], threads["locker"]
+        assert f"process {os.getpid()} " in next(t for t in threads.values() if t["tid"] == program.pid)["note"]
+        assert threads["holder"]["waiters"] == 5, threads["holder"]
+        assert answer["deadlocks"] == []
+        program.goes_on()
+
+
+@test
+def stacks_have_the_functions_that_called():
+    with Program() as program:
+        threads = threads_of(json.loads(stuck("--json", program.pid)), program.pid)
+        functions = {name: [f["function"] for f in t["stack"]] for name, t in threads.items()}
+        for name, function in (("mutex", "mutex"), ("condition", "condition"), ("pipe", "pipes"), ("spinner", "spinner"),
+                               ("epoll", "epoller"), ("signals", "signals"), ("joiner", "joiner")):
+            assert function in functions[name], (name, functions[name])
+        at = functions["recursion"].index("deep")
+        # 101 calls of deep, which recursion made; the compiler may have put some into others
+        assert functions["recursion"].index("recursion") > at and functions["recursion"][at:].count("deep") >= 50
+        mutex = threads["mutex"]["stack"]
+        assert any(f["file"].endswith("stuck.c") and f["line"] > 0 for f in mutex), mutex
+        text = stuck("--frames=4", program.pid)
+        assert re.search(r"\.\.\. \d+ more: --frames=0", text), text
+        assert "..." not in stuck("--frames=0", program.pid).split("(recursion)")[1].split("\n\n")[0]
+
+
+@test
+def a_holder_in_another_process():
+    with Program() as program:
+        answer = json.loads(stuck("--json", "--children", program.pid))
+        (child,) = threads_of(answer, program.child).values()
+        assert (child["wait_kind"], child["holder"]) == ("mutex", program.tids["holder"]), child
+        text = stuck(program.child, program.pid)
+        assert f"held by thread {program.tids['holder']} (holder) of process {program.pid}" in text, text
+        # Of the child alone the thread is not known.
+        assert f"held by thread {program.tids['holder']}, which" in stuck(program.child)
+        program.goes_on()
+
+
+@test
+def deadlocks():
+    process = subprocess.Popen([DEADLOCK, "wait"])
+    try:
+        while tasks(process.pid)[1] < 3 or len(os.listdir(f"/proc/{process.pid}/task")) < 3:
+            time.sleep(0.01)
+        time.sleep(0.05)  # from the last barrier to the second lock
+        text = stuck(process.pid)
+        tids = sorted(int(t) for t in os.listdir(f"/proc/{process.pid}/task"))[1:]
+        for tid, holds, waits in ((tids[0], "a_mu", "b_mu"), (tids[1], "b_mu", "a_mu")):
+            line = rf"thread {tid} \(\S+\) holds mutex {holds} and waits for mutex {waits}$"
+            assert text.startswith("deadlock:\n") and re.search(line, text, re.M), text
+        cycle = json.loads(stuck("--json", process.pid))["deadlocks"]
+        assert [[t["tid"] for t in c] for c in cycle] == [tids], cycle
+    finally:
+        process.kill()
+        process.wait()
+
+
+@test
+def a_repeated_look_shows_what_has_changed():
+    with Program() as program:
+        looks = stuck("--repeat=10ms", "--count=3", program.pid).split("process ")
+        full = [look for look in looks if re.match(r"\d+ \([^)]*\): \d+ threads, stopped", look)]
+        assert len(full) == 3, looks
+        waiting = len(program.tids) - 1  # the spinning thread may be elsewhere each time
+        for look in full[1:]:
+            (same,) = re.findall(r"^    (\d+) as before$", look, re.M)
+            assert int(same) >= waiting, look
+        lines = stuck("--json", "--repeat=10ms", "--count=2", program.pid).splitlines()
+        assert len(lines) == 2 and all(json.loads(line)["processes"] for line in lines)
+        program.goes_on()
+
+
+@test
+def the_program_goes_on_when_trail_is_killed():
+    order = random.Random(1)
+    with Program() as program:
+        for _ in range(KILLS):
+            looking = subprocess.Popen([TRAIL, "stuck", "--json", "--repeat=1ms", str(program.pid)], stdout=subprocess.DEVNULL)
+            time.sleep(order.random() * 0.05)
+            looking.kill()
+            looking.wait()
+        for tid in os.listdir(f"/proc/{program.pid}/task"):
+            status = open(f"/proc/{program.pid}/task/{tid}/status").read()
+            assert "\nTracerPid:\t0\n" in status, status
+            assert not re.search(r"^State:\t[tT]", status, re.M), status
+        program.goes_on()
+
+
+@test
+def a_refusal_says_why():
+    assert "no process 99999999" in stuck(99999999, code=3)
+    assert "is no process ID" in stuck("init", code=2)
+    assert "which process" in stuck(code=2)
+    with Program() as program:
+        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        assert ptrace(SEIZE, program.pid, None, None) == 0
+        message = stuck(program.pid, code=3)
+        assert f"traced by process {os.getpid()} " in message, message
+        assert ptrace(INTERRUPT, program.pid, None, None) == 0
+        os.waitpid(program.pid, 0x40000000)  # __WALL
+        assert ptrace(17, program.pid, None, None) == 0  # PTRACE_DETACH
+        program.goes_on()
+
+
+@test
+def a_stopped_process_stays_stopped():
+    with Program() as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        while not re.search(r"^State:\tT", open(f"/proc/{program.pid}/status").read(), re.M):
+            time.sleep(0.01)
+        threads = threads_of(json.loads(stuck("--json", program.pid)), program.pid)
+        assert {t["state"] for t in threads.values()} == {"stopped"}, threads
+        assert "mutex" in [f["function"] for f in threads["mutex"]["stack"]], threads["mutex"]
+        assert re.search(r"^State:\tT", open(f"/proc/{program.pid}/status").read(), re.M)
+        os.kill(program.pid, signal.SIGCONT)
+
+
+sys.exit(tap.main())
