@@ -50,7 +50,8 @@ static bool find_bias(const struct mapping *m, uint64_t *bias)
     return found;
 }
 
-void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context), void *context)
+void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
+               void *context)
 {
     char path[64], line[1024];
     struct mapping m;

@@ -8,6 +8,7 @@
  * Calls `each` for the code of each ELF file; the texts live until it returns. Does nothing if the process has ended. `root`
  * is put before each path: "" for files as this process sees them.
  */
-void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context), void *context);
+void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
+               void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * trail stuck: who waits for whom in processes that run. src/stuck looks; this prints deadlocks,
+ * trail stuck: which thread waits for which in processes that run. src/stuck looks; this prints deadlocks,
  * then threads with what they wait for and their stacks, those with the same ones together.
  */
 #include <dirent.h>

@@ -27,7 +27,8 @@ bool identity_parse(trail_string line, struct identity *identity);
 
 /* Size of a line with a name and a kind, which are cut to IDENTITY_TEXT_MAX bytes each. */
 #define IDENTITY_TEXT_MAX 256
-#define IDENTITY_LINE     (sizeof GOROUTINE_PREFIX + (size_t)3 * 32 + (size_t)2 * (IDENTITY_TEXT_MAX + 8))
+#define IDENTITY_LINE                                                                              \
+    (sizeof GOROUTINE_PREFIX + (size_t)3 * 32 + (size_t)2 * (IDENTITY_TEXT_MAX + 8))
 
 /* Writes the line to `room` of IDENTITY_LINE bytes. */
 trail_string identity_line(const struct identity *identity, char *room);

@@ -1,4 +1,4 @@
-/* See describe.h. The layouts are those of glibc 2.28 to 2.41 (bits/struct_mutex.h, bits/thread-shared-types.h). */
+/* See describe.h. The layouts of pthread_mutex_t and others are those of glibc 2.28 to 2.41. */
 #include "stuck/describe.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Names of descriptors of other processes: files, sockets by their addresses, pipes with who has their other end. */
+/* Names of descriptors of other processes: files, sockets by their addresses, pipes with the process at their other end. */
 #ifndef TRAIL_STUCK_DESCRIPTORS_H
 #define TRAIL_STUCK_DESCRIPTORS_H
 
@@ -9,7 +9,7 @@
 /* Writes "/var/log/x", "socket 127.0.0.1:80 to 127.0.0.1:1234", "pipe"; "descriptor 7" if nothing is known. */
 void descriptor_text(pid_t pid, int fd, char *text, size_t size);
 
-/* Writes who has the other end of a pipe, or of a connection on this machine: "from process 12 (gzip)"; "" if not known. */
+/* Writes which process has the other end of a pipe, or of a connection on this machine; "" if not known. */
 void descriptor_peer(pid_t pid, int fd, char *text, size_t size);
 
 /* Writes the descriptors that an epoll descriptor waits for, the first few. */

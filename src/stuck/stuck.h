@@ -1,6 +1,6 @@
 /*
- * Who waits for whom in processes that run: each thread's stack with names, what it waits for, who
- * has that, and cycles of such waits. held.h copies what is needed while the threads are stopped;
+ * Which thread waits for which in processes that run: stacks with names, what each waits for, which
+ * thread has that, and cycles of such waits. held.h copies what is needed while the threads are stopped;
  * everything else happens after they go on.
  */
 #ifndef TRAIL_STUCK_STUCK_H
