@@ -327,7 +327,7 @@ static void *take_in_thread(void *context)
 {
     struct take *take = context;
     struct held *held = take->held;
-    int64_t begin = now_ns(), deadline = begin + HELD_LIMIT_NS * 3 / 4;
+    int64_t begin = now_ns(), deadline = begin + HELD_LIMIT_NS;
     size_t from = 0;
     int found;
     /* Threads that running ones have made meanwhile. */

@@ -3,8 +3,8 @@
  * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
  * the process.
  *
- * The stop ends after HELD_LIMIT_NS at the latest; a thread that did not stop by then, as in an
- * uninterruptible sleep, has what the kernel reports without a stop. So have threads in system
+ * Threads have HELD_LIMIT_NS to stop; one that has not by then, as in an uninterruptible sleep, has
+ * what the kernel reports without a stop. So have threads in system
  * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
  * ends in between, the kernel lets the threads go on.
  */
@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
-#define HELD_LIMIT_NS   INT64_C(50000000)
+#define HELD_LIMIT_NS   INT64_C(40000000)
 #define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
 
