@@ -1,5 +1,5 @@
 /*
- * Any bytes as compressed data, with the magic bytes of gzip or zstd put before them if necessary:
+ * Any bytes as compressed data, with the magic bytes of gzip, zstd or xz put before them if necessary:
  * reading ends, the output does not depend on how the bytes arrive, and is never larger than the
  * limits.
  */
@@ -34,17 +34,20 @@ static struct taken take(trail_source *source, size_t at_once)
     return taken;
 }
 
-/* The input, with a first byte of 0 or 1 replaced by the magic bytes of gzip or zstd. */
+/* The input, with a first byte of 0, 1 or 2 replaced by the magic bytes of gzip, zstd or xz. */
 static struct fuzz_bytes with_magic(const uint8_t *data, size_t size)
 {
     static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
     static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    static const uint8_t xz[] = {0xfd, '7', 'z', 'X', 'Z', 0};
     struct fuzz_bytes raw = {0};
-    bool replaced = size > 0 && data[0] < 2;
+    bool replaced = size > 0 && data[0] < 3;
     if (replaced && data[0] == 0)
         (void)fuzz_keep(&raw, gzip, sizeof gzip);
-    else if (replaced)
+    else if (replaced && data[0] == 1)
         (void)fuzz_keep(&raw, zstd, sizeof zstd);
+    else if (replaced)
+        (void)fuzz_keep(&raw, xz, sizeof xz);
     if (size > replaced)
         (void)fuzz_keep(&raw, data + replaced, size - replaced);
     return raw;

@@ -3,7 +3,7 @@
  *
  * Three layers, each useful alone:
  *
- *   source   the bytes of a trace: path, descriptor, memory or callback; plain, gzip or zstd
+ *   source   the bytes of a trace: path, descriptor, memory or callback; plain, gzip, zstd or xz
  *   walk     batches and generations without decoding their events: to skip, cut or count
  *   reader   the ordered stream of events, with strings and stacks
  *
@@ -38,7 +38,7 @@ typedef struct trail_source trail_source;
 typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
 /*
- * Opens a source. gzip and zstd are recognised by their first bytes and decompressed. Returns NULL
+ * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed. Returns NULL
  * with *err on failure. trail_source_close accepts NULL.
  *
  * _path      fails with TRAIL_IO if the file is truncated while it is read
@@ -74,7 +74,7 @@ TRAIL_API int64_t trail_source_size(const trail_source *source);
 /* Returns the bytes read from the underlying file so far: with trail_source_size, the progress. */
 TRAIL_API int64_t trail_source_position(const trail_source *source);
 
-/* Returns "none", "gzip" or "zstd". */
+/* Returns "none", "gzip", "zstd" or "xz". */
 TRAIL_API const char *trail_source_compression(const trail_source *source);
 
 /* MARK: Versions */

@@ -72,7 +72,7 @@ void help_print(FILE *to)
           "  help WORD   list the commands for a question, as in 'trail help deadlock'\n"
           "  --version   show the version, and which libraries are found\n"
           "\n"
-          "A FILE is a path, or - for stdin; plain, gzip or zstd, recognised by content.\n"
+          "A FILE is a path, or - for stdin; plain, gzip, zstd or xz, recognised by content.\n"
           "\n"
           "Exit status: 0 good, 1 the trace is bad, 2 the command line is wrong or the program\n"
           "cannot be recorded, 3 cannot read or write.\n"

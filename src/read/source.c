@@ -1,6 +1,6 @@
 /*
- * Source: three kinds of raw bytes (descriptor, memory, callback) below three decodings (plain,
- * gzip, zstd).
+ * Source: three kinds of raw bytes (descriptor, memory, callback) below four decodings (plain,
+ * gzip, zstd, xz).
  *
  * Raw bytes that were fetched but not used yet are [at, end): in a buffer of the source, or in the
  * caller's memory. A plain source returns them, a compressed one passes them to its codec. Peeked
@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #ifndef TRAIL_PLAIN_ONLY /* set in a browser, which decompresses itself */
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -35,7 +36,8 @@
 #define PEEK_MAX       64
 #define MAGIC_SIZE     4
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
-#define INFLATED_FREE  ((uint64_t)64 << 20) /* allowed whatever the ratio */
+#define XZ_MEMORY      ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
+#define INFLATED_FREE  ((uint64_t)64 << 20)  /* allowed whatever the ratio */
 
 struct codec {
     const char *name;
@@ -69,6 +71,7 @@ struct trail_source {
     union {
         z_stream gzip;
         ZSTD_DStream *zstd;
+        lzma_stream xz;
     } state;
 #endif
     bool between;                          /* the compressed data may end here */
@@ -268,9 +271,68 @@ static void zstd_fini(trail_source *s)
     (void)ZSTD_freeDStream(s->state.zstd);
 }
 
+static bool xz_matches(const uint8_t *raw, size_t size)
+{
+    static const uint8_t magic[] = {0xfd, '7', 'z', 'X'}; /* then 'Z' and 0 */
+    return size >= sizeof magic && memcmp(raw, magic, sizeof magic) == 0;
+}
+
+/* Also begins another stream with the memory of the last one. */
+static bool xz_init(trail_source *s)
+{
+    return lzma_stream_decoder(&s->state.xz, XZ_MEMORY, 0) == LZMA_OK;
+}
+
+static const char *xz_reason(lzma_ret result)
+{
+    switch (result) {
+    case LZMA_MEM_ERROR:
+        return "out of memory";
+    case LZMA_MEMLIMIT_ERROR:
+        return "it needs more than 256 MiB of memory; decompress it first, with xz -d";
+    case LZMA_FORMAT_ERROR:
+        return "what follows a stream is no other one";
+    case LZMA_OPTIONS_ERROR:
+        return "it uses options that the library does not know";
+    default:
+        return "the data do not fit together";
+    }
+}
+
+/* Streams may follow each other, with zero bytes in between. */
+static ssize_t xz_decode(trail_source *s, uint8_t *buf, size_t size)
+{
+    lzma_stream *z = &s->state.xz;
+    if (s->between) {
+        while (s->at < s->end && *s->at == 0)
+            s->at++;
+        if (s->at == s->end)
+            return 0;
+        if (!xz_init(s))
+            return fail_codec(s, xz_reason(LZMA_MEM_ERROR));
+    }
+    z->next_in = s->at;
+    z->avail_in = (size_t)(s->end - s->at);
+    z->next_out = buf;
+    z->avail_out = size;
+    lzma_ret result = lzma_code(z, LZMA_RUN);
+    s->at = z->next_in;
+    if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR)
+        return fail_codec(s, xz_reason(result));
+    s->between = result == LZMA_STREAM_END;
+    s->pending = z->avail_out == 0 && !s->between;
+    return z->next_out - buf;
+}
+
+static void xz_fini(trail_source *s)
+{
+    lzma_end(&s->state.xz);
+}
+
 static const struct codec codecs[] = {
     {"gzip", gzip_matches, gzip_init, gzip_decode, gzip_fini},
     {"zstd", zstd_matches, zstd_init, zstd_decode, zstd_fini},
+    {"xz", xz_matches, xz_init, xz_decode, xz_fini},
 };
 enum { CODECS = sizeof codecs / sizeof *codecs };
 #endif

@@ -9,6 +9,7 @@ are, in which order, at which times) or are relations between two outputs of the
 
 import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -337,10 +338,10 @@ def where_the_reader_of_a_pipe_has_gone_a_command_ends_by_sigpipe():
 
 
 @test
-def stdin_gzip_and_zstd_read_like_the_file():
+def stdin_gzip_zstd_and_xz_read_like_the_file():
     for name in TRACES:
         data = read(trace(name))
-        packed = [written(name + ".gz", gzip.compress(data))]
+        packed = [written(name + ".gz", gzip.compress(data)), written(name + ".xz", lzma.compress(data))]
         if shutil.which("zstd"):
             z = subprocess.run(["zstd", "-qc"], input=data, capture_output=True)
             packed.append(written(name + ".zst", z.stdout))

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -66,6 +67,15 @@ static struct bytes zstd(const uint8_t *data, size_t size)
     return out;
 }
 
+static struct bytes xz(const uint8_t *data, size_t size)
+{
+    struct bytes out = {malloc(lzma_stream_buffer_bound(size)), 0};
+    assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, data, size, out.data,
+                                             &out.size, lzma_stream_buffer_bound(size)),
+                     LZMA_OK);
+    return out;
+}
+
 /* Joins the parts and frees them. */
 static struct bytes join(struct bytes a, struct bytes b)
 {
@@ -85,7 +95,7 @@ static struct bytes copy(const void *data, size_t size)
 }
 
 /* The encodings of the same plain bytes. */
-enum { PLAIN, GZIP, GZIP_TWICE, ZSTD, ZSTD_TWICE, ZSTD_SKIPPABLE, ENCODINGS };
+enum { PLAIN, GZIP, ZSTD, XZ, GZIP_TWICE, ZSTD_TWICE, ZSTD_SKIPPABLE, XZ_TWICE, ENCODINGS };
 
 static struct bytes encode(struct bytes plain, int encoding)
 {
@@ -100,6 +110,11 @@ static struct bytes encode(struct bytes plain, int encoding)
         return zstd(plain.data, plain.size);
     case ZSTD_TWICE:
         return join(zstd(plain.data, half), zstd(plain.data + half, plain.size - half));
+    case XZ:
+        return xz(plain.data, plain.size);
+    case XZ_TWICE:
+        return join(join(xz(plain.data, half), copy("\0\0\0", 4)),
+                    join(xz(plain.data + half, plain.size - half), copy("\0\0\0", 4)));
     case ZSTD_SKIPPABLE:
         return join(copy(skippable, sizeof skippable), zstd(plain.data, plain.size));
     default:
@@ -281,7 +296,8 @@ static void expect_way(trail_source *source, struct bytes want, int way)
 static void test_same_bytes_from_everywhere(void **state)
 {
     (void)state;
-    static const char *const names[ENCODINGS] = {"none", "gzip", "gzip", "zstd", "zstd", "zstd"};
+    static const char *const names[ENCODINGS] = {"none", "gzip", "zstd", "xz",
+                                                 "gzip", "zstd", "zstd", "xz"};
     struct bytes plain = make_plain();
     for (int encoding = 0; encoding < ENCODINGS; encoding++) {
         struct bytes raw = encode(plain, encoding);
@@ -449,7 +465,7 @@ static void test_damaged_compression(void **state)
 {
     (void)state;
     struct bytes plain = make_plain();
-    for (int encoding = GZIP; encoding <= ZSTD; encoding++) {
+    for (int encoding = GZIP; encoding <= XZ; encoding++) {
         struct bytes raw = encode(plain, encoding);
         trail_error err;
         size_t cut = raw.size * 3 / 4;
@@ -599,8 +615,8 @@ static void test_many_frames_without_content(void **state)
 {
     (void)state;
     enum { FRAMES = 20000 };
-    for (int gzipped = 0; gzipped < 2; gzipped++) {
-        struct bytes frame = gzipped ? gzip((const uint8_t *)"", 0) : zstd((const uint8_t *)"", 0);
+    for (int encoding = GZIP; encoding <= XZ; encoding++) {
+        struct bytes frame = encode((struct bytes){(uint8_t *)"", 0}, encoding);
         struct bytes raw = {malloc(FRAMES * frame.size), FRAMES * frame.size};
         for (size_t i = 0; i < FRAMES; i++)
             memcpy(raw.data + i * frame.size, frame.data, frame.size);
