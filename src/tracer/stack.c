@@ -423,12 +423,26 @@ void stack_bounds(const void **low, const void **high)
     pthread_attr_destroy(&attr);
 }
 
+/*
+ * Whether a loader is in the process. What a static program loads at run time brings a C library of
+ * its own, which does not work there.
+ */
+static bool has_loader(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    for (unsigned long i = 0; headers && i < getauxval(AT_PHNUM); i++) {
+        if (headers[i].p_type == PT_INTERP)
+            return true;
+    }
+    return false;
+}
+
 static void load_libunwind(void)
 {
     static bool tried;
     void *library;
     /* At thread exit libunwind takes a lock after TSan has released its state of the thread. */
-    if (tried || __tsan_acquire)
+    if (tried || __tsan_acquire || !has_loader())
         return;
     tried = true;
     /* Never linked: its backtrace and _Unwind_* would replace those of the whole process. */
