@@ -334,14 +334,25 @@ static void put_figure(struct table *table, enum diff_unit unit, double value)
     table_word(table, value == 0 ? "-" : figure(buf, unit, value, false));
 }
 
-static const char *percent(char *buf, double a, double b)
+/* A value, which may be a share of 0; nothing if the trace has none. */
+static void put_value(struct table *table, enum diff_unit unit, const struct diff_measure *measure)
 {
-    double ratio = diff_ratio(a, b);
+    char buf[SHOW_SIZE];
+    if (unit == DIFF_SHARE && measure->there)
+        table_word(table, figure(buf, unit, measure->value, false));
+    else
+        put_figure(table, unit, measure->value);
+}
+
+/* "new" and "gone" are what one of the traces does not have, not what is 0 there. */
+static const char *percent(char *buf, const struct diff_measure of[2])
+{
+    double a = of[0].value, b = of[1].value, ratio = diff_ratio(a, b);
     if (a == b)
         (void)snprintf(buf, SHOW_SIZE, "%s", "-");
     else if (!isfinite(ratio))
-        (void)snprintf(buf, SHOW_SIZE, "%s", "new");
-    else if (b == 0)
+        (void)snprintf(buf, SHOW_SIZE, "%s", of[0].there ? "from 0" : "new");
+    else if (!of[1].there)
         (void)snprintf(buf, SHOW_SIZE, "%s", "gone");
     else
         (void)snprintf(buf, SHOW_SIZE, "%+.1f %%", ratio * 100);
@@ -352,10 +363,10 @@ static void put_row(struct table *table, const struct diff_row *row)
 {
     char buf[SHOW_SIZE];
     double a = row->of[0].value, b = row->of[1].value;
-    put_figure(table, row->unit, a);
-    put_figure(table, row->unit, b);
+    put_value(table, row->unit, &row->of[0]);
+    put_value(table, row->unit, &row->of[1]);
     table_word(table, a == b ? "-" : figure(buf, row->unit, b - a, true));
-    table_word(table, percent(buf, a, b));
+    table_word(table, percent(buf, row->of));
     for (enum diff_field field = DIFF_P50; field < DIFF_FIELDS; field++)
         for (int i = 0; i < 2; i++)
             put_figure(table, row->unit, diff_field_of(&row->of[i], field));
@@ -424,11 +435,13 @@ static void show_conditions(const struct request *request)
     char a[SHOW_SIZE], b[SHOW_SIZE], change[SHOW_SIZE];
     for (size_t i = 0; i < request->condition_count; i++) {
         const struct diff_condition *c = &request->conditions[i];
+        const struct diff_measure of[2] = {{.there = true, .value = c->a},
+                                           {.there = true, .value = c->b}};
         if (i == 0)
             putchar('\n');
         show_line("%s: %s: %s became %s (%s)", c->met ? "MET" : "not met", c->text,
                   figure(a, c->unit, c->a, false), figure(b, c->unit, c->b, false),
-                  c->a == c->b ? "no change" : percent(change, c->a, c->b));
+                  c->a == c->b ? "no change" : percent(change, of));
     }
 }
 

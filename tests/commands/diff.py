@@ -6,6 +6,7 @@ usage: diff.py TRAIL SOURCE_ROOT
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -47,6 +48,19 @@ def changes(found):
     return {
         (m["metric"], m["name"]): m["change"] for m in found["metrics"] if m["change"] != 0
     }
+
+
+@test
+def a_share_of_nothing_is_neither_new_nor_gone():
+    text = text_of("gc-1.26.txt")
+    usual = assembled("gc", text)
+    # A pause of 3 ms leaves the program nothing of a window of 1 ms.
+    paused = make("paused", ("STWEnd dt=3\n", "STWEnd dt=3000000\n"), text=text)
+    for one, other, change, value in ((usual, paused, "-100.0 %", 1), (paused, usual, "from 0", 0)):
+        (line,) = [line for line in diff(one, other)[1].splitlines() if line.endswith("  mmu.1ms")]
+        assert change in line and "gone" not in line and "new" not in line, line
+        figures = re.findall(r"[\d.]+(?= %)", line)
+        equal(float(figures[value]), 0.0)
 
 
 @test
