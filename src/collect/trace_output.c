@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/error.h"
 
@@ -24,41 +23,11 @@ char *numbered_path(const char *path, unsigned number)
     return n < 0 ? NULL : name;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), n = strlen(end);
-    return size >= n && strcmp(text + size - n, end) == 0;
-}
-
-static bool raw_write(struct trace_output *t, const void *data, size_t size)
-{
-    trail_sink sink = output_sink(&t->out);
-    return size == 0 || sink.write(sink.context, data, size);
-}
-
-/* Compresses and writes the output; `how`: continue, flush, or end the frame. */
-static bool zstd_write(struct trace_output *t, const void *data, size_t size, ZSTD_EndDirective how)
-{
-    ZSTD_inBuffer in = {data, size, 0};
-    char room[65536];
-    size_t left;
-    do {
-        ZSTD_outBuffer out = {room, sizeof room, 0};
-        left = ZSTD_compressStream2(t->zstd, &out, &in, how);
-        if (ZSTD_isError(left)) {
-            errno = ENOMEM;
-            return false;
-        }
-        if (!raw_write(t, room, out.pos))
-            return false;
-    } while (in.pos < in.size || (how != ZSTD_e_continue && left > 0));
-    return true;
-}
-
 static bool put(struct trace_output *t, const void *data, size_t size)
 {
+    trail_sink sink = packed_sink(&t->packed);
     t->bytes += size;
-    return t->zstd ? zstd_write(t, data, size, ZSTD_e_continue) : raw_write(t, data, size);
+    return size == 0 || sink.write(sink.context, data, size);
 }
 
 static bool open_file(struct trace_output *t, trail_error *err)
@@ -67,9 +36,12 @@ static bool open_file(struct trace_output *t, trail_error *err)
     t->current = numbered_path(t->path, t->files);
     if (!t->current)
         return output_error(err, t->path, ENOMEM);
-    if (ends_with(t->path, ".zst") && !t->zstd && !(t->zstd = ZSTD_createCCtx()))
-        return output_error(err, t->current, ENOMEM);
     t->open = output_open(&t->out, t->current, err);
+    if (t->open && !packed_open(&t->packed, t->path, output_sink(&t->out))) {
+        (void)output_close(&t->out, t->current, false, err);
+        t->open = false;
+        return output_error(err, t->current, ENOMEM);
+    }
     t->files += t->open;
     t->bytes = 0;
     return t->open;
@@ -79,8 +51,8 @@ static bool close_file(struct trace_output *t, bool made, trail_error *err)
 {
     if (!t->open)
         return true;
-    if (t->zstd)
-        (void)zstd_write(t, NULL, 0, ZSTD_e_end);
+    if (!packed_close(&t->packed) && !t->out.reason)
+        t->out.reason = errno;
     t->open = false;
     return output_close(&t->out, t->current, made, err);
 }
@@ -189,9 +161,9 @@ void trace_output_generation(void *context, int64_t ns)
         if (close_file(t, true, &t->lost) && open_file(t, &t->lost))
             (void)put(t, t->header, t->header_size);
         t->begin_ns = ns;
-    } else if (t->zstd) {
+    } else if (t->open) {
         /* A compressed file that is truncated after this can be read up to here. */
-        (void)zstd_write(t, NULL, 0, ZSTD_e_flush);
+        (void)packed_flush(&t->packed);
     }
 }
 
@@ -210,7 +182,6 @@ static void release(struct trace_output *t)
         free(t->kept[i].data);
     free(t->kept);
     free(t->current);
-    ZSTD_freeCCtx(t->zstd);
     *t = (struct trace_output){.out = t->out};
 }
 

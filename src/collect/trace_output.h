@@ -12,6 +12,7 @@
 #include <trail/export.h>
 
 #include "base/output.h"
+#include "base/packed.h"
 
 struct trace_limits {
     int64_t flight_ns;     /* keep only this much, in memory; 0: write all at once */
@@ -33,7 +34,7 @@ struct trace_output {
     unsigned files;
     struct output out;
     bool open;
-    void *zstd; /* a ZSTD_CCtx if the name ends in .zst */
+    struct packed packed; /* between `out` and what is written; open with it */
     int64_t begin_ns, now_ns;
     uint64_t bytes; /* of the present file */
     uint8_t header[16];

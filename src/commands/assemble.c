@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ui/cli.h"
+#include "ui/trace_file.h"
 
 enum { OPT_VERSION = 1 };
 
@@ -53,17 +54,17 @@ static int parse_version(void *context, int id, const char *value)
 static int assemble(const char *word, const char *path, int version)
 {
     trail_error err;
-    struct output output;
+    struct trace_file file;
     trail_source *text = open_source(word, &err);
     if (!text)
         return print_error(word, &err);
-    int code = open_output_beside(&output, path);
+    int code = open_trace_file(&file, path);
     if (code == EXIT_GOOD) {
-        trail_sink sink = output_sink(&output);
+        trail_sink sink = packed_sink(&file.packed);
         bool made = trail_assemble(text, version, &sink, &err) == 0;
-        if (!made && !output.reason)
+        if (!made && !file.output.reason)
             code = print_error(word, &err);
-        code = close_output(&output, path, made, code);
+        code = close_trace_file(&file, path, made, code);
     }
     trail_source_close(text);
     return code;

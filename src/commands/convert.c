@@ -10,6 +10,7 @@
 #include "commands/convert_select.h"
 #include "symbols/symbols.h"
 #include "ui/progress.h"
+#include "ui/trace_file.h"
 #include "ui/values.h"
 
 enum { OPT_TO = 1, OPT_FROM, OPT_GOROUTINE, OPT_NAME, OPT_TASK };
@@ -165,44 +166,44 @@ static void print_result(const struct request *request, const trail_reader *read
 
 /* MARK: Converting */
 
-static int convert_to(struct request *request, trail_reader *reader, struct output *output,
+static int convert_to(struct request *request, trail_reader *reader, struct trace_file *file,
                       const char *path)
 {
     trail_convert_stats stats;
     trail_error err = no_error();
-    trail_sink sink = output_sink(output);
+    trail_sink sink = packed_sink(&file->packed);
     int code = EXIT_GOOD;
     bool good = trail_convert(reader, &request->convert, &sink, &stats, &err) == 0;
-    bool made = stats.generations > 0 && !output->reason;
-    if (!good && !output->reason)
+    bool made = stats.generations > 0 && !file->output.reason;
+    if (!good && !file->output.reason)
         code = print_error(request->word, &err);
     if (made) {
         print_result(request, reader, &stats);
         if (code == EXIT_BAD)
             print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
                           source_title(request->word), stats.events, plural(stats.events));
-    } else if (code == EXIT_GOOD && !output->reason) {
+    } else if (code == EXIT_GOOD && !file->output.reason) {
         print_message("%s: no event is in %s", source_title(request->word),
                       request->convert.has_from || request->convert.has_to ? "that window" : "it");
         code = EXIT_BAD;
     }
-    return close_output(output, path, made && code != EXIT_INOUT, code);
+    return close_trace_file(file, path, made && code != EXIT_INOUT, code);
 }
 
 static int convert_source(struct request *request, trail_source *source)
 {
-    struct output output;
+    struct trace_file file;
     struct progress progress;
     trail_error err;
     trail_reader *reader = trail_reader_open(source, &request->reader, &err);
     if (!reader)
         return print_error(request->word, &err);
-    int code = open_output_beside(&output, request->output);
+    int code = open_trace_file(&file, request->output);
     if (code == EXIT_GOOD) {
         progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
         request->convert.progress = progress_step;
         request->convert.progress_context = &progress;
-        code = convert_to(request, reader, &output, request->output);
+        code = convert_to(request, reader, &file, request->output);
         progress_end(&progress);
     }
     trail_reader_close(reader);

@@ -10,6 +10,7 @@
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
+#include "ui/trace_file.h"
 #include "ui/values.h"
 
 enum { OPT_TO = 1, OPT_OFFSET, OPT_ALIGN };
@@ -138,7 +139,7 @@ static char *next_name(const struct request *request, const char *base)
  */
 static char *name_of_file(const struct request *request, const char *word)
 {
-    static const char *const ends[] = {".gz", ".zst", ".trace", ".out"};
+    static const char *const ends[] = {".gz", ".zst", ".xz", ".trace", ".out"};
     char *base = strcmp(word, "-") == 0 ? strdup("stdin") : NULL;
     if (!base) {
         const char *slash = strrchr(word, '/');
@@ -311,16 +312,16 @@ static int print_failure(const struct request *request, const trail_error *err)
 
 static int write_parts(struct request *request, trail_merge *merge)
 {
-    struct output output;
+    struct trace_file file;
     trail_error err = no_error();
     trail_convert_stats stats;
-    int code = open_output_beside(&output, request->output);
+    int code = open_trace_file(&file, request->output);
     if (code != EXIT_GOOD)
         return code;
-    trail_sink sink = output_sink(&output);
+    trail_sink sink = packed_sink(&file.packed);
     bool good = trail_merge_write(merge, &sink, &stats, &err) == 0;
-    bool made = stats.generations > 0 && !output.reason;
-    if (!good && !output.reason)
+    bool made = stats.generations > 0 && !file.output.reason;
+    if (!good && !file.output.reason)
         code = print_failure(request, &err);
     if (made) {
         code = worse_exit(code, print_damage(request, merge));
@@ -328,7 +329,7 @@ static int write_parts(struct request *request, trail_merge *merge)
             print_message("%" PRIu64 " event%s left out that cannot be in the new trace",
                           stats.left_out, stats.left_out == 1 ? "" : "s");
     }
-    return close_output(&output, request->output, made && code != EXIT_INOUT, code);
+    return close_trace_file(&file, request->output, made && code != EXIT_INOUT, code);
 }
 
 /* The largest input, whose position is shown as progress. */

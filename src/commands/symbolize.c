@@ -11,6 +11,7 @@
 #include "ui/cli.h"
 #include "ui/progress.h"
 #include "ui/show.h"
+#include "ui/trace_file.h"
 
 enum { OPT_MODULE_PATH = 1 };
 
@@ -96,14 +97,14 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
 
 static int copy(trail_source *source, struct modules *modules, const char *word, const char *path)
 {
-    struct output output;
+    struct trace_file file;
     struct progress progress;
     trail_symbolize_stats stats;
     trail_error err;
-    int code = open_output_beside(&output, path);
+    int code = open_trace_file(&file, path);
     if (code != EXIT_GOOD)
         return code;
-    trail_sink sink = output_sink(&output);
+    trail_sink sink = packed_sink(&file.packed);
     trail_symbolize_options options = {.resolve = modules_resolve,
                                        .resolve_context = modules,
                                        .progress = progress_step,
@@ -111,14 +112,14 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
     bool good = trail_symbolize(source, &options, &sink, &stats, &err) == 0;
     progress_end(&progress);
-    if (!good && !output.reason)
+    if (!good && !file.output.reason)
         code = print_error(word, &err);
     /* A damaged trace is copied to its end: what can be read of it can be read of the copy. */
-    bool made = good || (!output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
+    bool made = good || (!file.output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
     if (made)
         print_result(modules, &stats, path);
-    return close_output(&output, path, made, code);
+    return close_trace_file(&file, path, made, code);
 }
 
 static int symbolize(const char *word, const char *path, const char *const *folders, size_t count)

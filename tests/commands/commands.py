@@ -338,6 +338,26 @@ def where_the_reader_of_a_pipe_has_gone_a_command_ends_by_sigpipe():
 
 
 @test
+def what_is_written_is_compressed_as_its_name_says():
+    text = os.path.join(ROOT, "tests/data/times-1.26.txt")
+    source = trace(TRACES[0])
+    for words in (("convert", "--to=go1.26", source), ("symbolize", source), ("assemble", text),
+                  ("merge", "--align=start", f"a={source}", f"b={source}")):
+        plain = written("packed.trace", b"")
+        good(*words, "-o", plain)
+        for end, magic in ((".gz", b"\x1f\x8b"), (".zst", b"\x28\xb5\x2f\xfd")):
+            path = plain + end
+            good(*words, "-o", path)
+            assert read(path).startswith(magic), (words, end)
+            if end == ".gz":
+                assert gzip.decompress(read(path)) == read(plain), words
+            elif shutil.which("zstd"):
+                z = subprocess.run(["zstd", "-dqc"], input=read(path), capture_output=True)
+                assert z.returncode == 0 and z.stdout == read(plain), words
+            assert good("print", path).out == good("print", plain).out, (words, end)
+
+
+@test
 def stdin_gzip_zstd_and_xz_read_like_the_file():
     for name in TRACES:
         data = read(trace(name))
