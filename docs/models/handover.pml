@@ -4,7 +4,8 @@
  *
  *   free or new ─ queue_buffer ─▶ an M's writer ─ queue_put ─▶ pending ─ trail_read ─▶ out ─▶ free
  *
- * An emitter whose buffer is full hands it over and takes another, inside its section. If there is none it
+ * An emitter whose buffer is full hands it over and takes another, inside its section. If the limit is taken up
+ * by buffers that are not read (`queued`; those that emitters write to, and free ones, do not count), it
  * waits for the reader, but not for ever (-DTIMEOUTS), and not while a generation or the trace is being
  * ended: who ends it waits for the section, and may be the reader itself. Then it gets one above the limit
  * (`urgent`). If the time is up the trace fails: it ends there, and whoever reads completes it. What was
@@ -16,14 +17,17 @@
  *   1. what the reader gets of an M are its buffers, each once, in order; nothing touches a chunk meanwhile;
  *   2. a stop for which the reader was in time has handed out all that was written, up to a failure;
  *   3. the stop returns, and emitters go on; without time-outs too, as long as somebody reads;
- *   4. the trace fails only by a time-out;
- *   5. no buffer is lost: in the end all are free or were never made;
+ *   4. the trace fails only by a time-out, or because the thread that reads writes more than it reads;
+ *   5. no buffer is lost: in the end all are free or were never made, and none counts as unread that is free;
  *   6. one thread at a time is in trail_read.
+ *
+ * -DREADER_EMITS: the first emitter is the thread that reads, between two of its chunks. It does not wait for
+ * itself: it may take twice the limit, and then the trace ends.
  *
  * -DPATIENT: the stop comes when the emitters are done. -DTIMEOUTS: waits may end by time. -DTIMEOUTS -DREADER_LEAVES: and the reader may stop reading.
  * Wrong on purpose: -DNO_URGENT, -DREADER_LEAVES alone (a wait without an end), -DRECYCLE_EARLY,
- * -DTWO_READERS (the second is not refused), -DNO_WAIT (a stop takes buffers out of running sections), -DPATIENT
- * -DNO_WAKE (an emitter waits for a reader that sleeps).
+ * -DPATIENT -DREADER_EMITS -DREADER_WAITS (it waits for itself), -DTWO_READERS (the second is not refused), -DNO_WAIT (a stop takes buffers out of running sections), -DPATIENT
+ * -DNO_WAKE -DBUFFERS=3 (an emitter waits for a reader that sleeps).
  */
 #ifndef BUFFERS
 #define BUFFERS 2 /* that each emitter fills */
@@ -31,7 +35,7 @@
 #ifndef LIMIT
 #define LIMIT 2
 #endif
-#define WAKE 2
+#define WAKE 3
 #define MS 2
 #define ALL (MS * BUFFERS + MS + LIMIT) /* more than there ever are */
 #define NONE 255
@@ -39,7 +43,8 @@
 /* What is in a buffer: whose, and the how manieth of it. */
 byte owner[ALL], number[ALL];
 bool is_free[ALL];
-byte made = 0; /* tracer.buffers */
+byte made = 0;
+byte queued = 0; /* tracer.queued, in buffers: pending, or with the reader */
 
 byte writer[MS]; /* the buffer that an M writes to */
 bool busy[MS];
@@ -62,6 +67,18 @@ bool woken = true; /* it, since it ran dry */
 
 /* MARK: Buffers (queue.c) */
 
+/* is_worth_waking: an emitter that waits for room has woken the reader, or does so. */
+#ifdef NO_WAKE
+#define HALF false
+#else
+#define HALF (2 * queued >= LIMIT)
+#endif
+#ifdef READER_WAITS
+#define MINE false
+#else
+#define MINE true
+#endif
+
 inline find_free()
 {
     b = 0;
@@ -71,17 +88,13 @@ inline find_free()
     :: b >= made -> break
     od;
     if
-    :: b == made && made < LIMIT -> made++
-    :: b == made && made >= LIMIT && urgent -> made++
-    :: b == made && made >= LIMIT && !urgent -> b = NONE
-    :: b < made -> skip
+    :: b == made -> assert(made < ALL); made++
+    :: b < made
     fi
 }
 
-#define some_free                                                                                      \
-    ((made > 0 && is_free[0]) || (made > 1 && is_free[1]) || (made > 2 && is_free[2]) ||               \
-     (made > 3 && is_free[3]) || (made > 4 && is_free[4]) || (made > 5 && is_free[5]))
-#define room (some_free || made < LIMIT || urgent)
+/* Not is_full. */
+#define room (queued < LIMIT || urgent)
 
 inline own()
 {
@@ -99,8 +112,9 @@ inline put(t)
         if
         :: writer[t] != NONE ->
             pending!writer[t];
+            queued++;
             writer[t] = NONE;
-            woken = woken || len(pending) >= WAKE || urgent
+            woken = woken || len(pending) >= WAKE || HALF || urgent
         :: else
         fi
     }
@@ -108,29 +122,36 @@ inline put(t)
 
 /* MARK: Emitters: each call of this is one that finds the buffer full */
 
+/* `mine`: the thread may have the limit once more, and then the trace ends, as by session_fail. */
+inline fill(mine)
+{
+    atomic { busy[id] = true; n++ };
+    if
+    :: on ->
+        put(id);
+        do
+        :: atomic { room -> find_free(); own() }; break
+        :: atomic { !room && failed -> break }
+        :: atomic { !room && !failed && mine && queued < 2 * LIMIT -> find_free(); own() }; break
+        :: atomic { !room && !failed && mine && queued >= 2 * LIMIT -> failed = true; on = false }; break
+#ifndef NO_WAKE
+        :: atomic { !room && !failed && !woken -> woken = true }
+#endif
+#ifdef TIMEOUTS
+        /* session_fail */
+        :: atomic { !room && !mine -> failed = true; on = false; woken = true }; break
+#endif
+        od
+    :: !on
+    fi;
+    atomic { b = 0; busy[id] = false }
+}
+
 proctype emitter(byte id)
 {
     byte b, n;
     do
-    :: n < BUFFERS ->
-        atomic { busy[id] = true; n++ };
-        if
-        :: on ->
-            put(id);
-            do
-            :: atomic { room -> find_free(); own() }; break
-            :: atomic { !room && failed -> break }
-#ifndef NO_WAKE
-            :: atomic { !room && !failed && !woken -> woken = true }
-#endif
-#ifdef TIMEOUTS
-            /* session_fail */
-            :: atomic { !room -> failed = true; on = false; woken = true }; break
-#endif
-            od
-        :: !on
-        fi;
-        atomic { b = 0; busy[id] = false }
+    :: n < BUFFERS -> fill(false)
     :: n == BUFFERS -> finished++; break
     od
 }
@@ -188,7 +209,7 @@ inline lock_control()
 inline release_out()
 {
     if
-    :: out != NONE -> is_free[out] = true; out = NONE
+    :: out != NONE -> is_free[out] = true; queued--; out = NONE
     :: else
     fi
 }
@@ -212,9 +233,13 @@ inline consume()
 
 proctype reader()
 {
-    byte b, t, advances;
+    byte b, t, n, id, advances;
     bool chunk;
     do
+#ifdef READER_EMITS
+    :: n < BUFFERS && !gone && !ended -> fill(MINE)
+    :: n == BUFFERS -> finished++; n++
+#endif
     :: atomic { !gone && !ended && !pumping -> pumping = true };
         do
         :: atomic { !ended -> release_out() };
@@ -296,7 +321,9 @@ init
     atomic {
         writer[0] = NONE;
         writer[1] = NONE;
+#ifndef READER_EMITS
         run emitter(0);
+#endif
         run emitter(1);
         run reader();
         run second_reader();
@@ -307,7 +334,8 @@ init
         assert(writer[0] == NONE && writer[1] == NONE);
         count_free();
         assert(n + len(pending) + (out != NONE) == made); /* 5 */
-#ifndef TIMEOUTS
+        assert(queued == len(pending) + (out != NONE)); /* 5 */
+#if !defined(TIMEOUTS) && !defined(READER_EMITS)
         assert(!failed) /* 4 */
 #endif
     }
