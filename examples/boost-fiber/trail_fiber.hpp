@@ -93,8 +93,6 @@ class registry
         trail_host host = {};
         host.context = &get();
         host.each_goroutine = each;
-        host.stop_world = nothing;
-        host.start_world = nothing;
         host.symbolize = symbolize;
         trail_host_set(&host);
     }
@@ -106,10 +104,6 @@ class registry
         std::lock_guard<std::mutex> hold(all->lock_);
         for (trail_g *g : all->goroutines_)
             visit(g, arg);
-    }
-
-    static void nothing(void *)
-    {
     }
 
     static bool symbolize(void *context, uintptr_t pc, trail_pc_name *name)

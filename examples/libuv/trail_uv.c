@@ -41,16 +41,9 @@ static void each_task(void *context, void (*visit)(trail_g *g, void *arg), void 
     pthread_mutex_unlock(&list_lock);
 }
 
-/* The trace starts before the loops: there is nothing to stop. */
-static void nothing(void *context)
-{
-    (void)context;
-}
-
 void trail_uv_set_host(void)
 {
-    static const trail_host host = {
-        .each_goroutine = each_task, .stop_world = nothing, .start_world = nothing};
+    static const trail_host host = {.each_goroutine = each_task};
     trail_host_set(&host);
 }
 

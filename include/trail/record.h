@@ -118,6 +118,7 @@ typedef struct trail_p {
     struct trail_p *outer_; /* in the inner P: the host's, which is compared and never read */
     bool may_sweep_;
     bool abandoned_; /* v1: its thread left a system call without it; idle for readers */
+    uint32_t lock_;  /* in a system call: its thread annotates, or another one takes it */
     trail_state_ state_;
     uint64_t seq_;
     struct trail_m *m_;           /* the M that holds it */
@@ -140,6 +141,7 @@ typedef struct trail_m {
     struct trail_m *outer_; /* in the inner M: the host's, which other threads never read */
     uintptr_t frame_;       /* in a call: the frame of the function that the host called */
     uint32_t busy_;
+    uint32_t borrowed_;               /* what it runs and holds for this call only */
     uint64_t generation_;             /* the newest in which it wrote */
     uint64_t closed_;                 /* the newest whose statuses are complete for it */
     struct trail_writer_ writers_[2]; /* v2: by generation & 1 */
@@ -154,7 +156,8 @@ typedef struct trail_m {
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
     uint32_t lock_;
-    uint64_t spare_[4];
+    uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
+    uint64_t spare_[3];
 } trail_m;
 
 /*
@@ -243,11 +246,14 @@ typedef struct trail_pc_name {
  *                 preempted between creation and insertion would hide it for a whole generation.
  *                 Listed goroutines that are not created yet are skipped. Called by the thread that
  *                 starts a trace, or ends a generation or the trace (v2), while other threads run. The
- *                 host must not call the library while it holds that lock. Required for hosts with
- *                 trail_g of their own.
- * stop_world,     stop_world returns when no thread but the caller is inside a scheduler's call, or
- * start_world     will enter one before start_world. Used only when a v1 trace starts, which begins
- *                 with a snapshot.
+ *                 host must not call the library while it holds that lock, nor take a lock under
+ *                 which it calls the library: those calls wait while a v1 trace starts. Remove a
+ *                 goroutine after its end. Required for hosts with trail_g of their own.
+ * stop_world,     optional, and called around the snapshot with which a v1 trace starts. The library
+ * start_world     itself holds all threads outside of its calls meanwhile: a scheduler's call waits,
+ *                 an annotation is left out, as before the start, and neither waits nor hangs in a
+ *                 signal handler. A host needs stop_world only for what it changes without calls.
+ *                 One that takes a lock which prefers readers may never get it.
  * symbolize       names a PC that the dynamic loader cannot (interpreters, JIT code), or returns
  *                 false. Called for every PC, before the dynamic loader is asked; PCs are return
  *                 addresses. Called by the thread that ends a generation (v2) or the trace.
@@ -289,7 +295,11 @@ TRAIL_API void trail_host_set(const trail_host *host);
  * has no more.
  */
 typedef enum trail_when_full {
-    TRAIL_FULL_WAIT,        /* wait up to wait_ns for the reader, then as TRAIL_FULL_END */
+    /*
+     * Wait up to wait_ns for the reader, then as TRAIL_FULL_END. The thread that reads does not wait
+     * for itself: its own events may take twice `memory`, and then the trace ends.
+     */
+    TRAIL_FULL_WAIT,
     TRAIL_FULL_END,         /* end the trace, as at trail_stop: a consistent prefix */
     TRAIL_FULL_DROP_OLDEST, /* v2: drop whole generations, the oldest unread one first */
 } trail_when_full;
@@ -337,8 +347,8 @@ typedef struct trail_options {
 /*
  * Starts a trace that the program reads with trail_read. `options` may be NULL. Fails with "tracing
  * is already enabled" if a stream is on, or if an option is wrong. A trace that has ended by itself
- * is stopped first, and what was not read of it is dropped. A v1 format calls the host's stop_world
- * and start_world.
+ * is stopped first, and what was not read of it is dropped. While a v1 format takes its snapshot,
+ * scheduler's calls of other threads wait.
  */
 TRAIL_API bool trail_start(const trail_options *options, trail_error *err);
 
@@ -417,6 +427,17 @@ TRAIL_API void trail_flight_stop(void);
 
 /* MARK: What was lost */
 
+/* What a format has no event for. */
+typedef enum trail_left_out {
+    TRAIL_LEFT_OUT_ANNOTATION, /* tasks, regions, logs: 7 */
+    TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1 */
+    TRAIL_LEFT_OUT_CALL_END,   /* trail_go_destroy_syscall without a P: v1; the goroutine stays */
+    TRAIL_LEFT_OUT_ASSIST,     /* trail_gc_assist_begin: 7 */
+    TRAIL_LEFT_OUT_STOPPED,    /* trail_stw_begin, of most kinds: before 21 */
+    TRAIL_LEFT_OUT_SAMPLE,     /* trail_cpu_sample: before 19 */
+    TRAIL_LEFT_OUT_COUNT
+} trail_left_out;
+
 typedef struct trail_stats {
     uint64_t bytes;            /* handed to the consumer */
     uint64_t generations;      /* v2: generations ended */
@@ -428,11 +449,12 @@ typedef struct trail_stats {
     uint64_t lost_samples;     /* CPU samples lost to a full ring */
     uint64_t reentrant;        /* from signal handlers that interrupted the tracer */
     uint64_t misuse;           /* wrong calls, not written; by kind in misuse_of */
-    uint64_t not_expressible;  /* calls for which the format has no event */
+    uint64_t not_expressible;  /* calls for which the format has no event; see left_out */
     uint64_t misuse_of[TRAIL_MISUSE_KIND_COUNT];
     uint64_t waits;           /* events that waited for the reader (TRAIL_FULL_WAIT) */
     uint64_t wait_ns;         /* time that they waited, together */
     uint64_t longest_wait_ns; /* of one event */
+    uint64_t left_out[TRAIL_LEFT_OUT_COUNT]; /* not_expressible, by what it was */
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */
@@ -477,8 +499,10 @@ typedef enum trail_block_reason {
 } trail_block_reason;
 
 /*
- * Creates `g`, runnable; `function` is the address of its start function, or 0. Needs P; has G. The
- * goroutine keeps the address: traces and snapshots that begin after its creation have it too.
+ * Creates `g`, runnable; `function` is the address of its start function, or 0. Has P, G. The
+ * goroutine keeps the address: traces and snapshots that begin after its creation have it too. A
+ * thread without a P, or in a system call, borrows a P for the event, or interrupts the call (see
+ * "Tasks, regions, logs").
  */
 static inline bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip);
 /*
@@ -496,7 +520,11 @@ static inline bool trail_go_preempt(trail_m *m, int skip);
 static inline bool trail_go_block(trail_m *m, trail_block_reason reason, int skip);
 /* Like trail_go_block, after a wake-up in vain: format 7 writes an event for it in front. */
 static inline bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip);
-/* `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G. */
+/*
+ * `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G: the stack is
+ * that of the calling thread, whatever it runs. The waker is its goroutine, if it runs one or is in a
+ * system call with one (v2); no format has a wake-up on behalf of another goroutine.
+ */
 static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
 /*
  * The thread switches from its goroutine, which waits or ends, directly to `g`, which waits. One
@@ -624,8 +652,18 @@ TRAIL_API bool trail_stack_free(trail_m *m, uintptr_t base);
 /* MARK: Tasks, regions, logs
  *
  * From any thread. A thread without trail_m_start gets a goroutine and a P of its own until it
- * exits; a thread with an M must run a goroutine on a P. Formats before 11 have none of these.
- * Strings are copied, and cut to what readers of the format accept (1,024 bytes in v2, about 64,000
+ * exits. It is shown in a system call, and as running only while it has a region open.
+ *
+ * A thread with an M need not run a goroutine on a P. What readers require is then borrowed, and is
+ * in the trace for the moment of the event:
+ *
+ *   in a system call    the goroutine of the call, which is left and entered again; without its P,
+ *                       on one of the library's
+ *   otherwise           a goroutine of the library's, the same each time, on the thread's P or one of
+ *                       the library's; it waits between
+ *
+ * These Ps have numbers above TRAIL_MAX_PROC. Formats before 11 have no annotations
+ * (trail_stats.left_out). Strings are copied, and cut to what readers of the format accept (1,024 bytes in v2, about 64,000
  * in v1).
  */
 
@@ -680,7 +718,10 @@ TRAIL_API bool trail_cpu_sample(const uintptr_t *pcs, size_t n);
 /* After a call: prevents a tail call, so that the caller stays a frame of the stack. */
 #define TRAIL_STAY_() __asm__ volatile("")
 
-/* Bits. 1: a trace or the flight recorder is on. 2: no asymmetric barrier; take the slow path. */
+/*
+ * Bits. 1: a trace or the flight recorder is on. 2: no asymmetric barrier; take the slow path. 4: a
+ * v1 trace begins; take the slow path, which waits.
+ */
 extern TRAIL_API uint32_t trail_tracing_;
 
 enum { TRAIL_G_NONE_, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, TRAIL_G_SYSCALL_, TRAIL_G_WAITING_ };

@@ -512,12 +512,9 @@ class idle
 inline void trace_coroutines()
 {
     using coroutines_::registry;
-    const auto nothing = [](void *) {};
     trail_host host = {};
     host.context = &registry::get();
     host.each_goroutine = registry::each;
-    host.stop_world = nothing;
-    host.start_world = nothing;
     trail_host_set(&host);
 }
 

@@ -3,6 +3,7 @@
 #define TRAIL_TRACER_ANNOTATION_H
 
 #include "host/annotations.h"
+#include "tracer/context.h"
 #include "tracer/event.h"
 
 /* Whether annotations go to `trail record`, because no trace of the program's own is on. */
@@ -23,23 +24,37 @@ always_inline trail_m *open_any(uint64_t *generation)
     m->frame_ = stack_frame();
     if (tracer.format >= 11)
         return m;
-    count(&tracer.stats.not_expressible);
+    leave_out(TRAIL_LEFT_OUT_ANNOTATION);
     section_leave(m);
     return NULL;
 }
 
-/* The same, if the thread runs a goroutine on a P; otherwise it is misuse. */
+/*
+ * The same, for a task or log, in the context that readers require. close_annotation ends the
+ * section.
+ */
 always_inline trail_m *open_annotation(uint64_t *generation, const char *what)
 {
     trail_m *m = open_any(generation);
-    if (!m || runs_goroutine(m, *generation))
+    if (!m || likely(runs_goroutine(m, *generation)) || m->paused_ == *generation)
         return m;
-    if (thread_is_changing())
-        count(&tracer.stats.reentrant);
-    else
-        misuse(m, what, "the thread runs no goroutine on a P");
+    return context_annotate(m, generation, what);
+}
+
+/* The same, for a region: the thread runs a goroutine. */
+always_inline trail_m *open_region(uint64_t *generation, const char *what)
+{
+    trail_m *m = open_any(generation);
+    if (!m || likely(runs_goroutine(m, *generation)))
+        return m;
+    return context_borrow(m, generation, what);
+}
+
+static inline void close_annotation(trail_m *m, uint64_t generation)
+{
+    if (unlikely(m->borrowed_))
+        context_return(m, generation);
     section_leave(m);
-    return NULL;
 }
 
 #endif

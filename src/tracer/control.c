@@ -89,6 +89,20 @@ void wait_for_sections(void)
     }
 }
 
+void hold_threads(bool hold)
+{
+    pthread_mutex_lock(&tracer.lock);
+    __atomic_store_n(&tracer.holder, current_m, __ATOMIC_RELAXED);
+    __atomic_store_n(&tracer.held, hold, __ATOMIC_RELEASE);
+    set_tracing(__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0);
+    pthread_mutex_unlock(&tracer.lock);
+    if (!hold)
+        return;
+    /* Afterwards a thread has busy_ set, or sees that it is held. */
+    barrier_all_threads();
+    wait_for_sections();
+}
+
 void session_fail(void)
 {
     if (tracer.failed)
@@ -122,7 +136,6 @@ static bool is_known_format(int format)
 
 static bool check_options(const trail_options *options, trail_error *err)
 {
-    const trail_host *host = live_host();
     bool v1 = options->format < 22;
     if (!is_known_format(options->format))
         return record_fail(err, TRAIL_USAGE,
@@ -146,11 +159,6 @@ static bool check_options(const trail_options *options, trail_error *err)
     if (options->alloc_free && (v1 || options->format < 23))
         return record_fail(err, TRAIL_USAGE, "format %d has no AllocFree events: use 23 or 26",
                            options->format);
-    if (v1 && host->each_goroutine && (!host->stop_world || !host->start_world))
-        return record_fail(
-            err, TRAIL_USAGE,
-            "format %d begins with a snapshot: the host must give stop_world and start_world",
-            options->format);
     return true;
 }
 

@@ -97,7 +97,7 @@ bool trail_gc_assist_begin(trail_m *outer, int skip)
     uint64_t stack;
     SECTION(outer, m, generation, "trail_gc_assist_begin");
     if (!tracer.v2 && tracer.format < 11) {
-        count(&tracer.stats.not_expressible);
+        leave_out(TRAIL_LEFT_OUT_ASSIST);
     } else if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_begin", NO_GOROUTINE);
     } else if (m->g->assist_session_ == tracer.first_generation) {
@@ -245,7 +245,7 @@ bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
         kind = TRAIL_STW_UNKNOWN;
     SECTION(outer, m, generation, "trail_stw_begin");
     if (!tracer.v2 && v1_stw_number(kind) < 0) {
-        count(&tracer.stats.not_expressible);
+        leave_out(TRAIL_LEFT_OUT_STOPPED);
         return leave(m, false);
     }
     if (!can_write(m, generation, "trail_stw_begin"))

@@ -6,6 +6,7 @@
  * buffers; write samples, stacks and strings of N. Other threads write to N + 1 meanwhile.
  */
 #include "tracer/alloc.h"
+#include "tracer/context.h"
 #include "tracer/control.h"
 #include "tracer/event.h"
 #include "tracer/read.h"
@@ -51,6 +52,15 @@ static void claim_one(trail_g *g, void *arg)
         return;
     states_claim(g, claims->generation, &claims->writer);
     claims->goroutines++;
+}
+
+/* Those that belong to the library, of threads that run others or none. */
+static void claim_own(struct claims *claims)
+{
+    pthread_mutex_lock(&tracer.threads);
+    for (trail_m *m = tracer.ms; m; m = m->next_)
+        states_claim(thread_own_goroutine(m), claims->generation, &claims->writer);
+    pthread_mutex_unlock(&tracer.threads);
 }
 
 static void carry_one(trail_g *g, void *arg)
@@ -105,11 +115,11 @@ static size_t count_ms(void)
 
 /*
  * Reserves the buffers for the end of the next generation, in which every goroutine of this one, and
- * what every M holds, may need a status. Returns false if there is no memory.
+ * what every M holds and owns, may need a status. Returns false if there is no memory.
  */
 static bool reserve_next(size_t goroutines, size_t *buffers)
 {
-    size_t statuses = goroutines + 2 * count_ms();
+    size_t statuses = goroutines + 3 * count_ms();
     *buffers = RESERVE_GENERATION + statuses * EVENT_MAX / BUFFER_CAPACITY;
     return queue_reserve(*buffers);
 }
@@ -182,6 +192,7 @@ void v2_advance(void)
     queue_urgent(true);
     write_sync(generation + 1);
     each_goroutine(claim_one, &claims);
+    claim_own(&claims);
     if (!reserve_next(claims.goroutines, &next_reserve))
         session_lacks_memory();
     if (switch_to(generation + 1)) {
@@ -223,6 +234,7 @@ void v2_session_end(void)
     uint64_t generation = tracer.last_generation;
     struct claims claims = {generation, {0}, 0};
     each_goroutine(claim_one, &claims);
+    claim_own(&claims);
     pthread_mutex_lock(&tracer.threads);
     for (trail_m *m = tracer.ms; m; m = m->next_)
         states_write_early(m, generation);

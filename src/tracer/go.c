@@ -1,4 +1,5 @@
 /* Goroutines: creation, start, stop, block, unblock (§2.10, §2.11, §7.4). */
+#include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
 #include "tracer/regions.h"
@@ -51,6 +52,36 @@ static void set_start(trail_g *g, uintptr_t function)
     __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
 }
 
+/* Formats before 23 have no creation that waits. */
+static unsigned state_created(bool blocked)
+{
+    return blocked && tracer.format >= 23 ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
+}
+
+static bool create(trail_m *m, uint64_t generation, trail_g *g, bool blocked, uint64_t stack)
+{
+    unsigned state = state_created(blocked);
+    uint64_t start = stack_id(identity_stack(generation, g));
+    bool written;
+    if (!tracer.v2)
+        written = V1(m, generation, GoCreate, g->id, start, stack);
+    else if (state == TRAIL_G_WAITING_)
+        written = V2(m, generation, GoCreateBlocked, g->id, start, stack);
+    else
+        written = V2(m, generation, GoCreate, g->id, start, stack);
+    reset_new(m, g, generation, state);
+    g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
+    identity_created(m, generation, g);
+    return written;
+}
+
+/* Creates it without an event. */
+static void create_unseen(trail_g *g, uintptr_t function, unsigned state)
+{
+    set_start(g, function);
+    trail_set_(&g->state_, state);
+}
+
 bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, bool blocked)
 {
     uint64_t generation;
@@ -59,37 +90,26 @@ bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, 
     bool written = false;
     if (!m)
         return false;
-    if (generation && tracer.v2 && tracer.format < 23)
-        state = TRAIL_G_RUNNABLE_;
-    if (generation && !tracer.v2)
-        state = TRAIL_G_RUNNABLE_;
-    if (generation && !check_g(m, g, "trail_go_create")) {
-        /* Nothing of it is read or changed. */
-    } else if (generation && is_known(g)) {
-        misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_create", "the goroutine was created already");
-    } else if (generation &&
-               (!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_))) {
-        misuse(m, "trail_go_create", "the thread holds no P, or is in a system call");
-        set_start(g, function);
-        trail_set_(&g->state_, state);
-    } else if (generation) {
-        uint64_t stack = stack_id(stack_here(m, generation, skip)), start;
-        set_start(g, function);
-        start = stack_id(identity_stack(generation, g));
-        if (!tracer.v2)
-            written = V1(m, generation, GoCreate, g->id, start, stack);
-        else if (state == TRAIL_G_WAITING_)
-            written = V2(m, generation, GoCreateBlocked, g->id, start, stack);
-        else
-            written = V2(m, generation, GoCreate, g->id, start, stack);
-        reset_new(m, g, generation, state);
-        g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
-        identity_created(m, generation, g);
-    } else {
-        set_start(g, function);
-        trail_set_(&g->state_, state);
+    if (!generation) {
+        create_unseen(g, function, state);
+        return call_end(m, true);
     }
-    return call_end(m, written || !generation);
+    if (!check_g(m, g, "trail_go_create"))
+        return call_end(m, false);
+    if (is_known(g)) {
+        misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_create", "the goroutine was created already");
+        return call_end(m, false);
+    }
+    if (unlikely(!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_)) &&
+        !context_create(m, &generation, "trail_go_create")) {
+        create_unseen(g, function, state);
+        return false;
+    }
+    set_start(g, function);
+    written = create(m, generation, g, blocked, stack_id(stack_here(m, generation, skip)));
+    if (unlikely(m->borrowed_))
+        context_return(m, generation);
+    return call_end(m, written);
 }
 
 /* MARK: Running */
@@ -311,10 +331,8 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
         written = true;
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
                               "trail_go_unblock")) {
-        /* The stack belongs to the waking goroutine; the scheduler has none (§2.10). */
-        uint64_t stack =
-            runs_goroutine(m, generation) ? stack_id(stack_here(m, generation, skip)) : 0;
-        written = unblock(m, generation, g, stack);
+        /* Readers accept the stack of a thread that runs no goroutine, too. */
+        written = unblock(m, generation, g, stack_id(stack_here(m, generation, skip)));
     }
     return call_end(m, written || !generation);
 }
@@ -405,7 +423,7 @@ bool trail_go_label(trail_m *outer, const char *label)
     if (!m)
         return false;
     if (generation && !tracer.v2)
-        count(&tracer.stats.not_expressible);
+        leave_out(TRAIL_LEFT_OUT_LABEL);
     else if (generation && !runs_goroutine(m, generation))
         misuse(m, "trail_go_label", "the thread runs no goroutine on a P");
     else if (generation)

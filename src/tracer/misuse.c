@@ -25,9 +25,10 @@ void misuse_reset(void)
 
 static void fill(trail_misuse *to, const trail_m *m, uintptr_t frame)
 {
+    const trail_p *p = m ? __atomic_load_n(&m->p, __ATOMIC_RELAXED) : NULL;
     to->thread = m ? m->id : (uint64_t)syscall(SYS_gettid);
     to->goroutine = m && m->g && is_initialized_g(m->g) ? (int64_t)m->g->id : -1;
-    to->proc = m && m->p ? m->p->id : -1;
+    to->proc = p ? p->id : -1;
     to->frames = frame ? stack_list(m, frame, to->pcs, TRAIL_MISUSE_FRAMES) : 0;
 }
 

@@ -2,6 +2,7 @@
  * Ps and system calls: a P is started, stopped, or taken from a thread in a system call (§2.11,
  * §7.4).
  */
+#include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
 #include "tracer/memory.h"
@@ -130,8 +131,9 @@ static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what
 
 static void release_proc(trail_m *m, trail_p *p)
 {
+    /* Pairs with the load in context.c. */
     if (m && __atomic_load_n(&m->p, __ATOMIC_RELAXED) == p)
-        trail_set_proc_(m, NULL);
+        __atomic_store_n(&m->p, (trail_p *)NULL, __ATOMIC_RELEASE);
     if (p)
         __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
 }
@@ -251,35 +253,51 @@ bool trail_proc_stop_(trail_m *outer)
     return call_end_moved(m, written || !generation);
 }
 
+/*
+ * Writes that `p` is taken from its thread. Its lock is held: a thread that annotates in its system
+ * call writes events on the P (context.h).
+ */
+static bool write_steal(trail_m *m, uint64_t generation, trail_p *p)
+{
+    trail_m *owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
+    bool written = true;
+    if (v1_idle_since_start(p, generation))
+        p->abandoned_ = false;
+    else if (!state_change_p(m, generation, p, TRAIL_P_SYSCALL_, TRAIL_P_IDLE_,
+                             "trail_proc_steal")) {
+        if (generation)
+            return false;
+    } else if (tracer.v2)
+        written = V2(m, generation, ProcSteal, (uint64_t)p->id, next_sequence(&p->seq_, generation),
+                     owner ? owner->id : V2_NO_THREAD);
+    else
+        written = v1_write_lost_proc(generation, p, owner ? owner->g : NULL);
+    release_proc(owner, p);
+    return written;
+}
+
 bool trail_proc_steal_(trail_m *outer, trail_p *outer_p)
 {
     uint64_t generation;
     trail_m *m = call_begin(outer, &generation, "trail_proc_steal");
-    trail_m *owner;
+    bool written;
     trail_p *p;
-    bool taken, written = false;
     if (!m)
         return false;
     p = check_p(m, outer_p, "trail_proc_steal");
     if (!p)
         return call_end(m, false);
-    owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
-    taken = !generation;
-    if (v1_idle_since_start(p, generation)) {
-        p->abandoned_ = false;
-        taken = written = true;
-    } else if (state_change_p(m, generation, p, TRAIL_P_SYSCALL_, TRAIL_P_IDLE_,
-                              "trail_proc_steal")) {
-        taken = true;
-        if (tracer.v2)
-            written = V2(m, generation, ProcSteal, (uint64_t)p->id,
-                         next_sequence(&p->seq_, generation), owner ? owner->id : V2_NO_THREAD);
-        else
-            written = v1_write_lost_proc(generation, p, owner ? owner->g : NULL);
+    context_lock(p);
+    /* The thread in the call may have annotated in a newer generation. */
+    while (generation && state_load(&p->state_) >> STATE_BITS > generation) {
+        context_unlock(p);
+        section_leave(m);
+        generation = section_enter(m);
+        context_lock(p);
     }
-    if (taken)
-        release_proc(owner, p);
-    return call_end(m, written || !generation);
+    written = write_steal(m, generation, p);
+    context_unlock(p);
+    return call_end(m, written);
 }
 
 bool trail_procs_change(trail_m *outer, unsigned n, int skip)
@@ -504,7 +522,7 @@ static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
     }
     if (owns_p(m) && v1_idle_since_start(m->p, generation))
         m->p->abandoned_ = true;
-    count(&tracer.stats.not_expressible);
+    leave_out(TRAIL_LEFT_OUT_CALL_END);
     return true;
 }
 

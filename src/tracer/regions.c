@@ -266,23 +266,40 @@ static void not_innermost(const trail_m *m)
               "it is not the innermost region of the goroutine");
 }
 
+/* A thread that is not announced runs while it has a region open. */
+static void close_begin(trail_m *m, uint64_t generation)
+{
+    if (unlikely(m->own_ != NULL))
+        context_keep(m);
+    close_annotation(m, generation);
+}
+
+static void close_end(trail_m *m, uint64_t generation)
+{
+    if (unlikely(m->own_ != NULL) && !has_region(m->g)) {
+        context_keep(m);
+        context_pause(m, generation);
+    }
+    close_annotation(m, generation);
+}
+
 void trail_region_begin_(uint64_t task, const char *name)
 {
     uint64_t generation;
-    trail_m *m = open_annotation(&generation, "trail_region_begin");
+    trail_m *m = open_region(&generation, "trail_region_begin");
     if (!m) {
         if (is_recorded_outside())
             annotations->region_begin(task, name);
         return;
     }
     begin_region(m, generation, task, name, stack_id(stack_here(m, generation, 0)));
-    section_leave(m);
+    close_begin(m, generation);
 }
 
 void trail_region_end_(uint64_t task, const char *name)
 {
     uint64_t generation;
-    trail_m *m = open_annotation(&generation, "trail_region_end");
+    trail_m *m = open_region(&generation, "trail_region_end");
     if (!m) {
         if (is_recorded_outside())
             annotations->region_end(task, name);
@@ -290,13 +307,13 @@ void trail_region_end_(uint64_t task, const char *name)
     }
     if (!end_region(m, generation, task, name, stack_id(stack_here(m, generation, 0))))
         not_innermost(m);
-    section_leave(m);
+    close_end(m, generation);
 }
 
 void trail_scope_begin_(struct trail_scope_ *scope)
 {
     uint64_t generation;
-    trail_m *m = open_annotation(&generation, "trail_region_begin");
+    trail_m *m = open_region(&generation, "trail_region_begin");
     if (!m) {
         if (is_recorded_outside())
             annotations->region_begin(scope->task, scope->name);
@@ -305,7 +322,19 @@ void trail_scope_begin_(struct trail_scope_ *scope)
     scope->goroutine = m->g->id;
     scope->session = tracer.first_generation;
     begin_region(m, generation, scope->task, scope->name, stack_id(stack_here(m, generation, 0)));
-    section_leave(m);
+    close_begin(m, generation);
+}
+
+/*
+ * Whether the scope's region is that of the goroutine in which the thread would end it. One that
+ * began while nothing was recorded belongs to the goroutine that runs, if any.
+ */
+static bool is_for(trail_m *m, const struct trail_scope_ *scope)
+{
+    const trail_g *g = has_goroutine(m) ? m->g : thread_own_goroutine(m);
+    if (!scope->goroutine)
+        return m->own_ || has_goroutine(m);
+    return g->id == scope->goroutine;
 }
 
 void trail_scope_end_(const struct trail_scope_ *scope)
@@ -319,13 +348,18 @@ void trail_scope_end_(const struct trail_scope_ *scope)
         return;
     }
     of_session = scope->session == tracer.first_generation;
-    if (runs_goroutine(m, generation) && (!scope->goroutine || m->g->id == scope->goroutine)) {
+    if (is_for(m, scope) && (runs_goroutine(m, generation) ||
+                             (m = context_borrow(m, &generation, "trail_region_end")) != NULL)) {
         bool ended = end_region(m, generation, scope->task, scope->name,
                                 stack_id(stack_here(m, generation, 0)));
         if (!ended && of_session)
             not_innermost(m);
-    } else if (of_session) {
-        keep_end(scope->goroutine, scope->task, scope->name);
+        close_end(m, generation);
+        return;
     }
+    if (!m)
+        return;
+    if (of_session)
+        keep_end(scope->goroutine, scope->task, scope->name);
     section_leave(m);
 }

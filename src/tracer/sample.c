@@ -49,6 +49,7 @@ static struct sample *take_slot(void)
 
 static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, size_t n)
 {
+    const trail_p *p = m ? held_p(m) : NULL;
     struct sample *sample = take_slot();
     if (!sample) {
         count(&tracer.stats.lost_samples);
@@ -56,7 +57,7 @@ static void record(const trail_m *m, uint64_t generation, const uintptr_t *pcs, 
     }
     sample->time = tracer.v2 ? clock_units(&tracer.clock) : clock_v1_ticks(&tracer.clock);
     sample->thread = m ? m->id : V2_NO_THREAD;
-    sample->proc = m && owns_p(m) ? (uint64_t)(int64_t)m->p->id : V2_NO_PROC;
+    sample->proc = p ? (uint64_t)(int64_t)p->id : V2_NO_PROC;
     sample->goroutine = m && has_goroutine(m) && (tracer.v2 || is_known(m->g)) ? m->g->id : 0;
     sample->n = (uint32_t)(n < tracer.max_frames ? n : tracer.max_frames);
     memcpy(sample->pcs, pcs, sample->n * sizeof *pcs);
@@ -96,7 +97,7 @@ bool trail_cpu_sample(const uintptr_t *pcs, size_t n)
     if (!generation)
         return true;
     if (tracer.format < 19) {
-        count(&tracer.stats.not_expressible);
+        leave_out(TRAIL_LEFT_OUT_SAMPLE);
         return false;
     }
     sample_prepare(); /* needed without cpu_hz */

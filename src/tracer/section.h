@@ -22,8 +22,12 @@
 #define stack_frame()    ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 #endif
 
-/* The first section of an M in a generation: writes the status of what it runs and holds. */
-void section_first(trail_m *m, uint64_t generation);
+/*
+ * Called if the generation is not that of the M's last section. The first in a generation writes
+ * the status of what it runs and holds. With 0, waits while threads are held (tracer.h). Returns the
+ * generation.
+ */
+uint64_t section_first(trail_m *m, uint64_t generation);
 
 /*
  * Enters a section. Returns the generation; 0: nothing is recorded, but states must still change.
@@ -37,8 +41,8 @@ static inline uint64_t section_enter(trail_m *m)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     /* Pairs with the store in set_generation: everything prepared for the generation is visible. */
     generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
-    if (unlikely(generation != m->generation_) && generation)
-        section_first(m, generation);
+    if (unlikely(generation != m->generation_))
+        generation = section_first(m, generation);
     return generation;
 }
 
@@ -178,9 +182,16 @@ static inline bool owns_g(const trail_m *m)
     return m->g && __atomic_load_n(&m->g->m_, __ATOMIC_RELAXED) == m;
 }
 
+/* Its P; NULL: none. In a system call another thread may take it at any time. */
+static inline trail_p *held_p(const trail_m *m)
+{
+    trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
+    return p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m ? p : NULL;
+}
+
 static inline bool owns_p(const trail_m *m)
 {
-    return m->p && __atomic_load_n(&m->p->m_, __ATOMIC_RELAXED) == m;
+    return held_p(m) != NULL;
 }
 
 static inline bool in_state_g(const trail_m *m, uint64_t generation, unsigned state)
@@ -190,7 +201,8 @@ static inline bool in_state_g(const trail_m *m, uint64_t generation, unsigned st
 
 static inline bool holds_proc(const trail_m *m, uint64_t generation)
 {
-    return owns_p(m) && state_load(&m->p->state_) == state_word(generation, TRAIL_P_RUNNING_);
+    const trail_p *p = held_p(m);
+    return p && state_load(&p->state_) == state_word(generation, TRAIL_P_RUNNING_);
 }
 
 /* Whether the thread runs a goroutine on a P in the trace, which most events need. */

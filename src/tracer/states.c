@@ -3,7 +3,9 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
+#include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
 #include "tracer/tsan.h"
@@ -158,6 +160,21 @@ static bool recording(void)
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
 }
 
+/* The P of a system call may be taken at the same time, by a thread in an older generation. */
+static void introduce_proc(const trail_m *m, trail_p *p, uint64_t generation,
+                           struct trail_writer_ *writer, bool itself)
+{
+    trail_state_ word;
+    context_lock(p);
+    if (__atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
+        word = state_load_before(&p->state_);
+        if (word >> STATE_BITS < generation && (itself || state_in_session(word) || recording()) &&
+            claim(&p->state_, word, generation, word & STATE_MASK))
+            write_proc_status(writer, m->id, generation, p, word & STATE_MASK);
+    }
+    context_unlock(p);
+}
+
 /*
  * Writes the status of what an M holds and runs, unless it is in this generation already. `itself`:
  * the M is in a section. Otherwise m->lock_ is held, for which its first section of the next
@@ -175,12 +192,8 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     /* From exit() on the memory of the host's goroutines may be gone. */
     if (!itself && !m->own_ && is_exiting())
         g = NULL;
-    if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
-        word = state_load_before(&p->state_);
-        if (word >> STATE_BITS < generation && (itself || state_in_session(word) || recording()) &&
-            claim(&p->state_, word, generation, word & STATE_MASK))
-            write_proc_status(writer, m->id, generation, p, word & STATE_MASK);
-    }
+    if (p)
+        introduce_proc(m, p, generation, writer, itself);
     if (g && has_goroutine(m) && is_initialized_g(g)) {
         word = state_load_before(&g->state_);
         if (word >> STATE_BITS < generation &&
@@ -219,7 +232,38 @@ void states_announce(trail_m *m, uint64_t generation)
     pthread_mutex_unlock(&tracer.gc);
 }
 
-void section_first(trail_m *m, uint64_t generation)
+/* Whether the thread must wait for the one that holds all others. */
+static bool is_held(const trail_m *m)
+{
+    return __atomic_load_n(&tracer.held, __ATOMIC_ACQUIRE) &&
+           m != __atomic_load_n(&tracer.holder, __ATOMIC_RELAXED);
+}
+
+/*
+ * Lets the thread that holds the others begin the trace. A signal handler may annotate meanwhile and
+ * changes frame_.
+ */
+static uint64_t wait_while_held(trail_m *m)
+{
+    uintptr_t frame = m->frame_;
+    uint64_t generation;
+    unsigned tries = 0;
+    do {
+        __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
+        if (tries++ < 100)
+            sched_yield();
+        else
+            (void)nanosleep(&(struct timespec){0, 50000}, NULL);
+        __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
+        if (tracer.fence)
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+    } while (!generation && is_held(m));
+    m->frame_ = frame;
+    return generation;
+}
+
+static void first_in_generation(trail_m *m, uint64_t generation)
 {
     tsan_acquire(&tracer.generation);
     memset(m->recent_, 0, sizeof m->recent_);
@@ -239,6 +283,16 @@ void section_first(trail_m *m, uint64_t generation)
     states_announce(m, generation);
 }
 
+uint64_t section_first(trail_m *m, uint64_t generation)
+{
+    if (!generation && is_held(m))
+        generation = wait_while_held(m);
+    if (!generation || generation == m->generation_)
+        return generation;
+    first_in_generation(m, generation);
+    return generation;
+}
+
 void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
 {
     if (m->closed_ >= generation)
@@ -250,7 +304,7 @@ void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
 void states_write_early(trail_m *m, uint64_t generation)
 {
     states_lock(m);
-    if (m->generation_ < generation)
+    if (m->generation_ < generation || m->generation_ == NO_GENERATION)
         introduce_context(m, generation, v2_writer(m, generation), false);
     states_unlock(m);
 }

@@ -2,14 +2,15 @@
  * Threads: Ms that the host starts, and the library's own for threads without trail_m_start that
  * annotate (Appendix B 5).
  *
- * Such a thread gets a goroutine and a P of its own, so that its events have the context that v2
- * requires and, in v1, its regions do not mix with those of other threads. In the trace it arrives
- * like a call from foreign code: created in a system call, then running.
+ * Each thread has a goroutine and a P of its own, for events that need more than it runs and holds
+ * (context.h). One that was not announced holds them all the time; in the trace it arrives like a
+ * call from foreign code: created in a system call.
  */
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/memory.h"
 #include "tracer/states.h"
@@ -19,8 +20,7 @@
 
 /*
  * What the library owns of a thread: its inner M, which stays valid whatever happens to the host's
- * memory; an M in place of the host's, if that has none; and a goroutine and a P for threads that
- * only annotate.
+ * memory; an M in place of the host's, if that has none; and a goroutine and a P of its own.
  */
 struct trail_own_thread_ {
     trail_m m; /* first: an inner M is converted to it */
@@ -101,7 +101,12 @@ static struct trail_own_thread_ *attach(trail_m *outer)
     }
     m = &own->m;
     memset(m, 0, sizeof *m);
+    m->generation_ = NO_GENERATION;
     m->id = (uint64_t)syscall(SYS_gettid);
+    if (!own->has_proc)
+        proc_register(&own->p, &own->p, FIRST_OWN_PROC + own_procs++);
+    own->has_proc = true;
+    trail_g_init(&own->g);
     set_outer(own, outer ? outer : &own->outer);
     stack_bounds(&m->stack_low_, &m->stack_high_);
     m->next_ = tracer.ms;
@@ -150,12 +155,38 @@ static bool is_of_other(const trail_m *outer)
 
 /* MARK: Threads with trail_m_start or trail_m_attach */
 
+/* A thread that is not announced returns from the system call that it is in, to end. */
+static void return_to_end(trail_m *m, trail_m *outer, trail_g *g)
+{
+    if ((state_load(&m->p->state_) & STATE_MASK) == TRAIL_P_RUNNING_) {
+        trail_syscall_exit_blocked(outer);
+        trail_go_start(outer, g);
+    } else {
+        trail_syscall_exit(outer);
+    }
+}
+
+/* Ends the own goroutine of a thread that was announced, which waits. */
+static void end_own_goroutine(struct trail_own_thread_ *own)
+{
+    trail_m *outer = &own->outer;
+    if ((state_load(&own->g.state_) & STATE_MASK) != TRAIL_G_WAITING_)
+        return;
+    trail_proc_start(outer, &own->p);
+    trail_go_unblock(outer, &own->g, TRAIL_NO_STACK);
+    trail_go_start(outer, &own->g);
+    trail_go_end(outer);
+    trail_proc_stop(outer);
+}
+
 /* Ends what the thread runs and releases what it holds. The M is that of the calling thread. */
 static void end_context(trail_m *m)
 {
     struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
     /* The host's M may be gone. */
     set_outer(own, &own->outer);
+    if (m->own_ && is_in_syscall(m) && owns_p(m))
+        return_to_end(m, &own->outer, &own->g);
     if (m->stw_session_ && m->stw_session_ == tracer.first_generation)
         trail_stw_end(&own->outer);
     if (is_in_syscall(m))
@@ -164,6 +195,17 @@ static void end_context(trail_m *m)
         trail_go_end(&own->outer);
     if (owns_p(m))
         trail_proc_stop(&own->outer);
+    end_own_goroutine(own);
+}
+
+trail_p *thread_own_proc(trail_m *m)
+{
+    return &((struct trail_own_thread_ *)m)->p;
+}
+
+trail_g *thread_own_goroutine(trail_m *m)
+{
+    return &((struct trail_own_thread_ *)m)->g;
 }
 
 /* Removes the calling thread's M. */
@@ -232,6 +274,27 @@ void thread_exited(void *inner)
 /* MARK: Threads that only annotate */
 
 /*
+ * Announces what it owns, and that it is in a system call. v1 has no creation in one: readers take
+ * GoInSyscall for a goroutine that was there before the trace.
+ */
+static void begin_own(struct trail_own_thread_ *own)
+{
+    trail_m *m = &own->outer;
+    uint64_t generation;
+    if (tracer.v2)
+        trail_go_create_syscall(m, &own->g);
+    trail_proc_start(m, &own->p);
+    if (tracer.v2)
+        return;
+    trail_go_create(m, &own->g, 0, TRAIL_NO_STACK);
+    trail_go_start(m, &own->g);
+    generation = section_enter(&own->m);
+    if (generation && runs_goroutine(&own->m, generation))
+        context_pause(&own->m, generation);
+    section_leave(&own->m);
+}
+
+/*
  * `threads` is held throughout, as at its end: the snapshot of a v1 trace is taken under that lock,
  * and the host's stopped world does not stop such threads.
  */
@@ -249,16 +312,8 @@ trail_m *attach_own(void)
     pthread_mutex_lock(&tracer.threads);
     own = attach(NULL);
     if (own) {
-        trail_m *m = &own->outer;
         own->m.own_ = own;
-        if (!own->has_proc)
-            proc_register(&own->p, &own->p, FIRST_OWN_PROC + own_procs++);
-        own->has_proc = true;
-        trail_g_init(&own->g);
-        trail_go_create_syscall(m, &own->g);
-        trail_proc_start(m, &own->p);
-        trail_syscall_exit_blocked(m);
-        trail_go_start(m, &own->g);
+        begin_own(own);
     }
     pthread_mutex_unlock(&tracer.threads);
     changing = false;

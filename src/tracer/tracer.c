@@ -36,7 +36,7 @@ static void init_locks(void)
 /* While no trace is on, annotations may go to a recorder that `trail record` has loaded. */
 uint32_t tracing_bits(bool on)
 {
-    return (on || annotations ? 1u : 0u) | (tracer.fence ? 2u : 0u);
+    return (on || annotations ? 1u : 0u) | (tracer.fence ? 2u : 0u) | (tracer.held ? 4u : 0u);
 }
 
 /*
@@ -47,6 +47,7 @@ static void after_fork(void)
 {
     trail_tracing_ = 0;
     tracer.generation = 0;
+    tracer.held = false;
     tracer.active = tracer.failed = tracer.urgent = false;
     init_locks();
     tracer.fence = !barrier_init();

@@ -9,6 +9,10 @@
  * not busy: all sections of the old generation are then over, and no new one can begin.
  * docs/models/section.pml models this protocol with its store buffers.
  *
+ * Held. A v1 trace begins with a snapshot of all states, for which the thread that starts it holds
+ * the others: while `held` is set and the generation is 0, a scheduler's call clears busy_ and waits.
+ * Annotations see that nothing is recorded, so that a signal handler never waits.
+ *
  * Generations. `generation` is 0 while the tracer is off. It grows by one with every generation of
  * v2 and every trace of v1, and no value recurs, so that "in this trace" means "not below
  * first_generation".
@@ -70,6 +74,9 @@ static inline size_t writer_room(const struct trail_writer_ *writer)
     return (size_t)(buffer_end(writer->buffer) - writer->at);
 }
 
+/* That of an M before its first section in a trace; 0 is that of a tracer that is off. */
+#define NO_GENERATION UINT64_MAX
+
 /* An unread generation. Guarded by tracer.lock. */
 struct pending {
     uint64_t generation;
@@ -95,7 +102,9 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     int format;
     bool v2;
     bool alloc_free;
-    bool fence; /* membarrier is missing: sections have their own fence */
+    bool fence;            /* membarrier is missing: sections have their own fence */
+    bool held;             /* atomic: scheduler's calls wait; annotations are off */
+    const trail_m *holder; /* atomic: but not those of this M, which may be NULL */
     trail_unwinder unwinder;
     unsigned max_frames;
     struct clock clock;
@@ -251,6 +260,9 @@ void v2_session_end(void);
 /* Ends the generation and begins the next. control is held. */
 void v2_advance(void);
 
+/* Holds all other threads outside of sections, or lets them go on. `threads` is held. */
+void hold_threads(bool hold);
+
 /* Waits until every M was seen outside a section once. `threads` is held. */
 void wait_for_sections(void);
 
@@ -272,6 +284,13 @@ void proc_register(trail_p *p, trail_p *outer, int32_t id);
 static inline void count(uint64_t *counter)
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* Counts a call for which the format has no event. */
+static inline void leave_out(trail_left_out what)
+{
+    count(&tracer.stats.not_expressible);
+    count(&tracer.stats.left_out[what]);
 }
 
 /* Fills *err, which may be NULL. Returns false. */

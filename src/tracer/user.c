@@ -22,7 +22,7 @@ uint64_t trail_task_begin_(uint64_t parent, const char *name)
         V2(m, generation, UserTaskBegin, task, parent, id, stack);
     else
         V1(m, generation, UserTaskCreate, task, parent, id, stack);
-    section_leave(m);
+    close_annotation(m, generation);
     return task;
 }
 
@@ -43,7 +43,7 @@ void trail_task_end_(uint64_t task)
         V2(m, generation, UserTaskEnd, task, stack);
     else
         V1(m, generation, UserTaskEnd, task, stack);
-    section_leave(m);
+    close_annotation(m, generation);
 }
 
 /* Writes the record, and after it, outside its length, the message (§1.4). */
@@ -87,7 +87,7 @@ void trail_log_(uint64_t task, const char *category, const char *message)
         return;
     }
     write_log(m, generation, task, category, message, stack_id(stack_here(m, generation, 0)));
-    section_leave(m);
+    close_annotation(m, generation);
 }
 
 void trail_logf_(uint64_t task, const char *category, const char *format, ...)
@@ -106,5 +106,5 @@ void trail_logf_(uint64_t task, const char *category, const char *format, ...)
         return;
     }
     write_log(m, generation, task, category, message, stack_id(stack_here(m, generation, 0)));
-    section_leave(m);
+    close_annotation(m, generation);
 }

@@ -1,7 +1,8 @@
 /*
- * v1: the beginning of a trace, a snapshot of the stopped world (§2.7), and its end: frequency, CPU
+ * v1: the beginning of a trace, a snapshot while all threads are held (§2.7), and its end: frequency, CPU
  * samples and tables (§2.8, §2.9, in the order of §1.5).
  */
+#include "tracer/context.h"
 #include "tracer/control.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
@@ -88,8 +89,9 @@ static unsigned count_procs(void)
     unsigned n = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
     if (n)
         return n;
+    /* The library's own count while a thread has them all the time. */
     for (const trail_p *p = tracer.ps; p; p = p->next_)
-        n++;
+        n += p->id <= TRAIL_MAX_PROC || p->m_;
     return n ? n : 1;
 }
 
@@ -115,10 +117,8 @@ static void snapshot(const trail_host *host, uint64_t generation)
     snapshot_ps(generation);
     if (host->each_goroutine)
         host->each_goroutine(host->context, snapshot_g, &to);
-    for (trail_m *m = tracer.ms; m; m = m->next_) {
-        if (m->own_ && m->g)
-            snapshot_g(m->g, &to);
-    }
+    for (trail_m *m = tracer.ms; m; m = m->next_)
+        snapshot_g(thread_own_goroutine(m), &to);
     for (trail_m *m = tracer.ms; m; m = m->next_)
         snapshot_m(m, generation);
     /* Go's converter of v1 takes the first Gomaxprocs for the end of the snapshot (§4.3). */
@@ -135,11 +135,13 @@ void v1_session_begin(void)
     if (host->stop_world)
         host->stop_world(host->context);
     pthread_mutex_lock(&tracer.threads);
+    hold_threads(true);
     tracer.no_proc_writer.last_ticks = 0;
     snapshot(host, generation);
     clock_pair(&tracer.clock, &ticks, &tracer.start_ns);
     tracer.start_ticks = ticks / CLOCK_V1_DIVISOR;
     (void)set_generation(0, generation);
+    hold_threads(false);
     wait_for_sections();
     pthread_mutex_unlock(&tracer.threads);
     if (host->start_world)

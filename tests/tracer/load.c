@@ -26,12 +26,8 @@ struct load_thread {
 };
 
 static struct {
-    /*
-     * A step of an announced thread is under `world`, shared; the thread that stops the world has it alone. Threads
-     * that were not announced go on then. Every step is under `pause`.
-     */
-    pthread_rwlock_t world, pause;
-    pthread_mutex_t lock; /* guards the next three; no call of the library is made under it */
+    pthread_rwlock_t pause; /* every step is under it, shared */
+    pthread_mutex_t lock;   /* guards the next three; no call of the library is made under it */
     struct queue runnable, waiting, unused;
     pthread_mutex_t list; /* guards `alive`; the tracer's walk has it */
     struct queue alive;
@@ -94,20 +90,8 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
     pthread_mutex_unlock(&load.list);
 }
 
-static void stop_world(void *context)
-{
-    (void)context;
-    pthread_rwlock_wrlock(&load.world);
-}
-
-static void start_world(void *context)
-{
-    (void)context;
-    pthread_rwlock_unlock(&load.world);
-}
-
-static const trail_host host = {
-    .each_goroutine = each_goroutine, .stop_world = stop_world, .start_world = start_world};
+/* No stop_world: the library holds the threads while a v1 trace starts. */
+static const trail_host host = {.each_goroutine = each_goroutine};
 
 /* MARK: Steps */
 
@@ -270,12 +254,10 @@ static void *be_announced(void *arg)
     trail_m_start(&thread->m);
     while (goes_on()) {
         pthread_rwlock_rdlock(&load.pause);
-        pthread_rwlock_rdlock(&load.world);
         if (thread->m.g)
             run(thread);
         else
             find_work(thread);
-        pthread_rwlock_unlock(&load.world);
         pthread_rwlock_unlock(&load.pause);
         after_step(thread);
     }
@@ -304,7 +286,6 @@ static void init_locks(void)
     pthread_rwlockattr_t attr;
     pthread_rwlockattr_init(&attr);
     pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(&load.world, &attr);
     pthread_rwlock_init(&load.pause, &attr);
     pthread_rwlockattr_destroy(&attr);
     pthread_mutex_init(&load.lock, NULL);
