@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "serve/draw.h"
 
 /* Length of a pixel of the window in ns, rounded up. */
@@ -524,6 +525,36 @@ static void put_counters(struct out *out, struct column *columns, const struct w
     }
 }
 
+/* MARK: Shares of the columns */
+
+/* Part of each column that lies in ranges whose name begins with `prefix`; they do not overlap. */
+static bool put_share(struct out *out, const trail_lanes *lanes, const struct window *window,
+                      const char *key, const char *prefix)
+{
+    struct column *columns = calloc(window->width, sizeof *columns);
+    const trail_bar *bars;
+    size_t count = trail_lanes_bars(lanes, &bars);
+    int64_t whole = 0;
+    if (!columns)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (bars[i].kind == TRAIL_BAR_RANGE &&
+            text_begins(trail_lanes_text(lanes, bars[i].name), prefix))
+            add_stretch(columns, window, 0, bars[i].begin_ns,
+                        bar_end(&bars[i], trail_lanes_end(lanes)));
+    json_put_key(out, key);
+    out_char(out, '[');
+    for (size_t c = 0; c < window->width; c++) {
+        int64_t length = column_edge(window, c + 1) - column_edge(window, c);
+        whole += columns[c].more[0];
+        double share = (double)whole + (length > 0 ? columns[c].part_ns[0] / (double)length : 0);
+        out_format(out, c > 0 ? ",%.4g" : "%.4g", share < 1 ? share : 1);
+    }
+    out_char(out, ']');
+    free(columns);
+    return true;
+}
+
 void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
     struct out *out = exchange->out;
@@ -551,6 +582,11 @@ void draw_metrics(struct exchange *exchange, struct model *model, const trail_la
     out_str(out, "},\"counters\":{");
     if (columns)
         put_counters(out, columns, &window);
+    out_str(out, "},\"shares\":{");
+    bool good = put_share(out, lanes, &window, "stopped", "stop-the-world");
+    out_char(out, ',');
+    if (!good || !put_share(out, lanes, &window, "marking", "GC concurrent"))
+        exchange_refuse(exchange, 500, "no memory");
     out_str(out, "}}");
     free(columns);
 }

@@ -2,6 +2,8 @@
  * Answers of the API that add up spans: totals of a time range, and spans similar to one. They examine
  * many spans, so they let other requests run in between.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -90,7 +92,7 @@ struct selection {
     struct window window;
     int64_t ns[TRAIL_SPAN_STATES];
     struct shares names, reasons;
-    uint64_t spans;
+    uint64_t spans, lanes;
 };
 
 /* Adds the lane's waits in the window, by reason. */
@@ -135,6 +137,7 @@ static bool add_lane(struct selection *s, const trail_lanes *lanes, size_t lane,
     }
     name->total_ns += total;
     name->count += total > 0;
+    s->lanes++;
     walk_on(pace, 16);
     return add_reasons(s, lanes, lane, pace);
 }
@@ -178,9 +181,35 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
         out_char(out, '}');
     }
     out_char(out, ']');
+    more_number(out, "lanes", (int64_t)s->lanes);
     more_number(out, "spans_seen", (int64_t)s->spans);
     more_bool(out, "complete", complete && count <= MOST_NAMES);
     out_char(out, '}');
+}
+
+/*
+ * Whether a lane's name and number contain all words of `filter`, and none of those written "-word":
+ * the filter of the page (web/src/lanes.ts). NULL matches every lane.
+ */
+static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
+                         const char *filter)
+{
+    char number[24], word[256];
+    trail_lane row;
+    if (!filter)
+        return true;
+    trail_lanes_get(lanes, kind, lane, &row);
+    trail_string name = trail_lanes_text(lanes, row.name);
+    (void)snprintf(number, sizeof number, "%" PRId64, row.id);
+    for (const char *at = filter + strspn(filter, " "); *at; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " ");
+        bool without = at[0] == '-' && size > 1;
+        (void)snprintf(word, sizeof word, "%.*s", (int)(size - without), at + without);
+        if ((has_part(name, word) || has_part(c_string(number), word)) == without)
+            return false;
+        at += size;
+    }
+    return true;
 }
 
 void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -188,6 +217,7 @@ void draw_select(struct exchange *exchange, struct model *model, const trail_lan
     struct selection s = {.kind = parameter_kind(exchange),
                           .window = parameter_window(exchange, trail_lanes_end(lanes))};
     struct pace pace = {.model = model};
+    const char *filter = parameter_text(exchange, "match");
     struct lane_set set;
     bool good = true;
     parameter_lanes(exchange, &set);
@@ -195,9 +225,10 @@ void draw_select(struct exchange *exchange, struct model *model, const trail_lan
         return;
     size_t count = trail_lanes_count(lanes, s.kind);
     for (size_t i = 0; good && !set.given && i < count; i++)
-        good = add_lane(&s, lanes, i, &pace);
+        if (lane_matches(lanes, s.kind, i, filter))
+            good = add_lane(&s, lanes, i, &pace);
     for (size_t i = 0; good && i < set.count; i++)
-        if (set.lanes[i] < count)
+        if (set.lanes[i] < count && lane_matches(lanes, s.kind, set.lanes[i], filter))
             good = add_lane(&s, lanes, set.lanes[i], &pace);
     if (good)
         put_selection(exchange->out, &s, lanes);
