@@ -106,6 +106,8 @@ export interface Metrics {
     to: number;
     metrics: Record<string, { min: number[]; max: number[] }>;
     counters: Record<string, number[]>;
+    /* Part of each column, 0 to 1. */
+    shares?: { stopped: number[]; marking: number[] };
     exact?: boolean;
 }
 
@@ -146,6 +148,7 @@ export interface Selection {
         ns: number;
         spans: number;
     }[];
+    lanes: number;
     spans_seen: number;
     complete: boolean;
 }

@@ -347,7 +347,12 @@ function Panels() {
                 style={{ height: `${height.value}px` }}
             >
                 {open && <h2 class="hidden">{inWords(open[1])}</h2>}
-                {open && shown[open[0]]()}
+                {open && <div class="list">{shown[open[0]]()}</div>}
+                {open && open[0] !== "span" && (span.value || mark.value) && (
+                    <section class="beside" aria-label="Selection">
+                        <Details />
+                    </section>
+                )}
             </div>
         </section>
     );

@@ -4,7 +4,7 @@
  */
 import type { Metrics } from "./api";
 import { css, type Palette, stateColors } from "./colors";
-import { type Bar, metrics, ranges, wholeMetrics } from "./extras";
+import { metrics, ranges, wholeMetrics } from "./extras";
 import { bytes } from "./format";
 import { type Box, LABELS, scale } from "./geometry";
 import { ticks } from "./ruler";
@@ -132,28 +132,40 @@ function drawAlone(to: Context, of: Metrics, y: number, x: (ns: number) => numbe
     }
 }
 
-export function isStw(bar: Bar): boolean {
-    return bar.name.startsWith("stop-the-world");
+/*
+ * Shades the columns of the metrics by a share of their time: what fills a tenth of a pixel has a tenth of the colour,
+ * so that many short pauses do not look like one long one.
+ */
+export function drawShares(
+    to: Context,
+    name: "stopped" | "marking",
+    box: Box,
+    x: (ns: number) => number,
+    [red, green, blue, alpha]: number[],
+): void {
+    const of = metrics.value.value;
+    const shares = of?.shares?.[name];
+    if (!of || !shares) return;
+    const step = (of.to - of.from) / of.columns;
+    shares.forEach((share, i) => {
+        const left = Math.max(x(of.from + i * step), box.x);
+        const right = Math.min(x(of.from + (i + 1) * step), box.x + box.width);
+        if (share <= 0 || right <= left) return;
+        to.fillStyle = `rgba(${red},${green},${blue},${alpha * share})`;
+        to.fillRect(left, box.y, right - left, box.height);
+    });
 }
 
-/* The colour of a bar in the strip of GC phases; empty: it is no GC phase. */
-function phaseColor(bar: Bar, colors: Palette): string {
-    if (isStw(bar)) return "#c2342c";
-    return bar.name.startsWith("GC concurrent") ? (colors.dark ? "#7a6a2f" : "#dcc65f") : "";
-}
-
-function drawPhases(to: Context, y: number, x: (ns: number) => number, colors: Palette): void {
-    const bars = ranges.value.value ?? [];
-    to.fillStyle = colors.faint;
-    for (const bar of bars) if (bar.merged > 1) to.fillRect(x(bar.begin), y + PHASES - 5, 1, 2);
-    for (const stops of [false, true])
-        for (const bar of bars) {
-            const color = isStw(bar) === stops ? phaseColor(bar, colors) : "";
-            if (!color) continue;
-            const left = x(bar.begin);
-            to.fillStyle = color;
-            to.fillRect(left, y, Math.max(x(bar.end) - left, 1), PHASES - 3);
-        }
+function drawPhases(
+    to: Context,
+    y: number,
+    width: number,
+    x: (ns: number) => number,
+    colors: Palette,
+): void {
+    const box = { x: LABELS, y, width, height: PHASES - 3 };
+    drawShares(to, "marking", box, x, colors.dark ? [122, 106, 47, 1] : [220, 198, 95, 1]);
+    drawShares(to, "stopped", box, x, [194, 52, 44, 1]);
 }
 
 function label(to: Context, text: string, y: number, colors: Palette): void {
@@ -203,7 +215,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
         );
         y += HEAP;
     }
-    if (hasPhases()) drawPhases(to, y, x, colors);
+    if (hasPhases()) drawPhases(to, y, inner, x, colors);
     const zero = x(origin.value);
     if (origin.value && zero > LABELS) {
         to.fillStyle = colors.accent;

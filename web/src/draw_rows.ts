@@ -4,8 +4,8 @@
  */
 import type { Span } from "./api";
 import { css, nameColor, type Palette, stateColors } from "./colors";
-import { drawRange, isStw } from "./draw_head";
-import { type Bar, logs, type Mark, ranges, regions, samples, tasks } from "./extras";
+import { drawRange, drawShares } from "./draw_head";
+import { type Bar, logs, type Mark, regions, samples, tasks } from "./extras";
 import { shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
@@ -326,14 +326,11 @@ function drawChain(scene: Scene): void {
     }
 }
 
+/* Each pixel is as dark as the share of it that the world was stopped. */
 function drawStops(scene: Scene): void {
-    scene.to.fillStyle = scene.colors.dark ? "rgba(255,110,100,0.20)" : "rgba(194,52,44,0.14)";
-    for (const bar of ranges.value.value ?? []) {
-        if (!isStw(bar)) continue;
-        const left = Math.max(scene.x(bar.begin), LABELS);
-        const right = Math.max(scene.x(bar.end), left + 1);
-        if (right > LABELS) scene.to.fillRect(left, 0, right - left, scene.height);
-    }
+    const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
+    const color = scene.colors.dark ? [255, 110, 100, 0.3] : [194, 52, 44, 0.24];
+    drawShares(scene.to, "stopped", box, scene.x, color);
 }
 
 export function drawRows(

@@ -137,7 +137,7 @@ export function wantExtras(of: {
     ranges.want(base, { ...wanted, kind: "range" });
     metrics.want(`${of.window.from} ${of.window.to} ${of.width} ${of.fresh}`, {
         ...wanted,
-        width: Math.min(400, of.width),
+        width: of.width,
     });
     if (of.kind !== "goroutine") return;
     const laned = { ...wanted, lanes };

@@ -1,4 +1,5 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
+import { type Finding, Findings } from "./findings";
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
@@ -8,14 +9,6 @@ import { mostly } from "./waits";
 import { inWords, term } from "./words";
 
 /* MARK: Summary */
-
-interface Finding {
-    kind: string;
-    text: string;
-    begin_ns: number;
-    end_ns: number;
-    goroutine: number | null;
-}
 
 interface Summary {
     origin_ns: number;
@@ -59,25 +52,7 @@ export function SummaryPanel() {
             {of.findings.length === 0 && (
                 <p>No known problem found. The largest figures: {of.largest}.</p>
             )}
-            <ol class="findings">
-                {of.findings.map((finding) => (
-                    <li key={`${finding.kind} ${finding.begin_ns} ${finding.text}`}>
-                        <button
-                            type="button"
-                            class="textlink"
-                            onClick={() =>
-                                jump(
-                                    finding.goroutine,
-                                    finding.begin_ns - of.origin_ns,
-                                    finding.end_ns - of.origin_ns,
-                                )
-                            }
-                        >
-                            {finding.text}
-                        </button>
-                    </li>
-                ))}
-            </ol>
+            <Findings findings={of.findings} origin={of.origin_ns} />
         </div>
     );
 }

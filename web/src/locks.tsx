@@ -1,52 +1,120 @@
-/* The panel of locks and channels: number and duration of waits for each (`trail locks`). */
-import { shortName } from "./format";
+/*
+ * The panel of locks and channels (`trail locks`): number and duration of waits for each, waits that are still open,
+ * and the findings about those (`trail summary`), which name holders and cycles.
+ */
+import type { Frame } from "./api";
+import { type Finding, Findings } from "./findings";
+import { count, duration, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
-import { Table } from "./table";
+import { type Column, Table } from "./table";
+import { inWords } from "./words";
+
+interface Wait {
+    ns: number;
+    begin_ns: number;
+    goroutine: number;
+}
+
+interface Site {
+    count: number;
+    ns: number;
+    stack: Frame[];
+}
 
 interface LockRow {
     kind: string;
     name: string;
-    waited: { function: string }[];
+    waited?: Frame[];
+    woken?: Frame[];
     waits: number;
     wait_ns: number;
     wait: { p50_ns: number; p99_ns: number; max_ns: number };
-    longest: { ns: number; begin_ns: number; goroutine: number };
+    longest?: Wait;
+    unfinished: number;
+    unfinished_ns: number;
+    longest_unfinished?: Wait;
     holds: number;
     hold_ns: number;
+    waiters: Site[];
+    held: Site[];
+}
+
+/* Kinds of findings about waits that are open when the trace ends. */
+const open = new Set(["deadlock", "maybe-deadlock", "open-wait"]);
+
+function place(frames: Frame[] | undefined): string {
+    const frame = frames?.find((one) => !/^(runtime|sync|internal)\W/.test(one.function));
+    if (!frame) return "";
+    const file = frame.file ? ` (${frame.file.split("/").pop()}:${frame.line})` : "";
+    return shortName(frame.function) + file;
+}
+
+function waitedAt(row: LockRow): string {
+    return place(row.waited) || place(row.waiters[0]?.stack);
+}
+
+const columns: Column<LockRow>[] = [
+    { title: "lock", value: (row) => row.name || waitedAt(row) || "(unknown)" },
+    { title: "kind", value: (row) => row.kind },
+    { title: "waits", value: (row) => row.waits, unit: "number" },
+    { title: "waited", value: (row) => row.wait_ns, unit: "ns" },
+    { title: "still waiting", value: (row) => row.unfinished, unit: "number" },
+    { title: "waited so far", value: (row) => row.unfinished_ns, unit: "ns" },
+    { title: "median", value: (row) => row.wait.p50_ns, unit: "ns" },
+    { title: "p99", value: (row) => row.wait.p99_ns, unit: "ns" },
+    { title: "longest", value: (row) => row.wait.max_ns, unit: "ns" },
+    { title: "held", value: (row) => row.hold_ns, unit: "ns" },
+    { title: "waited in", value: waitedAt },
+    { title: "taken in", value: (row) => place(row.held[0]?.stack) },
+    { title: "woken in", value: (row) => place(row.woken) },
+];
+
+/* The wait that a row leads to: one that is still open, else the longest. */
+function leadsTo(row: LockRow): Wait | undefined {
+    return row.longest_unfinished ?? row.longest;
+}
+
+function StillOpen(props: { rows: LockRow[] }) {
+    const many = props.rows.reduce((sum, row) => sum + row.unfinished, 0);
+    const ns = props.rows.reduce((sum, row) => sum + row.unfinished_ns, 0);
+    const summary = useRun<{ origin_ns: number; findings: Finding[] }>("summary", () => ({})).value;
+    const found = summary.value?.findings.filter((one) => open.has(one.kind)) ?? [];
+    if (many === 0 && found.length === 0) return null;
+    return (
+        <section class="open-waits">
+            {many > 0 && (
+                <p class="warn">
+                    {inWords(
+                        `${count(many)} ${many === 1 ? "{task} was" : "{tasks} were"} still waiting at the end,`,
+                    )}{" "}
+                    {duration(ns)} in all.
+                </p>
+            )}
+            <Findings findings={found} origin={summary.value?.origin_ns ?? 0} />
+        </section>
+    );
 }
 
 export function LocksPanel() {
     const answer = useRun<{ origin_ns: number; locks: LockRow[] }>("locks", () => ({})).value;
     const of = answer.value;
     if (!of?.locks) return <Waiting answer={answer} />;
-    const where = (row: LockRow) =>
-        row.waited.find((frame) => !frame.function.startsWith("runtime.")) ?? row.waited[0];
     return (
         <div>
             <About />
+            <StillOpen rows={of.locks} />
             <Table
                 name="locks"
-                columns={[
-                    {
-                        title: "lock",
-                        value: (row) =>
-                            row.name || shortName(where(row)?.function ?? "") || "(unknown)",
-                    },
-                    { title: "kind", value: (row) => row.kind },
-                    { title: "waits", value: (row) => row.waits, unit: "number" },
-                    { title: "waited", value: (row) => row.wait_ns, unit: "ns" },
-                    { title: "median", value: (row) => row.wait.p50_ns, unit: "ns" },
-                    { title: "p99", value: (row) => row.wait.p99_ns, unit: "ns" },
-                    { title: "longest", value: (row) => row.wait.max_ns, unit: "ns" },
-                    { title: "held", value: (row) => row.hold_ns, unit: "ns" },
-                ]}
+                columns={columns}
                 rows={of.locks}
-                sort="waited"
+                mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."
                 onRow={(row) => {
-                    const from = row.longest.begin_ns - of.origin_ns;
-                    jump(row.longest.goroutine, from, from + row.longest.ns);
+                    const wait = leadsTo(row);
+                    if (!wait) return;
+                    const from = wait.begin_ns - of.origin_ns;
+                    jump(wait.goroutine, from, from + wait.ns);
                 }}
             />
         </div>

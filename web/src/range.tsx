@@ -2,7 +2,6 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { api, type Selection, states } from "./api";
 import { count, duration, percent, shortName } from "./format";
-import { layout } from "./lanes";
 import { timeText } from "./ruler";
 import { filter, kind, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
@@ -18,15 +17,11 @@ export function RangePanel() {
     useSignalEffect(() => {
         const now = range.value;
         if (!now) return;
-        const whole = layout.value.rows.flatMap((row) =>
-            row.type === "lane" ? [row.lane.lane] : [],
-        );
-        const lanes = filter.value && whole.length <= 500 ? whole.join(",") : undefined;
         const query = {
             kind: kind.value,
             from: Math.round(now.from),
             to: Math.round(now.to),
-            lanes,
+            match: filter.value.trim().split(/\s+/).join(" ") || undefined,
         };
         api.select(query)
             .then((value) => {
@@ -65,6 +60,19 @@ export function RangePanel() {
             <h2>
                 {duration(of.duration)}, from {timeText(now.from, step)} to {timeText(now.to, step)}
             </h2>
+            {filter.value && (
+                <p class="about">
+                    Of the {count(of.lanes)} lanes that match “{filter.value}”{" "}
+                    <button
+                        type="button"
+                        onClick={() => {
+                            filter.value = "";
+                        }}
+                    >
+                        All lanes
+                    </button>
+                </p>
+            )}
             <div class="buttons">
                 <button type="button" onClick={() => showRange(now)}>
                     Zoom to it

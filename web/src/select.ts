@@ -43,6 +43,13 @@ export function keepSpan(): void {
     });
 }
 
+/* An open list stays: the panels show the selection beside it. */
+function showDetails(lane: number): void {
+    if (tab.peek()) return;
+    tab.value = "span";
+    requestAnimationFrame(() => requestAnimationFrame(() => reveal(lane)));
+}
+
 export function select(place: Place | null): void {
     batch(() => {
         selected.value = place;
@@ -50,8 +57,7 @@ export function select(place: Place | null): void {
         chain.value = [];
     });
     if (place?.span === undefined) return;
-    if (!tab.peek()) requestAnimationFrame(() => requestAnimationFrame(() => reveal(place.lane)));
-    tab.value = "span";
+    showDetails(place.lane);
 }
 
 /* Selects the span of a lane at a time; `move` also moves the window to it. */
@@ -148,7 +154,7 @@ function takeMark(of: MarkKind, found: MarkFacts): void {
         kind.value = "goroutine";
         select({ kind: "goroutine", lane });
         mark.value = { kind: of, number: found.mark };
-        tab.value = "span";
+        showDetails(lane);
     });
     const { from, to } = view.peek();
     if (found.at < from || found.at > to)

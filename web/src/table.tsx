@@ -48,6 +48,8 @@ export function Table<T>(props: {
     rows: T[];
     sort?: string;
     onRow?: (row: T) => void;
+    /* Whether a row is marked as one that needs attention. */
+    mark?: (row: T) => boolean;
     empty: string;
 }) {
     const by = useSignal(props.sort ?? "");
@@ -135,7 +137,7 @@ export function Table<T>(props: {
                     {rows.slice(0, shown.value).map((row, i) => (
                         <tr
                             key={i}
-                            class={props.onRow ? "link" : ""}
+                            class={`${props.onRow ? "link" : ""}${props.mark?.(row) ? " marked" : ""}`}
                             tabIndex={props.onRow ? 0 : undefined}
                             onClick={() => props.onRow?.(row)}
                             onKeyDown={(event) => {

@@ -1,0 +1,247 @@
+// What the panels answer about traces with known content, and how they stand beside the timeline. Arguments: the trail
+// command, the tree's folder, trail-generate. Skipped without Chromium.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+    chromiumPath,
+    equal,
+    given as generate,
+    idle,
+    main,
+    ok,
+    openPage,
+    scheduler as root,
+    runJson,
+    serve,
+    test,
+    trail,
+    until,
+} from "./browser.mjs";
+
+if (!chromiumPath) {
+    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    process.exit(0);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "trail-panes-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+const example = (name) => join(root, "examples/traces", `${name}.trace`);
+
+/* Serves a trace until `run` has ended. `run` receives a page opener, and a function that asks the API. */
+async function serving(path, run) {
+    const { server, url } = await serve([path]);
+    const base = url.replace(/\?.*/, "");
+    const token = url.replace(/.*=/, "");
+    const headers = { authorization: `Bearer ${token}` };
+    const ask = (request) =>
+        fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
+    const pages = [];
+    const open = async (more = "", options = {}) => {
+        const page = await openPage(url + more, options);
+        pages.push(page);
+        await idle(page);
+        return page;
+    };
+    try {
+        await until("it has been read", async () => (await ask("status")).done);
+        await run(open, ask);
+        for (const page of pages) equal(page.errors, [], "errors of the page");
+    } finally {
+        for (const page of pages) await page.context().close();
+        server.kill();
+    }
+}
+
+/* The rows of the first visible table, as the titles of its cells, by the titles of its columns. */
+function rowsOf(page) {
+    return page.evaluate(() => {
+        const table = document.querySelector(".table");
+        const titles = [...(table?.querySelectorAll("thead th") ?? [])].map((head) =>
+            head.textContent.replace(/ [▲▼]$/, ""),
+        );
+        return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) =>
+            Object.fromEntries([...row.cells].map((cell, i) => [titles[i], cell.title])),
+        );
+    });
+}
+
+async function rowsWhenThere(page) {
+    return until("rows", async () => {
+        const rows = await rowsOf(page);
+        return rows.length > 0 && rows;
+    });
+}
+
+async function fragment(page, name) {
+    await idle(page);
+    return page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
+}
+
+for (const [name, finding] of [
+    [
+        "shop-c-stuck",
+        /flush \(3\) holds mutex cache_mu and waits for mutex log_mu; .*work \(4\) holds mutex log_mu/,
+    ],
+    ["shop-go-stuck", /possibly a deadlock: .*4 goroutines had waited for locks/],
+])
+    test(`${name}: waits that are open at the end count, are marked, name the cycle, and lead to it`, async () => {
+        const { locks, origin_ns } = runJson("locks", example(name));
+        await serving(example(name), async (open, ask) => {
+            const page = await open("#tab=locks");
+            const rows = await rowsWhenThere(page);
+            equal(
+                rows.map((row) => [row["still waiting"], row["waited so far"]]),
+                locks.map((lock) => [String(lock.unfinished), String(lock.unfinished_ns)]),
+                "open waits",
+            );
+            equal(
+                await page.locator("tr.marked").count(),
+                locks.filter((lock) => lock.unfinished > 0).length,
+                "marked",
+            );
+            const text = await until("the cycle", async () => {
+                const shown = await page.textContent(".open-waits");
+                return shown.includes("deadlock") && shown;
+            });
+            ok(finding.test(text), text);
+            /* log_mu and cache_mu, or their calls: each row leads to its own open wait. */
+            for (const [i, lock] of locks.entries()) {
+                if (lock.unfinished === 0) continue;
+                await page.locator(".table tbody tr").nth(i).click();
+                const id = lock.longest_unfinished.goroutine;
+                const span = await until(`the wait of ${id}`, async () => {
+                    const place = /^g(\d+)\.(\d+)$/.exec((await fragment(page, "sel")) ?? "");
+                    if (!place) return null;
+                    const one = await ask(`span?kind=goroutine&lane=${place[1]}&span=${place[2]}`);
+                    return one.id === id && one;
+                });
+                equal(span.begin, lock.longest_unfinished.begin_ns - origin_ns, "its begin");
+                equal([span.state, span.open], ["waiting", true], "it is open");
+            }
+        });
+    });
+
+/* A trace with many goroutines, made by bench/generate. */
+function generated(name, ...options) {
+    const path = join(folder, `${name}.trace`);
+    execFileSync(generate, [...options, "-o", path]);
+    return path;
+}
+
+test("the filter of the lanes holds for the sums of a range, however many lanes match", async () => {
+    const path = generated("many", "--goroutines=3000", "--events=60K");
+    await serving(path, async (open, ask) => {
+        const { rows, names, all } = await ask("lanes?kind=goroutine&count=50000");
+        const { end } = await ask("status");
+        /* A digit: many match, and many do not. */
+        const matching = rows.filter((row) => `${names[row[2]]} ${row[1]}`.includes("1"));
+        ok(matching.length > 600 && matching.length < all, `${matching.length} of ${all}`);
+        const page = await open(`#f=1&r=0-${end}&tab=range`);
+        const text = await until("the sums", () =>
+            page.textContent(".panel .about", { timeout: 1000 }).catch(() => ""),
+        );
+        ok(text.includes(`${matching.length.toLocaleString("en-US")} lanes`), text);
+        const shown = (await rowsWhenThere(page)).reduce(
+            (sum, row) => sum + Number(row.running),
+            0,
+        );
+        equal(
+            shown,
+            matching.reduce((sum, row) => sum + row[8], 0),
+            "running, of the lanes that match",
+        );
+        const without = await ask(`select?from=0&to=${end}&match=-1`);
+        equal(without.lanes, all - matching.length, "lanes without the word");
+    });
+});
+
+/* 5000 pauses: of each 100 units of time the world is stopped for 9. */
+function stopped() {
+    const text = join(folder, "stopped.txt");
+    const pauses = "STWBegin dt=91 kind_string=2 stack=0\nSTWEnd dt=9\n";
+    const batches = Array.from(
+        { length: 50 },
+        (_, i) =>
+            `EventBatch gen=1 m=100 time=${2000 + i * 10000} size=auto\n${pauses.repeat(100)}`,
+    );
+    writeFileSync(
+        text,
+        `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=15625000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=120000000
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=999 g=1 m=100 gstatus=2
+${batches.join("")}EventBatch gen=1 m=18446744073709551615 time=600000 size=auto
+Strings
+String id=2
+	data="a test"
+EndOfGeneration
+`,
+    );
+    const path = join(folder, "stopped.trace");
+    execFileSync(trail, ["assemble", text, "-o", path]);
+    return path;
+}
+
+test("stop-the-world pauses shade a pixel by their share of it, in both strips", async () => {
+    await serving(stopped(), async (open, ask) => {
+        const { end } = await ask("status");
+        const { shares } = await ask(`metrics?from=0&to=${end}&width=1050`);
+        const inside = shares.stopped.slice(5, -5);
+        const average = inside.reduce((a, b) => a + b, 0) / inside.length;
+        ok(Math.abs(average - 0.09) < 0.001, `${average} of the time, not 0.09`);
+        /* Without lanes only the pauses and the ruler's lines are drawn, on one colour. */
+        const page = await open(`#w=0-${end}&f=no%20such%20lane`, { colorScheme: "light" });
+        await until("pauses are drawn", async () => (await greens(page, "rows", 30)) < 254.9);
+        const rows = 255 - (await greens(page, "rows", 30));
+        /* Fully stopped takes 49 of the 255 (52 at an opacity of 0.24): 9 % of it 4.4, and rounding. */
+        ok(rows > 3 && rows < 6, `${rows} of the green of the lanes`);
+        const strip = await page.evaluate(() => document.querySelector("canvas.head").height - 9);
+        const head = 247 - (await greens(page, "head", strip));
+        /* Of the strip's background (245) to its red (52). */
+        ok(head > 10 && head < 26, `${head} of the green of the strip`);
+    });
+});
+
+/* The median of the green of a line of pixels in the timeline. */
+function greens(page, name, y) {
+    return page.evaluate(
+        ([name, y]) => {
+            const to = document.querySelector(`canvas.${name}`).getContext("2d");
+            const { data } = to.getImageData(240, y, 1000, 1);
+            const all = [...data].filter((_, i) => i % 4 === 1).sort((a, b) => a - b);
+            return all[all.length / 2];
+        },
+        [name, y],
+    );
+}
+
+test("a click on a row of a table leaves the table open, with the span beside it", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#tab=goroutines");
+        const before = await rowsWhenThere(page);
+        await page.locator(".table tbody tr").nth(2).click();
+        await page.waitForSelector(".beside .details h2");
+        equal(await fragment(page, "tab"), "goroutines", "the panel");
+        equal(await rowsOf(page), before, "the list");
+        ok(
+            (await page.textContent(".beside h2")).startsWith(`G${before[2].goroutine}`),
+            "the span",
+        );
+        await page.locator(".table tbody tr").nth(4).click();
+        await until("the next", async () =>
+            (await page.textContent(".beside h2")).startsWith(`G${before[4].goroutine}`),
+        );
+        await page.locator(".beside").getByRole("button", { name: "Close" }).click();
+        await until("closed", async () => (await page.locator(".beside").count()) === 0);
+        equal(await rowsOf(page), before, "the list is still there");
+    });
+});
+
+await main();
