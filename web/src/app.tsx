@@ -17,6 +17,7 @@ import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
 import { SearchBox } from "./palette";
+import { PathPanel } from "./path";
 import { RangePanel } from "./range";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
@@ -276,6 +277,7 @@ const shown: Record<Tab, () => ComponentChildren> = {
     functions: () => <FunctionsPanel />,
     locks: () => <LocksPanel />,
     latency: () => <LatencyPanel />,
+    path: () => <PathPanel />,
     more: () => <MorePanel />,
     flame: () => <Flame />,
     heat: () => <HeatPanel />,

@@ -12,6 +12,7 @@ import {
 } from "./api";
 import { count, duration, shortName } from "./format";
 import { laneTitle } from "./lanes";
+import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { follow, followWakeUps, markWord, neighbour, nextMark, select, selectSpan } from "./select";
 import {
@@ -355,6 +356,11 @@ export function Details() {
                     >
                         Count time from here (O)
                     </button>
+                    {place.kind === "goroutine" && (
+                        <button type="button" onClick={() => showPath(`goroutine=${of.id}`)}>
+                            {inWords("Why did the {task} take so long?")}
+                        </button>
+                    )}
                     <button type="button" onClick={() => select(null)}>
                         Close (Esc)
                     </button>

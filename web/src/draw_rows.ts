@@ -27,6 +27,7 @@ import {
     like,
     mark,
     markFacts,
+    path,
     scroll,
     selected,
     span,
@@ -326,6 +327,31 @@ function drawChain(scene: Scene): void {
     }
 }
 
+/* A line through the lanes: along each segment, and down or up to the lane of the next. */
+function drawPath(scene: Scene): void {
+    if (kind.value !== "goroutine" || path.value.length === 0) return;
+    const { to } = scene;
+    let isFirst = true;
+    to.save();
+    to.beginPath();
+    to.rect(LABELS, 0, scene.width - LABELS, scene.height);
+    to.clip();
+    to.strokeStyle = scene.colors.warn;
+    to.lineWidth = 2.5;
+    to.beginPath();
+    for (const segment of path.value) {
+        const top = rowTop(segment.lane);
+        if (top === null) continue;
+        const y = top + 2 + laneStateHeight(segment.lane) / 2;
+        if (isFirst) to.moveTo(scene.x(segment.begin), y);
+        else to.lineTo(scene.x(segment.begin), y);
+        isFirst = false;
+        to.lineTo(scene.x(segment.end), y);
+    }
+    to.stroke();
+    to.restore();
+}
+
 /* Each pixel is as dark as the share of it that the world was stopped. */
 function drawStops(scene: Scene): void {
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
@@ -366,6 +392,7 @@ export function drawRows(
     }
     drawStops(scene);
     drawChain(scene);
+    drawPath(scene);
     drawSelected(scene);
     drawSelectedMark(scene);
     to.save();

@@ -2,6 +2,7 @@
 import { type Finding, Findings } from "./findings";
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
+import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { filter, kind, scroll } from "./state";
 import { type Column, Table } from "./table";
@@ -107,6 +108,7 @@ export function GoroutinesPanel() {
                 rows={of.goroutines}
                 sort="total"
                 empty={inWords("No {task} is there.")}
+                onWhy={(row) => showPath(`goroutine=${row.id}`)}
                 onRow={(row) => {
                     const from = Math.max(0, row.creation_ns - of.origin_ns);
                     jump(row.id, from, from + row.total_ns);

@@ -1,8 +1,8 @@
-/* The other analyses as tables: tasks, regions, garbage collections, threads, Ps, the critical path. */
+/* The other analyses as tables: tasks, regions, garbage collections, threads, Ps. */
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
-import { shortName } from "./format";
 import { Waiting } from "./panel";
+import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { kind, scroll } from "./state";
 import { type Column, Table } from "./table";
@@ -19,7 +19,21 @@ interface Analysis {
     sort: string;
     /* The target of a row: a goroutine's number (null: none), begin and end in the trace's own time. */
     place?: (row: Row) => [number | null, number, number];
+    /* What the critical path of each row is of, as `why` (state.ts) has it. */
+    why?: (rows: Row[]) => (row: Row) => string;
     empty: string;
+}
+
+/* Regions are numbered by name, in the order of the answer. */
+function regionNumbers(rows: Row[]): (row: Row) => string {
+    const seen = new Map<string, number>();
+    const numbers = new Map<Row, number>();
+    for (const row of rows) {
+        const name = String(row.name);
+        seen.set(name, (seen.get(name) ?? 0) + 1);
+        numbers.set(row, seen.get(name) ?? 1);
+    }
+    return (row) => `region=${row.name}#${numbers.get(row)}`;
 }
 
 const number = (row: Row, name: string) => Number(row[name] ?? 0);
@@ -60,6 +74,7 @@ const analyses: Analysis[] = [
             number(row, "start_ns"),
             number(row, "end_ns"),
         ],
+        why: () => (row) => `task=${row.id}`,
         empty: "The trace has no tasks. In Go: trace.NewTask; in C: trail_task_begin.",
     },
     {
@@ -77,6 +92,7 @@ const analyses: Analysis[] = [
             ns("syscall", "syscall_ns"),
         ],
         place: (row) => [number(row, "goroutine"), number(row, "start_ns"), number(row, "end_ns")],
+        why: regionNumbers,
         empty: "The trace has no regions. In Go: trace.WithRegion; in C: trail_region_begin.",
     },
     {
@@ -107,21 +123,6 @@ const analyses: Analysis[] = [
         ],
         place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
         empty: "No stop-the-world pauses.",
-    },
-    {
-        command: "why",
-        title: "the critical path",
-        rows: "segments",
-        sort: "",
-        columns: [
-            plain("{task}", "goroutine"),
-            { title: "start function", value: (row) => shortName(String(row.group ?? "")) },
-            { title: "state", value: text("state") },
-            { title: "in", value: (row) => shortName(String(row.function ?? "")) },
-            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
-        ],
-        place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
-        empty: "There is no path: the trace has no task or region, and no range is selected.",
     },
     {
         command: "threads",
@@ -161,11 +162,14 @@ function One(props: { of: Analysis }) {
     const answer = useRun<Row>(of.command, () => ({})).value;
     if (!answer.value) return <Waiting answer={answer} />;
     const value = answer.value;
+    const rows = (value[of.rows] as Row[] | undefined) ?? [];
+    const whyOf = of.why?.(rows);
     return (
         <Table
             name={of.title}
             columns={of.columns}
-            rows={(value[of.rows] as Row[] | undefined) ?? []}
+            rows={rows}
+            onWhy={whyOf && ((row) => showPath(whyOf(row)))}
             sort={of.sort}
             empty={inWords(of.empty)}
             onRow={(row) => {

@@ -2,6 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { api, type Selection, states } from "./api";
 import { count, duration, percent, shortName } from "./format";
+import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { filter, kind, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
@@ -84,6 +85,9 @@ export function RangePanel() {
                     }}
                 >
                     Flame graph of it
+                </button>
+                <button type="button" onClick={() => showPath("window=1")}>
+                    Critical path of it
                 </button>
                 <button
                     type="button"

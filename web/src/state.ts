@@ -50,6 +50,7 @@ export const panels = [
     ["functions", "Functions", "functions"],
     ["locks", "Locks", "locks"],
     ["latency", "Latency", "latency"],
+    ["path", "Critical path", "critical path"],
     ["more", "Tasks and more", "more"],
     ["flame", "Flame graph", "flame"],
     ["heat", "{Slot} heat map", "heat map of {slots}"],
@@ -83,6 +84,10 @@ export const markFacts = signal<MarkFacts | null>(null);
 export const range = signal<Range | null>(null);
 /* The spans of the wake-up chain, latest first. */
 export const chain = signal<readonly Span[]>([]);
+/* What the critical path is of, as `trail why` takes it: "task=7", "region=parse#3", "goroutine=18", "window=1". */
+export const why = signal("");
+/* The segments of the critical path that is shown, in time order. */
+export const path = signal<readonly { lane: number; begin: number; end: number }[]>([]);
 /* Spans with this state and reason are highlighted, all others pale. */
 export const like = signal<{ state: string; reason: string } | null>(null);
 
@@ -223,6 +228,7 @@ function toFragment(): string {
     if (range.value)
         parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
     if (tab.value) parts.set("tab", tab.value);
+    if (why.value) parts.set("why", why.value);
     if (origin.value) parts.set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") parts.set("x", "wall");
     if (like.value) parts.set("like", `${like.value.state}/${like.value.reason}`);
@@ -282,6 +288,7 @@ export function fromFragment(): boolean {
         mark.value = parseMark(parts.get("mark"));
         range.value = parseRange(parts.get("r"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
+        why.value = parts.get("why") ?? "";
         origin.value = Number(parts.get("o")) || 0;
         axis.value = parts.get("x") === "wall" ? "wall" : "relative";
         const alike = parts.get("like")?.split("/");

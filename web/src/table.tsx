@@ -48,6 +48,8 @@ export function Table<T>(props: {
     rows: T[];
     sort?: string;
     onRow?: (row: T) => void;
+    /* Shows the critical path of a row: each row then has a button for it. */
+    onWhy?: (row: T) => void;
     /* Whether a row is marked as one that needs attention. */
     mark?: (row: T) => boolean;
     empty: string;
@@ -131,6 +133,7 @@ export function Table<T>(props: {
                                 </button>
                             </th>
                         ))}
+                        {props.onWhy && <th>critical path</th>}
                     </tr>
                 </thead>
                 <tbody>
@@ -156,6 +159,20 @@ export function Table<T>(props: {
                                     </td>
                                 );
                             })}
+                            {props.onWhy && (
+                                <td>
+                                    <button
+                                        type="button"
+                                        class="textlink"
+                                        onClick={(event) => {
+                                            event.stopPropagation();
+                                            props.onWhy?.(row);
+                                        }}
+                                    >
+                                        Why?
+                                    </button>
+                                </td>
+                            )}
                         </tr>
                     ))}
                 </tbody>

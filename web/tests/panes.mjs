@@ -244,4 +244,68 @@ test("a click on a row of a table leaves the table open, with the span beside it
     });
 });
 
+/* The number of pixels of the lanes in the colour of the critical path. */
+function pathPixels(page) {
+    return page.evaluate(() => {
+        const canvas = document.querySelector("canvas.rows");
+        const { data } = canvas.getContext("2d").getImageData(230, 0, 1000, canvas.height);
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4)
+            if (data[i] === 179 && data[i + 1] === 38 && data[i + 2] === 30) found++;
+        return found;
+    });
+}
+
+test("the critical path of a task, region, goroutine and window: whose, in time order, over the lanes", async () => {
+    const path = example("load-go1.23");
+    const { regions } = runJson("regions", path);
+    const third = regions.filter(({ name }) => name === regions[0].name)[2];
+    await serving(path, async (open) => {
+        const page = await open("", { colorScheme: "light" });
+        const check = async (title, ...options) => {
+            const wanted = runJson("why", ...options, path);
+            const heading = page.locator(".panel h2", { hasText: "Critical path of" });
+            await until(title, async () => (await heading.textContent()).includes(title));
+            const segments = wanted.segments.map(({ begin_ns, end_ns }) => [
+                begin_ns - wanted.origin_ns,
+                end_ns - begin_ns,
+            ]);
+            equal(
+                (await rowsOf(page)).map((row) => [Number(row.at), Number(row.duration)]),
+                segments.sort((a, b) => a[0] - b[0]).slice(0, 200),
+                title,
+            );
+            await until("it is drawn", async () => (await pathPixels(page)) > 50);
+            return wanted;
+        };
+        const choose = async (table) => {
+            await page.getByRole("tab", { name: "Tasks and more", exact: true }).click();
+            await page.getByLabel("Table of").selectOption(table);
+        };
+        const why = (row) => row.getByRole("button", { name: "Why?" }).click();
+        equal(await pathPixels(page), 0, "nothing is drawn before");
+        await choose("tasks");
+        await why(page.locator(".table tbody tr", { hasText: "round" }).first());
+        const task = /task=(\d+)/.exec(await fragment(page, "why"))[1];
+        const of = await check(`task ${task} round, which ended in G1 `, `--task=${task}`);
+        equal(of.goroutine, 1, "the goroutine that ended it");
+        await choose("regions");
+        const row = page.locator(
+            `.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`,
+        );
+        await why(row.filter({ hasText: third.name }).first());
+        const found = await check(`region ${third.name}#3`, `--region=${third.name}#3`);
+        equal([found.begin_ns, found.end_ns], [third.start_ns, third.end_ns], "that region");
+        await page.getByRole("tab", { name: "Goroutines", exact: true }).click();
+        await why(page.locator('.table tbody tr:has(td:first-child[title="36"])'));
+        await check("goroutine G36", "--goroutine=36");
+        await idle(page);
+        await page.evaluate(() => {
+            location.hash = "r=5000000-9000000&tab=range";
+        });
+        await page.getByRole("button", { name: "Critical path of it" }).click();
+        await check("the selected range", "--window", "--from=5000000ns", "--to=9000000ns");
+    });
+});
+
 await main();
