@@ -50,6 +50,14 @@ const char *http_query(const struct http_request *request, const char *name)
     return NULL;
 }
 
+void http_each_query(const struct http_request *request,
+                     bool (*each)(void *context, const char *name), void *context)
+{
+    const struct asked *asked = request->connection;
+    for (size_t i = 0; i < asked->count && each(context, asked->items[i].name); i++)
+        ;
+}
+
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'

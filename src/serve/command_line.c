@@ -147,6 +147,36 @@ static const struct allowed *find_command(struct exchange *exchange)
     return NULL;
 }
 
+struct check {
+    struct exchange *exchange;
+    const struct allowed *command;
+};
+
+/* Refuses a parameter that the command does not have. */
+static bool check_parameter(void *context, const char *name)
+{
+    static const char *const always[] = {"command", "from", "to", "token"};
+    const struct check *check = context;
+    char all[160] = "from, to";
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    for (size_t i = 0; i < MOST_PARAMETERS; i++) {
+        const struct parameter *parameter = &check->command->parameters[i];
+        size_t size = strlen(all);
+        if (parameter->form == FORM_END)
+            break;
+        if (parameter->form == FORM_OURS)
+            continue;
+        if (strcmp(name, parameter->name) == 0)
+            return true;
+        (void)snprintf(all + size, sizeof all - size, ", %s", parameter->name);
+    }
+    exchange_refuse(check->exchange, 400, "%s has no parameter %.40s; it has: %s",
+                    check->command->command, name, all);
+    return false;
+}
+
 /* Whether the command compares two traces. */
 static bool compares(const struct allowed *command)
 {
@@ -173,6 +203,9 @@ bool command_line(struct exchange *exchange, const struct command_files *files, 
     const struct allowed *command = find_command(exchange);
     if (command && compares(command) && !files->other)
         exchange_refuse(exchange, 400, "%s is about two traces: trail view A B", command->command);
+    if (command)
+        http_each_query(exchange->request, check_parameter,
+                        &(struct check){.exchange = exchange, .command = command});
     if (!command || exchange->status != 0)
         return false;
     words_add(words, "trail");

@@ -36,6 +36,27 @@ const char *http_query(const struct http_request *request, const char *name)
     return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct walk {
+    bool (*each)(void *context, const char *name);
+    void *context;
+};
+
+static enum MHD_Result visit(void *context, enum MHD_ValueKind kind, const char *name,
+                             const char *value)
+{
+    const struct walk *walk = context;
+    (void)kind;
+    (void)value;
+    return walk->each(walk->context, name) ? MHD_YES : MHD_NO;
+}
+
+void http_each_query(const struct http_request *request,
+                     bool (*each)(void *context, const char *name), void *context)
+{
+    struct walk walk = {each, context};
+    (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, visit, &walk);
+}
+
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);

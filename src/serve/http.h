@@ -32,6 +32,10 @@ struct http_request {
 /* The value of a parameter of the query string; NULL if there is none. */
 const char *http_query(const struct http_request *request, const char *name);
 
+/* Calls `each` with the name of every parameter of the query string, until it returns false. */
+void http_each_query(const struct http_request *request,
+                     bool (*each)(void *context, const char *name), void *context);
+
 /* Whether the client accepts gzip. */
 bool http_takes_gzip(const struct http_request *request);
 

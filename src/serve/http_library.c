@@ -12,6 +12,7 @@
     FUNCTION(create_response_from_buffer)                                                          \
     FUNCTION(destroy_response)                                                                     \
     FUNCTION(get_connection_info)                                                                  \
+    FUNCTION(get_connection_values)                                                                \
     FUNCTION(get_version)                                                                          \
     FUNCTION(lookup_connection_value)                                                              \
     FUNCTION(queue_response)                                                                       \
@@ -78,6 +79,12 @@ const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c
                                                         enum MHD_ConnectionInfoType type, ...)
 {
     return mhd.get_connection_info(connection, type);
+}
+
+int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                              MHD_KeyValueIterator iterator, void *context)
+{
+    return mhd.get_connection_values(connection, kind, iterator, context);
 }
 
 const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum MHD_ValueKind kind,

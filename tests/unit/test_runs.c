@@ -140,6 +140,15 @@ const char *http_query(const struct http_request *request, const char *name)
                : NULL;
 }
 
+void http_each_query(const struct http_request *request,
+                     bool (*each)(void *context, const char *name), void *context)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(request->path, "="), request->path);
+    if (each(context, "command") && *name)
+        (void)each(context, name);
+}
+
 /* There is a trace that is complete, where it does not matter. */
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
 {
@@ -451,6 +460,14 @@ static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
     close_runs(runs);
 }
 
+static void a_parameter_that_the_command_lacks_is_refused(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    expect_wrong(runs, "limt=1", 400, "gc has no parameter limt; it has: from, to, limit");
+    close_runs(runs);
+}
+
 static void long_errors_are_cut_short(void **state)
 {
     (void)state;
@@ -505,6 +522,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_run_for_which_nobody_waits_is_ended),
         cmocka_unit_test(runs_end_with_the_server),
         cmocka_unit_test(the_status_of_a_run_says_whether_it_is_an_answer),
+        cmocka_unit_test(a_parameter_that_the_command_lacks_is_refused),
         cmocka_unit_test(long_errors_are_cut_short),
         cmocka_unit_test(a_query_has_16_kilobytes_at_most),
     };
