@@ -90,6 +90,8 @@ export interface Span {
     object?: string;
     phrase?: string;
     stack: Frame[];
+    /* Of a running span: the stack with which the following span begins. */
+    stack_end?: Frame[];
     proc?: LaneRef;
     thread?: LaneRef;
     waker?: LaneRef;
@@ -218,10 +220,11 @@ export const api = {
         signal?: AbortSignal,
     ) => {
         const found = await ask<Span>("span", { kind, lane, ...where }, signal);
-        if (found.state === "waiting" && found.span + 1 < found.spans)
-            found.ender = (
-                await ask<Span>("span", { kind, lane, span: found.span + 1 }, signal)
-            ).waker;
+        if (/^(waiting|running)$/.test(found.state) && found.span + 1 < found.spans) {
+            const next = await ask<Span>("span", { kind, lane, span: found.span + 1 }, signal);
+            if (found.state === "waiting") found.ender = next.waker;
+            else if (kind === "goroutine") found.stack_end = next.stack;
+        }
         return found;
     },
     stackOf: async (kind: Kind, lane: number, span: number) =>

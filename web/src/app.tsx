@@ -58,6 +58,7 @@ import { inWords, term } from "./words";
 function Facts() {
     const now = status.value;
     if (!now) return <span class="faint">opening …</span>;
+    if (isNoTrace()) return null;
     const version = now.version ? `Go 1.${now.version} format` : "";
     return (
         <span class="faint facts">
@@ -197,12 +198,27 @@ function SortReason() {
     );
 }
 
+/* What the timeline shows over and above the states: the classes of their swatches, and their texts. */
+const signs = [
+    ["stopped", "stop-the-world pause"],
+    ["marking", "GC"],
+    ["alone", "only one {task} running"],
+    ["log", "log"],
+    ["sample", "CPU sample"],
+    ["bar", "region or task"],
+] as const;
+
 function Legend() {
     return (
         <span class="legend">
             {stateNames.slice(1).map((name, i) => (
                 <span key={name}>
                     <i class={`swatch s${i + 1}`} /> {inWords(name)}
+                </span>
+            ))}
+            {signs.map(([name, text]) => (
+                <span key={name}>
+                    <i class={`swatch ${name}`} /> {inWords(text)}
                 </span>
             ))}
         </span>
@@ -250,6 +266,23 @@ function Head() {
     );
 }
 
+/* Whether what was opened is no trace, or ends before the version of its format is known. */
+function isNoTrace(): boolean {
+    const now = status.value;
+    return Boolean(now?.done && now.error && !now.version);
+}
+
+function NoTrace() {
+    return (
+        <main>
+            <div class="no-trace" role="alert">
+                <h2>{status.value?.title.split("/").pop() ?? "This file"} cannot be opened</h2>
+                <p>{status.value?.error}</p>
+            </div>
+        </main>
+    );
+}
+
 function Banner() {
     const now = status.value;
     if (offline.value)
@@ -258,7 +291,7 @@ function Banner() {
                 {offline.value}
             </div>
         );
-    if (now?.error)
+    if (now?.error && !isNoTrace())
         return (
             <div class="banner" role="alert">
                 Trace damaged; recovered up to the error: {now.error}
@@ -473,12 +506,16 @@ export function App() {
             <Head />
             <SourceBanner />
             <Banner />
-            <main>
-                <Lanes />
-                <Timeline />
-                {live && <p class="wait">Waiting for the first events …</p>}
-                <Panels />
-            </main>
+            {isNoTrace() ? (
+                <NoTrace />
+            ) : (
+                <main>
+                    <Lanes />
+                    <Timeline />
+                    {live && <p class="wait">Waiting for the first events …</p>}
+                    <Panels />
+                </main>
+            )}
             {message.value && <div class="message">{message.value}</div>}
             <Mirror />
             {palette.value && <SearchBox />}

@@ -301,6 +301,29 @@ function MarkDetails() {
     );
 }
 
+/* Of a running span, where it began and where it ended, as far as they are known. */
+function Stacks(props: { of: Span }) {
+    const { of } = props;
+    const isRunning = of.state === "running";
+    const hasEnd = isRunning && (of.stack_end?.length ?? 0) > 0;
+    return (
+        <section>
+            {(of.stack.length > 0 || !hasEnd) && (
+                <>
+                    <h3>Stack{isRunning ? " where it began" : ""}</h3>
+                    <Stack frames={of.stack} />
+                </>
+            )}
+            {hasEnd && (
+                <>
+                    <h3>Stack where it ended</h3>
+                    <Stack frames={of.stack_end ?? []} />
+                </>
+            )}
+        </section>
+    );
+}
+
 export function Details() {
     const of = span.value;
     const place = selected.value;
@@ -366,10 +389,7 @@ export function Details() {
                     </button>
                 </div>
             </section>
-            <section>
-                <h3>Stack{of.state === "running" ? " where it began" : ""}</h3>
-                <Stack frames={of.stack} />
-            </section>
+            <Stacks of={of} />
             {place.kind === "goroutine" && <Alike of={of} />}
             {chain.value.length > 1 && (
                 <section>

@@ -77,15 +77,21 @@ function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void 
     const { to, colors } = scene;
     to.fillStyle = colors.raised;
     to.fillRect(0, y, scene.width, row.height - 1);
+    /* The count is at the right of the column of names, and the name ends before it. */
+    to.font = "12px system-ui, sans-serif";
+    const members = counted(row.count);
+    const end = LABELS - 8 - to.measureText(members).width;
+    to.fillStyle = colors.faint;
+    to.fillText(members, end, y + row.height / 2);
+    to.save();
+    to.beginPath();
+    to.rect(0, y, end - 6, row.height);
+    to.clip();
     to.fillStyle = colors.text;
     to.font = "600 12px system-ui, sans-serif";
-    const arrow = row.folded ? "▸" : "▾";
     const name = shortName(row.name) || "no start function";
-    to.fillText(`${arrow} ${name}`, 8, y + row.height / 2);
-    const end = 14 + to.measureText(`${arrow} ${name}`).width;
-    to.fillStyle = colors.faint;
-    to.font = "12px system-ui, sans-serif";
-    to.fillText(counted(row.count), end, y + row.height / 2);
+    to.fillText(`${row.folded ? "▸" : "▾"} ${name}`, 8, y + row.height / 2);
+    to.restore();
 }
 
 function drawName(scene: Scene, row: Row & { type: "lane" }, y: number): void {
@@ -392,7 +398,6 @@ export function drawRows(
     }
     drawStops(scene);
     drawChain(scene);
-    drawPath(scene);
     drawSelected(scene);
     drawSelectedMark(scene);
     to.save();
@@ -401,6 +406,7 @@ export function drawRows(
     to.clip();
     drawRange(to, scene.x, height, colors);
     to.restore();
+    drawPath(scene);
     to.fillStyle = colors.line;
     to.fillRect(LABELS - 1, 0, 1, height);
 }

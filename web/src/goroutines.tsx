@@ -4,7 +4,7 @@ import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { filter, kind, scroll } from "./state";
+import { filter, kind, range, scroll, status } from "./state";
 import { type Column, Table } from "./table";
 import { mostly } from "./waits";
 import { inWords, term } from "./words";
@@ -31,11 +31,32 @@ interface Summary {
     };
 }
 
+/* Of a trace, or of a range, in which there is nothing to sum up. */
+function NothingRead(props: { events: number }) {
+    const error = status.value?.error;
+    const events = `${count(props.events)} ${props.events === 1 ? "event" : "events"}`;
+    return (
+        <div>
+            <About />
+            <p class="empty">
+                {inWords(
+                    range.value
+                        ? `No {task} in this range (${events}). Select a longer one.`
+                        : error
+                          ? `No {task} could be read: the trace is damaged after ${events}. Record it again, or let the program stop the trace before it ends.`
+                          : `No {task} in this trace (${events}): it ended before anything ran. Record for longer.`,
+                )}
+            </p>
+        </div>
+    );
+}
+
 export function SummaryPanel() {
     const answer = useRun<Summary>("summary", () => ({})).value;
     const of = answer.value;
     if (!of?.activity) return <Waiting answer={answer} />;
     const { activity } = of;
+    if (of.goroutines === 0) return <NothingRead events={of.events} />;
     return (
         <div>
             <About />
@@ -45,10 +66,17 @@ export function SummaryPanel() {
                 {term(of.goroutines === 1 ? "task" : "tasks")} ({count(of.goroutines_alive)} alive
                 at the end), {count(of.events)} events. Running{" "}
                 {(activity.running_ns / Math.max(1, of.end_ns - of.begin_ns)).toFixed(2)} of{" "}
-                {activity.procs} on average. {inWords("{Slots_idle}")}:{" "}
-                {percent(activity.idle_nothing_ns, activity.available_ns)} nothing to do,{" "}
-                {percent(activity.idle_lock_ns, activity.available_ns)} waiting for locks,{" "}
-                {percent(activity.idle_work_ns, activity.available_ns)} although work was ready.
+                {activity.procs} on average.
+                {activity.available_ns > 0 && (
+                    <>
+                        {" "}
+                        {inWords("{Slots_idle}")}:{" "}
+                        {percent(activity.idle_nothing_ns, activity.available_ns)} nothing to do,{" "}
+                        {percent(activity.idle_lock_ns, activity.available_ns)} waiting for locks,{" "}
+                        {percent(activity.idle_work_ns, activity.available_ns)} although work was
+                        ready.
+                    </>
+                )}
             </p>
             {of.findings.length === 0 && (
                 <p>No known problem found. The largest figures: {of.largest}.</p>

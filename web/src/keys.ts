@@ -39,7 +39,7 @@ import {
     view,
     zoom,
 } from "./state";
-import { shownLanes } from "./timeline";
+import { pointerTime, shownLanes } from "./timeline";
 
 interface Key {
     keys: string[];
@@ -49,8 +49,11 @@ interface Key {
     run: () => void;
 }
 
+/* What zooming keeps in place: the time under the pointer, else the selected span, else the middle. */
 function middle(): number {
     const { from, to } = view.peek();
+    const under = pointerTime();
+    if (under !== null) return under;
     const now = span.peek();
     const at = now ? (Math.max(now.begin, from) + Math.min(now.end, to)) / 2 : (from + to) / 2;
     return at > from && at < to ? at : (from + to) / 2;

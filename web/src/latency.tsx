@@ -27,11 +27,7 @@ interface Bar {
 }
 
 /* Merges buckets into bars of about equal width on a logarithmic axis. */
-function Histogram(props: {
-    of: Distribution["times"];
-    title: string;
-    onBar: (from: number, to: number) => void;
-}) {
+function Histogram(props: { of: Distribution["times"]; title: string; onBar: (bar: Bar) => void }) {
     const bars = new Map<number, Bar>();
     for (const [from, to, many] of props.of.buckets) {
         const at = Math.floor(Math.log2(Math.max(from, 1)) * 2);
@@ -57,13 +53,16 @@ function Histogram(props: {
                         title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
                         aria-label={`${props.title}: ${duration(from)} to ${duration(to)}: ${count(many)}`}
                         disabled={many === 0}
-                        onClick={() => props.onBar(from, to)}
+                        onClick={() => props.onBar({ from, to, many })}
                     />
                 );
             })}
         </div>
     );
 }
+
+/* Most spans that are listed of a bar. */
+const MOST = 10000;
 
 interface Hit {
     goroutine: number;
@@ -81,7 +80,7 @@ const patterns: Record<string, string> = {
 
 export function LatencyPanel() {
     const answer = useRun<Record<string, Distribution>>("latency", () => ({})).value;
-    const bar = useSignal<{ what: string; from: number; to: number } | null>(null);
+    const bar = useSignal<(Bar & { what: string }) | null>(null);
     const of = answer.value;
     if (!of) return <Waiting answer={answer} />;
     const kinds = Object.entries(of).filter(([, value]) => value?.times);
@@ -99,8 +98,8 @@ export function LatencyPanel() {
                                 <Histogram
                                     of={value.times}
                                     title={name}
-                                    onBar={(from, to) => {
-                                        bar.value = { what: name, from, to };
+                                    onBar={(chosen) => {
+                                        bar.value = { what: name, ...chosen };
                                     }}
                                 />
                                 <p class="faint">
@@ -126,15 +125,20 @@ export function LatencyPanel() {
 }
 
 /* The spans of one bar. */
-function Behind(props: { what: string; from: number; to: number }) {
+function Behind(props: Bar & { what: string }) {
     const pattern = `${patterns[props.what]} >=${props.from}ns <${props.to}ns`;
-    const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({ pattern })).value;
+    const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({
+        pattern,
+        limit: MOST,
+    })).value;
     const of = answer.value;
     if (!of?.hits) return <Waiting answer={answer} />;
     return (
         <section>
             <h3>
                 {props.what}: {duration(props.from)} to {duration(props.to)}
+                {props.many > of.hits.length &&
+                    `, the first ${count(of.hits.length)} of ${count(props.many)}`}
             </h3>
             <Table
                 name="spans"

@@ -73,6 +73,13 @@ export function timeAt(x: number): number {
     return from + ((x - LABELS) / inner()) * (to - from);
 }
 
+/* Where the pointer is above the canvases; null: it is elsewhere. */
+let pointerX: number | null = null;
+
+export function pointerTime(): number | null {
+    return pointerX === null || pointerX < LABELS ? null : timeAt(pointerX);
+}
+
 function rowAt(y: number): Row | undefined {
     return rowsBetween(layout.peek(), y + scroll.peek(), y + scroll.peek() + 1)[0];
 }
@@ -439,6 +446,12 @@ export function Timeline() {
             canvas.addEventListener("pointerdown", (event) => gestures.down(event, where));
             canvas.addEventListener("pointermove", (event) => gestures.move(event));
             canvas.addEventListener("pointerup", (event) => gestures.up(event, where));
+            canvas.addEventListener("pointermove", (event) => {
+                pointerX = event.offsetX;
+            });
+            canvas.addEventListener("pointerleave", () => {
+                pointerX = null;
+            });
             canvas.addEventListener("wheel", onWheel, { passive: false });
         }
         canvases.rows.addEventListener("dblclick", () => {

@@ -1,7 +1,7 @@
 // What the panels answer about traces with known content, and how they stand beside the timeline. Arguments: the trail
 // command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -39,8 +39,8 @@ async function serving(path, run) {
     const ask = (request) =>
         fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
     const pages = [];
-    const open = async (more = "", options = {}) => {
-        const page = await openPage(url + more, options);
+    const open = async (more = "", options = {}, sign = ".facts") => {
+        const page = await openPage(url + more, options, sign);
         pages.push(page);
         await idle(page);
         return page;
@@ -305,6 +305,162 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         });
         await page.getByRole("button", { name: "Critical path of it" }).click();
         await check("the selected range", "--window", "--from=5000000ns", "--to=9000000ns");
+    });
+});
+
+test("a file that is no trace says that and nothing else; a trace without goroutines says why", async () => {
+    const text = join(folder, "letter.txt");
+    writeFileSync(text, "Dear reader\n");
+    await serving(text, async (open) => {
+        const page = await open("#tab=summary", {}, "header");
+        const shown = await until("why", () => page.textContent(".no-trace"));
+        ok(/letter.txt cannot be opened.*not a Go execution trace/.test(shown), shown);
+        for (const other of ["canvas", ".tabs", ".panel", ".banner", ".tools"])
+            equal(await page.locator(other).count(), 0, other);
+    });
+    const cut = join(folder, "cut.trace");
+    writeFileSync(cut, readFileSync(example("load-go1.23")).subarray(0, 400));
+    await serving(cut, async (open) => {
+        const page = await open("#tab=summary");
+        const shown = await until("why", () =>
+            page.textContent(".panel .empty", { timeout: 1000 }).catch(() => ""),
+        );
+        ok(/^No goroutine could be read: the trace is damaged after 2 events/.test(shown), shown);
+    });
+});
+
+test("a bar of the histogram of latencies lists as many spans as it counts", async () => {
+    await serving(generated("latency", "--goroutines=1000", "--events=60K"), async (open) => {
+        const page = await open("#tab=latency");
+        const bars = page.locator(".panel section", { hasText: "scheduling" }).first();
+        const titles = await until("bars", async () => {
+            const found = await bars
+                .locator(".histogram button")
+                .evaluateAll((all) => all.map((bar) => bar.title));
+            return found.length > 0 && found;
+        });
+        const counts = titles.map((title) =>
+            Number(/: ([\d,]+)$/.exec(title)[1].replaceAll(",", "")),
+        );
+        const most = Math.max(...counts);
+        ok(most > 100 && most <= 10000, `${most} in the highest bar`);
+        await bars.locator(".histogram button").nth(counts.indexOf(most)).click();
+        const wanted = most.toLocaleString("en-US");
+        await until(`${wanted} rows`, async () =>
+            (await page.textContent(".panel")).includes(`${wanted} of ${wanted} rows`),
+        );
+    });
+});
+
+test("a running span has the stack where it ended", async () => {
+    await serving(example("load-go1.23"), async (open, ask) => {
+        let found;
+        for (let span = 0; span < 40 && !found; span++) {
+            const one = await ask(`span?kind=goroutine&lane=0&span=${span}`);
+            const next = await ask(`span?kind=goroutine&lane=0&span=${span + 1}`);
+            if (one.state === "running" && one.stack.length === 0 && next.stack.length > 0)
+                found = { one, next };
+        }
+        ok(found, "a running span without a stack where it began");
+        const page = await open(`#sel=g0.${found.one.span}&tab=span`);
+        const text = await until("its stack", async () => {
+            const shown = await page.textContent(".panel");
+            return shown.includes("Stack where it ended") && shown;
+        });
+        ok(text.includes(found.next.stack[0].function.split("/").pop()), text);
+        ok(!text.includes("No stack is known"), text);
+    });
+});
+
+/* Simulations of colour blindness: Machado, Oliveira and Fernandes 2009, severity 1, for linear RGB. */
+const blind = {
+    protan: [
+        0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998,
+    ],
+    deutan: [
+        0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881,
+    ],
+    tritan: [
+        1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039,
+    ],
+};
+
+/* CIE L*a*b* of linear RGB (IEC 61966-2-1, white D65). */
+function lab([r, g, b]) {
+    const f = (t) => (t > 216 / 24389 ? Math.cbrt(t) : (841 / 108) * t + 4 / 29);
+    const x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
+    const y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
+    const z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
+    return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+function seenBy(matrix, rgb) {
+    const linear = rgb.map((value) =>
+        value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    const row = (i) =>
+        matrix[i] * linear[0] + matrix[i + 1] * linear[1] + matrix[i + 2] * linear[2];
+    return lab([0, 3, 6].map((i) => Math.min(1, Math.max(0, row(i)))));
+}
+
+test("the colours of the states differ for the colour-blind; the legend has all signs; a phone scrolls down only", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open();
+        const colors = await page.evaluate(() =>
+            [1, 2, 3, 4, 5].map((i) =>
+                getComputedStyle(document.querySelector(`.legend .s${i}`))
+                    .backgroundColor.match(/[\d.]+/g)
+                    .map(Number),
+            ),
+        );
+        /* Transparent ones on white. */
+        const solid = colors.map(([r, g, b, a = 1]) =>
+            [r, g, b].map((value) => value * a + 255 * (1 - a)),
+        );
+        for (const [name, matrix] of Object.entries(blind))
+            for (let i = 0; i < 5; i++)
+                for (let k = 0; k < i; k++) {
+                    const [a, b] = [seenBy(matrix, solid[i]), seenBy(matrix, solid[k])];
+                    const apart = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+                    ok(
+                        apart > 15,
+                        `${name}: states ${k + 1} and ${i + 1} are ${apart.toFixed(1)} apart`,
+                    );
+                }
+        const legend = await page.textContent(".legend");
+        for (const sign of [
+            "stop-the-world pause",
+            "GC",
+            "only one goroutine running",
+            "log",
+            "CPU sample",
+            "region or task",
+        ])
+            ok(legend.includes(sign), `${sign} in ${legend}`);
+        const phone = await open("#tab=goroutines", { viewport: { width: 375, height: 700 } });
+        await rowsWhenThere(phone);
+        equal(
+            await phone.evaluate(() => [
+                document.documentElement.scrollWidth,
+                document.body.scrollWidth,
+            ]),
+            [375, 375],
+            "width",
+        );
+    });
+});
+
+test("W zooms about the pointer", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open();
+        const [from, to] = (await fragment(page, "w")).split("-").map(Number);
+        /* A fifth of the way into the lanes. */
+        await page.mouse.move(230 + 210, 400);
+        await page.keyboard.press("w");
+        const [from1, to1] = (await fragment(page, "w")).split("-").map(Number);
+        ok(to1 - from1 < 0.8 * (to - from), "zoomed in");
+        const share = (from + 0.2 * (to - from) - from1) / (to1 - from1);
+        ok(Math.abs(share - 0.2) < 0.002, `the time under the pointer moved to ${share}`);
     });
 });
 

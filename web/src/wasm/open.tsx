@@ -89,6 +89,15 @@ export function SourceBanner() {
             </div>
         );
     if (source.value === "server") return null;
+    const now = status.value;
+    if (now?.done && now.error && !now.version)
+        return (
+            <div class="banner source" role="status">
+                <button type="button" class="textlink" onClick={() => void goBack()}>
+                    Back to the server's trace
+                </button>
+            </div>
+        );
     return (
         <div class="banner source" role="status">
             {source.value === "file" ? (
