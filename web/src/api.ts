@@ -208,7 +208,8 @@ function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
 
 export const api = {
     status: () => ask<Status>("status", {}),
-    lanes: (kind: Kind) => ask<LaneRows>("lanes", { kind, count: 50000 }),
+    /* One page of the lanes, from the `first` on. */
+    lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: 50000 }),
     picture: async (kind: Kind, lanes: number[], from: number, to: number, width: number) => {
         const query = { kind, lanes: lanes.join(","), from, to, width };
         return whileBusy(request("picture", query).then((response) => response.arrayBuffer()));

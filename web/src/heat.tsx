@@ -51,7 +51,7 @@ async function askHeat(of: Range, columns: number, procs: number): Promise<Heat>
     const wanted = Array.from({ length: Math.min(procs, MOST_PROCS) }, (_, lane) => lane);
     const [picture, lanes] = await Promise.all([
         api.picture("proc", wanted, of.from, of.to, columns),
-        api.lanes("proc"),
+        api.lanes("proc", 0),
     ]);
     const data = new DataView(picture);
     const rows: HeatRow[] = [];

@@ -60,14 +60,11 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
 
 /* MARK: Loading */
 
-async function load(of: Kind): Promise<void> {
-    const answer = await api.lanes(of);
-    if (kind.peek() !== of) return;
-    allLanes.value = answer.all;
-    lanes.value = answer.rows.map((row) => ({
+function toLane(row: number[], names: string[]): Lane {
+    return {
         lane: row[0],
         id: row[1],
-        name: answer.names[row[2]] ?? "",
+        name: names[row[2]] ?? "",
         begin: row[3],
         end: row[4],
         open: Boolean(row[5]),
@@ -75,7 +72,23 @@ async function load(of: Kind): Promise<void> {
         ns: [0, row[7], row[8], row[9], row[10], row[11]],
         parent: row[12] ?? -1,
         firstWait: row[13] >= 0 ? row[13] : Number.POSITIVE_INFINITY,
-    }));
+    };
+}
+
+/* The server answers in pages. The lanes change once, with the last page, because each change sorts all of them. */
+async function load(of: Kind): Promise<void> {
+    const found: Lane[] = [];
+    let all = 1;
+    while (found.length < all) {
+        const answer = await api.lanes(of, found.length);
+        if (kind.peek() !== of) return;
+        all = answer.all;
+        for (const row of answer.rows) found.push(toLane(row, answer.names));
+        if (lanes.peek().length === 0 && found.length < all) lanes.value = [...found];
+        if (answer.rows.length === 0) break;
+    }
+    allLanes.value = all;
+    lanes.value = found;
 }
 
 /* Identifies the state that the list of lanes depends on; empty: nothing has been read yet. */

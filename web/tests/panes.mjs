@@ -450,6 +450,20 @@ test("the colours of the states differ for the colour-blind; the legend has all 
     });
 });
 
+test("all lanes are there, however many: more than a page of the server", async () => {
+    const path = generated("lanes", "--format=1.23", "--goroutines=120000", "--events=800K");
+    await serving(path, async (open, ask) => {
+        const { goroutines } = await ask("status");
+        ok(goroutines > 50000, `${goroutines} goroutines`);
+        const { rows } = await ask(`lanes?kind=goroutine&first=${goroutines - 1}`);
+        const page = await open(`#f=${rows[0][1]}&g=none&s=id`);
+        /* The last lane, which is beyond the first page, can be selected. */
+        await page.keyboard.press("ArrowDown");
+        await until("it is selected", async () => (await fragment(page, "sel")) !== null);
+        equal(await page.locator(".tools .warn").count(), 0, "warnings of missing lanes");
+    });
+});
+
 test("W zooms about the pointer", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open();
