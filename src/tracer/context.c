@@ -318,5 +318,6 @@ void context_pause(trail_m *m, uint64_t generation)
 {
     m->borrowed_ = BORROWED_CALL | (tracer.v2 ? 0 : BORROWED_LOST);
     context_return(m, generation);
-    m->paused_ = generation;
+    if (tracer.v2)
+        m->paused_ = generation;
 }
