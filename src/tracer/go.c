@@ -157,7 +157,7 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
                               "trail_go_start")) {
         trail_set_runs_(m, g);
         written = start(m, generation, g, label);
-    } else if (!state_in_session(state_load(&g->state_))) {
+    } else if (!generation || !state_in_session(state_load(&g->state_))) {
         /* Nothing is recorded, or the status could not be written. */
         trail_set_runs_(m, g);
     }
@@ -265,7 +265,7 @@ bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool f
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
     /* v1's event for this reason ends the goroutine. */
-    if (!tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
+    if (generation && !tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
         after = TRAIL_G_NONE_;
     if (leave_thread(m, generation, after, "trail_go_block")) {
         const struct table_entry *stack = stack_here(m, generation, skip);

@@ -156,7 +156,8 @@ void trail_p_fini(trail_p *outer)
 static void hold_proc(trail_m *m, trail_p *p)
 {
     __atomic_store_n(&p->m_, m, __ATOMIC_RELAXED);
-    p->abandoned_ = false;
+    /* A trace that ends reads it while threads go on. */
+    __atomic_store_n(&p->abandoned_, false, __ATOMIC_RELAXED);
     trail_set_proc_(m, p);
 }
 

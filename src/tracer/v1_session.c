@@ -177,7 +177,8 @@ static void restore_ps(uint64_t generation)
 {
     for (trail_p *p = tracer.ps; p; p = p->next_) {
         trail_state_ idle = state_word(generation, TRAIL_P_IDLE_);
-        if (p->abandoned_ || __atomic_load_n(&p->m_, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&p->abandoned_, __ATOMIC_RELAXED) ||
+            __atomic_load_n(&p->m_, __ATOMIC_RELAXED))
             (void)__atomic_compare_exchange_n(&p->state_, &idle, (trail_state_)TRAIL_P_SYSCALL_,
                                               false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
