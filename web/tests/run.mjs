@@ -398,38 +398,35 @@ testOnce(
     },
 );
 
-testOnce(
-    "a frame shows the source around it, where trail view knows the folder",
-    async () => {
-        const root = new URL("../..", import.meta.url).pathname;
-        const lines = readFileSync(join(root, "examples/load/main.go"), "utf8").split("\n");
-        const { stack } = await ask("mark?kind=log&mark=0");
-        const { file, line } = stack[0];
-        ok(file.endsWith("examples/load/main.go"), file);
-        await fresh("#mark=l0&sel=g0.&tab=span");
-        await page.waitForSelector(".stack li");
-        equal(await page.locator(".stack button").count(), 0, "no button without --source");
-        const other = await serve([words, `--source=${root}`, trace]);
-        try {
-            await reopen(`${other.url}#mark=l0&sel=g0.&tab=span`);
-            const button = page.getByRole("button", { name: `load/main.go:${line}`, exact: true });
-            await button.click();
-            const text = await until("the line", () => page.locator(".source mark").textContent());
-            equal(text, lines[line - 1], "the line");
-            const shown = await page.locator(".source pre > div").allTextContents();
-            equal(
-                shown.map((of) => of.replace(/^ *\d+ /, "")),
-                lines.slice(line - 6, line + 5),
-                "what is around it",
-            );
-            await button.click();
-            equal(await page.locator(".source").count(), 0, "closed");
-            equal(page.errors, [], "errors");
-        } finally {
-            other.server.kill();
-        }
-    },
-);
+testOnce("a frame shows the source around it, where trail view knows the folder", async () => {
+    const root = new URL("../..", import.meta.url).pathname;
+    const lines = readFileSync(join(root, "examples/load/main.go"), "utf8").split("\n");
+    const { stack } = await ask("mark?kind=log&mark=0");
+    const { file, line } = stack[0];
+    ok(file.endsWith("examples/load/main.go"), file);
+    await fresh("#mark=l0&sel=g0.&tab=span");
+    await page.waitForSelector(".stack li");
+    equal(await page.locator(".stack button").count(), 0, "no button without --source");
+    const other = await serve([words, `--source=${root}`, trace]);
+    try {
+        await reopen(`${other.url}#mark=l0&sel=g0.&tab=span`);
+        const button = page.getByRole("button", { name: `load/main.go:${line}`, exact: true });
+        await button.click();
+        const text = await until("the line", () => page.locator(".source mark").textContent());
+        equal(text, lines[line - 1], "the line");
+        const shown = await page.locator(".source pre > div").allTextContents();
+        equal(
+            shown.map((of) => of.replace(/^ *\d+ /, "")),
+            lines.slice(line - 6, line + 5),
+            "what is around it",
+        );
+        await button.click();
+        equal(await page.locator(".source").count(), 0, "closed");
+        equal(page.errors, [], "errors");
+    } finally {
+        other.server.kill();
+    }
+});
 
 test("a range by a drag over the ruler: its sums are those of the command", async () => {
     await fresh();
