@@ -479,6 +479,16 @@ TRAIL_API int trail_reader_version(const trail_reader *reader);
  */
 TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 
+/*
+ * Returns the wall clock of a trace at a Sync event, which must be one of the batch that the reader
+ * delivered last. It is the file's own reading (Go 1.25 and later), or what `trail record` and
+ * libtrail-record note in earlier formats. Returns false, with *clocks unchanged, if it is unknown:
+ * the event is no Sync or the final one, the trace has no reading, or its reading is the trace's own
+ * time, as in traces that were converted from earlier formats. Any thread that may use the reader.
+ */
+TRAIL_API bool trail_reader_wall_clock(const trail_reader *reader, const trail_event *sync,
+                                       trail_clock_snapshot *clocks);
+
 /* What a program with libtrail-record calls one of its goroutines; each may be empty. */
 typedef struct trail_goroutine_label {
     trail_string name, kind;

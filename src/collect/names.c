@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "collect/maps.h"
 #include "collect/parts.h"
+#include "wire/wall.h"
 #include "words/place.h"
 #include "words/wrappers.h"
 
@@ -229,11 +230,11 @@ void names_modules(struct collect *c)
 void names_clock(struct collect *c, int64_t ns, int64_t wall_ns)
 {
     const int64_t second = 1000000000;
-    char line[96];
+    char line[WALL_LINE];
     int size =
-        snprintf(line, sizeof line, "trail.clock mono=%" PRId64 " wall=%" PRId64 ".%09" PRId64, ns,
+        snprintf(line, sizeof line, WALL_PREFIX "mono=%" PRId64 " wall=%" PRId64 ".%09" PRId64, ns,
                  wall_ns / second, wall_ns % second);
-    if (c->options.version < 25 && size > 0 && (size_t)size < sizeof line)
+    if (c->options.version < WALL_READINGS && size > 0 && (size_t)size < sizeof line)
         v2_writer_note(c->writer, (trail_string){line, (size_t)size});
 }
 

@@ -11,6 +11,7 @@
 #include "base/idset.h"
 #include "base/whole.h"
 #include "read/maker.h"
+#include "read/wall.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
@@ -62,6 +63,7 @@ struct info {
     uint64_t first_ticks, last_ticks;
     uint64_t frequency;
     bool has_wall;
+    bool wall_in_ns;     /* wall_ticks is in nanoseconds */
     uint64_t wall_ticks; /* trace time of the wall clock reading below */
     int64_t wall_s;
     uint32_t wall_ns;
@@ -203,6 +205,22 @@ static void find_maker(struct info *info, trail_walk *walk, const trail_batch *b
         (void)maker_in_batch(info->version, batch, data, &info->maker);
 }
 
+/* The wall clock of a format without readings; the line is in each generation, the first one's counts. */
+static void find_wall_line(struct info *info, trail_walk *walk, const trail_batch *batch)
+{
+    trail_clock_snapshot clocks;
+    if (info->has_wall || info->version >= WALL_READINGS || info->generations > 1 ||
+        batch->kind != TRAIL_BATCH_STRINGS)
+        return;
+    const uint8_t *data = trail_walk_data(walk);
+    if (!data || !wall_in_batch(batch, data, &clocks))
+        return;
+    info->has_wall = info->wall_in_ns = true;
+    info->wall_ticks = (uint64_t)clocks.trace_ns;
+    info->wall_s = clocks.wall_s;
+    info->wall_ns = clocks.wall_ns;
+}
+
 static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     bool v2 = trail_version_is_v2(info->version);
@@ -228,6 +246,7 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
         info->generations++;
     info->last_generation = batch->generation;
     find_maker(info, walk, batch);
+    find_wall_line(info, walk, batch);
     if (batch->kind == TRAIL_BATCH_SYNC)
         read_sync(info, batch, trail_walk_data(walk));
     const uint8_t *data =
@@ -393,18 +412,31 @@ static int64_t duration_ns(const struct info *info)
     return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
 }
 
+/* Nanoseconds from the begin of the trace to the reading of the wall clock. Returns false if unknown. */
+static bool wall_delay(const struct info *info, int64_t *delay)
+{
+    bool later = info->wall_ticks >= info->first_ticks;
+    int64_t first_ns = ticks_ns(info, info->first_ticks);
+    if (!info->has_wall || first_ns < 0)
+        return false;
+    if (info->wall_in_ns)
+        *delay = (int64_t)(info->wall_ticks - (uint64_t)first_ns);
+    else
+        *delay = later ? ticks_ns(info, info->wall_ticks - info->first_ticks) : 0;
+    return info->wall_in_ns || *delay >= 0;
+}
+
 /* The wall clock at the begin of the trace. */
 static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
 {
-    int64_t before = info->wall_ticks >= info->first_ticks
-                         ? ticks_ns(info, info->wall_ticks - info->first_ticks)
-                         : 0;
-    if (!info->has_wall || before < 0)
+    const int64_t second = 1000000000;
+    int64_t delay;
+    if (!wall_delay(info, &delay))
         return false;
-    int64_t whole = before / 1000000000, rest = before % 1000000000;
-    int64_t nanos = (int64_t)info->wall_ns - rest;
-    *s = (int64_t)((uint64_t)info->wall_s - (uint64_t)whole - (nanos < 0));
-    *ns = (uint32_t)(nanos < 0 ? nanos + 1000000000 : nanos);
+    int64_t nanos = (int64_t)info->wall_ns - delay % second;
+    int64_t whole = delay / second + (nanos < 0) - (nanos >= second);
+    *s = (int64_t)((uint64_t)info->wall_s - (uint64_t)whole);
+    *ns = (uint32_t)(nanos < 0 ? nanos + second : nanos >= second ? nanos - second : nanos);
     return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include "host/clock.h"
 #include "host/modules.h"
+#include "wire/wall.h"
 #include "wire/wire.h"
 
 #define BUILD_ID_MAX 40
@@ -109,7 +110,7 @@ void modules_each(void (*each)(const char *line, void *context), void *context)
     struct timespec wall;
     char line[128];
     clock_gettime(CLOCK_REALTIME, &wall);
-    snprintf(line, sizeof line, "trail.clock mono=%llu wall=%lld.%09ld",
+    snprintf(line, sizeof line, WALL_PREFIX "mono=%llu wall=%lld.%09ld",
              (unsigned long long)clock_ns(CLOCK_MONOTONIC), (long long)wall.tv_sec, wall.tv_nsec);
     each(line, context);
     dl_iterate_phdr(visit_module, &visit);

@@ -101,10 +101,8 @@ bool series_feed(struct series *s, const trail_event *events, long count)
             begin(s, event);
         if (event->kind == TRAIL_METRIC)
             metric(s, event);
-        if (event->kind == TRAIL_SYNC && event->sync.snapshot && !s->has_wall) {
-            s->has_wall = true;
-            s->wall = *event->sync.snapshot;
-        }
+        if (event->kind == TRAIL_SYNC && !s->has_wall)
+            s->has_wall = trail_reader_wall_clock(s->reader, event, &s->wall);
         if (!drawn_event(&s->drawn, event))
             return false;
     }
@@ -116,6 +114,7 @@ bool series_feed(struct series *s, const trail_event *events, long count)
 void series_init(struct series *s, const trail_reader *reader, const trail_analysis_options *window)
 {
     *s = (struct series){
+        .reader = reader,
         .slot_ns = 1000,
         .has_from = window->has_from,
         .has_to = window->has_to,

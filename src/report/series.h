@@ -17,6 +17,7 @@ struct series_slot {
 
 /* Call series_init, series_feed with each batch, then series_finish. Large: not for the stack. */
 struct series {
+    const trail_reader *reader;
     struct drawn_states drawn;
     struct series_slot slots[SERIES_SLOTS];
     int64_t slot_ns;

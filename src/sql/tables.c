@@ -40,14 +40,15 @@ static int64_t wall_clock(trail_source *source)
     trail_error err;
     const trail_event *events;
     int64_t seconds = 0;
+    trail_clock_snapshot clocks;
     trail_reader *reader = trail_reader_open(source, NULL, &err);
     if (!reader)
         return 0;
     if (trail_version_is_v2(trail_reader_version(reader))) {
         long count = trail_reader_next_batch(reader, &events);
         for (long i = 0; i < count && seconds == 0; i++)
-            if (events[i].kind == TRAIL_SYNC && events[i].sync.snapshot)
-                seconds = events[i].sync.snapshot->wall_s;
+            if (trail_reader_wall_clock(reader, &events[i], &clocks))
+                seconds = clocks.wall_s;
     }
     trail_reader_close(reader);
     return seconds;

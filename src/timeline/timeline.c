@@ -457,11 +457,12 @@ static void task_event(struct timeline *t, const trail_event *event)
 
 static void other_event(struct timeline *t, const trail_event *event)
 {
+    trail_clock_snapshot clocks;
     switch (event->kind) {
     case TRAIL_SYNC:
         follow_sync(&t->follow, event->time_ns);
-        if (event->sync.snapshot && t->ops->clocks)
-            t->ops->clocks(t->writer, event->sync.snapshot);
+        if (t->ops->clocks && trail_reader_wall_clock(t->reader, event, &clocks))
+            t->ops->clocks(t->writer, &clocks);
         break;
     case TRAIL_METRIC:
         TELL(t, metric, event);

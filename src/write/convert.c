@@ -73,10 +73,8 @@ static void convert_event(struct convert *c, const trail_event *e)
     bool sync = e->kind == TRAIL_SYNC;
     if (sync && e->sync.final)
         return;
-    if (sync && e->sync.snapshot) {
-        c->clocks = *e->sync.snapshot;
-        c->has_clocks = true;
-    }
+    if (sync)
+        c->has_clocks |= trail_reader_wall_clock(c->reader, e, &c->clocks);
     bool inside = in_window(c, e);
     if (c->over)
         return;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "read/maker.h"
+#include "read/wall.h"
 #include "wire/wire.h"
 #include "write/anonymize_types.h"
 #include "write/event_records.h"
@@ -146,6 +147,15 @@ static void put_maker(struct event_writer *w)
     v2_writer_maker(w->out, maker);
 }
 
+/* Readings of the clock are records only since 1.25. */
+static void put_wall(struct event_writer *w, const trail_clock_snapshot *clocks)
+{
+    char line[WALL_LINE];
+    trail_string text = wall_line(clocks, line);
+    if (text.size > 0)
+        v2_writer_note(w->out, text);
+}
+
 /* When the generation begins, so that what is announced is earlier than the event. */
 static int64_t begin_time(const struct event_writer *w, bool announce)
 {
@@ -175,6 +185,8 @@ void event_writer_begin(struct event_writer *w, int64_t time_ns, const trail_clo
     w->begun = true;
     w->model.generation++;
     put_maker(w);
+    if (clocks && w->version < WALL_READINGS)
+        put_wall(w, &now);
     put_experiments(w);
     if (w->initial)
         model_forget_begun(&w->model);

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "read/wall.h"
 #include "wire/wire.h"
 #include "write/merge_writer.h"
 
@@ -194,63 +195,6 @@ static const trail_event *head(struct source *s)
     return s->done ? NULL : e;
 }
 
-static bool wall_of(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_ns)
-{
-    int64_t since;
-    return !__builtin_mul_overflow(clocks->wall_s, SECOND_NS, wall_ns) &&
-           !__builtin_add_overflow(*wall_ns, (int64_t)clocks->wall_ns, wall_ns) &&
-           !__builtin_sub_overflow(time_ns, clocks->trace_ns, &since) &&
-           !__builtin_add_overflow(*wall_ns, since, wall_ns);
-}
-
-/* Parses the clocks that trail's own traces before 1.25 have in a string: "trail.clock mono=1
- * wall=2.3". */
-static bool parse_clock(trail_string text, trail_clock_snapshot *clocks)
-{
-    char line[128];
-    unsigned long long mono;
-    long long seconds;
-    unsigned nanoseconds;
-    if (text.size >= sizeof line || text.size == 0)
-        return false;
-    memcpy(line, text.data, text.size);
-    line[text.size] = '\0';
-    /* NOLINTNEXTLINE(cert-err34-c): what is too large is refused with what is far away. */
-    if (sscanf(line, "trail.clock mono=%20llu wall=%18lld.%9u", &mono, &seconds, &nanoseconds) != 3)
-        return false;
-    *clocks = (trail_clock_snapshot){
-        .trace_ns = (int64_t)mono, /* times of these traces are of the monotonic clock */
-        .mono_ns = mono,
-        .wall_s = seconds,
-        .wall_ns = nanoseconds,
-    };
-    return true;
-}
-
-static bool find_clock(const trail_reader *reader, const trail_event *first,
-                       trail_clock_snapshot *clocks)
-{
-    const trail_clock_snapshot *own = first->kind == TRAIL_SYNC ? first->sync.snapshot : NULL;
-    if (own) {
-        *clocks = *own;
-        return true;
-    }
-    if (!trail_version_is_v2(trail_reader_version(reader)))
-        return false;
-    size_t count = trail_reader_string_count(reader);
-    for (size_t i = 1; i < count; i++)
-        if (parse_clock(trail_reader_string(reader, (trail_string_handle)i), clocks))
-            return true;
-    return false;
-}
-
-/* Traces converted from old ones have a wall clock that is not real: it equals the trace's time. */
-static bool is_real_clock(const trail_clock_snapshot *clocks)
-{
-    int64_t wall_ns;
-    return wall_of(clocks, clocks->trace_ns, &wall_ns) && wall_ns != clocks->trace_ns;
-}
-
 /* Whether the event is the first one of something that existed before. */
 static bool is_status(const trail_event *e)
 {
@@ -365,8 +309,8 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
         return -1;
     }
     s->first_ns = first->time_ns;
-    s->has_clock = find_clock(s->reader, first, &clocks) && is_real_clock(&clocks) &&
-                   wall_of(&clocks, s->first_ns, &s->wall_ns);
+    s->has_clock = trail_reader_wall_clock(s->reader, first, &clocks) &&
+                   wall_at(&clocks, s->first_ns, &s->wall_ns);
     bool v2 = trail_version_is_v2(trail_reader_version(s->reader));
     s->looked_ahead = v2 && from->ahead;
     if (v2 ? from->ahead && !look_ahead(s, from->ahead) : !look_at_batch(s))
@@ -563,12 +507,10 @@ static void take_sync(trail_merge *m, struct source *s, const trail_event *e, in
 {
     if (e->sync.n > 1 || e->sync.final)
         settle(m, s);
-    if (!e->sync.snapshot || m->has_clocks)
-        return;
-    m->clocks = *e->sync.snapshot;
     int64_t after_ns;
-    m->has_clocks = is_real_clock(e->sync.snapshot) &&
-                    !__builtin_sub_overflow(m->clocks.trace_ns, e->time_ns, &after_ns) &&
+    if (m->has_clocks || !trail_reader_wall_clock(s->reader, e, &m->clocks))
+        return;
+    m->has_clocks = !__builtin_sub_overflow(m->clocks.trace_ns, e->time_ns, &after_ns) &&
                     !__builtin_add_overflow(time_ns, after_ns, &m->clocks.trace_ns) &&
                     m->clocks.trace_ns > 0;
 }

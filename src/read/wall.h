@@ -1,0 +1,27 @@
+/* The wall clock of a trace in a format without clock readings: its line (wire/wall.h). */
+#ifndef TRAIL_READ_WALL_H
+#define TRAIL_READ_WALL_H
+
+#include <trail/read.h>
+
+#include "wire/wall.h"
+
+/* Parses a line into *clocks. Returns false unless the text is such a line. */
+bool wall_parse(trail_string line, trail_clock_snapshot *clocks);
+
+/*
+ * Writes the line for a reading to `room` of WALL_LINE bytes; empty for a time before 0 or a wall
+ * clock before 1970, which the line cannot express.
+ */
+trail_string wall_line(const trail_clock_snapshot *clocks, char *room);
+
+/* Finds the line among the strings of a batch of v2 that trail_walk delivered: hostile input. */
+bool wall_in_batch(const trail_batch *batch, const uint8_t *data, trail_clock_snapshot *clocks);
+
+/*
+ * The wall clock at a time of the trace, in nanoseconds since 1970. Returns false if it is beyond
+ * the range.
+ */
+bool wall_at(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_ns);
+
+#endif
