@@ -6,6 +6,7 @@
 #include "base/idmap.h"
 #include "base/search.h"
 #include "wire/wire.h"
+#include "write/merged_ids.h"
 
 bool keep_has(const struct keep *keep, int64_t goroutine)
 {
@@ -76,13 +77,11 @@ static bool is_of_all(const trail_event *e)
     return range && (e->range.range == TRAIL_RANGE_STW || e->range.range == TRAIL_RANGE_GC);
 }
 
+/* Whether it creates or wakes a goroutine that is kept. */
 static bool has_part(const struct keep *keep, const trail_event *e)
 {
-    if (e->goroutine == TRAIL_NONE)
-        return false;
-    if (e->kind != TRAIL_STATE_TRANSITION)
-        return is_of_all(e);
-    return e->transition.resource == TRAIL_RESOURCE_GOROUTINE && keep_has(keep, e->transition.id);
+    return e->kind == TRAIL_STATE_TRANSITION &&
+           e->transition.resource == TRAIL_RESOURCE_GOROUTINE && keep_has(keep, e->transition.id);
 }
 
 static int ascending(const void *a, const void *b)
@@ -91,18 +90,52 @@ static int ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Returns the IDs of both, ascending; NULL on out of memory. */
-static int64_t *join(const struct keep *keep, const struct idmap *more, size_t *count)
+/* Goroutines that belong to those that are kept. */
+struct related {
+    struct idmap parts;  /* that created or woke one of them */
+    struct idmap common; /* that worked for all of their program: garbage collection, GOMAXPROCS */
+    bool merged;         /* the trace is of several programs */
+};
+
+/* Whether goroutines of the program of `id` are kept. Goroutines have their program's block. */
+static bool is_of_kept(const struct keep *keep, int64_t id)
 {
-    int64_t *all = calloc(keep->count + more->count + 1, sizeof *all);
+    uint64_t block = id_block(id);
+    size_t at = SEARCH(i, 0, keep->count, id_block(keep->goroutines[i]) < block);
+    return at < keep->count && id_block(keep->goroutines[at]) == block;
+}
+
+/* Returns false on out of memory. */
+static bool relate(struct related *related, const struct keep *keep, const trail_event *e)
+{
+    bool part = has_part(keep, e), common = !part && is_of_all(e);
+    /* Threads of such numbers are of a merged trace, or of macOS: there, too, the first 10^9
+     * goroutines of a program are one block. */
+    related->merged |= e->thread != TRAIL_NONE && id_block(e->thread) > 0;
+    if ((!part && !common) || e->goroutine == TRAIL_NONE || keep_has(keep, e->goroutine))
+        return true;
+    return idmap_put(part ? &related->parts : &related->common, (uint64_t)e->goroutine, related);
+}
+
+/* Returns the IDs of all, ascending, each once; NULL on out of memory. */
+static int64_t *join(const struct keep *keep, const struct related *related, size_t *count)
+{
+    const struct idmap *parts = &related->parts, *common = &related->common;
+    int64_t *all = calloc(keep->count + parts->count + common->count + 1, sizeof *all);
     size_t n = 0;
     if (!all)
         return NULL;
     for (size_t i = 0; i < keep->count; i++)
         all[n++] = keep->goroutines[i];
-    for (size_t i = 0; more->slots && i <= more->mask; i++)
-        if (more->slots[i].value)
-            all[n++] = (int64_t)more->slots[i].id;
+    for (size_t i = 0; parts->slots && i <= parts->mask; i++)
+        if (parts->slots[i].value)
+            all[n++] = (int64_t)parts->slots[i].id;
+    for (size_t i = 0; common->slots && i <= common->mask; i++) {
+        int64_t id = (int64_t)common->slots[i].id;
+        if (common->slots[i].value && !idmap_find(parts, (uint64_t)id) &&
+            (!related->merged || is_of_kept(keep, id)))
+            all[n++] = id;
+    }
     qsort(all, n, sizeof *all, ascending);
     *count = n;
     return all;
@@ -112,16 +145,16 @@ int trail_convert_related(trail_reader *reader, const int64_t *goroutines, size_
                           int64_t **related, size_t *related_count, trail_error *err)
 {
     struct keep keep = {.goroutines = goroutines, .count = count};
-    struct idmap more = {0};
+    struct related found = {0};
     const trail_event *events;
     bool memory = true;
     long got;
     while (memory && (got = trail_reader_next_batch(reader, &events)) > 0)
         for (long i = 0; i < got && memory; i++)
-            if (has_part(&keep, &events[i]) && !keep_has(&keep, events[i].goroutine))
-                memory = idmap_put(&more, (uint64_t)events[i].goroutine, reader);
-    *related = memory ? join(&keep, &more, related_count) : NULL;
-    idmap_free(&more);
+            memory = relate(&found, &keep, &events[i]);
+    *related = memory ? join(&keep, &found, related_count) : NULL;
+    idmap_free(&found.parts);
+    idmap_free(&found.common);
     if (!*related) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory for a list of goroutines");
         return -1;

@@ -26,6 +26,7 @@
 #include "read/wall.h"
 #include "wire/wire.h"
 #include "write/merge_writer.h"
+#include "write/merged_ids.h"
 
 #define NEWEST 26
 
@@ -34,7 +35,6 @@
 /* Traces whose begins are further apart have clocks that do not agree. */
 #define APART_NS (INT64_C(100) * 86400 * SECOND_NS)
 
-#define ID_BLOCK   UINT64_C(1000000000)
 #define PROC_BLOCK UINT64_C(1000)
 
 enum { GOROUTINES, PROCS, THREADS, TASKS, SPACES };

@@ -186,6 +186,38 @@ def patterns_are_found_as_often():
 
 
 @test
+def what_one_program_did_comes_out_again():
+    """
+    Of two programs, one is kept by its prefix: each of its goroutines with the transitions that it had, and none of
+    the other's, which collected garbage as well.
+    """
+
+    def transitions(path, block):
+        found = {}
+        for e in events(path):
+            if e["kind"] == "StateTransition" and e["resource"] == "goroutine" and e["from"] != e["to"]:
+                found.setdefault(e["id"] - block * BLOCK, []).append((e["from"], e["to"]))
+        return found
+
+    names = {22: "a", 23: "b"}
+    both = merged("a=" + LOADS[22], "b=" + LOADS[23], "--align=start")
+    for at, version in enumerate(names):
+        one = file(names[version] + ".trace")
+        good("convert", f"--name={names[version]}: *", both, "-o", one)
+        assert {g["id"] // BLOCK for g in goroutines(one)} == {at}, (names[version], goroutines(one))
+        before, after = transitions(LOADS[version], 0), transitions(one, at)
+        users = [g["id"] for g in goroutines(LOADS[version]) if not is_runtime(g["name"])]
+        assert users and set(after) >= set(users) & set(before)
+        for g in users:
+            known = [t for t in before.get(g, []) if "Undetermined" not in t]
+            kept = [t for t in after.get(g, []) if "Undetermined" not in t]
+            # A goroutine that is alive when its trace ends, ends there: it is woken and runs to its end.
+            assert kept[: len(known)] == known, (g, known[-3:], kept[-3:])
+            end = [t[1] for t in kept[len(known) :]]
+            assert end in ([], ["NotExist"], ["Running", "NotExist"], ["Runnable", "Running", "NotExist"]), (g, end)
+
+
+@test
 def a_trace_can_be_there_twice():
     path = merged(LOADS[23], LOADS[23], "--align=start", go=True)
     compare(path, [("load-go1.23", LOADS[23]), ("load-go1.23-2", LOADS[23])], slack=5000)
