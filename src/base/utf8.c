@@ -101,10 +101,67 @@ trail_string utf8_last(trail_string text, size_t most)
     return text;
 }
 
+/* Ranges of characters that have no column, or two, in ascending order. */
+static const struct width {
+    uint32_t first, last;
+    int columns;
+} widths[] = {
+    {0x300, 0x36f, 0},     {0x483, 0x489, 0},     {0x591, 0x5bd, 0},     {0x610, 0x61a, 0},
+    {0x64b, 0x65f, 0},     {0x1100, 0x115f, 2},   {0x1ab0, 0x1aff, 0},   {0x1dc0, 0x1dff, 0},
+    {0x200b, 0x200d, 0},   {0x20d0, 0x20ff, 0},   {0x2e80, 0x303e, 2},   {0x3041, 0x33ff, 2},
+    {0x3400, 0x4dbf, 2},   {0x4e00, 0x9fff, 2},   {0xa000, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},
+    {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},   {0xfe20, 0xfe2f, 0},   {0xfe30, 0xfe6f, 2},
+    {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2},
+    {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+};
+
+/* The code of the character that begins at `text`, and in *size its bytes. Each byte that belongs to
+   no character stands alone: one that could continue a character has no column, another has one. */
+static uint32_t code_at(const char *text, size_t *size)
+{
+    const uint32_t combining = 0x300;
+    const uint8_t *at = (const uint8_t *)text;
+    uint32_t code;
+    *size = utf8_decode(at, at + strnlen(text, 4), &code);
+    if (*size > 0)
+        return code;
+    *size = 1;
+    return utf8_continues(*text) ? combining : '?';
+}
+
+static int columns_of(uint32_t code)
+{
+    for (size_t i = 0; i < sizeof widths / sizeof *widths && code >= widths[i].first; i++) {
+        if (code <= widths[i].last)
+            return widths[i].columns;
+    }
+    return 1;
+}
+
 int utf8_columns(const char *text)
 {
     int columns = 0;
-    for (; *text; text++)
-        columns += !utf8_continues(*text);
+    for (size_t size; *text; text += size)
+        columns += columns_of(code_at(text, &size));
     return columns;
+}
+
+size_t utf8_fits(const char *text, int columns)
+{
+    const char *at = text;
+    for (size_t size; *at; at += size) {
+        columns -= columns_of(code_at(at, &size));
+        if (columns < 0)
+            break;
+    }
+    return (size_t)(at - text);
+}
+
+size_t utf8_fits_end(const char *text, int columns)
+{
+    int rest = utf8_columns(text);
+    const char *at = text;
+    for (size_t size; *at && rest > columns; at += size)
+        rest -= columns_of(code_at(at, &size));
+    return strlen(at);
 }

@@ -54,7 +54,14 @@ size_t utf8_repair(uint8_t *to, trail_string text, enum utf8_nul nul);
 trail_string utf8_first(trail_string text, size_t most);
 trail_string utf8_last(trail_string text, size_t most);
 
-/* Returns the number of terminal columns, one per character. */
+/*
+ * Returns the number of terminal columns: two for East Asian wide characters (Unicode, EastAsianWidth)
+ * and most emoji, none for combining ones, else one.
+ */
 int utf8_columns(const char *text);
+
+/* Returns the bytes of the longest beginning of the text of at most `columns` columns; or of its end. */
+size_t utf8_fits(const char *text, int columns);
+size_t utf8_fits_end(const char *text, int columns);
 
 #endif

@@ -3,12 +3,15 @@
  * WebAssembly contains no ELF reader and no compressor; and for the reader's second thread, because
  * WebAssembly has no threads.
  */
+#include <limits.h>
+
 #include "base/error.h"
 #include "export/profile.h"
 #include "read/ahead.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/closed_stdout.h"
+#include "ui/fit.h"
 #include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
@@ -103,4 +106,10 @@ int profile_write_pprof(const trail_analysis *analysis, const trail_profile *pro
 {
     (void)analysis, (void)profile, (void)sink;
     return error_set(err, TRAIL_USAGE, "no pprof file can be written here");
+}
+
+/* Lines of a page are as wide as they are. */
+int fit_columns(void)
+{
+    return INT_MAX;
 }

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "base/whole.h"
 #include "ui/cli.h"
+#include "ui/fit.h"
 #include "ui/show.h"
 
 void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles)
@@ -115,17 +116,124 @@ void table_range(struct table *table, const trail_histogram *times)
     table_quantiles(table, times);
 }
 
+/* MARK: Width */
+
+/* Text columns are cut to this before others are left out, and to less only afterwards. */
+#define TEXT_WIDTH 24
+#define TEXT_LEAST 8
+#define GAP        2
+#define LEFT_OUT   (-1)
+#define ELLIPSIS   "\u2026"
+
+/* What is left out first in a narrow terminal, by title; then columns from the right. */
+static const char *const least_important[] = {"p95",  "min", "mean",      "p50",    "incomplete",
+                                              "logs", "max", "in kernel", "syscall"};
+
+static int width_of(const int *widths, int columns)
+{
+    int sum = -GAP;
+    for (int i = 0; i < columns; i++)
+        sum += widths[i] == LEFT_OUT ? 0 : widths[i] + GAP;
+    return sum;
+}
+
+/* Cuts text columns, the widest first, until the table fits or all are `least` wide. */
+static void narrow(const struct table *table, int *widths, int limit, int least)
+{
+    for (int over; (over = width_of(widths, table->columns) - limit) > 0;) {
+        int widest = LEFT_OUT;
+        for (int i = 0; i < table->columns; i++) {
+            if (!table->right[i] && widths[i] > least &&
+                (widest == LEFT_OUT || widths[i] > widths[widest]))
+                widest = i;
+        }
+        if (widest == LEFT_OUT)
+            return;
+        widths[widest] -= over < widths[widest] - least ? over : widths[widest] - least;
+    }
+}
+
+/* Whether the title is the word, or the word and more: "p50 A". */
+static bool begins_with(const char *title, const char *word)
+{
+    size_t size = strlen(word);
+    return strncmp(title, word, size) == 0 && (title[size] == '\0' || title[size] == ' ');
+}
+
+/* Returns the next column to leave out; LEFT_OUT: none. The first and the last stay. */
+static int least_important_of(const struct table *table, const int *widths)
+{
+    for (size_t i = 0; i < sizeof least_important / sizeof *least_important; i++) {
+        for (int j = table->columns - 2; j > 0; j--) {
+            if (widths[j] != LEFT_OUT && begins_with(table->titles[j], least_important[i]))
+                return j;
+        }
+    }
+    for (int j = table->columns - 2; j > 0; j--) {
+        if (widths[j] != LEFT_OUT)
+            return j;
+    }
+    return LEFT_OUT;
+}
+
+static void fit(const struct table *table, int *widths, int limit)
+{
+    int column;
+    narrow(table, widths, limit, TEXT_WIDTH);
+    while (width_of(widths, table->columns) > limit &&
+           (column = least_important_of(table, widths)) != LEFT_OUT)
+        widths[column] = LEFT_OUT;
+    narrow(table, widths, limit, TEXT_LEAST);
+}
+
+/* Prints a text, a longer one than `width` columns without its middle; returns the columns printed,
+   which are less than `width` where a wide character did not fit. */
+static int print_cut(const char *text, int width)
+{
+    int columns = utf8_columns(text);
+    if (columns <= width) {
+        fputs(text, stdout);
+        return columns;
+    }
+    const char *end = text + strlen(text) - utf8_fits_end(text, width - width / 2 - 1);
+    size_t begin = utf8_fits(text, width / 2);
+    printf("%.*s" ELLIPSIS "%s", (int)begin, text, end);
+    return columns - utf8_columns(text + begin) + 1 + utf8_columns(end);
+}
+
 static void print_cell(const struct table *table, int column, const char *text, int width)
 {
     int pad = width - utf8_columns(text);
     bool last = column + 1 == table->columns;
-    const char *gap = column > 0 ? "  " : "";
-    if (table->right[column])
-        printf("%s%*s%s", gap, pad > 0 ? pad : 0, "", text);
-    else
-        printf("%s%s%*s", gap, text, last || pad < 0 ? 0 : pad, "");
+    if (width != LEFT_OUT) {
+        if (column > 0)
+            printf("%*s", GAP, "");
+        if (table->right[column] && pad > 0)
+            printf("%*s", pad, "");
+        int rest = width - print_cut(text, width);
+        if (!table->right[column] && !last)
+            printf("%*s", rest, "");
+    }
     if (last)
         putchar('\n');
+}
+
+/* Says which columns are missing, and where they are. */
+static void print_left_out(const struct table *table, const int *widths, int limit)
+{
+    const char *between = "(a wider terminal, or | cat, also shows: ";
+    int used = 0;
+    for (int i = 0; i < table->columns; i++) {
+        if (widths[i] != LEFT_OUT)
+            continue;
+        used += printf("%s", between);
+        if (used + utf8_columns(table->titles[i]) + 2 > limit)
+            used = printf("\n    ") - 1;
+        used += printf("%s", table->titles[i]);
+        between = ", ";
+    }
+    if (*between == ',')
+        puts(")");
 }
 
 void table_print(struct table *table)
@@ -137,6 +245,8 @@ void table_print(struct table *table)
         int width = utf8_columns(table->cells[i]), *column = &widths[i % (size_t)columns];
         *column = width > *column ? width : *column;
     }
+    int widest = fit_columns();
+    fit(table, widths, widest);
     for (int i = 0; i < columns; i++)
         print_cell(table, i, table->titles[i], widths[i]);
     for (size_t i = 0; i < table->count; i++) {
@@ -144,6 +254,7 @@ void table_print(struct table *table)
         if (!table->failed)
             print_cell(table, column, table->cells[i], widths[column]);
     }
+    print_left_out(table, widths, widest);
     if (table->failed)
         print_message("no memory for the table");
     table_drop(table);

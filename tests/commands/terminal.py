@@ -9,6 +9,7 @@ On a terminal none of these may come out of any command; in a pipe none of what 
 that others define are exact in a pipe, which other tests look at.
 """
 
+import fcntl
 import json
 import os
 import pty
@@ -16,11 +17,14 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import tty
+import unicodedata
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from tap import main, test
@@ -33,7 +37,7 @@ DATA = os.path.join(ROOT, "tests", "data")
 WORK = tempfile.mkdtemp(prefix="trail-terminal-")
 LIMIT = 120  # s, for what hangs
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
-for name in ("NO_COLOR", "LD_PRELOAD", "TRAIL_SHM", "DISPLAY", "WAYLAND_DISPLAY"):
+for name in ("NO_COLOR", "LD_PRELOAD", "TRAIL_SHM", "DISPLAY", "WAYLAND_DISPLAY", "COLUMNS"):
     ENV.pop(name, None)
 
 MARKS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
@@ -94,11 +98,12 @@ def read_terminals(process, ends, until):
     return [got[end] for end in ends]
 
 
-def on_terminal(*args, stdin=subprocess.DEVNULL, until=None, cwd=None, env=None):
-    """trail with stdout and stderr on terminals of their own."""
+def on_terminal(*args, stdin=subprocess.DEVNULL, until=None, cwd=None, env=None, columns=0):
+    """trail with stdout and stderr on terminals of their own, of so many columns."""
     pairs = [pty.openpty(), pty.openpty()]
     for _, end in pairs:
         tty.setraw(end)
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [TRAIL, *args], stdin=stdin, stdout=pairs[0][1], stderr=pairs[1][1], cwd=cwd or WORK, env=env or ENV
     )
@@ -110,8 +115,8 @@ def on_terminal(*args, stdin=subprocess.DEVNULL, until=None, cwd=None, env=None)
     return Result(process.returncode, out, err)
 
 
-def in_pipe(*args, stdin=subprocess.DEVNULL, cwd=None):
-    p = subprocess.run([TRAIL, *args], stdin=stdin, capture_output=True, cwd=cwd or WORK, env=ENV, timeout=LIMIT)
+def in_pipe(*args, stdin=subprocess.DEVNULL, cwd=None, env=None):
+    p = subprocess.run([TRAIL, *args], stdin=stdin, capture_output=True, cwd=cwd or WORK, env=env or ENV, timeout=LIMIT)
     return Result(p.returncode, p.stdout, p.stderr)
 
 
@@ -507,6 +512,53 @@ def characters_in_pieces():
     for words in (["print", "--format=wire", trace], ["info", "--full", "--json", trace]):
         a, b = on_terminal(*words), in_pipe(*words)
         assert a.out == b.out and not forbidden(a.out), words
+
+
+def columns_of(line):
+    """As Unicode has it (EastAsianWidth, general category), which trail's own table need not be asked for."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+WIDE = "main." + "\u5f88\u957f\u7684\u540d\u5b57" * 12 + ".worker"
+
+
+def trace_with_a_wide_name():
+    with open(os.path.join(DATA, "times-1.26.txt"), encoding="utf-8") as file:
+        text = file.read()
+    assert '"main.worker"' in text
+    path = os.path.join(WORK, "wide.trace")
+    source = path + ".txt"
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text.replace('"main.worker"', f'"{WIDE}"'))
+    assert in_pipe("assemble", source, "-o", path).code == 0
+    return path
+
+
+@test
+def tables_fit_the_terminal():
+    folder = os.path.join(ROOT, "examples/traces")
+    traces = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".trace"))
+    wide = trace_with_a_wide_name()
+    for command in ("goroutines", "regions", "tasks", "threads", "procs", "diff"):
+        for trace in [*traces, wide]:
+            files = [trace, traces[0]] if command == "diff" else [trace]
+            full = in_pipe(command, *files).out.decode().splitlines()
+            for columns in (80, 120):
+                lines = on_terminal(command, *files, columns=columns).out.decode().splitlines()
+                for line in lines:
+                    # Commands are to be copied; pictures and sentences have a width of their own.
+                    if line not in full:
+                        assert columns_of(line) <= columns, (command, trace, columns, line)
+                    elif re.match(r"\s*[\d-]", line) and "  " in line:
+                        assert columns_of(line) <= columns, (command, trace, columns, line)
+    # What is left out is named, a name keeps both of its ends, and without a terminal all is there.
+    narrow = on_terminal("goroutines", wide, columns=80).out.decode()
+    assert "also shows: " in narrow, narrow
+    (line,) = [line for line in narrow.splitlines() if "\u2026" in line]
+    assert WIDE[:3] in line and WIDE[-3:] in line, line
+    assert WIDE in in_pipe("goroutines", wide).out.decode()
+    one = in_pipe("goroutines", wide, env={**ENV, "COLUMNS": "80"}).out.decode()
+    assert one == narrow, one
 
 
 try:

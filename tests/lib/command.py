@@ -19,6 +19,7 @@ EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for 
 SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 ENV.pop("NO_COLOR", None)
+ENV.pop("COLUMNS", None)
 SCRIPT = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 WORK = tempfile.mkdtemp(prefix=f"trail-{SCRIPT}-")
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)

@@ -247,7 +247,7 @@ static void bytes_that_are_no_character_are_replaced(void **state)
         {"", 0, true, "", "", 0},
         {"abc", 3, true, "abc", "abc", 3},
         {"\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", 9, true, "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82",
-         "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", 3},
+         "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", 4}, /* the emoji has two */
         {"a\xff"
          "b",
          3, false,
@@ -271,6 +271,45 @@ static void bytes_that_are_no_character_are_replaced(void **state)
         assert_string_equal((char *)fixed, cases[i].replaced);
         assert_int_equal(utf8_columns(cases[i].text), cases[i].columns);
     }
+}
+
+static void columns_of_wide_and_combining_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int columns;
+    } cases[] = {
+        {"abc", 3},
+        {"\xc3\xa9", 1},                 /* e with acute */
+        {"e\xcc\x81", 1},                /* the same, of e and a combining acute */
+        {"\xe4\xb8\xad\xe6\x96\x87", 4}, /* two Han characters */
+        {"\xed\x95\x9c", 2},             /* Hangul */
+        {"\xf0\x9f\x98\x80", 2},         /* a face */
+        {"\xef\xbd\xb1", 1},             /* half-width katakana */
+        {"\xe2\x80\x8b", 0},             /* zero width space */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(utf8_columns(cases[i].text), cases[i].columns);
+    /* "a", Han, "b": the Han character fits whole or not at all. */
+    assert_int_equal(utf8_fits("a\xe4\xb8\xad"
+                               "b",
+                               2),
+                     1);
+    assert_int_equal(utf8_fits("a\xe4\xb8\xad"
+                               "b",
+                               3),
+                     4);
+    assert_int_equal(utf8_fits_end("a\xe4\xb8\xad"
+                                   "b",
+                                   2),
+                     1);
+    assert_int_equal(utf8_fits_end("a\xe4\xb8\xad"
+                                   "b",
+                                   3),
+                     4);
+    assert_int_equal(utf8_fits("ab", 9), 2);
+    assert_int_equal(utf8_fits_end("ab", 9), 2);
 }
 
 static void texts_are_cut_between_characters(void **state)
@@ -466,6 +505,7 @@ int main(void)
         cmocka_unit_test(headers_name_a_version_or_none),
         cmocka_unit_test(every_real_number_has_a_whole_one),
         cmocka_unit_test(bytes_that_are_no_character_are_replaced),
+        cmocka_unit_test(columns_of_wide_and_combining_characters),
         cmocka_unit_test(texts_are_cut_between_characters),
         cmocka_unit_test(durations_have_a_form_for_each_place),
         cmocka_unit_test(durations_are_read_back),
