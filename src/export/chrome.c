@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/grow.h"
@@ -84,10 +85,59 @@ static void put_name(struct chrome *c, trail_name name)
     (void)json_put_text(&c->out, timeline_text(&c->timeline, name));
 }
 
+/* The double that readers get for the text of put_us; exact up to 2^53 ns, 104 days. */
+static double us_of(int64_t ns)
+{
+    return (double)ns / 1000;
+}
+
+/* The next smaller double of one above 0; nextafter would need libm. */
+static double smaller(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits--;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+/* Writes the digits that give the same double back, with a point in every locale. */
+static void put_exact(struct chrome *c, double value)
+{
+    char digits[64];
+    bool point = false;
+    (void)snprintf(digits, sizeof digits, "%.17g", value);
+    for (const char *at = digits; *at; at++) {
+        if (strchr("0123456789e+-", *at)) {
+            out_char(&c->out, *at);
+        } else if (!point) {
+            out_char(&c->out, '.');
+            point = true;
+        }
+    }
+}
+
+/*
+ * Readers add ts and dur as doubles, and take a span that begins before the sum for nested. The sum
+ * must not be above the double of the end itself, which is the next span's ts. Where it would be, the
+ * duration is a smaller double, which is the same in whole nanoseconds. (Spans with ts and dur
+ * follow each other; a duration whose sum is exactly the end does not always exist.)
+ */
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
 {
+    double begin = us_of(between(c->timeline.origin_ns, begin_ns));
+    double end = us_of(between(c->timeline.origin_ns, end_ns));
+    double duration = us_of(between(begin_ns, end_ns));
     PUT(c, ",\"dur\":");
-    put_us(c, between(begin_ns, end_ns));
+    if (begin + duration <= end || end <= begin) {
+        put_us(c, between(begin_ns, end_ns));
+        return;
+    }
+    /* Exact up to twice the begin; above it, a unit of its last place is at least half of the end's. */
+    duration = end - begin;
+    while (duration > 0 && begin + duration > end)
+        duration = smaller(duration);
+    put_exact(c, duration);
 }
 
 /* MARK: Stacks */

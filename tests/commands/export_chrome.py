@@ -5,6 +5,7 @@ usage: export_chrome.py TRAIL SOURCE_ROOT
 """
 
 import json
+import math
 import sys
 
 from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, trail
@@ -60,6 +61,41 @@ def check(trace, *args):
 def spans_add_up_to_the_figures_of_the_analysis():
     for trace in examples().values():
         check(trace)
+
+
+def check_nesting(trace, *args):
+    """As speedscope reads it: ts and dur are doubles, and so is their sum. Returns the number of neighbours."""
+    places, count = {}, 0
+    for e in Export(trace, *args).events:
+        if e["ph"] == "X":
+            places.setdefault((e["pid"], e["tid"]), []).append((float(e["ts"]), float(e["ts"]) + float(e["dur"]), e))
+    for spans in places.values():
+        around = []
+        spans.sort(key=lambda span: (span[0], -span[1]))
+        for begin, end, e in spans:
+            while around and around[-1][1] <= begin:
+                around.pop()
+            assert not around or end <= around[-1][1], (trace, e, around[-1])
+            # The sum is the double of the end in whole nanoseconds, or just below.
+            exact = (ns(e["ts"]) + ns(e["dur"])) / 1000
+            assert exact - 4 * math.ulp(exact) <= end <= exact, (trace, e)
+            around.append((begin, end, e))
+        count += len(spans) - 1
+        # States, and what runs on a P or a thread, follow each other.
+        if spans[0][2].get("cat") or spans[0][2]["name"] in STATES:
+            spans.sort(key=lambda span: span[:2])
+            for (_, end, e), (begin, _, after) in zip(spans, spans[1:]):
+                assert end <= begin, (trace, e, after)
+    return count
+
+
+@test
+def sums_of_doubles_nest():
+    assert sum(check_nesting(trace) for trace in examples().values()) > 10000
+    for trace in EXAMPLES:
+        check_nesting(trace, "--from=20ms", "--to=+30ms")
+    for name in ("everything-1.5", "everything-1.21", "everything-1.26", "times-1.26", "forever-1.26"):
+        check_nesting(data(name))
 
 
 @test
