@@ -1,5 +1,5 @@
 /*
- * The line by which traces in formats before 1.25, which have no clock readings (§5.1), tell the wall
+ * The line by which traces in formats before 1.25, which have no clock readings (§5.1), record the wall
  * clock: a string that no event refers to, so that other readers ignore it. `trail record`,
  * libtrail-record and conversions of their traces write it in each generation.
  *
