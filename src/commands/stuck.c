@@ -267,7 +267,8 @@ static size_t gather(struct stuck_thread **list, size_t count)
         struct stuck_thread *thread = list[i];
         if (!is_alike(list[0], thread))
             continue;
-        memmove(list + found + 1, list + found, (i - found) * sizeof *list);
+        for (size_t j = i; j > found; j--)
+            list[j] = list[j - 1];
         list[found++] = thread;
     }
     return found;
@@ -478,7 +479,8 @@ static bool add_children(struct pids *pids)
     given.list = malloc((given.count + 1) * sizeof *given.list);
     if (!given.list)
         return false;
-    memcpy(given.list, pids->list, given.count * sizeof *given.list);
+    if (given.count > 0)
+        memcpy(given.list, pids->list, given.count * sizeof *given.list);
     folder = opendir("/proc");
     while (good && folder && (entry = readdir(folder))) {
         pid_t pid = (pid_t)atoi(entry->d_name);

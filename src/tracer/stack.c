@@ -320,8 +320,8 @@ static const struct table_entry *capture_host(trail_m *m, uint64_t generation, u
     size_t n = host->callers ? host->callers(host->context, pcs, tracer.max_frames) : 0;
     if (n > tracer.max_frames)
         n = tracer.max_frames;
-    if (skip > n)
-        skip = (unsigned)n;
+    if (skip >= n)
+        return capture_pcs(m, generation, frame, pcs, 0);
     return capture_pcs(m, generation, frame, pcs + skip,
                        cut_at_root(m, frame, pcs + skip, n - skip));
 }

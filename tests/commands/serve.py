@@ -492,9 +492,11 @@ def findings_speak_as_the_page_does():
     for args, says in (([], "thread"), (["--words=threads"], "thread"), (["--words=go"], "goroutine")):
         with Server(stuck, *args) as server:
             server.done()
-            # The page cannot choose.
-            texts = [f["text"] for f in server.get("run", command="summary", words="threads")["findings"]]
+            texts = [f["text"] for f in server.get("run", command="summary")["findings"]]
             assert texts and all(says in text for text in texts), (args, texts)
+            # The page cannot choose.
+            status, _, body = server.ask("/api/run?command=summary&words=threads")
+            equal(status, 400, body)
 
 
 @test
@@ -517,7 +519,10 @@ def only_what_stands_in_the_table_is_run():
             equal(status, 400, query)
             assert text in json.loads(body)["error"], (query, body)
         # Options are no way out: what looks like one is a value, or a word behind the file.
-        status, _, body = server.ask("/api/run?command=goroutines&output=/tmp/x&name=--help")
+        status, _, body = server.ask("/api/run?command=goroutines&output=/tmp/x")
+        equal(status, 400, body)
+        assert "goroutines has no parameter output" in json.loads(body)["error"], body
+        status, _, body = server.ask("/api/run?command=goroutines&name=--help")
         equal(status, 400, body)
         assert "'--help'" in json.loads(body)["error"], body
         status, _, body = server.ask("/api/run?command=find&pattern=--help")
