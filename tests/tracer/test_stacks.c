@@ -46,11 +46,17 @@
 #endif
 
 #if defined(__has_feature)
-#define SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
-#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
+#define THREAD_SANITIZED __has_feature(thread_sanitizer)
+#define SANITIZED        (THREAD_SANITIZED || __has_feature(address_sanitizer))
+#elif defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#define SANITIZED        1
+#elif defined(__SANITIZE_ADDRESS__)
+#define THREAD_SANITIZED 0
+#define SANITIZED        1
 #else
-#define SANITIZED 0
+#define THREAD_SANITIZED 0
+#define SANITIZED        0
 #endif
 
 /* MARK: Reading back */
@@ -805,8 +811,8 @@ static void a_walk_stays_on_its_goroutines_stack(void **unused)
     (void)unused;
     walk_of_own_stack(TRAIL_UNWIND_LIBUNWIND, false);
     walk_of_own_stack(TRAIL_UNWIND_TABLES, true);
-    /* Of unknown bounds libunwind's, if it is there, else the leaf only. */
-    if (libunwind_is_there())
+    /* Of unknown bounds libunwind's, if it is there, else the leaf only. TSan's build does not load it. */
+    if (libunwind_is_there() && !THREAD_SANITIZED)
         walk_of_own_stack(TRAIL_UNWIND_TABLES, false);
     if (!HAS_FRAME_POINTERS)
         return;
