@@ -25,6 +25,7 @@ struct request {
     char **files;
     size_t file_count;
     const char *query; /* NULL: interactive, or from stdin */
+    char dot[64];      /* a query of two words: ".schema states" */
     enum sql_format format;
     struct duckdb_options duckdb;
     const char *host, *binary;
@@ -165,7 +166,8 @@ static int no_query(const char *name)
     return EXIT_USAGE;
 }
 
-static int run_one(struct session *session, const char *text)
+/* Runs a query, or a command with a dot; a result of SQL is printed if it is to be `shown`. */
+static int run_one(struct session *session, const char *text, bool shown)
 {
     const char *rest = rest_of(text, ".show");
     const struct sql_named *named =
@@ -180,7 +182,8 @@ static int run_one(struct session *session, const char *text)
             print_message("no command '%s'; .help lists them", text);
         return code < 0 ? EXIT_USAGE : code;
     }
-    int code = sql_show(&session->duckdb, named ? named->sql : text, session->request->format);
+    int code = sql_show(&session->duckdb, named ? named->sql : text,
+                        session->request->format, shown);
     sql_tables_forget(&session->tables);
     return worse_exit(code, session->tables.code);
 }
@@ -240,21 +243,27 @@ static char *run_whole(struct session *session, char *text, int *code)
     while ((end = statement_end(text))) {
         *end = '\0';
         if (!is_blank(text))
-            *code = worse_exit(*code, run_one(session, statement_begin(text)));
+            *code = worse_exit(*code, run_one(session, statement_begin(text), true));
         text = end + 1;
     }
     return text;
 }
 
+/* Runs all statements of a text. JSON and CSV are one document: the result of the last statement. */
 static int run_all(struct session *session, const char *query)
 {
-    char *text = strdup(query);
-    int code = EXIT_GOOD;
-    if (!text)
-        return EXIT_INOUT;
-    char *rest = run_whole(session, text, &code);
-    if (!is_blank(rest))
-        code = worse_exit(code, run_one(session, statement_begin(rest)));
+    char *text = strdup(query), *at = text;
+    int code = text ? EXIT_GOOD : EXIT_INOUT;
+    while (at && !is_blank(at)) {
+        char *end = statement_end(at), *next = end ? end + 1 : NULL;
+        bool last = !next || is_blank(next);
+        if (end)
+            *end = '\0';
+        if (!is_blank(at))
+            code = worse_exit(code, run_one(session, statement_begin(at),
+                                            last || session->request->format == SQL_TABLE));
+        at = next;
+    }
     free(text);
     return code;
 }
@@ -336,7 +345,7 @@ static int prompt(struct session *session)
             int one = EXIT_GOOD;
             char *rest = alone ? NULL : run_whole(session, text, &one);
             if (alone)
-                one = run_one(session, line);
+                one = run_one(session, line, true);
             char *left = rest && !is_blank(rest) ? strdup(rest) : NULL;
             if (!alone) {
                 free(text);
@@ -349,7 +358,7 @@ static int prompt(struct session *session)
     if (line)
         free(line);
     if (text && !is_blank(text))
-        code = worse_exit(code, run_one(session, statement_begin(text)));
+        code = worse_exit(code, run_one(session, statement_begin(text), true));
     free(text);
     return code;
 }
@@ -476,7 +485,14 @@ static int take_words(struct request *request, const struct options *options)
 {
     int count = options->word_count;
     request->files = options->words;
-    if (count > 0 && is_query(options->words[count - 1]))
+    /* ".schema states" as one word or as two. */
+    if (count > 1 && *options->words[count - 2] == '.' && is_query(options->words[count - 2])) {
+        (void)snprintf(request->dot, sizeof request->dot, "%s %s", options->words[count - 2],
+                       options->words[count - 1]);
+        request->query = request->dot;
+        count -= 2;
+    }
+    if (!request->query && count > 0 && is_query(options->words[count - 1]))
         request->query = options->words[--count];
     for (int i = 0; i < count; i++)
         if (is_query(options->words[i]))

@@ -148,13 +148,30 @@ void duckdb_end(struct duckdb *duckdb)
         duckdb->close(&duckdb->database);
 }
 
+void duckdb_print_error(const char *message)
+{
+    static const char memory[] = "Out of Memory Error: ";
+    if (!message)
+        message = "DuckDB gave no reason";
+    if (strncmp(message, memory, strlen(memory)) != 0) {
+        print_message_lines(message);
+        return;
+    }
+    /* DuckDB names settings that queries cannot change. */
+    print_message("the query needs more memory: %.*s", (int)strcspn(message + strlen(memory), "\n"),
+                  message + strlen(memory));
+    fputs("trail: --spill=DIR lets it write what does not fit to a folder, --memory-limit=4G gives it "
+          "more,\n"
+          "trail: --from=TIME and --to=TIME leave less to do\n",
+          stderr);
+}
+
 int duckdb_run(struct duckdb *duckdb, const char *sql)
 {
     duckdb_result result;
     int code = EXIT_GOOD;
     if (duckdb->query(duckdb->connection, sql, &result) != 0) {
-        const char *message = duckdb->result_error(&result);
-        print_message_lines(message ? message : "DuckDB gave no reason");
+        duckdb_print_error(duckdb->result_error(&result));
         code = EXIT_USAGE;
     }
     duckdb->destroy_result(&result);

@@ -32,10 +32,15 @@ enum {
     DUCKDB_DATE = 13,
     DUCKDB_HUGEINT = 16,
     DUCKDB_VARCHAR = 17,
-    DUCKDB_DECIMAL = 19
+    DUCKDB_DECIMAL = 19,
+    DUCKDB_LIST = 24,
+    DUCKDB_STRUCT = 25,
+    DUCKDB_MAP = 26,
+    DUCKDB_UNION = 28,
+    DUCKDB_ARRAY = 33
 };
 
-enum { DUCKDB_STATEMENT_SELECT = 1, DUCKDB_STATEMENT_EXPLAIN = 12 };
+enum { DUCKDB_STATEMENT_SELECT = 1, DUCKDB_STATEMENT_EXPLAIN = 4 };
 
 /* Passed by value, so its size must be exact; the first members are deprecated in DuckDB's API. */
 typedef struct duckdb_result {
@@ -85,13 +90,19 @@ typedef void (*duckdb_fill_fn)(void *info, void *chunk);
     FUNCTION(const char *, column_name, (duckdb_result *result, uint64_t column))                  \
     FUNCTION(int, column_type, (duckdb_result *result, uint64_t column))                           \
     FUNCTION(void *, fetch_chunk, (duckdb_result result))                                          \
-    FUNCTION(int, prepare, (void *connection, const char *sql, void **statement))                  \
+    FUNCTION(uint64_t, extract_statements,                                                         \
+             (void *connection, const char *sql, void **statements))                               \
+    FUNCTION(const char *, extract_statements_error, (void *statements))                           \
+    FUNCTION(void, destroy_extracted, (void **statements))                                         \
+    FUNCTION(int, prepare_extracted_statement,                                                     \
+             (void *connection, void *statements, uint64_t index, void **statement))               \
     FUNCTION(const char *, prepare_error, (void *statement))                                       \
     FUNCTION(void, destroy_prepare, (void **statement))                                            \
     FUNCTION(int, prepared_statement_type, (void *statement))                                      \
     FUNCTION(uint64_t, prepared_statement_column_count, (void *statement))                         \
     FUNCTION(const char *, prepared_statement_column_name, (void *statement, uint64_t column))     \
     FUNCTION(int, prepared_statement_column_type, (void *statement, uint64_t column))              \
+    FUNCTION(int, execute_prepared, (void *statement, duckdb_result *result))                      \
     FUNCTION(int, execute_prepared_streaming, (void *statement, duckdb_result *result))            \
     FUNCTION(uint64_t, data_chunk_get_size, (void *chunk))                                         \
     FUNCTION(void, data_chunk_set_size, (void *chunk, uint64_t size))                              \
@@ -163,6 +174,9 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
 
 /* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
+
+/* Prints a message of DuckDB; advice that does not hold here is replaced by options of trail sql. */
+void duckdb_print_error(const char *message);
 
 /* Runs statements without a result. Returns EXIT_GOOD, or prints an error and returns an exit code. */
 int duckdb_run(struct duckdb *duckdb, const char *sql);

@@ -38,9 +38,12 @@ const struct sql_named sql_queries[] = {
      "WHERE s.state = 'Runnable' AND s.has_end\n"
      "ORDER BY s.duration_ns DESC, s.begin_ns LIMIT 20"},
     {"wakers", "wake-ups by the start functions of waker and woken goroutine",
+     /* Outer joins are done in their order. Of inner ones DuckDB may join the two goroutines by file first:
+        all of them with all. */
      "SELECT w.name AS waker, g.name AS woken, s.reason, count(*) AS times, sum(s.duration_ns) AS waited_ns\n"
-     "FROM states s JOIN goroutines g USING (file, goroutine)\n"
-     "JOIN goroutines w ON w.file = s.file AND w.goroutine = s.waker\n"
+     "FROM states s LEFT JOIN goroutines g USING (file, goroutine)\n"
+     "LEFT JOIN goroutines w ON w.file = s.file AND w.goroutine = s.waker\n"
+     "WHERE s.waker IS NOT NULL\n"
      "GROUP BY ALL ORDER BY times DESC, waited_ns DESC LIMIT 30"},
     {"syscalls", "system calls by the function that made them",
      "SELECT k.function, count(*) AS calls, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns\n"

@@ -31,7 +31,7 @@ struct show {
     enum sql_format format;
     duckdb_result result;
     size_t columns;
-    const int *types; /* of the original query: as_text turns some columns into text */
+    const int *types; /* of the original query: as_text makes text or JSON of some columns */
     struct json json;
     struct out csv;
     int *widths;
@@ -54,6 +54,13 @@ static bool is_number(int type)
 {
     return (type > DUCKDB_BOOLEAN && type <= DUCKDB_DOUBLE) || type == DUCKDB_HUGEINT ||
            type == DUCKDB_DECIMAL;
+}
+
+/* Types of several values, which are arrays and objects in JSON. */
+static bool is_nested(int type)
+{
+    return type == DUCKDB_LIST || type == DUCKDB_ARRAY || type == DUCKDB_STRUCT ||
+           type == DUCKDB_MAP || type == DUCKDB_UNION;
 }
 
 static void put_digits(struct cell *cell, const char *format, ...)
@@ -166,6 +173,41 @@ static bool is_unquoted(int type, const struct cell *cell)
     return cell->text.size < CELL_SIZE && fabsl(strtold(cell->text.data, NULL)) <= 0x1p53L;
 }
 
+/* The size of a number at `at` that JSON does not have; 0: another text is there. */
+static size_t no_json_number(const char *at, const char *end)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t size = strlen(words[i]);
+        if ((size_t)(end - at) >= size && memcmp(at, words[i], size) == 0)
+            return size;
+    }
+    return 0;
+}
+
+/* Writes what to_json has made, with NaN and infinities as strings. */
+static void json_nested(struct show *show, trail_string text)
+{
+    const char *at = text.data, *end = at + text.size;
+    char *fixed = malloc(2 * text.size + 1), *to = fixed;
+    bool quoted = false;
+    show->failed |= !fixed;
+    while (fixed && at < end) {
+        size_t word = quoted ? 0 : no_json_number(at, end);
+        size_t step = word > 0 ? word : *at == '\\' && at + 1 < end ? 2 : 1;
+        quoted ^= *at == '"';
+        if (word > 0)
+            *to++ = '"';
+        memcpy(to, at, step);
+        to += step;
+        at += step;
+        if (word > 0)
+            *to++ = '"';
+    }
+    json_bare(&show->json, NULL, (trail_string){fixed, (size_t)(to - fixed)});
+    free(fixed);
+}
+
 static void json_cell(struct show *show, size_t column, const struct cell *cell)
 {
     const char *name = show->duckdb->column_name(&show->result, column);
@@ -174,6 +216,8 @@ static void json_cell(struct show *show, size_t column, const struct cell *cell)
         json_null(&show->json, NULL);
     else if (cell->truth)
         json_bool(&show->json, NULL, cell->text.data[0] == 't');
+    else if (is_nested(show->types[column]))
+        json_nested(show, cell->text);
     else if (is_unquoted(show->types[column], cell))
         json_bare(&show->json, NULL, cell->text);
     else
@@ -347,7 +391,7 @@ static int show_rows(struct show *show)
     }
     const char *message = duckdb->result_error(&show->result);
     if (message && *message) {
-        print_message_lines(message);
+        duckdb_print_error(message);
         return EXIT_INOUT;
     }
     return show->failed ? EXIT_INOUT : EXIT_GOOD;
@@ -371,26 +415,34 @@ static int show_result(struct show *show)
 
 /* MARK: Statements */
 
-/*
- * The same query with every other type cast to text: dates, lists, enumerations. The order of its rows
- * is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the result.
- */
-static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, const int *types,
-                     size_t columns)
+/* How a column is selected that is not plain: lists and structs are JSON where that is written. */
+static const char *cast_of(int type, enum sql_format format)
 {
+    if (is_plain(type))
+        return "%sc%zu AS \"";
+    return is_nested(type) && format == SQL_JSON ? "%sCAST(to_json(c%zu) AS VARCHAR) AS \""
+                                                 : "%sCAST(c%zu AS VARCHAR) AS \"";
+}
+
+/*
+ * The same query with every other type cast to text or JSON: dates, lists, enumerations. The order of
+ * its rows is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the result.
+ */
+static char *as_text(const struct show *show, void *statement, const char *sql, size_t columns)
+{
+    struct duckdb *duckdb = show->duckdb;
     char *text = NULL;
     size_t size = 0;
     bool needed = false;
     for (size_t i = 0; i < columns; i++)
-        needed |= !is_plain(types[i]);
+        needed |= !is_plain(show->types[i]);
     FILE *to = needed ? open_memstream(&text, &size) : NULL;
     if (!to)
         return NULL;
     fputs("SELECT ", to);
     for (size_t i = 0; i < columns; i++) {
         const char *name = duckdb->prepared_statement_column_name(statement, i);
-        fprintf(to, is_plain(types[i]) ? "%sc%zu AS \"" : "%sCAST(c%zu AS VARCHAR) AS \"",
-                i > 0 ? ", " : "", i);
+        fprintf(to, cast_of(show->types[i], show->format), i > 0 ? ", " : "", i);
         for (const char *at = name ? name : ""; *at; at++)
             fprintf(to, *at == '"' ? "\"\"" : "%c", *at);
         fputc('"', to);
@@ -403,77 +455,114 @@ static char *as_text(struct duckdb *duckdb, void *statement, const char *sql, co
     return fclose(to) == 0 ? text : NULL;
 }
 
+static int fail_result(struct duckdb *duckdb, duckdb_result *result)
+{
+    duckdb_print_error(duckdb->result_error(result));
+    duckdb->destroy_result(result);
+    return EXIT_USAGE;
+}
+
+/* Runs what has to be done before the last of the statements: PIVOT first collects its columns. */
+static int run_statement(struct duckdb *duckdb, void *statement)
+{
+    duckdb_result result;
+    if (duckdb->execute_prepared(statement, &result) != 0)
+        return fail_result(duckdb, &result);
+    duckdb->destroy_result(&result);
+    return EXIT_GOOD;
+}
+
 static int fail_statement(struct duckdb *duckdb, void **statement)
 {
-    const char *message = duckdb->prepare_error(*statement);
-    print_message_lines(message ? message : "DuckDB gave no reason");
+    duckdb_print_error(duckdb->prepare_error(*statement));
     duckdb->destroy_prepare(statement);
     return EXIT_USAGE;
 }
 
-/* Runs a statement and prints its result. */
-static int execute(struct show *show, void *statement)
+/* Prepares the last of the statements that DuckDB makes of one, and runs those before. */
+static int prepare_last(struct duckdb *duckdb, const char *sql, void **last)
 {
-    struct duckdb *duckdb = show->duckdb;
-    int code;
-    if (duckdb->execute_prepared_streaming(statement, &show->result) != 0) {
-        const char *message = duckdb->result_error(&show->result);
-        print_message_lines(message ? message : "DuckDB gave no reason");
+    void *all = NULL;
+    uint64_t count = duckdb->extract_statements(duckdb->connection, sql, &all);
+    int code = EXIT_GOOD;
+    *last = NULL;
+    if (count == 0) {
+        duckdb_print_error(duckdb->extract_statements_error(all));
         code = EXIT_USAGE;
-    } else {
-        show->columns = (size_t)duckdb->column_count(&show->result);
-        code = show_result(show);
     }
-    duckdb->destroy_result(&show->result);
+    for (uint64_t i = 0; i < count && code == EXIT_GOOD; i++) {
+        if (duckdb->prepare_extracted_statement(duckdb->connection, all, i, last) != 0)
+            code = fail_statement(duckdb, last);
+        else if (i + 1 < count)
+            code = run_statement(duckdb, *last);
+        if (i + 1 < count)
+            duckdb->destroy_prepare(last);
+    }
+    duckdb->destroy_extracted(&all);
     return code;
 }
 
-/* Runs a query: a statement that returns rows. */
-static int show_query(struct duckdb *duckdb, void **statement, const char *sql,
-                      enum sql_format format)
+/* Prints the result of a statement that has been run. */
+static int show_all(struct show *show)
 {
+    show->columns = (size_t)show->duckdb->column_count(&show->result);
+    int code = show_result(show);
+    show->duckdb->destroy_result(&show->result);
+    return code;
+}
+
+/* Runs a query, whose rows are printed as they come. */
+static int show_query(struct show *show, void **statement, const char *sql)
+{
+    struct duckdb *duckdb = show->duckdb;
     size_t columns = (size_t)duckdb->prepared_statement_column_count(*statement);
-    int *types = calloc(columns + 1, sizeof *types);
-    struct show show = {
-        .duckdb = duckdb, .json = json_on_stdout(), .format = format, .types = types};
+    int *types = calloc(columns + 1, sizeof *types), code = types ? EXIT_GOOD : EXIT_INOUT;
+    show->types = types;
     for (size_t i = 0; types && i < columns; i++)
         types[i] = duckdb->prepared_statement_column_type(*statement, i);
-    char *wrapped = types ? as_text(duckdb, *statement, sql, types, columns) : NULL;
-    int code = types ? EXIT_GOOD : EXIT_INOUT;
+    char *wrapped = types ? as_text(show, *statement, sql, columns) : NULL;
     if (wrapped) {
         duckdb->destroy_prepare(statement);
-        if (duckdb->prepare(duckdb->connection, wrapped, statement) != 0)
-            code = fail_statement(duckdb, statement);
+        code = prepare_last(duckdb, wrapped, statement);
     }
     if (code == EXIT_GOOD)
-        code = execute(&show, *statement);
-    duckdb->destroy_prepare(statement);
+        code = duckdb->execute_prepared_streaming(*statement, &show->result) != 0
+                   ? fail_result(duckdb, &show->result)
+                   : show_all(show);
     free(wrapped);
     free(types);
     return code;
 }
 
-/* Runs EXPLAIN, whose result has two columns: a name and a text. */
-static int show_plan(struct duckdb *duckdb, void **statement, enum sql_format format)
+/* Runs any other statement. Of their results only that of EXPLAIN is printed: a name and a plan. */
+static int show_other(struct show *show, void *statement)
 {
     static const int types[] = {DUCKDB_VARCHAR, DUCKDB_VARCHAR};
-    struct show show = {
-        .duckdb = duckdb, .json = json_on_stdout(), .format = format, .types = types, .plan = true};
-    int code = execute(&show, *statement);
-    duckdb->destroy_prepare(statement);
-    return code;
+    struct duckdb *duckdb = show->duckdb;
+    show->types = types;
+    if (duckdb->execute_prepared(statement, &show->result) != 0)
+        return fail_result(duckdb, &show->result);
+    if (show->plan)
+        return show_all(show);
+    duckdb->destroy_result(&show->result);
+    return EXIT_GOOD;
 }
 
-int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format)
+int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format, bool shown)
 {
-    void *statement = NULL;
-    if (duckdb->prepare(duckdb->connection, sql, &statement) != 0)
-        return fail_statement(duckdb, &statement);
-    int type = duckdb->prepared_statement_type(statement);
-    if (type == DUCKDB_STATEMENT_SELECT)
-        return show_query(duckdb, &statement, sql, format);
-    if (type == DUCKDB_STATEMENT_EXPLAIN)
-        return show_plan(duckdb, &statement, format);
+    void *statement;
+    int code = prepare_last(duckdb, sql, &statement);
+    int type = code == EXIT_GOOD ? duckdb->prepared_statement_type(statement) : 0;
+    struct show show = {.duckdb = duckdb,
+                        .json = json_on_stdout(),
+                        .format = format,
+                        .plan = type == DUCKDB_STATEMENT_EXPLAIN};
+    if (code == EXIT_GOOD && !shown)
+        code = run_statement(duckdb, statement);
+    else if (code == EXIT_GOOD && type == DUCKDB_STATEMENT_SELECT)
+        code = show_query(&show, &statement, sql);
+    else if (code == EXIT_GOOD)
+        code = show_other(&show, statement);
     duckdb->destroy_prepare(&statement);
-    return duckdb_run(duckdb, sql);
+    return code;
 }
