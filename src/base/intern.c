@@ -2,32 +2,14 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 struct intern_entry {
     struct intern_entry *next; /* of the same hash */
     uint64_t number;
     size_t size;
     unsigned char data[];
 };
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t hash_bytes(const unsigned char *data, size_t size)
-{
-    uint64_t hash = size, word;
-    size_t left = size;
-    for (; left >= sizeof word; data += sizeof word, left -= sizeof word) {
-        memcpy(&word, data, sizeof word);
-        hash = mix(hash, word);
-    }
-    word = 0;
-    if (left > 0)
-        memcpy(&word, data, left);
-    return mix(hash, word);
-}
 
 static struct intern_entry *entry_make(struct arena *arena, const void *data, size_t size)
 {

@@ -399,14 +399,33 @@ static int copy_all(struct sql_tables *sql, const struct tables_request *tables)
     return worse_exit(code, sql->code);
 }
 
-static int write_parquet(const struct tables_request *tables, struct symbols *symbols)
+/*
+ * Several traces of one name may get into a folder, from the same host and day: what the tables call the
+ * file is its name with a hash of its content, which the same trace has again.
+ */
+static int tell_apart(struct tables_request *tables, const struct input *input, trail_error *err)
+{
+    uint64_t hash;
+    char *name = NULL;
+    if (!tables->all)
+        return EXIT_GOOD;
+    if (input_hash(input, &hash, err) < 0)
+        return print_error(input->word, err);
+    if (asprintf(&name, "%s-%012" PRIx64, tables->file, hash >> 16) < 0)
+        return EXIT_INOUT;
+    free(tables->file);
+    tables->file = name;
+    return EXIT_GOOD;
+}
+
+static int write_parquet(struct tables_request *tables, struct symbols *symbols)
 {
     struct export_request *request = tables->request;
     struct duckdb duckdb = {0};
     struct duckdb_options options = {.files = true, .threads = "1"};
     struct input input;
     trail_error err = no_error();
-    const char *const files[] = {tables->file};
+    const char *files[] = {tables->file};
     struct sql_tables sql = {
         .duckdb = &duckdb,
         .inputs = &input,
@@ -430,6 +449,9 @@ static int write_parquet(const struct tables_request *tables, struct symbols *sy
         code = print_error(request->word, &err);
     trail_reader_close(reader);
     trail_source_close(source);
+    if (code == EXIT_GOOD)
+        code = tell_apart(tables, &input, &err);
+    files[0] = tables->file;
     if (code == EXIT_GOOD)
         code = duckdb_begin(&duckdb, &options);
     if (code == EXIT_GOOD)

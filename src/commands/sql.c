@@ -182,8 +182,8 @@ static int run_one(struct session *session, const char *text, bool shown)
             print_message("no command '%s'; .help lists them", text);
         return code < 0 ? EXIT_USAGE : code;
     }
-    int code = sql_show(&session->duckdb, named ? named->sql : text,
-                        session->request->format, shown);
+    int code =
+        sql_show(&session->duckdb, named ? named->sql : text, session->request->format, shown);
     sql_tables_forget(&session->tables);
     return worse_exit(code, session->tables.code);
 }

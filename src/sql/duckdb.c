@@ -160,7 +160,8 @@ void duckdb_print_error(const char *message)
     /* DuckDB names settings that queries cannot change. */
     print_message("the query needs more memory: %.*s", (int)strcspn(message + strlen(memory), "\n"),
                   message + strlen(memory));
-    fputs("trail: --spill=DIR lets it write what does not fit to a folder, --memory-limit=4G gives it "
+    fputs("trail: --spill=DIR lets it write what does not fit to a folder, --memory-limit=4G gives "
+          "it "
           "more,\n"
           "trail: --from=TIME and --to=TIME leave less to do\n",
           stderr);

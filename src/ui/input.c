@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "ui/cli.h"
 
 static int input_fail(trail_error *err, trail_code code, const char *message)
@@ -45,6 +46,26 @@ trail_source *input_open(struct input *input, trail_error *err)
 {
     return input->data ? limit_source(trail_source_open_memory(input->data, input->size, err))
                        : open_source(input->word, err);
+}
+
+static int hash_file(FILE *file, uint64_t *hash, trail_error *err)
+{
+    static unsigned char block[1 << 16];
+    size_t size;
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        *hash = hash_mix(*hash, hash_bytes(block, size));
+    return ferror(file) ? input_fail(err, TRAIL_IO, strerror(errno)) : 0;
+}
+
+int input_hash(const struct input *input, uint64_t *hash, trail_error *err)
+{
+    *hash = 0;
+    FILE *file = input->data ? fmemopen(input->data, input->size, "r") : fopen(input->word, "re");
+    if (!file)
+        return input_fail(err, TRAIL_IO, strerror(errno));
+    int code = hash_file(file, hash, err);
+    (void)fclose(file);
+    return code;
 }
 
 void input_free(struct input *input)

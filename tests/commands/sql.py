@@ -775,7 +775,10 @@ def parquet_has_the_rows_of_csv():
     good("export", "--to=parquet", "--host=web1", "--day=2026-11-22", trace, "-o", folder)
     files = {}
     for name, _ in clickhouse_columns():
-        files[name] = os.path.join(folder, name, "host=web1", "day=2026-11-22", os.path.basename(trace) + ".parquet")
+        day = os.path.join(folder, name, "host=web1", "day=2026-11-22")
+        (file,) = os.listdir(day)
+        assert re.fullmatch(re.escape(os.path.basename(trace)) + r"-[0-9a-f]{12}\.parquet", file), file
+        files[name] = os.path.join(day, file)
     queries = "".join(
         f"select * from read_parquet('{folder}/{name}/*/*/*.parquet', hive_partitioning = true);\n" for name in files
     )
@@ -783,6 +786,9 @@ def parquet_has_the_rows_of_csv():
     for name, answer in zip(files, answers):
         # DuckDB puts columns of folders last, by their names.
         rows = [{**row, "host": row.pop("host"), "day": row.pop("day")} for row in json.loads(answer)]
+        # Files of Parquet folders are told apart by their content.
+        for row in rows:
+            row["file"] = row["file"].rpartition("-")[0]
         equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))
     if not have_hyparquet:
         raise Skip("no hyparquet beside libduckdb.so, or no node: Parquet was read by DuckDB only")
@@ -795,10 +801,36 @@ def parquet_has_the_rows_of_csv():
         if isinstance(value, str):
             rows = read.setdefault(value, [])
         else:
+            value["file"] = value["file"].rpartition("-")[0]
             rows.append(plain(value))
     for name, path in files.items():
         right = [{k: v for k, v in row.items() if k not in ("host", "day")} for row in table(trace, name)]
         equal(read[path], right)
+
+
+@with_duckdb
+def traces_of_one_name_do_not_replace_each_other():
+    folder = os.path.join(WORK, "names")
+    traces = []
+    for i, trace in enumerate(EXAMPLES[2:4]):
+        os.makedirs(os.path.join(WORK, str(i)))
+        traces.append(shutil.copy(trace, os.path.join(WORK, str(i), "app.trace")))
+
+    def put(trace, stdin=None):
+        good("export", "--to=parquet", "--host=h", "--day=2026-11-22", trace, "-o", folder, stdin=stdin)
+        query = f"select distinct file from read_parquet('{folder}/events/*/*/*.parquet')"
+        return {row["file"] for row in json.loads(good("sql", "--allow-files", "--json", HAND, query))}
+
+    first = put(traces[0])
+    both = put(traces[1])
+    assert len(first) == 1 and len(both) == 2 and first < both, (first, both)
+    # The same again, from another place, is no other trace; nor is it one from stdin.
+    again = shutil.copy(traces[0], os.path.join(WORK, "app.trace"))
+    equal(put(again), both)
+    with open(again, "rb") as file:
+        content = file.read()
+    names = put("-", stdin=content) - both
+    equal({name.rpartition("-")[2] for name in names}, {name.rpartition("-")[2] for name in first})
 
 
 @with_duckdb

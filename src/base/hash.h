@@ -1,0 +1,16 @@
+/*
+ * A fast hash of bytes, for tables and names; no protection against those who look for collisions. Its
+ * values are kept in names of files: it does not change.
+ */
+#ifndef TRAIL_BASE_HASH_H
+#define TRAIL_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Mixes a word into a hash. */
+uint64_t hash_mix(uint64_t hash, uint64_t word);
+
+uint64_t hash_bytes(const void *data, size_t size);
+
+#endif
