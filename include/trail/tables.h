@@ -157,14 +157,15 @@ TRAIL_API int trail_tables_write(trail_reader *reader, const trail_tables_option
                                  uint64_t rows[TRAIL_TABLES], trail_error *err);
 
 typedef enum trail_dialect {
-    TRAIL_DIALECT_DUCKDB,     /* views over folders of Parquet files */
-    TRAIL_DIALECT_CLICKHOUSE, /* MergeTree on each shard, Distributed over them */
-    TRAIL_DIALECT_SPARK,      /* tables over folders of Parquet files */
-    TRAIL_DIALECT_TRINO,      /* as for Spark */
+    TRAIL_DIALECT_DUCKDB,             /* views over folders of Parquet files */
+    TRAIL_DIALECT_CLICKHOUSE,         /* MergeTree on one server */
+    TRAIL_DIALECT_CLICKHOUSE_CLUSTER, /* the same on each shard, Distributed over them */
+    TRAIL_DIALECT_SPARK,              /* tables over folders of Parquet files */
+    TRAIL_DIALECT_TRINO,              /* as for Spark */
     TRAIL_DIALECTS
 } trail_dialect;
 
-/* Returns "duckdb", "clickhouse", "spark" or "trino". */
+/* Returns "duckdb", "clickhouse", "clickhouse-cluster", "spark" or "trino". */
 TRAIL_API const char *trail_dialect_name(trail_dialect dialect);
 
 /* Writes the statements that create the tables in that system. Returns 0, or -1 with *err set. */

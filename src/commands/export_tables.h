@@ -8,6 +8,6 @@
 
 /* Prints the schema for the system `name`. */
 int export_schema(const struct export_request *request, const char *name);
-#define EXPORT_SCHEMAS "duckdb clickhouse spark trino"
+#define EXPORT_SCHEMAS "duckdb clickhouse clickhouse-cluster spark trino"
 
 #endif

@@ -57,11 +57,9 @@ static void duckdb_table(struct out *out, const struct dialect *dialect, const t
 
 /* MARK: ClickHouse */
 
-static void clickhouse_table(struct out *out, const struct dialect *dialect,
-                             const trail_table *table)
+static void clickhouse_columns(struct out *out, const struct dialect *dialect,
+                               const trail_table *table)
 {
-    out_format(out, "\n-- %s\nCREATE TABLE IF NOT EXISTS trail.%s_local ON CLUSTER trail\n(\n",
-               table->meaning, table->name);
     for (size_t i = 0; i < table->column_count; i++) {
         const trail_table_column *column = &table->columns[i];
         const char *type = dialect->types[column->cell];
@@ -73,11 +71,33 @@ static void clickhouse_table(struct out *out, const struct dialect *dialect,
                    column->nullable ? ")" : "", words ? ")" : "",
                    i + 1 < table->column_count ? "," : "", column->meaning);
     }
+}
+
+/* The table itself; its name ends in `suffix`. */
+static void clickhouse_merge_tree(struct out *out, const struct dialect *dialect,
+                                  const trail_table *table, const char *suffix)
+{
+    out_format(out, "\n-- %s\nCREATE TABLE IF NOT EXISTS trail.%s%s\n(\n", table->meaning,
+               table->name, suffix);
+    clickhouse_columns(out, dialect, table);
+    out_format(out, ")\nENGINE = MergeTree PARTITION BY day ORDER BY (host, file, %s);\n",
+               table->columns[0].name);
+}
+
+static void clickhouse_table(struct out *out, const struct dialect *dialect,
+                             const trail_table *table)
+{
+    clickhouse_merge_tree(out, dialect, table, "");
+}
+
+static void clickhouse_cluster_table(struct out *out, const struct dialect *dialect,
+                                     const trail_table *table)
+{
+    clickhouse_merge_tree(out, dialect, table, "_local ON CLUSTER trail");
     out_format(out,
-               ")\nENGINE = MergeTree PARTITION BY day ORDER BY (host, file, %s);\n\n"
-               "CREATE TABLE IF NOT EXISTS trail.%s ON CLUSTER trail AS trail.%s_local\n"
+               "\nCREATE TABLE IF NOT EXISTS trail.%s ON CLUSTER trail AS trail.%s_local\n"
                "ENGINE = Distributed(trail, trail, %s_local, cityHash64(host, file));\n",
-               table->columns[0].name, table->name, table->name, table->name);
+               table->name, table->name, table->name);
 }
 
 /* MARK: Spark and Trino */
@@ -105,20 +125,26 @@ static void trino_table(struct out *out, const struct dialect *dialect, const tr
 
 /* MARK: Dialects */
 
+#define CLICKHOUSE_TYPES                                                                           \
+    {                                                                                              \
+        "Int64", "Int32", "UInt8", "String", "String", "Date"                                      \
+    }
+
 static const struct dialect dialects[TRAIL_DIALECTS] = {
     [TRAIL_DIALECT_DUCKDB] =
         {"duckdb",
          "-- DuckDB: the tables over Parquet folders that trail export wrote below traces/.\n",
          {"BIGINT", "INTEGER", "BOOLEAN", "VARCHAR", "VARCHAR", "DATE"},
          duckdb_table},
-    [TRAIL_DIALECT_CLICKHOUSE] =
-        {"clickhouse",
-         "-- ClickHouse: a table on each shard of the cluster 'trail', and one over all of them. "
-         "On a\n"
-         "-- single server leave out ON CLUSTER and the Distributed tables.\n"
+    [TRAIL_DIALECT_CLICKHOUSE] = {"clickhouse",
+                                  "-- ClickHouse on one server.\n"
+                                  "CREATE DATABASE IF NOT EXISTS trail;\n",
+                                  CLICKHOUSE_TYPES, clickhouse_table},
+    [TRAIL_DIALECT_CLICKHOUSE_CLUSTER] =
+        {"clickhouse-cluster",
+         "-- ClickHouse: a table on each shard of the cluster 'trail', and one over all of them.\n"
          "CREATE DATABASE IF NOT EXISTS trail ON CLUSTER trail;\n",
-         {"Int64", "Int32", "UInt8", "String", "String", "Date"},
-         clickhouse_table},
+         CLICKHOUSE_TYPES, clickhouse_cluster_table},
     [TRAIL_DIALECT_SPARK] =
         {"spark",
          "-- Spark: the tables over Parquet folders that trail export wrote below traces/.\n"

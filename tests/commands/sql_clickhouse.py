@@ -93,7 +93,7 @@ def export(*args):
 @test
 def the_schema_is_made_on_both_shards():
     # ON CLUSTER needs ZooKeeper: what it would do is done by hand.
-    schema = export("--schema=clickhouse").decode().replace(" ON CLUSTER trail", "")
+    schema = export("--schema=clickhouse-cluster").decode().replace(" ON CLUSTER trail", "")
     schema = re.sub(r"--.*", "", schema)
     for port in ports:
         for statement in filter(str.strip, schema.split(";")):
@@ -138,6 +138,18 @@ def a_query_over_both_shards_adds_up():
         rows = [line.split(",") for line in export("--to=csv", "--table=states", trace).decode().splitlines()]
         state, duration = rows[0].index("state"), rows[0].index("duration_ns")
         assert int(ours[host]) == sum(int(row[duration]) for row in rows[1:] if row[state] == "Running")
+
+
+@test
+def the_schema_of_one_server_is_made_as_it_is_printed():
+    client(ports[0], "DROP DATABASE trail")
+    schema = export("--schema=clickhouse").decode()
+    for statement in filter(str.strip, re.sub(r"--.*", "", schema).split(";")):
+        client(ports[0], statement)
+    client(ports[0], "INSERT INTO trail.goroutines FORMAT RowBinary", export("--to=rowbinary", "--table=goroutines", next(iter(TRACES.values()))))
+    count = int(client(ports[0], "SELECT count() FROM trail.goroutines"))
+    assert count == len(export("--to=csv", "--table=goroutines", next(iter(TRACES.values()))).splitlines()) - 1 > 0, count
+    client(ports[0], "DROP DATABASE trail")
 
 
 if __name__ == "__main__":
