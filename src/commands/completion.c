@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sql/queries.h"
 #include "ui/cli.h"
 
 static const struct option rows[] = {{0}};
@@ -28,14 +29,48 @@ static void put_help(const char *help)
             putchar(help[i]);
 }
 
-/* MARK: bash */
-
 /* The options of all commands that read traces, if it is one. */
 static const struct option *shared_rows(const struct command *command)
 {
     static const struct option none;
     return command->no_input ? &none : input_options;
 }
+
+/* What the words of a command are that are no options. */
+enum words { FILES, QUERIES, PROGRAM, PIDS, SHELLS };
+
+static enum words words_of(const struct command *command)
+{
+    static const struct {
+        const char *command;
+        enum words words;
+    } others[] = {
+        {"sql", QUERIES},
+        {"record", PROGRAM},
+        {"stuck", PIDS},
+        {"completion", SHELLS},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(command->name, others[i].command) == 0)
+            return others[i].words;
+    return FILES;
+}
+
+static void put_commands(void)
+{
+    for (const struct command *const *c = commands; *c; c++)
+        printf("%s ", (*c)->name);
+    printf("help ");
+}
+
+static void put_queries(void)
+{
+    for (const struct sql_named *query = sql_queries; query->name; query++)
+        printf("@%s ", query->name);
+    printf(".tables .schema .queries .show ");
+}
+
+/* MARK: bash */
 
 static void bash_options(const struct option *row)
 {
@@ -57,55 +92,151 @@ static void bash_values(const struct command *command, const struct option *row)
             printf("|%s:-%c", command->name, row->short_name);
         const char *values = option_values(row, buf);
         if (values)
-            printf(") COMPREPLY=($(compgen -W '%s' -- \"$value\")) ;;\n", values);
+            printf(") _trail_words '%s' ;;\n", values);
         else if (wants_file(row))
-            printf(") COMPREPLY=($(compgen -f -- \"$value\")) ;;\n");
+            printf(") _trail_files ;;\n");
         else
-            printf(") COMPREPLY=() ;;\n");
+            printf(") ;;\n");
     }
 }
 
+static void bash_words(const struct command *command)
+{
+    printf("        %s) ", command->name);
+    switch (words_of(command)) {
+    case QUERIES:
+        printf("if [[ $value == [@.]* && $value != */* ]]; then _trail_words '");
+        put_queries();
+        printf("'; else _trail_files; fi");
+        break;
+    case PIDS:
+        printf("_trail_words \"$(cd /proc && echo [0-9]*)\"");
+        break;
+    case SHELLS:
+        printf("_trail_words 'bash zsh fish'");
+        break;
+    default:
+        printf("_trail_files");
+        break;
+    }
+    printf(" ;;\n");
+}
+
+/*
+ * The words are split here, at blanks: in COMP_WORDS "=" and "@" are words of their own or not,
+ * depending on COMP_WORDBREAKS. Answers are whole words until the end, where the part is cut off that
+ * the shell keeps.
+ */
+static const char bash_begin[] =
+    "# bash completion for trail\n"
+    "_trail_words()\n{\n"
+    "    COMPREPLY+=($(compgen -P \"$prefix\" -W \"$1\" -- \"$value\"))\n"
+    "}\n"
+    "_trail_files()\n{\n"
+    "    local IFS=$'\\n' i\n"
+    "    if [[ -z $prefix || $breaks == *=* ]]; then\n"
+    "        COMPREPLY+=($(compgen -P \"$prefix\" -f -- \"$value\"))\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        return\n"
+    "    fi\n"
+    "    # The shell does not know that there is a file behind the prefix.\n"
+    "    for i in $(compgen -f -- \"$value\"); do\n"
+    "        [[ -d $i ]] && i+=/ && compopt -o nospace 2>/dev/null\n"
+    "        COMPREPLY+=(\"$prefix$(printf %q \"$i\")\")\n"
+    "    done\n"
+    "}\n"
+    "# Sets `program` to the index of the program's name in `words`, if it is there.\n"
+    "_trail_program()\n{\n"
+    "    local i\n"
+    "    for ((i = 2; i < ${#words[@]}; i++)); do\n"
+    "        case ${words[i]} in\n"
+    "        --) program=$((i + 1)); return ;;\n"
+    "        --*=*) ;;\n";
+
+static void bash_program_options(const struct option *row)
+{
+    for (; row->name; row++) {
+        if (!row->argument)
+            continue;
+        printf("        --%s", row->name);
+        if (row->short_name)
+            printf("|-%c", row->short_name);
+        printf(") i=$((i + 1)) ;;\n");
+    }
+}
+
+static const char bash_middle[] =
+    "        -*) ;;\n"
+    "        *) program=$i; return ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n"
+    "_trail()\n{\n"
+    "    local line=${COMP_LINE:0:COMP_POINT} words=() program=0 prefix= i\n"
+    "    local breaks=${COMP_WORDBREAKS//@} # the shell completes a word with its @\n"
+    "    read -a words <<< \"$line\"\n"
+    "    [[ $line == *[[:space:]] ]] && words+=('')\n"
+    "    local last=$((${#words[@]} - 1))\n"
+    "    local word=${words[last]} command=${words[1]} value=${words[last]}\n"
+    "    COMPREPLY=()\n"
+    "    [[ $command == record ]] && _trail_program\n"
+    "    if ((last == 1)); then\n"
+    "        _trail_words \"$_trail_commands --help --version\"\n"
+    "    elif ((program > 0 && last == program)); then\n"
+    "        COMPREPLY=($(compgen -c -- \"$value\"))\n"
+    "        [[ $value == */* ]] && _trail_files\n"
+    "    elif ((program > 0 && last > program)); then\n"
+    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "            [[ ${COMP_WORDS[i]} == \"${words[program]}\" ]] && break\n"
+    "        done\n"
+    "        if declare -F _command_offset >/dev/null; then\n"
+    "            _command_offset $i\n"
+    "            return\n"
+    "        fi\n"
+    "        _trail_files\n"
+    "    elif [[ $word == --*=* ]]; then\n"
+    "        prefix=${word%%=*}=\n"
+    "        value=${word#*=}\n"
+    "        _trail_value \"$command:${word%%=*}\"\n"
+    "    elif ! _trail_value \"$command:${words[last-1]}\"; then\n"
+    "        if [[ $word == -* ]]; then\n"
+    "            _trail_option\n"
+    "            [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace "
+    "2>/dev/null\n"
+    "        else\n"
+    "            _trail_word\n"
+    "        fi\n"
+    "    fi\n"
+    "    local kept=${word%\"${word##*[$breaks]}\"}\n"
+    "    COMPREPLY=(\"${COMPREPLY[@]#\"$kept\"}\")\n"
+    "}\n";
+
 static void bash(void)
 {
-    printf("# bash completion for trail\n"
-           "_trail()\n{\n"
-           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-           "    local command=${COMP_WORDS[1]} value=$word\n"
-           "    if ((COMP_CWORD == 1)); then\n"
-           "        COMPREPLY=($(compgen -W '");
-    for (const struct command *const *c = commands; *c; c++)
-        printf("%s ", (*c)->name);
-    printf("--help --version' -- \"$word\"))\n"
-           "        return\n"
-           "    fi\n"
-           "    # --opt=value arrives as three words: --opt, =, value\n"
-           "    if [[ $word == '=' ]]; then\n"
-           "        value=\n"
-           "    elif [[ $before == '=' ]]; then\n"
-           "        before=${COMP_WORDS[COMP_CWORD-2]}\n"
-           "    fi\n"
-           "    case $command:$before in\n");
+    fputs(bash_begin, stdout);
+    bash_program_options(command_record.options);
+    fputs(bash_middle, stdout);
+    printf("_trail_commands='");
+    put_commands();
+    printf("'\n# Completes the value of an option; fails if it has none.\n"
+           "_trail_value()\n{\n"
+           "    case $1 in\n");
     for (const struct command *const *c = commands; *c; c++) {
         bash_values(*c, (*c)->options);
         bash_values(*c, shared_rows(*c));
     }
-    printf("    *)\n"
-           "        if [[ $word == -* ]]; then\n"
-           "            case $command in\n");
+    printf("        *) return 1 ;;\n    esac\n}\n_trail_option()\n{\n    case $command in\n");
     for (const struct command *const *c = commands; *c; c++) {
-        printf("            %s) COMPREPLY=($(compgen -W '", (*c)->name);
+        printf("        %s) _trail_words '", (*c)->name);
         bash_options((*c)->options);
         bash_options(shared_rows(*c));
-        printf(" --help -h' -- \"$word\")) ;;\n");
+        printf(" --help -h' ;;\n");
     }
-    printf("            esac\n"
-           "            [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
-           "        else\n"
-           "            COMPREPLY=($(compgen -f -- \"$word\"))\n"
-           "        fi ;;\n"
-           "    esac\n"
-           "}\n"
-           "complete -o filenames -F _trail trail\n");
+    printf("    esac\n}\n_trail_word()\n{\n    case $command in\n");
+    for (const struct command *const *c = commands; *c; c++)
+        bash_words(*c);
+    printf("        help) _trail_words \"$_trail_commands\" ;;\n");
+    printf("    esac\n}\ncomplete -F _trail trail\n");
 }
 
 /* MARK: zsh */
@@ -131,9 +262,33 @@ static void zsh_option(const struct option *row)
     printf("' \\\n");
 }
 
+static void zsh_words(const struct command *command)
+{
+    switch (words_of(command)) {
+    case QUERIES:
+        printf("'*:trace or query:_trail_queries'");
+        break;
+    case PROGRAM:
+        printf("'(-)1:program:_command_names -e' '*::arguments:_normal'");
+        break;
+    case PIDS:
+        printf("'*:process:_pids'");
+        break;
+    case SHELLS:
+        printf("'*:shell:(bash zsh fish)'");
+        break;
+    default:
+        printf("'*:file:_files'");
+        break;
+    }
+}
+
 static void zsh(void)
 {
     printf("#compdef trail\n"
+           "_trail_queries()\n{\n    compadd -- ");
+    put_queries();
+    printf("\n    _files\n}\n"
            "_trail()\n{\n"
            "    local context state state_descr line\n"
            "    typeset -A opt_args\n"
@@ -146,19 +301,25 @@ static void zsh(void)
         put_help((*c)->summary);
         printf("'\n");
     }
-    printf("        )\n"
+    printf("            'help:show help'\n"
+           "        )\n"
            "        _describe command names ;;\n"
            "    rest)\n"
            "        case $words[1] in\n");
     for (const struct command *const *c = commands; *c; c++) {
-        printf("        %s) _arguments \\\n", (*c)->name);
+        printf("        %s) _arguments -S \\\n", (*c)->name);
         for (const struct option *row = (*c)->options; row->name; row++)
             zsh_option(row);
         for (const struct option *row = shared_rows(*c); row->name; row++)
             zsh_option(row);
-        printf("            '(-h --help)'{-h,--help}'[show help]' '*:file:_files' ;;\n");
+        printf("            '(-h --help)'{-h,--help}'[show help]' ");
+        zsh_words(*c);
+        printf(" ;;\n");
     }
-    printf("        esac ;;\n"
+    printf("        help) _arguments '1:command:(");
+    put_commands();
+    printf(")' ;;\n"
+           "        esac ;;\n"
            "    esac\n"
            "}\n"
            "_trail \"$@\"\n");
@@ -170,7 +331,7 @@ static void fish_option(const struct command *command, const struct option *row)
 {
     char buf[OPTION_VALUES_SIZE];
     const char *values = option_values(row, buf);
-    printf("complete -c trail -n '__fish_seen_subcommand_from %s' -l %s", command->name, row->name);
+    printf("complete -c trail -n '__trail_command %s' -l %s", command->name, row->name);
     if (row->short_name)
         printf(" -s %c", row->short_name);
     if (values)
@@ -184,21 +345,87 @@ static void fish_option(const struct command *command, const struct option *row)
     printf("'\n");
 }
 
+static void fish_words(const struct command *command)
+{
+    printf("complete -c trail -n '__trail_command %s' ", command->name);
+    switch (words_of(command)) {
+    case QUERIES:
+        printf("-k -a '");
+        put_queries();
+        printf("'");
+        break;
+    case PROGRAM:
+        printf("-x -a '(__trail_program)'");
+        break;
+    case PIDS:
+        printf("-x -a '(__fish_complete_pids)'");
+        break;
+    case SHELLS:
+        printf("-x -a 'bash zsh fish'");
+        break;
+    default:
+        printf("-F");
+        break;
+    }
+    printf("\n");
+}
+
+/* The words of a program that is to be recorded are completed as if trail record were not there. */
+static void fish_functions(void)
+{
+    printf("# fish completion for trail\n"
+           "function __trail_command\n"
+           "    set -l words (commandline -opc)\n"
+           "    test \"$words[2]\" = $argv[1]\n"
+           "end\n"
+           "function __trail_program\n"
+           "    set -l words (commandline -opc) (commandline -ct)\n"
+           "    set -l i 3\n"
+           "    while test $i -lt (count $words)\n"
+           "        switch $words[$i]\n"
+           "            case --\n"
+           "                set i (math $i + 1)\n"
+           "                break\n"
+           "            case '--*=*'\n"
+           "            case");
+    for (const struct option *row = command_record.options; row->name; row++) {
+        if (row->argument)
+            printf(" --%s", row->name);
+        if (row->argument && row->short_name)
+            printf(" -%c", row->short_name);
+    }
+    printf("\n"
+           "                set i (math $i + 1)\n"
+           "            case '-*'\n"
+           "            case '*'\n"
+           "                break\n"
+           "        end\n"
+           "        set i (math $i + 1)\n"
+           "    end\n"
+           "    complete -C (string join ' ' -- (string escape -- $words[$i..-2]) $words[-1])\n"
+           "end\n");
+}
+
 static void fish(void)
 {
-    printf("# fish completion for trail\n");
+    fish_functions();
     for (const struct command *const *c = commands; *c; c++) {
         printf("complete -c trail -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
         put_help((*c)->summary);
         printf("'\n");
     }
-    printf("complete -c trail -n __fish_use_subcommand -l version -d 'show the version'\n"
+    printf("complete -c trail -n __fish_use_subcommand -f -a help -d 'show help'\n"
+           "complete -c trail -n '__trail_command help' -x -a '");
+    put_commands();
+    printf("'\n"
+           "complete -c trail -n __fish_use_subcommand -l version -d 'show the version'\n"
            "complete -c trail -l help -s h -d 'show help'\n");
     for (const struct command *const *c = commands; *c; c++) {
         for (const struct option *row = (*c)->options; row->name; row++)
             fish_option(*c, row);
         for (const struct option *row = shared_rows(*c); row->name; row++)
             fish_option(*c, row);
+        fish_words(*c);
     }
 }
 

@@ -206,33 +206,6 @@ def completions_name_every_sub_command_and_option():
 
 
 @test
-def bash_completes_commands_options_and_values():
-    if not shutil.which("bash"):
-        return
-    script = (
-        good("completion", "bash").out.decode()
-        + """
-complete_at() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _trail 2>/dev/null
-                echo "${COMPREPLY[@]}"; }
-complete_at trail ch
-complete_at trail print --gor
-complete_at trail print --format = j
-complete_at trail print -f g
-"""
-    )
-    p = subprocess.run(["bash"], input=script.encode(), capture_output=True)
-    assert p.stdout.decode().splitlines() == [
-        "check",
-        "--goroutine=",
-        "jsonl",
-        "go go-v1",
-    ], p.stdout
-
-
-# Exit codes
-
-
-@test
 def a_good_trace_is_exit_0():
     for name in TRACES:
         for command in ("info", "print", "check"):
