@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, ENV, ROOT, TRAIL, WORK, equal, trace  # noqa: E402
+from command import DATA, ENV, EXAMPLES, ROOT, TRAIL, WORK, equal, trace  # noqa: E402
 from sub_commands import sub_commands
 from tap import main, test
 
@@ -341,6 +341,62 @@ def manual_pages_are_formatted_without_a_warning():
             page = os.path.join(ROOT, "man", name)
             p = subprocess.run(["groff", "-mandoc", "-ww", "-W", "break", "-Tutf8", "-z", page], capture_output=True)
             assert p.returncode == 0 and p.stderr == b"", (name, p.stderr.decode()[:300])
+
+
+def manual_pages():
+    """Their texts by name: trail-sql.1."""
+    folder = os.path.join(ROOT, "man")
+    names = [name for name in os.listdir(folder) if re.search(r"\.[13]$", name)]
+    return {name: read(os.path.join(folder, name)).decode() for name in sorted(names)}
+
+
+@test
+def manual_pages_see_each_other_and_documents_that_are_installed():
+    pages, installed = manual_pages(), read(os.path.join(ROOT, "docs", "meson.build")).decode()
+    references = re.compile(r"^\.Xr (\S+) (\d)", re.M)
+    also = {name: {".".join(r) for r in references.findall(text.partition(".Sh SEE ALSO")[2])} for name, text in pages.items()}
+    for name, text in pages.items():
+        assert "docs/" not in text, name
+        for document in re.findall(r"@docs@/(\S+)", text):
+            assert f"'{document}'" in installed and os.path.exists(os.path.join(ROOT, "docs", document)), (name, document)
+        mentioned = {".".join(r) for r in references.findall(text)} - {name}
+        assert mentioned <= also[name], (name, mentioned - also[name])
+        if name.endswith(".1"):
+            assert "trail.1" in also[name], name
+        for other in also[name]:
+            if other in also and other[-1] == name[-1]:
+                assert name in also[other], f"{other} does not see {name}"
+            assert other in also or not other.startswith("trail") or other == "trail.1", (name, other)
+    for document in os.listdir(os.path.join(ROOT, "docs")):
+        assert not document.endswith(".md") or f"'{document}'" in installed, document
+
+
+C_TRACES = [os.path.join(ROOT, "examples", "traces", f"shop-c{name}.trace") for name in ("", "-stuck")]
+
+
+def keys_of(value, found):
+    if isinstance(value, dict):
+        found.update(value)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+        keys_of(item, found)
+    return found
+
+
+@test
+def manual_pages_name_every_key_of_json():
+    """Keys that are words of the format, that is: reasons and names of ranges are keys, too, and have spaces or dots."""
+    pages = manual_pages()
+    more = {"why": ["--goroutine=1"], "diff": [EXAMPLES[0]], "find": ["block"]}
+    # The objects of these are those of another page, which theirs names.
+    same = {"summary": "trail-goroutines.1", "regions": "trail-goroutines.1"}
+    for command in "summary goroutines locks tasks regions why latency gc mmu procs threads profile diff info find".split():
+        page = pages[f"trail-{command}.1"] + (pages[same[command]] if command in same else "")
+        for trace_path in EXAMPLES + C_TRACES:
+            out = good(command, "--json", trace_path, *more.get(command, [])).out
+            for line in out.splitlines() if command == "find" else [out]:
+                for key in keys_of(json.loads(line), set()):
+                    if re.fullmatch(r"[a-z]+(_[a-z0-9]+)+", key):
+                        assert re.search(rf"\b{key}\b", page), (command, key)
 
 
 @test
