@@ -180,5 +180,5 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
               stderr);
     print_heap(s);
     print_recorder(s);
-    put_line("  next: trail summary %s, or go tool trace %s", path, path);
+    put_line("  next: trail summary %s, or trail view %s", path, path);
 }

@@ -90,7 +90,7 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
         fprintf(stderr, "; %" PRIu64 " stacks lost outer frames", stats->cut_stacks);
     fputc('\n', stderr);
     if (strcmp(path, "-") != 0)
-        print_message("next: go tool trace %s, or trail print --stacks %s", path, path);
+        print_message("next: trail summary %s, or trail print --stacks %s", path, path);
 }
 
 /* MARK: Copying */
