@@ -1,5 +1,5 @@
 /*
- * A fast hash of bytes, for tables and names; no protection against those who look for collisions. Its
+ * A fast hash of bytes, for tables and names; collisions can be found by whoever looks for them. Its
  * values are kept in names of files: it does not change.
  */
 #ifndef TRAIL_BASE_HASH_H

@@ -138,19 +138,28 @@ static int columns_of(uint32_t code)
     return 1;
 }
 
+size_t utf8_character(const char *text, int *columns)
+{
+    size_t size;
+    *columns = columns_of(code_at(text, &size));
+    return size;
+}
+
 int utf8_columns(const char *text)
 {
-    int columns = 0;
-    for (size_t size; *text; text += size)
-        columns += columns_of(code_at(text, &size));
-    return columns;
+    int sum = 0, columns;
+    for (; *text; sum += columns)
+        text += utf8_character(text, &columns);
+    return sum;
 }
 
 size_t utf8_fits(const char *text, int columns)
 {
     const char *at = text;
+    int width;
     for (size_t size; *at; at += size) {
-        columns -= columns_of(code_at(at, &size));
+        size = utf8_character(at, &width);
+        columns -= width;
         if (columns < 0)
             break;
     }
@@ -159,9 +168,9 @@ size_t utf8_fits(const char *text, int columns)
 
 size_t utf8_fits_end(const char *text, int columns)
 {
-    int rest = utf8_columns(text);
+    int rest = utf8_columns(text), width;
     const char *at = text;
-    for (size_t size; *at && rest > columns; at += size)
-        rest -= columns_of(code_at(at, &size));
+    for (; *at && rest > columns; rest -= width)
+        at += utf8_character(at, &width);
     return strlen(at);
 }

@@ -55,9 +55,12 @@ trail_string utf8_first(trail_string text, size_t most);
 trail_string utf8_last(trail_string text, size_t most);
 
 /*
- * Returns the number of terminal columns: two for East Asian wide characters (Unicode, EastAsianWidth)
- * and most emoji, none for combining ones, else one.
+ * Returns the bytes of the text's first character, at least 1, and its number of terminal columns: two for East Asian wide characters (Unicode, EastAsianWidth)
+ * and most emoji, none for combining ones, else one. The text is not empty.
  */
+size_t utf8_character(const char *text, int *columns);
+
+/* Returns the number of terminal columns. */
 int utf8_columns(const char *text);
 
 /* Returns the bytes of the longest beginning of the text of at most `columns` columns; or of its end. */

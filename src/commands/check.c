@@ -313,4 +313,5 @@ const struct command command_check = {
                 "  trail check --quiet app.trace && echo good",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -521,4 +521,5 @@ const struct command command_diff = {
                 "  trail diff --json A B | jq '.metrics[] | select(.name == \"main.worker\")'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -290,5 +290,6 @@ const struct command command_doctor = {
                 "  trail doctor --json pigz | jq '.program[] | select(.state != \"ok\")'",
     .options = rows,
     .run = run,
+    .wrapped = true,
     .no_input = true,
 };

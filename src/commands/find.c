@@ -286,4 +286,5 @@ const struct command command_find = {
                 "  trail find --count app.trace 'syscall >100us in os.*'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

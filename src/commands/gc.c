@@ -274,4 +274,5 @@ const struct command command_gc = {
                 "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -302,4 +302,5 @@ const struct command command_goroutines = {
                 "  trail goroutines --json app.trace | jq '.goroutines[] | select(.exec_ns > 1e6)'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

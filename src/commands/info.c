@@ -758,4 +758,5 @@ const struct command command_info = {
                 "  trail info --json *.trace | jq -r '[.file, .version, .duration_ns] | @tsv'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -318,4 +318,5 @@ const struct command command_latency = {
                 "  trail latency --json -n 0 app.trace",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

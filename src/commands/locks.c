@@ -365,4 +365,5 @@ const struct command command_locks = {
                 "  trail locks --json app.trace | jq '.locks[0]'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

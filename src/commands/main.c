@@ -59,6 +59,8 @@ static int run(int argc, char **argv)
     if (strcmp(word, "help") == 0)
         return help_run(argc - 2, argv + 2);
     const struct command *command = find_command(word);
+    if (command && command->wrapped)
+        terminal_wrap();
     if (command)
         return command->run(command, argc - 2, argv + 2);
     if (word[0] == '-')

@@ -318,4 +318,5 @@ const struct command command_mmu = {
                 "  trail mmu --flags=stw --json --window=100us app.trace",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

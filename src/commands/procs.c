@@ -80,4 +80,5 @@ const struct command command_procs = {
                 "  trail procs --from=1s --to=+200ms --json app.trace",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -272,4 +272,5 @@ const struct command command_regions = {
                 "  trail regions --json --task=7 app.trace",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

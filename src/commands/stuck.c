@@ -582,5 +582,6 @@ const struct command command_stuck = {
                 "  trail stuck --json 1234 | jq '.deadlocks'",
     .options = rows,
     .run = run,
+    .wrapped = true,
     .no_input = true,
 };

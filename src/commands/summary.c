@@ -619,4 +619,5 @@ const struct command command_summary = {
                 "  trail summary --json app.trace | jq .gc",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

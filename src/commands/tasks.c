@@ -480,4 +480,5 @@ const struct command command_tasks = {
                 "  trail tasks --json app.trace | jq '.tasks[] | select(.complete | not)'",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -90,4 +90,5 @@ const struct command command_threads = {
                 "  trail threads --from=1s --to=+200ms --json app.trace",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -627,4 +627,5 @@ const struct command command_why = {
                 "  trail why --goroutine=18 --json app.trace | jq .totals",
     .options = rows,
     .run = run,
+    .wrapped = true,
 };

@@ -160,6 +160,16 @@ static bool begins_with(const char *title, const char *word)
     return strncmp(title, word, size) == 0 && (title[size] == '\0' || title[size] == ' ');
 }
 
+/* Whether the column has commands, which are of no use if they are cut. */
+static bool has_commands(const struct table *table, int column)
+{
+    for (size_t i = (size_t)column; i < table->count; i += (size_t)table->columns) {
+        if (begins_with(table->cells[i], "trail"))
+            return true;
+    }
+    return false;
+}
+
 /* Returns the next column to leave out; LEFT_OUT: none. The first and the last stay. */
 static int least_important_of(const struct table *table, const int *widths)
 {
@@ -179,6 +189,10 @@ static int least_important_of(const struct table *table, const int *widths)
 static void fit(const struct table *table, int *widths, int limit)
 {
     int column;
+    for (int i = 0; i < table->columns && width_of(widths, table->columns) > limit; i++) {
+        if (has_commands(table, i))
+            widths[i] = LEFT_OUT;
+    }
     narrow(table, widths, limit, TEXT_WIDTH);
     while (width_of(widths, table->columns) > limit &&
            (column = least_important_of(table, widths)) != LEFT_OUT)
@@ -218,6 +232,16 @@ static void print_cell(const struct table *table, int column, const char *text, 
         putchar('\n');
 }
 
+/* Prints the commands of the first row, if the table had no room for them, on lines of their own. */
+static void print_commands(const struct table *table, const int *widths)
+{
+    for (int i = 0; i < table->columns; i++) {
+        if (widths[i] == LEFT_OUT && has_commands(table, i) &&
+            begins_with(table->cells[i], "trail"))
+            printf("%s, of the first row: %s\n", table->titles[i], table->cells[i]);
+    }
+}
+
 /* Says which columns are missing, and where they are. */
 static void print_left_out(const struct table *table, const int *widths, int limit)
 {
@@ -254,6 +278,7 @@ void table_print(struct table *table)
         if (!table->failed)
             print_cell(table, column, table->cells[i], widths[column]);
     }
+    print_commands(table, widths);
     print_left_out(table, widths, widest);
     if (table->failed)
         print_message("no memory for the table");

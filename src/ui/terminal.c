@@ -1,14 +1,63 @@
 #include "ui/terminal.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/terminal.h"
+#include "ui/fit.h"
+#include "ui/wrap.h"
 
 static struct terminal guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
+/* The line of stdout that is not complete, if lines are wrapped. */
+static struct {
+    bool wrapped;
+    char *text;
+    size_t size, capacity;
+} line;
+
+static bool put_guarded(void *context, const char *data, size_t size)
+{
+    return terminal_write(context, data, size);
+}
+
+static bool flush_line(void)
+{
+    bool good = true;
+    if (line.size > 0) {
+        line.text[line.size] = '\0';
+        /* A text with a NUL is none that is to be read. */
+        good = strlen(line.text) == line.size
+                   ? wrap_line(line.text, fit_columns(), put_guarded, &guards[0])
+                   : terminal_write(&guards[0], line.text, line.size);
+    }
+    line.size = 0;
+    return good;
+}
+
+/* Keeps what is not a line yet. Returns false on an error. */
+static bool write_lines(const char *data, size_t size)
+{
+    bool good = true;
+    for (size_t i = 0; i < size && good; i++) {
+        if (data[i] == '\n')
+            good = flush_line() && terminal_write(&guards[0], "\n", 1);
+        else if (GROW(line.text, line.capacity, line.size + 2))
+            line.text[line.size++] = data[i];
+        else
+            good = false;
+    }
+    return good;
+}
+
 static ssize_t write_guarded(void *cookie, const char *data, size_t size)
 {
-    return terminal_write(cookie, data, size) ? (ssize_t)size : 0;
+    struct terminal *terminal = cookie;
+    if (line.wrapped && terminal == &guards[0] && !terminal->open)
+        return write_lines(data, size) ? (ssize_t)size : 0;
+    return terminal_write(terminal, data, size) ? (ssize_t)size : 0;
 }
 
 static void guard(FILE **stream, struct terminal *terminal, int buffering)
@@ -31,13 +80,23 @@ void terminal_control(FILE *to, const char *controls)
 {
     struct terminal *terminal = &guards[to == stderr];
     (void)fflush(to);
+    if (to == stdout)
+        (void)flush_line(); /* its rest is wrapped on its own */
     terminal->open = true;
     fputs(controls, to);
     (void)fflush(to);
     terminal->open = false;
 }
 
+void terminal_wrap(void)
+{
+    line.wrapped = true;
+}
+
 bool terminal_end(void)
 {
-    return terminal_finish(&guards[0]);
+    bool good = flush_line();
+    free(line.text);
+    line.text = NULL;
+    return terminal_finish(&guards[0]) && good;
 }

@@ -10,6 +10,9 @@
 /* Installs filters for stdout and stderr, if they are terminals. */
 void terminal_guard(void);
 
+/* From now on lines of stdout are wrapped, if it is a terminal. */
+void terminal_wrap(void);
+
 /* Writes control sequences of trail itself to stdout or stderr. */
 void terminal_control(FILE *to, const char *controls);
 

@@ -41,7 +41,7 @@ LINES = {
     "trail sql .que": "trail sql .queries ",
     "trail summary app": "trail summary app.trace ",
     "trail summary with": "trail summary with\\ space.trace ",
-    "trail hel": "trail help ",
+    "trail he": "trail help ",
     "trail help symb": "trail help symbolize ",
     "trail record server-of": "trail record server-of-mine ",
     "trail record -- server-of": "trail record -- server-of-mine ",

@@ -786,7 +786,7 @@ def parquet_has_the_rows_of_csv():
     for name, answer in zip(files, answers):
         # DuckDB puts columns of folders last, by their names.
         rows = [{**row, "host": row.pop("host"), "day": row.pop("day")} for row in json.loads(answer)]
-        # Files of Parquet folders are told apart by their content.
+        # Files of Parquet folders differ by a hash of their content.
         for row in rows:
             row["file"] = row["file"].rpartition("-")[0]
         equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))

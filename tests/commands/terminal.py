@@ -561,6 +561,31 @@ def tables_fit_the_terminal():
     assert one == narrow, one
 
 
+@test
+def sentences_are_wrapped_between_words_and_commands_stay_whole():
+    folder = os.path.join(ROOT, "examples/traces")
+    traces = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".trace"))
+    env = {**ENV, "NO_COLOR": "1"}
+    cases = [["summary"], ["locks"], ["latency"], ["gc"], ["mmu"], ["tasks"], ["regions"], ["goroutines"], ["info"],
+             ["why", "--goroutine=1"], ["find", "block >=50us"], ["check"]]  # fmt: skip
+    for (command, *words), trace in ((case, trace) for case in cases for trace in traces):
+        args = [command, trace, *words]
+        full = in_pipe(*args, env=env).out.decode()
+        for columns in (80, 120):
+            text = on_terminal(*args, columns=columns, env=env).out.decode()
+            for line in text.splitlines():
+                assert columns_of(line) <= columns or re.match(r" *trail ", line), (args, columns, line)
+                # A number and its unit are one word.
+                assert not re.match(r" *(ns|us|ms|s|%|KiB|MiB)\b", line), (args, columns, line)
+            if "also shows: " not in text and "\u2026" not in text:
+                assert text.split() == full.split(), (args, columns)
+        for suggestion in re.findall(r"^ *(trail .*)$", full, re.M):
+            assert suggestion in text, (args, suggestion)
+        # JSON is not touched.
+        if command != "check":
+            assert on_terminal(*args, "--json", columns=80, env=env).out == in_pipe(*args, "--json", env=env).out, args
+
+
 try:
     code = main()
 finally:
