@@ -99,7 +99,7 @@ struct command {
     const struct option *options;
     int (*run)(const struct command *command, int argc, char **argv);
     bool no_input; /* it reads no trace, and does not accept input_options */
-    bool wrapped;  /* on a terminal its lines are broken between words (wrap.h) */
+    bool wrapped;  /* on a terminal its lines are broken between words (ui/wrap.h) */
     /* Its arguments are another command line: everything after the first argument, options
      * included, belongs to that. */
     bool has_command;
