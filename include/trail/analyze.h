@@ -730,12 +730,15 @@ typedef struct trail_hit {
 typedef struct trail_finding {
     const char *kind; /* "lock-serialises" "futile-wakeups" "one-runs-alone" "ready-while-idle"
                          "keeps-p" "delays-stop" "long-pause" "gc-share" "leak"
-                         "deadlock" "open-wait" "slow-task" "ready" */
+                         "deadlock" "maybe-deadlock" "open-wait" "slow-task" "slow-region"
+                         "ready" */
     const char *text; /* a sentence; names in it are any bytes of the trace but NUL */
     double weight;    /* the order: about the share of the time */
     bool has_moment;  /* the three members below are set, to the worst case */
     int64_t begin_ns, end_ns;
     int64_t goroutine; /* TRAIL_NONE: no particular one */
+    int64_t task;      /* "slow-task": the slowest; else TRAIL_NONE */
+    trail_name region; /* "slow-region": its name; else 0 */
 } trail_finding;
 
 /* By weight, greatest first. */

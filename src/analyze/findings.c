@@ -56,7 +56,8 @@ struct findings {
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;
-    bool failed; /* out of memory */
+    trail_finding none; /* takes what is said of a finding for which there is no memory */
+    bool failed;        /* out of memory */
 };
 
 /* MARK: Words */
@@ -113,7 +114,15 @@ __attribute__((format(printf, 5, 6))) static void say(struct findings *findings,
         .begin_ns = moment ? moment->begin_ns : 0,
         .end_ns = moment ? (int64_t)((uint64_t)moment->begin_ns + (uint64_t)moment->ns) : 0,
         .goroutine = moment ? moment->goroutine : TRAIL_NONE,
+        .task = TRAIL_NONE,
     };
+}
+
+/* The finding that was added last. */
+static trail_finding *last_of(struct findings *findings)
+{
+    return findings->count > 0 && !findings->failed ? &findings->rows[findings->count - 1]
+                                                    : &findings->none;
 }
 
 /* MARK: Locks and conditions */
@@ -370,7 +379,7 @@ static void maybe_deadlock(struct findings *findings)
     say(findings, "maybe-deadlock", 2, &moment,
         "possibly a deadlock: when the trace ended %zu %s had waited for locks at several places, "
         "%s to %s, and no wait there had ended meanwhile; the trace does not record which locks "
-        "they hold; trail locks shows their stacks",
+        "they hold",
         count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
 }
 
@@ -412,10 +421,10 @@ static void slow_task(struct findings *findings)
         moment.goroutine = TRAIL_NONE;
         say(findings, "slow-task", share_of(slowest, length_of(findings)), &moment,
             "the slowest task %.*s took %s, the median of %" PRIu64
-            " took %s: it waited for something that the others did not; trail why --task=%" PRId64
-            " shows for what",
+            " took %s: it waited for something that the others did not",
             (int)(name.size < 100 ? name.size : 100), name.data, duration(slowest).text,
-            kinds[i]->spread.count, duration(median).text, kinds[i]->longest.goroutine);
+            kinds[i]->spread.count, duration(median).text);
+        last_of(findings)->task = kinds[i]->longest.goroutine;
     }
 }
 
@@ -432,10 +441,9 @@ static void slow_region(struct findings *findings)
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
         say(findings, "slow-region", share_of(total->max_ns, length_of(findings)), NULL,
-            "the slowest region %.*s took %s, the median of %" PRIu64
-            " took %s; trail why --region='%.*s' shows what it waited for",
-            size, name.data, duration(total->max_ns).text, total->count, duration(median).text,
-            size, name.data);
+            "the slowest region %.*s took %s, the median of %" PRIu64 " took %s", size, name.data,
+            duration(total->max_ns).text, total->count, duration(median).text);
+        last_of(findings)->region = group->name;
     }
 }
 

@@ -227,6 +227,11 @@ static void json_findings(const struct request *request, struct json *json)
         }
         if (findings[i].goroutine != TRAIL_NONE)
             json_signed(json, "goroutine", findings[i].goroutine);
+        if (findings[i].task != TRAIL_NONE)
+            json_signed(json, "task", findings[i].task);
+        if (findings[i].region != 0)
+            json_text(json, "region",
+                      trail_analysis_text(request->analysis.answers, findings[i].region));
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -341,11 +346,28 @@ static void show_activity(const struct request *request)
            percent_of(a->idle_work_ns, a->available_ns));
 }
 
+/* The commands that show more of a finding, for copying. */
+static void put_commands(const struct request *request, const trail_finding *finding)
+{
+    char command[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
+    (void)follow_up_file(&request->analysis, file);
+    if (finding->task != TRAIL_NONE)
+        printf("  trail why --task=%" PRId64 " %s\n", finding->task, file);
+    if (finding->region != 0)
+        printf("  trail why --region=%s %s\n",
+               shell_name(trail_analysis_text(request->analysis.answers, finding->region), command),
+               file);
+    if (strcmp(finding->kind, "maybe-deadlock") == 0)
+        printf("  trail locks %s\n", file);
+    if (finding->has_moment)
+        printf("  %s\n", follow_up_of(&request->analysis, finding->goroutine, finding->begin_ns,
+                                      finding->end_ns - finding->begin_ns, command));
+}
+
 static void show_findings(const struct request *request)
 {
     const trail_finding *findings;
     size_t count = trail_analysis_findings(request->analysis.answers, &findings);
-    char command[FOLLOW_UP_SIZE];
     title(request, "Findings");
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
@@ -360,10 +382,7 @@ static void show_findings(const struct request *request)
         putchar(' ');
         show_plain((trail_string){finding->text, strlen(finding->text)});
         putchar('\n');
-        if (!finding->has_moment)
-            continue;
-        printf("  %s\n", follow_up_of(&request->analysis, finding->goroutine, finding->begin_ns,
-                                      finding->end_ns - finding->begin_ns, command));
+        put_commands(request, finding);
     }
 }
 

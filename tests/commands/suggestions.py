@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Every command that a screen suggests is run by a shell: it succeeds, prints something and reports nothing.
+
+usage: suggestions.py TRAIL SOURCE_ROOT
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import ROOT, TRAIL, WORK, good_text, trace  # noqa: E402
+from tap import main, test
+
+FOLDER = os.path.join(ROOT, "examples", "traces")
+EXAMPLES = [os.path.join(FOLDER, name) for name in sorted(os.listdir(FOLDER)) if name.endswith(".trace")]
+BY_HAND = ["times-1.26", "why-1.26", "everything-1.26", "everything-1.21", "everything-1.22", "everything-1.23"]
+SCREENS = [["summary"], ["locks"], ["latency"], ["gc"], ["mmu"], ["tasks"], ["regions"], ["goroutines"], ["info"],
+           ["procs"], ["threads"], ["profile"], ["find", "block >=50us"], ["find", "running"]]  # fmt: skip
+# A suggestion ends its line, or its cell of a table.
+SUGGESTION = re.compile(r"(?:^ *|[:;,] |  )(trail [a-z]+ .*?)(?:  +|$)", re.M)
+MOST = 6  # of one form from one screen: they differ in their times only
+
+
+def suggested(screens, path):
+    """What the screens suggest, at most so many that are alike."""
+    for command, *words in screens:
+        alike = {}
+        p = subprocess.run([TRAIL, command, path, *words], capture_output=True, text=True, timeout=120)
+        for suggestion in SUGGESTION.findall(p.stdout):
+            form = re.sub(r"\d+", "0", suggestion)
+            alike[form] = alike.get(form, 0) + 1
+            if alike[form] <= MOST:
+                yield command, suggestion
+
+
+def run_suggestions(paths, least):
+    count = 0
+    env = {**os.environ, "PATH": os.path.dirname(TRAIL) + os.pathsep + os.environ["PATH"]}
+    for path in paths:
+        for command, suggestion in suggested(SCREENS, path):
+            p = subprocess.run(["sh", "-c", suggestion], capture_output=True, text=True, env=env, timeout=120)
+            assert p.returncode == 0 and p.stdout.strip() and not p.stderr, (path, command, suggestion, p.stderr)
+            count += 1
+    assert count >= least, count
+
+
+@test
+def of_recorded_traces():
+    run_suggestions(EXAMPLES, 300)
+
+
+@test
+def of_traces_written_by_hand():
+    names = [name for name in BY_HAND if os.path.exists(os.path.join(ROOT, "tests", "data", name + ".txt"))]
+    run_suggestions([trace(name) for name in names], 30)
+
+
+@test
+def of_a_trace_whose_name_a_shell_would_divide():
+    path = os.path.join(WORK, "it's $HOME of;a trace.trace")
+    with open(EXAMPLES[0], "rb") as source, open(path, "wb") as to:
+        to.write(source.read())
+    good_text("info", path)
+    run_suggestions([path], 5)
+
+
+sys.exit(main())
