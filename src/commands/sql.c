@@ -5,6 +5,7 @@
  * name of a file.
  */
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static const struct option rows[] = {
 
 struct session {
     struct request *request;
+    bool knows_begins; /* the macro since_start is defined */
     struct duckdb duckdb;
     struct sql_tables tables;
     struct symbols *symbols;
@@ -125,6 +127,46 @@ static int show_schema(const char *name)
     return EXIT_GOOD;
 }
 
+/* MARK: The macro since_start */
+
+/* The time of a trace's first event; what is wrong with the trace its tables report. */
+static int64_t begin_of(struct sql_tables *tables, size_t file)
+{
+    trail_error err;
+    const trail_event *events;
+    int64_t begin = 0;
+    trail_source *source = input_open(&tables->inputs[file], &err);
+    trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
+    if (reader && trail_reader_next_batch(reader, &events) > 0)
+        begin = events[0].time_ns;
+    trail_reader_close(reader);
+    trail_source_close(source);
+    return begin;
+}
+
+/* Defines the macro, for which every trace is opened once more: only called if it is used. */
+static int define_since_start(struct session *session)
+{
+    struct sql_tables *tables = &session->tables;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return EXIT_INOUT;
+    fputs("CREATE TEMP TABLE trail_begins(file VARCHAR, ns BIGINT);", to);
+    for (size_t i = 0; i < tables->count; i++) {
+        fputs("INSERT INTO trail_begins VALUES ('", to);
+        for (const char *at = tables->files[i]; *at; at++)
+            fprintf(to, *at == '\'' ? "''" : "%c", *at);
+        fprintf(to, "', %" PRId64 ");", begin_of(tables, i));
+    }
+    fputs(sql_macro_since_start, to);
+    int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
+    free(text);
+    session->knows_begins = code == EXIT_GOOD;
+    return code;
+}
+
 /* MARK: One query */
 
 /* Returns the argument after a query's or command's name and a space. */
@@ -182,8 +224,12 @@ static int run_one(struct session *session, const char *text, bool shown)
             print_message("no command '%s'; .help lists them", text);
         return code < 0 ? EXIT_USAGE : code;
     }
-    int code =
-        sql_show(&session->duckdb, named ? named->sql : text, session->request->format, shown);
+    const char *sql = named ? named->sql : text;
+    int code = EXIT_GOOD;
+    if (!session->knows_begins && strcasestr(sql, "since_start"))
+        code = define_since_start(session);
+    if (code == EXIT_GOOD)
+        code = sql_show(&session->duckdb, sql, session->request->format, shown);
     sql_tables_forget(&session->tables);
     return worse_exit(code, session->tables.code);
 }
@@ -422,6 +468,8 @@ static int begin(struct session *session)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
+    if (code == EXIT_GOOD)
+        code = duckdb_run(&session->duckdb, sql_macros);
     /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }

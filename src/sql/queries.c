@@ -18,8 +18,8 @@ const struct sql_named sql_queries[] = {
      "       sum(block_ns) AS block_ns, sum(syscall_ns + syscall_block_ns) AS syscall_ns\n"
      "FROM goroutines GROUP BY name ORDER BY exec_ns DESC, name"},
     {"long-waits", "the 20 longest waits that ended: goroutine, reason, place and waker",
-     "SELECT s.goroutine, g.name, s.reason, s.begin_ns, s.duration_ns, k.function AS waits_in,\n"
-     "       s.waker, w.function AS woken_in\n"
+     "SELECT s.goroutine, g.name, s.reason, since_start(s.begin_ns, s.file) AS since_start, s.duration_ns,\n"
+     "       k.function AS waits_in, s.waker, w.function AS woken_in\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = s.stack\n"
      "LEFT JOIN stacks w ON w.file = s.file AND w.stack = s.waker_stack\n"
@@ -30,7 +30,8 @@ const struct sql_named sql_queries[] = {
      "FROM states s LEFT JOIN stacks k USING (file, stack)\n"
      "WHERE s.state = 'Waiting' GROUP BY ALL ORDER BY total_ns DESC, s.reason, k.function LIMIT 30"},
     {"sched-latency", "the 20 longest times from ready to running, with the waker and its place",
-     "SELECT s.goroutine, g.name, s.begin_ns, s.duration_ns, before.waker, k.function AS woken_in\n"
+     "SELECT s.goroutine, g.name, since_start(s.begin_ns, s.file) AS since_start, s.duration_ns,\n"
+     "       before.waker, k.function AS woken_in\n"
      "FROM states s JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN states before ON before.file = s.file AND before.goroutine = s.goroutine\n"
      "     AND before.end_ns = s.begin_ns AND before.state = 'Waiting'\n"
@@ -66,7 +67,7 @@ const struct sql_named sql_queries[] = {
      "    SELECT file, id, kind, name, time_ns AS begin_ns,\n"
      "           lead(time_ns) OVER (PARTITION BY file, id ORDER BY time_ns) AS end_ns\n"
      "    FROM events WHERE kind IN ('RangeBegin', 'RangeActive', 'RangeEnd') AND starts_with(name, 'stop-the-world'))\n"
-     "SELECT begin_ns, end_ns - begin_ns AS duration_ns, id AS goroutine, name\n"
+     "SELECT since_start(begin_ns, file) AS since_start, end_ns - begin_ns AS duration_ns, id AS goroutine, name\n"
      "FROM stops WHERE kind = 'RangeBegin' AND end_ns IS NOT NULL ORDER BY begin_ns"},
     {"tasks", "user tasks by type, and how long they took",
      "SELECT name, count(*) AS tasks, count(duration_ns) AS whole, quantile_disc(duration_ns, 0.5) AS p50_ns,\n"
@@ -84,6 +85,20 @@ const struct sql_named sql_queries[] = {
      "GROUP BY ALL ORDER BY goroutines DESC, longest_ns DESC LIMIT 30"},
     {NULL, NULL, NULL},
 };
+
+/* The functions of a stack in one text. With one argument for queries over one trace. */
+#define FUNCTIONS_OF(order, between, condition)                                                      \
+    "(SELECT array_to_string(list(coalesce(k.function, '?') ORDER BY k.frame " order "), '" between  \
+    "') FROM frames k WHERE " condition ")"
+#define STACK_MACRO(name, order, between)                                                            \
+    "CREATE MACRO " name "(id) AS " FUNCTIONS_OF(order, between, "k.stack = id")                     \
+    ", (id, of_file) AS " FUNCTIONS_OF(order, between, "k.stack = id AND k.file = of_file") ";"
+
+const char sql_macros[] = STACK_MACRO("stack", "ASC", " < ") STACK_MACRO("path", "DESC", ";");
+
+const char sql_macro_since_start[] =
+    "CREATE MACRO since_start(t) AS (t - (SELECT min(ns) FROM trail_begins)) || 'ns',\n"
+    "(t, of_file) AS (t - (SELECT min(ns) FROM trail_begins b WHERE b.file = of_file)) || 'ns';";
 /* clang-format on */
 
 const struct sql_named *sql_query_find(const char *name)

@@ -13,6 +13,12 @@ struct sql_named {
 /* Ends with a row without a name. */
 extern const struct sql_named sql_queries[];
 
+/* Statements that define macros for queries: stack(), path(). */
+extern const char sql_macros[];
+
+/* The macro since_start() of a temporary table trail_begins(file, ns). */
+extern const char sql_macro_since_start[];
+
 /* Returns NULL if there is no query of that name. */
 const struct sql_named *sql_query_find(const char *name);
 

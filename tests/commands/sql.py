@@ -690,6 +690,31 @@ def the_longest_waits_are_those_of_the_states():
 
 
 @with_duckdb
+def times_of_queries_are_taken_by_from_and_to():
+    for trace in EXAMPLES[0], EXAMPLES[3]:
+        for row in sql(trace, "@long-waits")[:5]:
+            ends = f"--from={row['since_start']}", f"--to=+{row['duration_ns']}ns"
+            query = f"select count(*) as n from events where id = {row['goroutine']} and resource = 'goroutine'"
+            # The events at both ends: it begins to wait, and is woken.
+            assert sql(trace, query + " and 'Waiting' in (from_state, to_state)", *ends)[0]["n"] == 2, row
+    # Each trace has its own beginning.
+    query = "select distinct file, since_start(min(time_ns), file) as first from events group by file"
+    answer = json.loads(good("sql", "--json", *EXAMPLES, query))
+    equal([row["first"] for row in answer], ["0ns"] * len(EXAMPLES))
+
+
+@with_duckdb
+def macros_make_texts_of_stacks():
+    trace = EXAMPLES[3]
+    frames = table(trace, "frames")
+    for row in sql(trace, "select stack, stack(stack) as inner_first, path(stack, file) as outer_first from stacks limit 50"):
+        names = [f["function"] or "?" for f in frames if int(f["stack"]) == row["stack"]]
+        equal(row["inner_first"], " < ".join(names))
+        equal(row["outer_first"], ";".join(reversed(names)))
+    equal(sql(trace, "select stack(null) as s"), [{"s": None}])
+
+
+@with_duckdb
 def values_of_all_kinds_are_shown():
     query = """select 9007199254740993 as big, 1.50::decimal(4, 2) as d, [1, 2] as list, NULL as none, true as t,
         'a"b,c' as "te""xt", 170141183460469231731687303715884105727::hugeint as huge, 0.1::double as r,
