@@ -854,7 +854,7 @@ def the_result_is_told():
     path = trace(23, [[program.pcs()[0], 99]], [program.module()])
     out, told = symbolized(path)
     assert "2 PCs: 1 named, 1 left as they were (1 in no module)" in told, told
-    assert f"go tool trace {out}" in told
+    assert f"trail summary {out}" in told
 
 
 failed = main()
