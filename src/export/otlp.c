@@ -5,15 +5,19 @@
  * A task is a span. A region is a child span of the region or task that contains it. Tasks with the
  * same root form one OTLP trace; a region without a task is an OTLP trace of its own. IDs derive from
  * the trace's identity and the task's number (or the region's index), so that exporting again gives
- * the same IDs. Logs are events of their task, or else of the region that contains them.
+ * the same IDs. Logs are events of their task, or else of the region that contains them; waits are
+ * events, too (otlp_waits.h). A log of the category "traceparent" makes its task or region a part of
+ * the trace that the program itself sends to a collector.
  *
  * Spans are written when they end; an open span has a note that collects its logs.
  */
 #include <stdlib.h>
 
+#include "analyze/wait_names.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "timeline/timeline.h"
+#include "base/text.h"
+#include "export/otlp_waits.h"
 
 #define LINE_SPANS  256
 #define MOST_LEVELS 64 /* of nested tasks, up to the root */
@@ -25,18 +29,34 @@ struct log_note {
     char text[]; /* the category, then the message */
 };
 
+/* The OTLP trace of a span. */
+struct trace_id {
+    uint64_t high, low;
+};
+
 /* The writer's data for an open span. */
 struct span_note {
-    uint64_t trace;  /* low half of the OTLP trace ID */
+    const struct timeline_span *span;
+    struct trace_id trace;
     uint64_t id;     /* span ID */
     uint64_t parent; /* 0: none */
     struct log_note *logs, **end;
+    struct otlp_times times;
+    struct open_goroutine
+        *owner;             /* of a task: the goroutine that began it; NULL: unknown, or ended */
+    struct span_note *next; /* the task that it began before and that is open */
+};
+
+/* The writer's data for a goroutine that is alive. */
+struct open_goroutine {
+    struct span_note *tasks;
+    struct otlp_wait wait; /* that ended with the current transition; what 0: none */
 };
 
 struct otlp {
     struct timeline timeline;
     struct out out;
-    struct slab notes;
+    struct slab notes, goroutines;
     uint64_t identity; /* of the trace */
     unsigned in_line;
     bool has_clock;
@@ -100,12 +120,44 @@ static const struct span_note *region_around(const struct timeline_span *span)
     return NULL;
 }
 
+/* The trace of a task: that of its span while this is open. */
+static struct trace_id trace_of_task(const struct otlp *o, uint64_t task)
+{
+    const struct timeline_span *span = idmap_find(&o->timeline.tasks, task);
+    if (span && span->writer)
+        return note_of(span)->trace;
+    return (struct trace_id){o->identity, task_id(o, root_of(o, task))};
+}
+
 static void place_task(struct otlp *o, const struct timeline_span *span, struct span_note *note)
 {
-    bool has_parent = is_task(span->parent);
     note->id = task_id(o, span->task);
-    note->parent = has_parent ? task_id(o, span->parent) : 0;
-    note->trace = task_id(o, has_parent ? root_of(o, span->parent) : span->task);
+    note->trace = (struct trace_id){o->identity, note->id};
+    if (is_task(span->parent)) {
+        note->parent = task_id(o, span->parent);
+        note->trace = trace_of_task(o, span->parent);
+    }
+}
+
+static void disown_task(struct span_note *note)
+{
+    struct span_note **at = note->owner ? &note->owner->tasks : NULL;
+    while (at && *at && *at != note)
+        at = &(*at)->next;
+    if (at && *at)
+        *at = note->next;
+    note->owner = NULL;
+}
+
+/* A region in another goroutine than that which began its task takes the times from the task. */
+static void take_times(struct otlp *o, const struct timeline_span *region)
+{
+    struct timeline_span *task =
+        is_task(region->task) ? idmap_find(&o->timeline.tasks, region->task) : NULL;
+    if (!task || !task->writer || task->goroutine == region->goroutine)
+        return;
+    disown_task(note_of(task));
+    note_of(task)->times = (struct otlp_times){0};
 }
 
 static void place_region(struct otlp *o, const struct timeline_span *span, struct span_note *note)
@@ -117,10 +169,35 @@ static void place_region(struct otlp *o, const struct timeline_span *span, struc
         note->trace = around->trace;
     } else if (is_task(span->task)) {
         note->parent = task_id(o, span->task);
-        note->trace = task_id(o, root_of(o, span->task));
+        note->trace = trace_of_task(o, span->task);
     } else {
-        note->trace = note->id;
+        note->trace = (struct trace_id){o->identity, note->id};
     }
+}
+
+/* The writer's data for a goroutine; NULL on out of memory. */
+static struct open_goroutine *open_goroutine(struct otlp *o, struct timeline_goroutine *g)
+{
+    struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
+    if (own)
+        return own;
+    own = slab_get(&o->goroutines);
+    o->timeline.failed |= !own;
+    g->writer = (uintptr_t)own;
+    return own;
+}
+
+/* From now on the times of the goroutine that has begun the task count for it. */
+static void own_task(struct otlp *o, const struct timeline_span *span, struct span_note *note)
+{
+    struct timeline_goroutine *g =
+        span->before ? NULL : timeline_goroutine_find(&o->timeline, span->goroutine);
+    struct open_goroutine *own = g ? open_goroutine(o, g) : NULL;
+    if (!own)
+        return;
+    note->owner = own;
+    note->next = own->tasks;
+    own->tasks = note;
 }
 
 static void otlp_open(void *writer, struct timeline_span *span)
@@ -133,13 +210,119 @@ static void otlp_open(void *writer, struct timeline_span *span)
         o->timeline.failed = true;
         return;
     }
+    note->span = span;
     note->end = &note->logs;
-    if (span->kind == TIMELINE_TASK)
+    if (span->kind == TIMELINE_TASK) {
         place_task(o, span, note);
-    else
+        own_task(o, span, note);
+    } else {
         place_region(o, span, note);
+        take_times(o, span);
+    }
     span->writer = (uintptr_t)note;
 }
+
+/* MARK: Times and waits */
+
+/* Calls `add` for each span that is open on the goroutine, the innermost first. */
+static void each_span(struct timeline_goroutine *g,
+                      void (*add)(struct span_note *note, const struct timeline_goroutine *g,
+                                  int64_t now, bool innermost),
+                      int64_t now)
+{
+    const struct open_goroutine *own = (const struct open_goroutine *)(uintptr_t)g->writer;
+    bool innermost = true;
+    for (const struct timeline_span *at = g->spans; at; at = at->next) {
+        if (!at->writer || at->kind == TIMELINE_RANGE)
+            continue;
+        add(note_of(at), g, now, innermost);
+        innermost = false;
+    }
+    for (struct span_note *note = own ? own->tasks : NULL; note; note = note->next) {
+        add(note, g, now, innermost);
+        innermost = false;
+    }
+}
+
+/* The part of the goroutine's state that is in the span, which may have begun during it. */
+static void add_time(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
+                     bool innermost)
+{
+    int64_t begin = g->since_ns > note->span->begin_ns ? g->since_ns : note->span->begin_ns;
+    (void)innermost;
+    note->times.ns[timeline_state_of(g)] += now > begin ? now - begin : 0;
+}
+
+static void add_wait(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
+                     bool innermost)
+{
+    struct otlp_wait wait = ((const struct open_goroutine *)(uintptr_t)g->writer)->wait;
+    if (wait.begin_ns < note->span->begin_ns)
+        wait.begin_ns = note->span->begin_ns;
+    wait.ns = now - wait.begin_ns;
+    if (innermost && wait.ns > 0)
+        otlp_times_keep(&note->times, &wait);
+}
+
+static void otlp_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
+{
+    struct otlp *o = writer;
+    each_span(g, add_time, now);
+    struct open_goroutine *own =
+        otlp_is_wait(g) && (g->writer || g->spans) ? open_goroutine(o, g) : NULL;
+    (void)stack;
+    /* A wait in a system call goes on when its P is released. */
+    if (own && own->wait.what == 0)
+        own->wait = (struct otlp_wait){
+            .begin_ns = g->since_ns, .waker = TRAIL_NONE, .what = g->reason, .stack = g->stack};
+}
+
+static void otlp_enter(void *writer, struct timeline_goroutine *g)
+{
+    struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
+    (void)writer;
+    if (!own || own->wait.what == 0 || timeline_state_of(g) == TIMELINE_BLOCKED)
+        return;
+    if (timeline_state_of(g) == TIMELINE_RUNNABLE)
+        own->wait.waker = g->waker;
+    each_span(g, add_wait, g->since_ns);
+    own->wait.what = 0;
+}
+
+static void otlp_gone(void *writer, struct timeline_goroutine *g, int64_t now)
+{
+    struct otlp *o = writer;
+    struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
+    (void)now;
+    if (!own)
+        return;
+    while (own->tasks)
+        disown_task(own->tasks);
+    slab_put(&o->goroutines, own);
+    g->writer = 0;
+}
+
+/* What the goroutine is in while the span ends, and a wait that has no end. */
+static void add_open(struct otlp *o, struct span_note *note, int64_t now)
+{
+    const struct timeline_span *span = note->span;
+    bool is_its_own = span->kind == TIMELINE_REGION || note->owner;
+    const struct timeline_goroutine *g =
+        is_its_own ? timeline_goroutine_find(&o->timeline, span->goroutine) : NULL;
+    if (!g || g->state == TRAIL_GO_UNDETERMINED)
+        return;
+    add_time(note, g, now, false);
+    int64_t begin = g->since_ns > span->begin_ns ? g->since_ns : span->begin_ns;
+    struct otlp_wait wait = {.begin_ns = begin,
+                             .ns = now - begin,
+                             .waker = TRAIL_NONE,
+                             .what = g->reason,
+                             .stack = g->stack};
+    if (otlp_is_wait(g) && g->reason != 0 && wait.ns > 0 && span->after)
+        otlp_times_keep(&note->times, &wait);
+}
+
+/* MARK: Logs */
 
 /* The open span that a log belongs to; NULL: none. */
 static struct span_note *note_for_log(const struct otlp *o, const trail_event *event)
@@ -155,6 +338,49 @@ static struct span_note *note_for_log(const struct otlp *o, const trail_event *e
     return NULL;
 }
 
+/* Parses `digits` hexadecimal digits. Returns false if they are none, or all 0. */
+static bool parse_hex(const char *at, size_t digits, uint64_t *value)
+{
+    static const char letters[] = "0123456789abcdef";
+    *value = 0;
+    for (size_t i = 0; i < digits; i++) {
+        const char *letter = at[i] ? strchr(letters, at[i]) : NULL;
+        if (!letter)
+            return false;
+        *value = *value << 4 | (uint64_t)(letter - letters);
+    }
+    return true;
+}
+
+/*
+ * Takes a log "traceparent", of the form of the header of that name (W3C, Trace Context, 3.2):
+ * version, trace ID, the parent's span ID and flags. Returns false if it is another log.
+ */
+static bool take_parent(struct span_note *note, trail_string category, trail_string message)
+{
+    struct trace_id trace;
+    uint64_t version, parent;
+    const char *at = message.data;
+    if (!text_is(category, "traceparent") || message.size < 55 || at[2] != '-' || at[35] != '-' ||
+        at[52] != '-' || !parse_hex(at, 2, &version) || version == 0xff ||
+        !parse_hex(at + 3, 16, &trace.high) || !parse_hex(at + 19, 16, &trace.low) ||
+        !parse_hex(at + 36, 16, &parent) || (trace.high | trace.low) == 0 || parent == 0)
+        return false;
+    note->trace = trace;
+    note->parent = parent;
+    return true;
+}
+
+/* Whether trail record wrote the log for a wait or a lock, which are events by themselves. */
+static bool is_of_wait(trail_string category, trail_string message)
+{
+    if (text_is(category, WIRE_HELD_CATEGORY))
+        return wait_text_of_hold(message).kind != WIRE_WAIT_NONE;
+    return (text_is(category, WIRE_WAIT_CATEGORY) || text_is(category, WIRE_HOLDS_CATEGORY)) &&
+           (wait_text_of_wait(message).kind != WIRE_WAIT_NONE ||
+            text_is(message, WIRE_WAIT_TIMED_OUT));
+}
+
 static void otlp_log(void *writer, const trail_event *event)
 {
     struct otlp *o = writer;
@@ -163,6 +389,8 @@ static void otlp_log(void *writer, const trail_event *event)
         return;
     trail_string category = trail_reader_string(o->timeline.reader, event->log.category);
     trail_string message = trail_reader_string(o->timeline.reader, event->log.message);
+    if (take_parent(note, category, message) || is_of_wait(category, message))
+        return;
     struct log_note *log = malloc(sizeof *log + category.size + message.size);
     if (!log) {
         o->timeline.failed = true;
@@ -216,27 +444,85 @@ static void put_flag_attribute(struct otlp *o, const char *key)
     PUT(o, "\",\"value\":{\"boolValue\":true}}");
 }
 
-static void put_logs(struct otlp *o, struct span_note *note)
+static void put_event(struct otlp *o, bool *comma, int64_t time_ns, trail_string name)
 {
-    if (!note->logs)
-        return;
-    PUT(o, ",\"events\":[");
-    for (struct log_note *next, *log = note->logs; log; log = next) {
-        next = log->next;
-        put_time(o, "{\"timeUnixNano\":\"", log->time_ns);
-        PUT(o, ",\"name\":");
-        (void)json_put_text(&o->out,
-                            (trail_string){log->text + log->category_size, log->message_size});
-        PUT(o, ",\"attributes\":[");
-        put_text_attribute(o, "log.category", (trail_string){log->text, log->category_size});
-        put_number_attribute(o, "go.goroutine.id", (uint64_t)log->goroutine);
-        out_str(&o->out, next ? "]}," : "]}");
-        free(log);
-    }
-    PUT(o, "]");
+    out_str(&o->out, *comma ? "," : ",\"events\":[");
+    *comma = true;
+    put_time(o, "{\"timeUnixNano\":\"", time_ns);
+    PUT(o, ",\"name\":");
+    (void)json_put_text(&o->out, name);
+    PUT(o, ",\"attributes\":[");
 }
 
-static void put_attributes(struct otlp *o, const struct timeline_span *span)
+static void put_log(struct otlp *o, bool *comma, const struct log_note *log)
+{
+    put_event(o, comma, log->time_ns,
+              (trail_string){log->text + log->category_size, log->message_size});
+    put_text_attribute(o, "log.category", (trail_string){log->text, log->category_size});
+    put_number_attribute(o, "go.goroutine.id", (uint64_t)log->goroutine);
+    PUT(o, "]}");
+}
+
+static void put_wait(struct otlp *o, bool *comma, const struct otlp_wait *wait)
+{
+    trail_name function = stacks_function(&o->timeline.stacks, wait->stack);
+    put_event(o, comma, wait->begin_ns, (trail_string){"wait", 4});
+    put_text_attribute(o, "wait.for", timeline_text(&o->timeline, wait->what));
+    put_number_attribute(o, "wait.ns", (uint64_t)wait->ns);
+    if (function) {
+        PUT(o, ",");
+        put_text_attribute(o, "code.function.name", timeline_text(&o->timeline, function));
+    }
+    if (wait->waker >= 0)
+        put_number_attribute(o, "wait.waker.id", (uint64_t)wait->waker);
+    PUT(o, "]}");
+}
+
+/* Logs and waits, in the order of time. */
+static void put_events(struct otlp *o, struct span_note *note)
+{
+    struct otlp_times *times = &note->times;
+    bool comma = false;
+    size_t i = 0;
+    otlp_times_sort(times);
+    for (struct log_note *next, *log = note->logs; log || i < times->count;) {
+        if (!log || (i < times->count && times->waits[i].begin_ns <= log->time_ns)) {
+            put_wait(o, &comma, &times->waits[i++]);
+            continue;
+        }
+        put_log(o, &comma, log);
+        next = log->next;
+        free(log);
+        log = next;
+    }
+    if (comma)
+        PUT(o, "]");
+    if (times->dropped > 0) {
+        PUT(o, ",\"droppedEventsCount\":");
+        out_u64(&o->out, times->dropped < UINT32_MAX ? times->dropped : UINT32_MAX);
+    }
+}
+
+/* How long the span's goroutine was in which state. */
+static void put_times(struct otlp *o, const struct otlp_times *times)
+{
+    const int64_t *ns = times->ns;
+    const struct {
+        const char *key;
+        int64_t ns;
+    } sums[] = {
+        {"go.running.ns", ns[TIMELINE_RUNNING]},
+        {"go.ready.ns", ns[TIMELINE_RUNNABLE]},
+        {"go.waiting.ns", ns[TIMELINE_WAITING]},
+        {"go.syscall.ns", ns[TIMELINE_SYSCALL] + ns[TIMELINE_BLOCKED]},
+    };
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (sums[i].ns > 0)
+            put_number_attribute(o, sums[i].key, (uint64_t)sums[i].ns);
+}
+
+static void put_attributes(struct otlp *o, const struct timeline_span *span,
+                           const struct otlp_times *times)
 {
     trail_name function = stacks_function(&o->timeline.stacks, span->stack);
     PUT(o, ",\"attributes\":[");
@@ -254,6 +540,7 @@ static void put_attributes(struct otlp *o, const struct timeline_span *span)
         put_flag_attribute(o, "go.began_before_trace");
     if (span->after)
         put_flag_attribute(o, "go.goes_on_after_trace");
+    put_times(o, times);
     PUT(o, "]");
 }
 
@@ -275,8 +562,8 @@ static void end_line(struct otlp *o)
 static void put_ids(struct otlp *o, const struct span_note *note)
 {
     PUT(o, "{\"traceId\":\"");
-    out_hex(&o->out, o->identity, 16);
-    out_hex(&o->out, note->trace, 16);
+    out_hex(&o->out, note->trace.high, 16);
+    out_hex(&o->out, note->trace.low, 16);
     PUT(o, "\",\"spanId\":\"");
     out_hex(&o->out, note->id, 16);
     if (note->parent) {
@@ -304,10 +591,12 @@ static void otlp_close(void *writer, struct timeline_span *span, int64_t now)
     PUT(o, ",\"kind\":1");
     put_time(o, ",\"startTimeUnixNano\":\"", span->begin_ns);
     put_time(o, ",\"endTimeUnixNano\":\"", now);
-    put_attributes(o, span);
-    put_logs(o, note);
+    add_open(o, note, now);
+    put_attributes(o, span, &note->times);
+    put_events(o, note);
     PUT(o, "}");
     o->timeline.stats.spans++;
+    disown_task(note);
     slab_put(&o->notes, note);
 }
 
@@ -345,6 +634,9 @@ static void otlp_clocks(void *writer, const trail_clock_snapshot *clocks)
 
 static const struct timeline_ops ops = {
     .begin = otlp_begin,
+    .enter = otlp_enter,
+    .leave = otlp_leave,
+    .gone = otlp_gone,
     .open = otlp_open,
     .close = otlp_close,
     .log = otlp_log,
@@ -354,7 +646,10 @@ static const struct timeline_ops ops = {
 int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
                       const trail_sink *sink, trail_export_stats *stats, trail_error *err)
 {
-    struct otlp o = {.notes = {.object_size = sizeof(struct span_note)}};
+    struct otlp o = {
+        .notes = {.object_size = sizeof(struct span_note)},
+        .goroutines = {.object_size = sizeof(struct open_goroutine)},
+    };
     o.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &o};
     if (stats)
         *stats = (trail_export_stats){0};
@@ -368,5 +663,6 @@ int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
         *stats = o.timeline.stats;
     timeline_free(&o.timeline);
     slab_free(&o.notes);
+    slab_free(&o.goroutines);
     return result;
 }

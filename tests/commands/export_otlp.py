@@ -11,6 +11,7 @@ import sys
 from exports import assembled, data, examples, trail
 from tap import main, test
 
+MOST_WAITS = 16  # of a span
 VALUES = {"stringValue": str, "intValue": int, "boolValue": bool}
 
 
@@ -33,6 +34,12 @@ def export(trace, *args):
                 assert scope["scope"]["name"] == "trail"
                 spans += scope["spans"]
     for span in spans:
+        events = [{**event, "attributes": attributes(event["attributes"])} for event in span.get("events", [])]
+        times = [int(event["timeUnixNano"]) for event in events]
+        assert times == sorted(times), span
+        span["logs"] = [event for event in events if "log.category" in event["attributes"]]
+        span["waits"] = [event for event in events if event["name"] == "wait" and "wait.ns" in event["attributes"]]
+        assert len(span["logs"]) + len(span["waits"]) == len(events) and len(span["waits"]) <= MOST_WAITS
         assert re.fullmatch("[0-9a-f]{32}", span["traceId"]) and re.fullmatch("[0-9a-f]{16}", span["spanId"])
         assert int(span["spanId"], 16) and span["kind"] == 1
         span["start"], span["end"] = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
@@ -58,7 +65,7 @@ def check(trace):
     for i, t in tasks.items():
         span = mine[i]
         assert span["name"] == t["name"], (span, t)
-        assert len(span.get("events", [])) == len(t["logs"]), (span, t)
+        assert len(span["logs"]) == len(t["logs"]), (span, t)
         if t["parent"] in mine:
             assert span["parentSpanId"] == mine[t["parent"]]["spanId"]
         assert span["attributes"].get("go.began_before_trace", False) == (not t["start_ns"])
@@ -106,9 +113,9 @@ def by_hand():
     assert times["request"] == (1050, 1115) and times["parse"] == (1055, 1110), times
     assert spans["parse"]["parentSpanId"] == spans["request"]["spanId"] == spans["part"]["parentSpanId"]
     assert len({s["traceId"] for s in spans.values()}) == 1 and "parentSpanId" not in spans["request"]
-    (log,) = spans["request"]["events"]
+    (log,) = spans["request"]["logs"]
     assert (int(log["timeUnixNano"]) - base, log["name"]) == (1112, "half\x1b[1m way")
-    assert attributes(log["attributes"]) == {"log.category": "note", "go.goroutine.id": 2}
+    assert log["attributes"] == {"log.category": "note", "go.goroutine.id": 2}
 
 
 @test
@@ -147,8 +154,97 @@ def regions_without_a_task_nest_and_any_bytes_are_text():
     assert [s["name"] for s in (inner, outer, alone)] == ["in\ufffdner\0\"", "outer", "in\ufffdner\0\""]
     assert inner["parentSpanId"] == outer["spanId"] and inner["traceId"] == outer["traceId"]
     assert alone["traceId"] != outer["traceId"] and "parentSpanId" not in alone and "parentSpanId" not in outer
-    assert [e["name"] for e in inner["events"]] == ["\ufffd\ufffd\ufffd"]
+    assert [e["name"] for e in inner["logs"]] == ["\ufffd\ufffd\ufffd"]
     assert (outer["end"] - outer["start"], inner["end"] - inner["start"]) == (31, 11)
+
+
+WAITS = """Trace Go1.23
+EventBatch gen=1 m=1 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=1 gstatus=2
+GoCreate dt=8 new_g=2 new_stack=0 stack=0
+UserTaskBegin dt=10 task=7 parent_task=0 name_string=1 stack=0
+%sUserRegionBegin dt=10 task=7 name_string=2 stack=0
+GoBlock dt=5 reason_string=3 stack=1
+GoStart dt=5 g=2 g_seq=1
+%sGoUnblock dt=20 g=1 g_seq=1 stack=0
+GoBlock dt=5 reason_string=3 stack=0
+GoStart dt=5 g=1 g_seq=2
+UserRegionEnd dt=10 task=7 name_string=2 stack=0
+UserTaskEnd dt=10 task=7 stack=0
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Frequency freq=1000000000
+EventBatch gen=1 m=18446744073709551615 time=1 size=auto
+Stacks
+Stack id=1 nframes=1
+	pc=4096 func=6 file=6 line=42
+EventBatch gen=1 m=18446744073709551615 time=1 size=auto
+Strings
+String id=1
+	data="request"
+String id=2
+	data="parse"
+String id=3
+	data="chan receive"
+String id=4
+	data="traceparent"
+String id=5
+	data="%s"
+String id=6
+	data="main.parse"
+"""
+# The goroutine that handles a request waits from 1035 to 1060, when goroutine 2 wakes it, and runs from 1070 on.
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"  # of the W3C's own example
+
+
+@test
+def waits_are_events_and_times_are_attributes():
+    parse, request = export(assembled("waits", WAITS % ("", "", "")))
+    (wait,) = parse["waits"]
+    base = parse["start"] - 1030
+    assert int(wait["timeUnixNano"]) - base == 1035, int(wait["timeUnixNano"]) - base
+    assert wait["attributes"] == {
+        "wait.for": "chan receive", "wait.ns": 25, "code.function.name": "main.parse", "wait.waker.id": 2,
+    }, wait  # fmt: skip
+    # The region: runs 5 and 10, waits 25, is ready 10. The task has 10 more in front and behind.
+    times = {"go.running.ns": 15, "go.waiting.ns": 25, "go.ready.ns": 10}
+    assert {k: v for k, v in parse["attributes"].items() if k in times} == times, parse
+    assert {k: v for k, v in request["attributes"].items() if k in times} == {**times, "go.running.ns": 35}, request
+    assert not request["waits"], "a wait is an event of the innermost span"
+
+
+@test
+def times_of_a_task_on_which_others_work_are_those_of_its_regions():
+    other = "UserRegionBegin dt=0 task=7 name_string=2 stack=0\nUserRegionEnd dt=0 task=7 name_string=2 stack=0\n"
+    spans = export(assembled("others", WAITS % ("", other, "")))
+    (request,) = [s for s in spans if s["name"] == "request"]
+    assert not any(k.endswith(".ns") for k in request["attributes"]) and not request["waits"], request
+
+
+@test
+def spans_become_part_of_the_programs_own_trace():
+    log = "UserLog dt=0 task=7 key_string=4 value_string=5 stack=0\n"
+    good = f"00-{TRACE}-{PARENT}-01"
+    parse, request = export(assembled("parent", WAITS % (log, "", good)))
+    assert request["traceId"] == parse["traceId"] == TRACE and request["parentSpanId"] == PARENT
+    assert parse["parentSpanId"] == request["spanId"] and not request["logs"]
+    # What is no such header is a log like others.
+    for wrong in good[:-3], good.replace("4", "G"), f"00-{'0' * 32}-{PARENT}-01", f"ff-{TRACE}-{PARENT}-01", "":
+        parse, request = export(assembled("wrong", WAITS % (log, "", wrong)))
+        assert request["traceId"] != TRACE and "parentSpanId" not in request, wrong
+        assert [e["name"] for e in request["logs"]] == [wrong], wrong
+
+
+@test
+def waits_of_recordings_have_their_objects():
+    spans = export(examples()["shop-c.trace"])
+    locks = [w["attributes"] for s in spans for w in s["waits"] if w["attributes"]["wait.for"] == "mutex cache_mu"]
+    # 10 of the 11 waits for it are in requests: summary counts all.
+    assert len(locks) >= 10 and all(w["code.function.name"] == "look_up" for w in locks), locks
+    for span in spans:
+        assert not any(e["attributes"]["log.category"] in ("wait", "held", "holds") for e in span["logs"]), span
+        parts = sum(v for k, v in span["attributes"].items() if k.startswith("go.") and k.endswith(".ns"))
+        assert parts in (0, span["end"] - span["start"]), (span, parts)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+/*
+ * What a span of OTLP waited for: while it is open, the times of its goroutine by state are added up,
+ * and its longest waits are kept. A goroutine's times count for all spans that are open on it, its
+ * regions and the tasks that it began; each wait is an event of the innermost. A task on which another
+ * goroutine works has no times: those of its regions tell more.
+ */
+#ifndef TRAIL_EXPORT_OTLP_WAITS_H
+#define TRAIL_EXPORT_OTLP_WAITS_H
+
+#include "timeline/timeline.h"
+
+/* The longest waits of a span that are kept. */
+#define OTLP_WAITS 16
+
+struct otlp_wait {
+    int64_t begin_ns, ns;
+    int64_t waker;     /* TRAIL_NONE: unknown */
+    trail_name what;   /* the reason, or what a recording says of it: "mutex cache_mu" */
+    trail_stack stack; /* where */
+};
+
+/* Of an open span. */
+struct otlp_times {
+    int64_t ns[TIMELINE_STATES];
+    struct otlp_wait waits[OTLP_WAITS];
+    size_t count;
+    uint64_t dropped; /* shorter waits, which are not kept */
+};
+
+/* Keeps a wait if it is one of the longest. */
+void otlp_times_keep(struct otlp_times *times, const struct otlp_wait *wait);
+
+/* Puts the waits in the order of their begins. */
+void otlp_times_sort(struct otlp_times *times);
+
+/* Whether a goroutine in this state waits for something: also in a call that a recording describes. */
+static inline bool otlp_is_wait(const struct timeline_goroutine *g)
+{
+    enum timeline_state state = timeline_state_of(g);
+    return state == TIMELINE_WAITING ||
+           ((state == TIMELINE_SYSCALL || state == TIMELINE_BLOCKED) && g->reason != 0);
+}
+
+#endif
