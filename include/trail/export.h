@@ -328,6 +328,11 @@ TRAIL_API void trail_merge_close(trail_merge *merge);
  * Goroutines that exist when the trace begins may have no stack at first: with `name` set, their
  * events before their start function is known are left out.
  */
+/* An attribute of OTLP; both texts are UTF-8. */
+typedef struct trail_export_attribute {
+    const char *key, *value;
+} trail_export_attribute;
+
 typedef struct trail_export_options {
     bool has_from, has_to;
     int64_t from_ns, to_ns;
@@ -337,6 +342,9 @@ typedef struct trail_export_options {
     const char *title;               /* title in the output; NULL: "trail" */
     void (*progress)(void *context); /* called regularly while reading, if not NULL */
     void *progress_context;
+    /* OTLP: attributes of the resource. "service.name" is `title` unless it is one of them. */
+    const trail_export_attribute *resource;
+    size_t resource_count;
 } trail_export_options;
 
 typedef struct trail_export_stats {

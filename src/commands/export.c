@@ -10,11 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/export_push.h"
 #include "commands/export_tables.h"
 #include "symbols/symbols.h"
 #include "ui/progress.h"
 
-enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE };
+enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE, OPT_RESOURCE };
 
 static int export_stream(struct export_request *request);
 
@@ -51,6 +52,12 @@ static const struct option rows[] = {
     {0, "type", "TYPE",
      "profiles: what to count: sync (the default), net, syscall, sched,\ncpu, running or offcpu",
      TO_TEXT(struct export_request, type), .values = "net sync syscall sched cpu running offcpu"},
+    {0, "resource", "KEY=VALUE,...",
+     "otlp: attributes of the resource, such as service.name=shop\n(also from OTEL_SERVICE_NAME, "
+     "OTEL_RESOURCE_ATTRIBUTES)",
+     TAKE(OPT_RESOURCE)},
+    {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
+     TO_TEXT(struct export_request, endpoint)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
      TO_TEXT(struct export_request, table),
      .values = "events states goroutines stacks frames strings tasks regions logs samples"},
@@ -127,6 +134,10 @@ static int parse_option(void *context, int id, const char *value)
         return EXIT_GOOD;
     case OPT_FROM:
         return window_from(&request->window, request->command, value);
+    case OPT_RESOURCE:
+        return pairs_add(&request->resource, value)
+                   ? EXIT_GOOD
+                   : usage_error(request->command, "--resource is KEY=VALUE,..., not '%s'", value);
     default:
         return ids_option(request->command, value, "gG", &request->goroutines);
     }
@@ -147,6 +158,11 @@ static int check_format(struct export_request *request)
         return usage_error(request->command,
                            "--table, --host and --day are for tables, and %s is none",
                            format->name);
+    if ((request->endpoint || request->resource.count > 0) && format->nature != EXPORT_SPANS)
+        return usage_error(request->command, "--endpoint and --resource are for otlp, not for %s",
+                           format->name);
+    if (request->endpoint && request->output)
+        return usage_error(request->command, "--endpoint or --output, not both");
     if (request->csv_safe && format->nature != EXPORT_CSV)
         return usage_error(request->command, "--csv-safe is for csv, not for %s", format->name);
     if (!request->output && format->output == EXPORT_FOLDER)
@@ -178,6 +194,24 @@ static int check_usage(struct export_request *request, const struct options *opt
     request->options.goroutines = request->goroutines.ids;
     request->options.goroutine_count = request->goroutines.count;
     return EXIT_GOOD;
+}
+
+/* OpenTelemetry's variables come first, and options replace what they say. */
+static int take_environment(struct export_request *request)
+{
+    const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"),
+               *name = getenv("OTEL_SERVICE_NAME");
+    if (attributes && !pairs_add(&request->environment, attributes)) {
+        print_message("OTEL_RESOURCE_ATTRIBUTES is KEY=VALUE,..., not '%s'", attributes);
+        return EXIT_USAGE;
+    }
+    bool good = !name || !*name || pairs_set(&request->environment, "service.name", name);
+    for (size_t i = 0; i < request->resource.count && good; i++)
+        good = pairs_set(&request->environment, request->resource.items[i].key,
+                         request->resource.items[i].value);
+    request->options.resource = request->environment.items;
+    request->options.resource_count = request->environment.count;
+    return good ? EXIT_GOOD : EXIT_INOUT;
 }
 
 /* MARK: Profiles */
@@ -271,6 +305,36 @@ int export_result(const struct export_request *request, int result, bool lost,
     return code;
 }
 
+static void print_no_span(const struct export_request *request, const trail_export_stats *stats)
+{
+    if (request->format->nature == EXPORT_SPANS && stats->spans == 0)
+        print_message("%s: no task and no region is in it", source_title(request->word));
+}
+
+/* Sends to a collector what else goes to the output. */
+static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
+{
+    struct pairs headers = {0};
+    const char *more = getenv("OTEL_EXPORTER_OTLP_HEADERS");
+    trail_export_stats stats;
+    trail_error err = no_error();
+    bool made;
+    if (more && !pairs_add(&headers, more))
+        print_message("OTEL_EXPORTER_OTLP_HEADERS is KEY=VALUE,...; it is not used");
+    struct push *push = push_begin(request->endpoint, &headers);
+    pairs_free(&headers);
+    if (!push)
+        return EXIT_INOUT;
+    trail_sink sink = push_sink(push);
+    int result = request->format->stream(reader, &request->options, &sink, &stats, &err);
+    int code = push_end(push);
+    if (code == EXIT_GOOD) {
+        code = export_result(request, result, false, &stats, &err, &made);
+        print_no_span(request, &stats);
+    }
+    return code;
+}
+
 static int stream_to(struct export_request *request, trail_reader *reader)
 {
     const char *path = request->output ? request->output : "-";
@@ -284,8 +348,8 @@ static int stream_to(struct export_request *request, trail_reader *reader)
     trail_sink sink = output_sink(&output);
     int result = request->format->stream(reader, &request->options, &sink, &stats, &err);
     code = export_result(request, result, output.reason != 0, &stats, &err, &made);
-    if (made && request->format->nature == EXPORT_SPANS && stats.spans == 0)
-        print_message("%s: no task and no region is in it", source_title(request->word));
+    if (made)
+        print_no_span(request, &stats);
     return close_output(&output, path, made, code);
 }
 
@@ -333,7 +397,12 @@ int export_with_reader(struct export_request *request,
 
 static int export_stream(struct export_request *request)
 {
-    return export_with_reader(request, stream_to);
+    if (request->format->nature != EXPORT_SPANS)
+        return export_with_reader(request, stream_to);
+    int code = take_environment(request);
+    if (code == EXIT_GOOD)
+        code = export_with_reader(request, request->endpoint ? stream_to_endpoint : stream_to);
+    return code;
 }
 
 /* MARK: Run */
@@ -362,6 +431,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = answer(&request, &options);
     free(request.goroutines.ids);
+    pairs_free(&request.resource);
+    pairs_free(&request.environment);
     return code == OPTIONS_HELP ? EXIT_GOOD : code;
 }
 

@@ -6,6 +6,7 @@
 
 #include <trail/tables.h>
 
+#include "commands/export_pairs.h"
 #include "ui/cli.h"
 #include "ui/values.h"
 #include "ui/window.h"
@@ -19,6 +20,8 @@ struct export_request {
     const char *output; /* NULL: stdout */
     const char *type;   /* of profiles; NULL: the default */
     const char *binary;
+    const char *endpoint;               /* OTLP: of a collector; NULL: write to the output */
+    struct pairs resource, environment; /* OTLP: attributes of the resource, by option and in all */
     bool repair, csv_safe;
     struct window window;
     struct id_list goroutines;

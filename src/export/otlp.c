@@ -544,11 +544,32 @@ static void put_attributes(struct otlp *o, const struct timeline_span *span,
     PUT(o, "]");
 }
 
+static void put_resource(struct otlp *o)
+{
+    const trail_export_options *options = o->timeline.options;
+    const char *title = options->title ? options->title : "trail", *key;
+    bool named = false;
+    for (size_t i = 0; i < options->resource_count; i++) {
+        const trail_export_attribute *item = &options->resource[i];
+        PUT(o, "{\"key\":");
+        key = item->key;
+        (void)json_put_text(&o->out, (trail_string){key, strlen(key)});
+        PUT(o, ",\"value\":{\"stringValue\":");
+        (void)json_put_text(&o->out, (trail_string){item->value, strlen(item->value)});
+        out_str(&o->out, i + 1 < options->resource_count ? "}}," : "}}");
+        named = named || strcmp(key, "service.name") == 0;
+    }
+    if (named)
+        return;
+    if (options->resource_count > 0)
+        PUT(o, ",");
+    put_text_attribute(o, "service.name", (trail_string){title, strlen(title)});
+}
+
 static void begin_line(struct otlp *o)
 {
-    const char *title = o->timeline.options->title ? o->timeline.options->title : "trail";
     PUT(o, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-    put_text_attribute(o, "service.name", (trail_string){title, strlen(title)});
+    put_resource(o);
     PUT(o, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"trail\"},\"spans\":[");
 }
 

@@ -1,0 +1,257 @@
+#include "commands/export_push.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/grow.h"
+
+/* Of libcurl's ABI, which never changes: the numbers of options and results that are used. */
+enum {
+    CURL_WRITEDATA = 10001,
+    CURL_URL = 10002,
+    CURL_ERRORBUFFER = 10010,
+    CURL_POSTFIELDS = 10015,
+    CURL_HTTPHEADER = 10023,
+    CURL_WRITEFUNCTION = 20011,
+    CURL_POSTFIELDSIZE_LARGE = 30120,
+    CURL_NOSIGNAL = 99,
+    CURL_TIMEOUT_MS = 155,
+    CURL_CONNECTTIMEOUT_MS = 156,
+    CURLINFO_STATUS = 0x200002,
+    CURLINFO_RETRY = 0x600039
+};
+
+#define CURL_FUNCTIONS(FUNCTION)                                                                   \
+    FUNCTION(void *, easy_init, (void))                                                            \
+    FUNCTION(int, easy_setopt, (void *handle, int option, ...))                                    \
+    FUNCTION(int, easy_getinfo, (void *handle, int info, ...))                                     \
+    FUNCTION(int, easy_perform, (void *handle))                                                    \
+    FUNCTION(void, easy_cleanup, (void *handle))                                                   \
+    FUNCTION(const char *, easy_strerror, (int code))                                              \
+    FUNCTION(void *, slist_append, (void *list, const char *text))                                 \
+    FUNCTION(void, slist_free_all, (void *list))
+
+/* OpenTelemetry's SDKs wait so, too: 1 s, 2 s, 4 s, ...; a collector may ask for more. */
+enum { TRIES = 6, FIRST_WAIT_S = 1, MOST_WAIT_S = 60, TIMEOUT_MS = 30000, CONNECT_MS = 10000 };
+enum { REPLY_SIZE = 1024 };
+
+struct push {
+    struct curl {
+#define CURL_POINTER(result, name, arguments) result(*name) arguments;
+        CURL_FUNCTIONS(CURL_POINTER)
+#undef CURL_POINTER
+    } curl;
+    void *handle, *headers;
+    char *url;
+    char *line; /* of the request that is not complete yet */
+    size_t size, capacity;
+    char reply[REPLY_SIZE]; /* the begin of the collector's answer */
+    size_t reply_size;
+    char error[256]; /* CURL_ERROR_SIZE */
+    bool failed;
+};
+
+/* MARK: libcurl */
+
+static bool load(struct curl *curl)
+{
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        print_message("--endpoint needs libcurl (libcurl.so.4, Debian's package libcurl4)");
+        return false;
+    }
+    void *symbol;
+#define CURL_FIND(result, name, arguments)                                                         \
+    symbol = dlsym(library, "curl_" #name);                                                        \
+    memcpy(&curl->name, &symbol, sizeof symbol);                                                   \
+    if (!symbol) {                                                                                 \
+        print_message("this libcurl has no curl_" #name);                                          \
+        return false;                                                                              \
+    }
+    CURL_FUNCTIONS(CURL_FIND)
+#undef CURL_FIND
+    return true;
+}
+
+/* Keeps the begin of the answer. */
+static size_t take_reply(char *data, size_t one, size_t size, void *context)
+{
+    struct push *push = context;
+    size_t room = sizeof push->reply - 1 - push->reply_size, part = size < room ? size : room;
+    (void)one;
+    memcpy(push->reply + push->reply_size, data, part);
+    push->reply_size += part;
+    return size;
+}
+
+/* MARK: Requests */
+
+/* Whether to send it again later (OTLP specification, "Failures"), and after how many seconds. */
+static bool is_retried(const struct push *push, int result, long status, long *wait_s)
+{
+    int64_t asked = 0;
+    if (result == 0 && status != 429 && status != 502 && status != 503 && status != 504)
+        return false;
+    (void)push->curl.easy_getinfo(push->handle, CURLINFO_RETRY, &asked);
+    if (result == 0 && asked > *wait_s)
+        *wait_s = asked < MOST_WAIT_S ? (long)asked : MOST_WAIT_S;
+    return true;
+}
+
+static void report(const struct push *push, int result, long status)
+{
+    if (result != 0)
+        print_message("%s: %s", push->url,
+                      *push->error ? push->error : push->curl.easy_strerror(result));
+    else
+        print_message("%s: HTTP status %ld: %.*s", push->url, status,
+                      (int)strcspn(push->reply, "\r\n"), push->reply);
+}
+
+/* An answer of success may say that some spans were not taken. */
+static bool is_partial(const char *reply)
+{
+    const char *at = strstr(reply, "\"rejectedSpans\"");
+    at = at ? at + strlen("\"rejectedSpans\"") : "";
+    at += strspn(at, " :\"");
+    return *at >= '1' && *at <= '9';
+}
+
+/* Sends the line. Returns false after a message. */
+static bool send_line(struct push *push)
+{
+    long wait_s = FIRST_WAIT_S, status = 0;
+    int result = 0;
+    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDS, push->line);
+    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDSIZE_LARGE, (int64_t)push->size);
+    for (int i = 0; i < TRIES; i++, wait_s *= 2) {
+        push->reply_size = 0;
+        *push->error = '\0';
+        result = push->curl.easy_perform(push->handle);
+        (void)push->curl.easy_getinfo(push->handle, CURLINFO_STATUS, &status);
+        push->reply[push->reply_size] = '\0';
+        if (result == 0 && status >= 200 && status < 300) {
+            if (!is_partial(push->reply))
+                return true;
+            print_message("%s: not all spans were accepted: %s", push->url, push->reply);
+            return false;
+        }
+        if (!is_retried(push, result, status, &wait_s) || i + 1 == TRIES)
+            break;
+        (void)nanosleep(&(struct timespec){.tv_sec = wait_s}, NULL);
+    }
+    report(push, result, status);
+    return false;
+}
+
+/* MARK: The sink */
+
+static bool write_lines(void *context, const void *data, size_t size)
+{
+    struct push *push = context;
+    const char *at = data, *end = at + size;
+    while (at < end && !push->failed) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t part = (size_t)((newline ? newline : end) - at);
+        push->failed = !GROW(push->line, push->capacity, push->size + part + 1);
+        if (push->failed)
+            break;
+        memcpy(push->line + push->size, at, part);
+        push->size += part;
+        at += part + (newline != NULL);
+        if (newline && push->size > 0)
+            push->failed = !send_line(push);
+        if (newline)
+            push->size = 0;
+    }
+    errno = EIO;
+    return !push->failed;
+}
+
+trail_sink push_sink(struct push *push)
+{
+    return (trail_sink){.write = write_lines, .context = push};
+}
+
+/* "/v1/traces" behind an address without a path. */
+static char *url_of(const char *endpoint)
+{
+    const char *host = strstr(endpoint, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+    bool whole = path && path[1] != '\0';
+    char *url = NULL;
+    if (!host ||
+        asprintf(&url, "%.*s%s", whole || !path ? (int)strlen(endpoint) : (int)(path - endpoint),
+                 endpoint, whole ? "" : "/v1/traces") < 0)
+        return NULL;
+    return url;
+}
+
+static bool add_header(struct push *push, const char *key, const char *value)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s: %s", key, value) < 0)
+        return false;
+    void *list = push->curl.slist_append(push->headers, text);
+    free(text);
+    if (list)
+        push->headers = list;
+    return list != NULL;
+}
+
+static bool set_options(struct push *push, const struct pairs *headers)
+{
+    bool good = add_header(push, "Content-Type", "application/json");
+    for (size_t i = 0; i < headers->count && good; i++)
+        good = add_header(push, headers->items[i].key, headers->items[i].value);
+    const struct curl *curl = &push->curl;
+    return good && curl->easy_setopt(push->handle, CURL_URL, push->url) == 0 &&
+           curl->easy_setopt(push->handle, CURL_HTTPHEADER, push->headers) == 0 &&
+           curl->easy_setopt(push->handle, CURL_ERRORBUFFER, push->error) == 0 &&
+           curl->easy_setopt(push->handle, CURL_WRITEFUNCTION, take_reply) == 0 &&
+           curl->easy_setopt(push->handle, CURL_WRITEDATA, push) == 0 &&
+           curl->easy_setopt(push->handle, CURL_NOSIGNAL, 1L) == 0 &&
+           curl->easy_setopt(push->handle, CURL_TIMEOUT_MS, (long)TIMEOUT_MS) == 0 &&
+           curl->easy_setopt(push->handle, CURL_CONNECTTIMEOUT_MS, (long)CONNECT_MS) == 0;
+}
+
+static void push_free(struct push *push)
+{
+    if (push->handle)
+        push->curl.easy_cleanup(push->handle);
+    if (push->headers)
+        push->curl.slist_free_all(push->headers);
+    free(push->url);
+    free(push->line);
+    free(push);
+}
+
+struct push *push_begin(const char *endpoint, const struct pairs *headers)
+{
+    struct push *push = calloc(1, sizeof *push);
+    if (!push || !load(&push->curl)) {
+        free(push);
+        return NULL;
+    }
+    push->url = url_of(endpoint);
+    push->handle = push->url ? push->curl.easy_init() : NULL;
+    if (push->handle && set_options(push, headers))
+        return push;
+    print_message("--endpoint=%s: %s", endpoint,
+                  push->url ? "no memory" : "this is an address like http://localhost:4318");
+    push_free(push);
+    return NULL;
+}
+
+int push_end(struct push *push)
+{
+    int code = push->failed ? EXIT_INOUT : EXIT_GOOD;
+    push_free(push);
+    return code;
+}
