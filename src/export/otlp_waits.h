@@ -2,7 +2,7 @@
  * What a span of OTLP waited for: while it is open, the times of its goroutine by state are added up,
  * and its longest waits are kept. A goroutine's times count for all spans that are open on it, its
  * regions and the tasks that it began; each wait is an event of the innermost. A task on which another
- * goroutine works has no times: those of its regions tell more.
+ * goroutine works has no times; its regions have them.
  */
 #ifndef TRAIL_EXPORT_OTLP_WAITS_H
 #define TRAIL_EXPORT_OTLP_WAITS_H
