@@ -70,7 +70,10 @@ static bool is_ended_by_stop(long call)
 #ifdef SYS_epoll_wait
         SYS_epoll_wait,
 #endif
-        SYS_epoll_pwait,    SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop, SYS_io_getevents,
+#ifdef SYS_semop
+        SYS_semop,
+#endif
+        SYS_epoll_pwait,    SYS_rt_sigtimedwait, SYS_semtimedop, SYS_io_getevents,
 #ifdef SYS_epoll_pwait2
         SYS_epoll_pwait2,
 #endif
