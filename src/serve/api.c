@@ -77,6 +77,7 @@ static void put_status(struct exchange *exchange, const struct api *api,
     more_bool(out, "waits", status.waits);
     more_number(out, "read_bytes", status.read);
     more_number(out, "size_bytes", status.size);
+    more_number(out, "received_bytes", status.received);
     more_number(out, "end", status.end_ns);
     more_number(out, "events", (int64_t)status.lanes.events);
     more_number(out, "spans", (int64_t)status.lanes.spans);

@@ -24,7 +24,7 @@ struct intake {
     bool follow;
     bool writer_gone; /* follow: stdin has ended */
     bool complete;    /* atomic: the whole trace has been read; release pairs with is_complete */
-    int64_t size;     /* atomic: bytes received from a pipe */
+    int64_t received; /* atomic: bytes read of the input */
 };
 
 /* MARK: Reading */
@@ -74,9 +74,7 @@ static ssize_t read_pipe(struct intake *intake, void *buf, size_t size)
     ssize_t n = read_some(intake->fd, buf, size);
     if (n > 0 && !keep(intake, buf, (size_t)n))
         return -1;
-    if (n > 0)
-        (void)__atomic_add_fetch(&intake->size, n, __ATOMIC_RELAXED);
-    else if (n == 0)
+    if (n == 0)
         __atomic_store_n(&intake->complete, true, __ATOMIC_RELEASE);
     return n;
 }
@@ -107,14 +105,22 @@ static ssize_t read_growing(struct intake *intake, void *buf, size_t size)
     }
 }
 
-static ssize_t take(void *context, void *buf, size_t size)
+static ssize_t read_input(struct intake *intake, void *buf, size_t size)
 {
-    struct intake *intake = context;
     if (intake->keep >= 0)
         return read_pipe(intake, buf, size);
     if (intake->follow)
         return read_growing(intake, buf, size);
     return wait_for(intake, -1, 0) < 0 ? 0 : read_some(intake->fd, buf, size);
+}
+
+static ssize_t take(void *context, void *buf, size_t size)
+{
+    struct intake *intake = context;
+    ssize_t n = read_input(intake, buf, size);
+    if (n > 0)
+        (void)__atomic_add_fetch(&intake->received, n, __ATOMIC_RELAXED);
+    return n;
 }
 
 /* MARK: Life */
@@ -226,11 +232,16 @@ static bool is_complete(const struct intake *intake)
     return __atomic_load_n(&intake->complete, __ATOMIC_ACQUIRE);
 }
 
+int64_t intake_received(const struct intake *intake)
+{
+    return __atomic_load_n(&intake->received, __ATOMIC_RELAXED);
+}
+
 int64_t intake_size(const struct intake *intake)
 {
     struct stat status;
     if (intake->keep >= 0)
-        return is_complete(intake) ? __atomic_load_n(&intake->size, __ATOMIC_RELAXED) : -1;
+        return is_complete(intake) ? intake_received(intake) : -1;
     if (!is_complete(intake) || fstat(intake->fd, &status) != 0)
         return -1;
     return status.st_size;

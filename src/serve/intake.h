@@ -34,6 +34,9 @@ trail_source *intake_begin(struct intake *intake, trail_error *err);
 /* Whether the trace is still being produced, so that its size is unknown until its end. */
 bool intake_is_live(const struct intake *intake);
 
+/* Bytes of the input that have arrived; may be called from any thread. */
+int64_t intake_received(const struct intake *intake);
+
 /* Bytes of the complete file; -1 if not known. */
 int64_t intake_size(const struct intake *intake);
 

@@ -133,6 +133,7 @@ void model_get_status(struct model *model, struct model_status *status)
     }
     fair_lock_give(&model->lock);
     status->size = intake_size(model->intake);
+    status->received = intake_received(model->intake);
     status->waits = !status->done && status->version > 0 && status->version < 22;
 }
 

@@ -19,6 +19,7 @@ struct model_status {
     bool damaged; /* reading ended early, because of `error` */
     trail_error error;
     int64_t read, size; /* bytes of the source; size -1: not known */
+    int64_t received;   /* more than `read` while a generation is not complete */
     trail_lanes_size lanes;
     size_t lane_counts[TRAIL_LANE_KINDS];
     int64_t end_ns;

@@ -1011,6 +1011,23 @@ def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
 
 
 @test
+def bytes_that_arrive_are_counted_before_their_generation_ends():
+    with open(EXAMPLES[23], "rb") as file:
+        data = file.read()
+    part = len(data) * 2 // 3
+    with Server("-", stdin=subprocess.PIPE) as server:
+        server.process.stdin.write(data[:part])
+        server.process.stdin.flush()
+        status = server.until(lambda s: s["received_bytes"] == part)
+        assert status["live"] and not status["done"] and status["read_bytes"] <= part, status
+        server.process.stdin.write(data[part:])
+        server.process.stdin.close()
+        server.process.stdin = None
+        status = server.until(lambda s: s["done"])
+        equal((status["received_bytes"], status["read_bytes"], status["size_bytes"]), (len(data),) * 3)
+
+
+@test
 def an_old_trace_that_arrives_says_that_it_must_be_waited_for():
     with open(EXAMPLES[21], "rb") as f:
         data = f.read()

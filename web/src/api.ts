@@ -27,6 +27,7 @@ export interface Status {
     words: Record<string, string>;
     done: boolean;
     read_bytes: number;
+    received_bytes?: number; // not of a dropped file
     size_bytes: number;
     end: number;
     events: number;

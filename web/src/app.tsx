@@ -78,13 +78,16 @@ function Progress() {
     const now = status.value;
     if (!now || now.done) return null;
     const known = now.size_bytes > 0;
+    // Events can be put in order when all of their generation have arrived: about a second's.
+    const held = now.live ? Math.max(0, (now.received_bytes ?? 0) - now.read_bytes) : 0;
     const share = known ? Math.min(1, now.read_bytes / now.size_bytes) : undefined;
     return (
         <div class="progress">
             <progress value={share} max={1} aria-label="Reading the trace" />
             <span class="faint">
-                {now.live ? "arriving" : "reading"}: {bytes(now.read_bytes)}
+                {now.live ? "arriving" : "reading"}: {bytes(now.read_bytes + held)}
                 {known && ` of ${bytes(now.size_bytes)}`}
+                {held > 0 && `, ${bytes(held)} of them of a generation that has not ended`}
             </span>
             {now.live && (
                 <button
