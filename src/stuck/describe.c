@@ -34,6 +34,7 @@ enum argument {
     ARGUMENT_LOCKED,
     ARGUMENT_CHILD,
     ARGUMENT_POLLED,
+    ARGUMENT_SELECTED,
     ARGUMENT_EPOLL,
     ARGUMENT_ID,
     ARGUMENT_FUTEX
@@ -199,27 +200,44 @@ static void describe_process(pid_t pid, char *text, size_t size)
         (void)snprintf(text, size, "%d", pid);
 }
 
+/* Adds the name of a descriptor to the object. Returns false if there is no room; whole names only. */
+static bool add_descriptor(struct stuck_thread *thread, int fd)
+{
+    char text[96];
+    size_t used = strlen(thread->object), room = sizeof thread->object - used;
+    descriptor_text(thread->held->tid, fd, text, sizeof text);
+    int n = snprintf(thread->object + used, room, "%s%s", used > 0 ? ", " : "", text);
+    if (n >= 0 && (size_t)n < room)
+        return true;
+    thread->object[used] = '\0';
+    return false;
+}
+
 static void describe_polled(struct stuck_thread *thread)
 {
     const struct held_thread *held = thread->held;
-    char *to = thread->object;
-    size_t room = sizeof thread->object;
     struct pollfd polled;
-    for (uint64_t i = 0; i < held->arguments[1]; i++) {
-        char text[96];
-        if (!held_copy(&held->object, held->arguments[0] + i * sizeof polled, &polled,
-                       sizeof polled))
-            break;
-        if (polled.fd < 0)
-            continue;
-        descriptor_text(held->tid, polled.fd, text, sizeof text);
-        int n = snprintf(to, room, "%s%s", to == thread->object ? "" : ", ", text);
-        if (n < 0 || (size_t)n >= room) {
-            *to = '\0'; /* whole names only */
-            return;
-        }
-        to += n;
-        room -= (size_t)n;
+    bool good = true;
+    for (uint64_t i = 0; good && i < held->arguments[1]; i++) {
+        good = held_copy(&held->object, held->arguments[0] + i * sizeof polled, &polled,
+                         sizeof polled);
+        if (good && polled.fd >= 0)
+            good = add_descriptor(thread, polled.fd);
+    }
+}
+
+/* A set of select(2) is an array of long, with a bit for each descriptor. */
+static void describe_selected(struct stuck_thread *thread)
+{
+    const struct held_thread *held = thread->held;
+    const uint64_t bits = 8 * sizeof(unsigned long);
+    uint64_t set = held->arguments[1] ? held->arguments[1] : held->arguments[2];
+    unsigned long word;
+    bool good = true;
+    for (uint64_t i = 0; good && i < held->arguments[0]; i++) {
+        good = held_copy(&held->object, set + i / bits * sizeof word, &word, sizeof word);
+        if (good && (word >> i % bits & 1))
+            good = add_descriptor(thread, (int)i);
     }
 }
 
@@ -252,6 +270,9 @@ static void describe_argument(struct stuck_thread *thread, enum argument argumen
         break;
     case ARGUMENT_POLLED:
         describe_polled(thread);
+        break;
+    case ARGUMENT_SELECTED:
+        describe_selected(thread);
         break;
     case ARGUMENT_EPOLL:
         descriptor_polled(held->tid, first, thread->object, sizeof thread->object);

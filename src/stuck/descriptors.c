@@ -1,4 +1,4 @@
-/* See descriptors.h. All of it is what proc(5) lists. */
+/* See descriptors.h. All of it but the other ends of Unix sockets is what proc(5) lists. */
 #include "stuck/descriptors.h"
 
 #include <arpa/inet.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/small_file.h"
+#include "stuck/unix_peer.h"
 
 #define LINK_SIZE 256
 
@@ -223,13 +224,18 @@ void descriptor_peer(pid_t pid, int fd, char *text, size_t size)
     char link[LINK_SIZE], other[64], number[16], path[64], name[64] = "";
     struct end end = {process_of(pid), link, -1};
     struct connection tcp, far;
+    unsigned long socket, peer;
     *text = '\0';
     if (!read_link(pid, fd, link, sizeof link))
         return;
+    socket = inode_of(link, "socket:[");
     if (inode_of(link, "pipe:[")) {
         (void)snprintf(number, sizeof number, "%d", fd);
         end.not_access = access_of(pid, number);
-    } else if (inode_of(link, "socket:[") && is_tcp(pid, inode_of(link, "socket:["), &tcp) &&
+    } else if (socket && (peer = unix_peer(socket)) != 0) {
+        (void)snprintf(other, sizeof other, "socket:[%lu]", peer);
+        end.link = other;
+    } else if (socket && is_tcp(pid, socket, &tcp) &&
                (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
                 find_connection(pid, "tcp6", &far, is_other_end, &tcp))) {
         (void)snprintf(other, sizeof other, "socket:[%lu]", far.inode);

@@ -118,11 +118,27 @@ const struct held_mapping *held_mapping_of(const struct held *held, uint64_t add
     return NULL;
 }
 
+/* Which argument of the call is the address of its object. */
+static int object_argument(const struct held_thread *thread)
+{
+    switch (thread->call) {
+    case SYS_connect:
+        return 1;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6: /* descriptors that can be read, or else be written */
+        return thread->arguments[1] ? 1 : 2;
+    default:
+        return 0;
+    }
+}
+
 /* Around a futex, and where polled descriptors and addresses begin. */
 static void copy_object(pid_t pid, struct held_thread *thread)
 {
     struct held_memory *object = &thread->object;
-    uint64_t at = thread->arguments[thread->call == SYS_connect ? 1 : 0];
+    uint64_t at = thread->arguments[object_argument(thread)];
     if (at < HELD_AROUND)
         return;
     object->at = at - HELD_AROUND;

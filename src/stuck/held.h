@@ -39,7 +39,7 @@ struct held_thread {
     uint64_t pc, sp, fp; /* fp is 0 for a thread that was not stopped */
     uint8_t *stack;      /* from sp on */
     size_t stack_size;
-    struct held_memory object; /* around the first argument, or at the second of connect(2) */
+    struct held_memory object; /* around the argument that is its address */
 };
 
 /* A part of the address space (/proc/PID/maps). */

@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ static pthread_cond_t a_cond = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t cond_mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t a_barrier;
 static sem_t a_sem;
-static int held[2], locked[2], bytes[2], connection[2], semaphore;
+static int held[2], locked[2], bytes[2], connection[2], pair[2], semaphore;
 static pid_t child;
 static bool go;
 static volatile bool spinning = true;
@@ -108,6 +109,23 @@ static void *socket_reader(void *unused)
 {
     char byte;
     CHECK(read(connection[0], &byte, 1) == 1);
+    return unused;
+}
+
+static void *unix_reader(void *unused)
+{
+    char byte;
+    CHECK(read(pair[0], &byte, 1) == 1);
+    return unused;
+}
+
+static void *selector(void *unused)
+{
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(held[0], &set);
+    FD_SET(connection[0], &set);
+    CHECK(select(FD_SETSIZE, &set, NULL, NULL, NULL) >= 1);
     return unused;
 }
 
@@ -238,6 +256,7 @@ static void let_go(pthread_t signalled)
     CHECK(pthread_cond_broadcast(&a_cond) == 0 && pthread_mutex_unlock(&cond_mu) == 0);
     CHECK(sem_post(&a_sem) == 0 && pthread_barrier_wait(&a_barrier) <= 0);
     CHECK(write(bytes[1], "", 1) == 1 && write(connection[1], "", 1) == 1);
+    CHECK(write(pair[1], "", 1) == 1);
     CHECK(pthread_kill(signalled, SIGUSR1) == 0 && semop(semaphore, &up, 1) == 0);
     spinning = false;
 }
@@ -247,16 +266,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void *(*function)(void *);
-    } all[] = {{"mutex", mutex},         {"inheriting", inheriting},
-               {"reader", reader},       {"writer", writer},
-               {"condition", condition}, {"semaphore", semaphores},
-               {"barrier", barrier},     {"joiner", joiner},
-               {"pipe", pipes},          {"socket", socket_reader},
-               {"poll", poller},         {"epoll", epoller},
-               {"sysv", sysv},           {"children", children},
-               {"locker", locker},       {"spinner", spinner},
-               {"recursion", recursion}, {"signals", signals},
-               {"sleeper", sleeper}};
+    } all[] = {{"mutex", mutex},          {"inheriting", inheriting}, {"reader", reader},
+               {"writer", writer},        {"condition", condition},   {"semaphore", semaphores},
+               {"barrier", barrier},      {"joiner", joiner},         {"pipe", pipes},
+               {"socket", socket_reader}, {"poll", poller},           {"epoll", epoller},
+               {"select", selector},      {"unix", unix_reader},      {"sysv", sysv},
+               {"children", children},    {"locker", locker},         {"spinner", spinner},
+               {"recursion", recursion},  {"signals", signals},       {"sleeper", sleeper}};
     enum { THREADS = sizeof all / sizeof *all };
     pthread_t threads[THREADS];
     int ready[2];
@@ -279,6 +295,7 @@ int main(int argc, char **argv)
     start("holder", holder, &holder_thread, NULL);
     CHECK(read(ready[0], &byte, 1) == 1);
     make_connection();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     for (int i = 0; i < THREADS; i++)
         start(all[i].name, all[i].function, &threads[i], argv[1]);
     CHECK(read(STDIN_FILENO, &byte, 1) == 1);

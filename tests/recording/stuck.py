@@ -9,6 +9,8 @@ import os
 import random
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,21 @@ def stuck(*args, code=0):
         raise Skip(done.stderr.strip())
     assert done.returncode == code, (done.returncode, done.stdout[-500:], done.stderr)
     return done.stdout if code == 0 else done.stderr
+
+
+def knows_unix_sockets():
+    """Whether sock_diag(7) answers for a pair of them (struct nlmsghdr, struct unix_diag_req)."""
+    one, other = socket.socketpair()
+    with one, other:
+        inode = os.fstat(one.fileno()).st_ino
+        try:
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diagnostics:  # NETLINK_SOCK_DIAG
+                all_bits = 0xFFFFFFFF
+                request = struct.pack("=BBHIIIII", 1, 0, 0, all_bits, inode, 4, all_bits, all_bits)
+                diagnostics.send(struct.pack("=IHHII", 16 + len(request), 20, 1, 0, 0) + request)
+                return struct.unpack_from("=IH", diagnostics.recv(4096))[1] == 20  # else NLMSG_ERROR
+        except OSError:
+            return False
 
 
 def tasks(pid):
@@ -100,6 +117,7 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
             "poll": ("poll", "pipe", None),
             "epoll": ("poll", "pipe", None),
             "signals": ("signal", None, None),
+            "unix": ("read", "Unix socket", None),
             "sleeper": ("sleep", None, None),
             "children": ("child", f"{program.child} (stuck)", None),
             "locker": ("file", FILE, None),
@@ -112,6 +130,11 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
         assert threads["sysv"]["wait_kind"] == "semaphore"
         assert threads["spinner"]["state"] == "running"
         assert re.fullmatch(r"socket 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+", threads["socket"]["object"]), threads["socket"]
+        assert re.fullmatch(r"pipe, socket 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+", threads["select"]["object"]), threads["select"]
+        if knows_unix_sockets():
+            assert "the process itself" in threads["unix"]["note"], threads["unix"]
+        else:
+            print("# the kernel does not say which Unix sockets are connected: their other ends are not looked for")
         assert f"process {program.child} " in threads["locker"]["note"], threads["locker"]
         assert f"process {os.getpid()} " in next(t for t in threads.values() if t["tid"] == program.pid)["note"]
         assert threads["holder"]["waiters"] == 5, threads["holder"]
