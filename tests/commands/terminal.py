@@ -240,6 +240,7 @@ USES = {
     "merge": [["{}", "{}", "-o", "merged.trace"], ["--align=start", "{}", "{}", "-o", "merged.trace"]],
     "export": [["--to=chrome", "{}", "-o", "export.json"]],
     "assemble": [["{}", "-o", "assembled.trace"]],
+    "watch": [["--once", "{}", "-o", "{}"]],
     "stuck": [["{}"], ["--json", "{}"]],
     "doctor": [["{}"], ["--json", "{}"]],
     "env": [["--shm=/{}"], ["--shm=/{}", "-o", "{}"]],

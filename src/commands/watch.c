@@ -1,0 +1,336 @@
+/*
+ * trail watch: exports the traces that appear in a folder, each once. The export of one trace is
+ * `trail export --to=parquet`, or a command of the user; a trace is noted in a ledger when it is done.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands/watch_ledger.h"
+#include "ui/cli.h"
+#include "ui/folders.h"
+#include "ui/values.h"
+#include "wire/wire.h"
+
+enum { OPT_SETTLE = 1 };
+
+#define LEDGER    ".trail-watch"
+#define SETTLE_NS INT64_C(2000000000)
+
+/* Pause before a file that could not be handled is tried again. */
+#define RETRY_MS 60000
+
+struct request {
+    const struct command *command;
+    const char *folder, *output, *host, *run;
+    bool once;
+    int64_t settle_ns; /* a file that was not changed for so long is complete */
+};
+
+static const struct option rows[] = {
+    {'o', "output", "DIR", "the folder of the Parquet files, and of the ledger",
+     TO_TEXT(struct request, output)},
+    {0, "host", "NAME", "the machine that the traces are of (this one)",
+     TO_TEXT(struct request, host)},
+    {0, "run", "COMMAND",
+     "no export: run this by a shell for each trace, whose path is\n$TRAIL_FILE",
+     TO_TEXT(struct request, run)},
+    {0, "once", NULL, "handle what is there, and end", TO_FLAG(struct request, once)},
+    {0, "settle", "TIME",
+     "a file that is found is complete if it was not changed for\nso long (2s); one that is closed "
+     "or moved here is complete",
+     TAKE(OPT_SETTLE)},
+    {0},
+};
+
+struct watch {
+    const struct request *request;
+    struct ledger ledger;
+    int folder;  /* its descriptor */
+    int signals; /* readable when the command is to end */
+    int changes; /* of inotify */
+    bool ended;
+    bool waits; /* a file has to be looked at again */
+    int code;
+};
+
+/* MARK: Files */
+
+/* Whether it begins as a trace does, or is compressed: then the export finds out. */
+static bool may_be_trace(int folder, const char *name)
+{
+    static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
+                                         "\xfd"
+                                         "7zXZ"};
+    uint8_t begin[WIRE_HEADER_SIZE] = {0};
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd >= 0 ? read(fd, begin, sizeof begin) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    for (size_t i = 0; size > 0 && i < sizeof packed / sizeof *packed; i++)
+        if (memcmp(begin, packed[i], strlen(packed[i])) == 0)
+            return true;
+    return size == WIRE_HEADER_SIZE && wire_header_parse(begin) != 0;
+}
+
+static bool is_settled(const struct watch *watch, const struct stat *file)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age = (now.tv_sec - file->st_mtim.tv_sec) * INT64_C(1000000000) +
+                  (now.tv_nsec - file->st_mtim.tv_nsec);
+    return age < 0 || age >= watch->request->settle_ns;
+}
+
+/* MARK: Handling */
+
+/* Runs the export, or the user's command. Returns its exit code; -1 after a message. */
+static int run_one(const struct request *request, const char *path)
+{
+    extern char **environ;
+    char *host = NULL;
+    if (request->host && asprintf(&host, "--host=%s", request->host) < 0)
+        return -1;
+    char trail[] = "trail", to[] = "export", format[] = "--to=parquet", out[] = "-o", end[] = "--";
+    char *file = (char *)(uintptr_t)path, *output = (char *)(uintptr_t)request->output;
+    char *with_host[] = {trail, to, format, out, output, host, end, file, NULL};
+    char *without[] = {trail, to, format, out, output, end, file, NULL};
+    char sh[] = "sh", script[] = "-c";
+    char *shell[] = {sh, script, (char *)(uintptr_t)request->run, NULL};
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    pid_t pid;
+    int status;
+    (void)sigemptyset(&none);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    (void)setenv("TRAIL_FILE", path, 1);
+    int reason = posix_spawn(&pid, request->run ? "/bin/sh" : "/proc/self/exe", NULL, &attributes,
+                             request->run ? shell
+                             : host       ? with_host
+                                          : without,
+                             environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    free(host);
+    if (reason != 0) {
+        print_message("%s: cannot be handled: %s", path, strerror(reason));
+        return -1;
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A damaged trace is done when its good part is. One that could not be read or written stays. */
+static void handle(struct watch *watch, const char *name, const struct stat *file)
+{
+    const struct request *request = watch->request;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", request->folder, name) < 0)
+        return;
+    int code = run_one(request, path);
+    if (code == EXIT_GOOD || (code == EXIT_BAD && !request->run)) {
+        if (!ledger_add(&watch->ledger, name, file)) {
+            watch->code = print_output_error(request->output, errno);
+            watch->ended = true;
+        }
+    } else {
+        print_message("%s: not done (exit code %d); it is tried again later", path, code);
+        watch->code = worse_exit(watch->code, EXIT_INOUT);
+        watch->waits = true;
+    }
+    if (code == EXIT_GOOD)
+        printf("%s\n", path);
+    (void)fflush(stdout);
+    free(path);
+}
+
+/* Looks at a file; `complete`: its writer has closed it. */
+static void look_at(struct watch *watch, const char *name, bool complete)
+{
+    struct stat file;
+    if (*name == '.' || fstatat(watch->folder, name, &file, 0) != 0 || !S_ISREG(file.st_mode) ||
+        ledger_has(&watch->ledger, name, &file))
+        return;
+    if (!complete && !is_settled(watch, &file)) {
+        watch->waits = true;
+        return;
+    }
+    if (may_be_trace(watch->folder, name)) {
+        handle(watch, name, &file);
+        return;
+    }
+    print_message("%s/%s: no trace; left alone", watch->request->folder, name);
+    (void)ledger_add(&watch->ledger, name, &file);
+}
+
+static bool is_to_end(const struct watch *watch)
+{
+    struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
+    return watch->ended || poll(&signals, 1, 0) != 0;
+}
+
+/* In the order of their names, which mostly have numbers or times in them. */
+static void look_at_all(struct watch *watch)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(watch->request->folder, &entries, NULL, alphasort);
+    watch->waits = false;
+    if (count < 0) {
+        print_message("%s: %s", watch->request->folder, strerror(errno));
+        watch->code = EXIT_INOUT;
+        watch->ended = true;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!is_to_end(watch))
+            look_at(watch, entries[i]->d_name, false);
+        free(entries[i]);
+    }
+    free((void *)entries);
+}
+
+/* MARK: Waiting */
+
+static void take_changes(struct watch *watch)
+{
+    union {
+        struct inotify_event event;
+        char bytes[16384];
+    } buffer;
+    ssize_t size = read(watch->changes, &buffer, sizeof buffer);
+    for (ssize_t at = 0; at < size && !is_to_end(watch);) {
+        const struct inotify_event *event = (const void *)(buffer.bytes + at);
+        at += (ssize_t)(sizeof *event + event->len);
+        if (event->mask & IN_Q_OVERFLOW)
+            look_at_all(watch);
+        else if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT))
+            watch->ended = true;
+        else if (event->len > 0)
+            look_at(watch, event->name, true);
+    }
+}
+
+/* Until a signal comes. */
+static void watch_changes(struct watch *watch)
+{
+    while (!is_to_end(watch)) {
+        struct pollfd fds[2] = {{.fd = watch->changes, .events = POLLIN},
+                                {.fd = watch->signals, .events = POLLIN}};
+        int settle_ms = (int)(watch->request->settle_ns / 1000000) + 1;
+        int pause = watch->code == EXIT_GOOD ? settle_ms : RETRY_MS;
+        int ready = poll(fds, 2, watch->waits ? pause : -1);
+        if (ready == 0)
+            look_at_all(watch);
+        else if (ready > 0 && fds[0].revents)
+            take_changes(watch);
+    }
+}
+
+static bool open_signals(struct watch *watch)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    watch->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    return watch->signals >= 0;
+}
+
+static int begin(struct watch *watch)
+{
+    const struct request *request = watch->request;
+    struct folders folders = {0};
+    char *path = NULL;
+    watch->folder = open(request->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    watch->changes = inotify_init1(IN_CLOEXEC);
+    /* First the changes, then what is there: nothing is missed between. */
+    if (watch->folder < 0 || watch->changes < 0 || !open_signals(watch) ||
+        inotify_add_watch(watch->changes, request->folder,
+                          IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF) < 0) {
+        print_message("%s: %s", request->folder, strerror(errno));
+        return EXIT_INOUT;
+    }
+    int code = folders_make(&folders, request->output);
+    folders_end(&folders, true);
+    if (code == EXIT_GOOD && asprintf(&path, "%s/" LEDGER, request->output) < 0)
+        code = EXIT_INOUT;
+    if (code == EXIT_GOOD)
+        code = ledger_open(&watch->ledger, path);
+    free(path);
+    return code;
+}
+
+static int watch_folder(const struct request *request)
+{
+    struct watch watch = {
+        .request = request, .ledger = {.fd = -1}, .folder = -1, .signals = -1, .changes = -1};
+    watch.code = begin(&watch);
+    if (watch.code == EXIT_GOOD) {
+        look_at_all(&watch);
+        if (!request->once)
+            watch_changes(&watch);
+    }
+    ledger_close(&watch.ledger);
+    for (int i = 0; i < 3; i++) {
+        int fd = (const int[]){watch.folder, watch.signals, watch.changes}[i];
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    return watch.code;
+}
+
+/* MARK: The command line */
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    (void)id;
+    if (parse_time(value, &request->settle_ns) && request->settle_ns <= INT64_C(3600000000000))
+        return EXIT_GOOD;
+    return usage_error(request->command, "--settle is a time up to 1h, such as 2s, not '%s'",
+                       value);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.command = command, .settle_ns = SETTLE_NS};
+    struct options options;
+    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    if (code != EXIT_GOOD)
+        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    if (options.word_count != 1)
+        return usage_error(command, "which folder? trail watch DIR -o DIR");
+    if (!request.output)
+        return usage_error(command, "where do the tables go? --output=DIR");
+    request.folder = options.words[0];
+    return watch_folder(&request);
+}
+
+const struct command command_watch = {
+    COMMAND_ROW(watch),
+    .synopsis = "[options] DIR -o DIR",
+    .details =
+        "Traces that are in the folder or appear in it become Parquet files, as trail export\n"
+        "writes them, each once: what is done is noted in a file of the output folder. It ends\n"
+        "by a signal.",
+    .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
+                "  trail watch --once /var/traces -o /srv/traces\n"
+                "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",
+    .options = rows,
+    .run = run,
+    .no_input = true,
+};
