@@ -98,7 +98,8 @@ TRAIL_API const char *trail_version_writers(int version);
 typedef enum trail_made_by {
     TRAIL_MADE_BY_GO,     /* a Go program; also if the trace names no maker */
     TRAIL_MADE_BY_RECORD, /* trail record: goroutines are threads of a C or C++ program */
-    TRAIL_MADE_BY_HOST    /* a program with libtrail-record: goroutines are what it schedules */
+    TRAIL_MADE_BY_HOST,   /* a program with libtrail-record: goroutines are what it schedules */
+    TRAIL_MADE_BY_IMPORT  /* trail import: goroutines are threads that another recorder has seen */
 } trail_made_by;
 
 #define TRAIL_TASK_WORD_MAX 32 /* bytes */
@@ -114,7 +115,7 @@ typedef struct trail_maker {
 /* The words in which people read about a trace: those of what made it, Go's, or those of programs with threads. */
 typedef enum trail_words { TRAIL_WORDS_BY_TRACE, TRAIL_WORDS_GO, TRAIL_WORDS_THREADS } trail_words;
 
-/* Returns "Go", "trail record" or "libtrail-record". */
+/* Returns "Go", "trail record", "libtrail-record" or "trail import". */
 TRAIL_API const char *trail_made_by_name(trail_made_by made_by);
 
 /* MARK: Walking batches */

@@ -26,9 +26,14 @@ static bool is_word(trail_string word)
 
 bool maker_parse(trail_string line, trail_maker *maker)
 {
-    const size_t host = sizeof MAKER_HOST - 1, record = sizeof MAKER_RECORD - 1;
+    const size_t host = sizeof MAKER_HOST - 1, record = sizeof MAKER_RECORD - 1,
+                 import = sizeof MAKER_IMPORT - 1;
     if (line.size == record && memcmp(line.data, MAKER_RECORD, record) == 0) {
         *maker = (trail_maker){.made_by = TRAIL_MADE_BY_RECORD};
+        return true;
+    }
+    if (line.size == import && memcmp(line.data, MAKER_IMPORT, import) == 0) {
+        *maker = (trail_maker){.made_by = TRAIL_MADE_BY_IMPORT};
         return true;
     }
     if (line.size < host || memcmp(line.data, MAKER_HOST, host) != 0)
@@ -46,6 +51,8 @@ trail_string maker_line(const trail_maker *maker, char *room)
     int size = 0;
     if (maker->made_by == TRAIL_MADE_BY_RECORD)
         size = snprintf(room, MAKER_LINE, "%s", MAKER_RECORD);
+    else if (maker->made_by == TRAIL_MADE_BY_IMPORT)
+        size = snprintf(room, MAKER_LINE, "%s", MAKER_IMPORT);
     else if (maker->made_by == TRAIL_MADE_BY_HOST)
         size = snprintf(room, MAKER_LINE, MAKER_HOST "%s", maker->task_word);
     return (trail_string){room, (size_t)size};

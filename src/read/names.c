@@ -98,6 +98,7 @@ const char *trail_made_by_name(trail_made_by made_by)
         [TRAIL_MADE_BY_GO] = "Go",
         [TRAIL_MADE_BY_RECORD] = "trail record",
         [TRAIL_MADE_BY_HOST] = "libtrail-record",
+        [TRAIL_MADE_BY_IMPORT] = "trail import",
     };
     return NAME(names, made_by);
 }

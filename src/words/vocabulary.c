@@ -62,6 +62,8 @@ static trail_made_by choose(const trail_maker *maker, trail_words words)
 {
     if (words != TRAIL_WORDS_BY_TRACE)
         return words == TRAIL_WORDS_GO ? TRAIL_MADE_BY_GO : TRAIL_MADE_BY_RECORD;
+    if (maker && maker->made_by == TRAIL_MADE_BY_IMPORT)
+        return TRAIL_MADE_BY_RECORD; /* threads, too */
     return maker ? maker->made_by : TRAIL_MADE_BY_GO;
 }
 

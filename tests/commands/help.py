@@ -28,7 +28,7 @@ TOPICS = [
 ]
 TRACE = "examples/traces/load-go1.23.trace"
 # These answer without a trace: by starting something, or with a page of text.
-NO_TRACE = ("view", "record", "stuck", "watch", "doctor", "env")
+NO_TRACE = ("view", "record", "stuck", "watch", "import", "doctor", "env")
 
 
 def run(*args):

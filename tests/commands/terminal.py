@@ -241,6 +241,7 @@ USES = {
     "export": [["--to=chrome", "{}", "-o", "export.json"]],
     "assemble": [["{}", "-o", "assembled.trace"]],
     "watch": [["--once", "{}", "-o", "{}"]],
+    "import": [["{}", "-o", "imported.trace"]],
     "stuck": [["{}"], ["--json", "{}"]],
     "doctor": [["{}"], ["--json", "{}"]],
     "env": [["--shm=/{}"], ["--shm=/{}", "-o", "{}"]],

@@ -1,0 +1,270 @@
+/*
+ * Scheduling events of LTTng's kernel tracer, as babeltrace2 prints them:
+ *
+ *     [10.000300000] (+0.1) host sched_switch: { cpu_id = 0 }, { prev_comm = "sh", prev_tid = 7, ..., next_tid = 8 }
+ *     [15:32:00.000300000] ...
+ *
+ * Groups of fields follow the name: of the packet, contexts, and last of the event. Events say on which CPU
+ * they happened, but not in which thread: it is the one that runs there.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "import/forms.h"
+#include "import/lines.h"
+#include "import/scan.h"
+
+struct parsed {
+    struct import_model *model;
+    struct import_event event;
+    trail_string fields;
+};
+
+typedef bool ctf_parser(struct parsed *parsed);
+
+/* MARK: Fields */
+
+/* Sets `rest` to what is behind "NAME = ". */
+static bool find_field(trail_string fields, const char *name, trail_string *rest)
+{
+    size_t size = strlen(name);
+    for (size_t from = 0, at; from < fields.size; from += at + 1) {
+        trail_string part = scan_part(fields, from, fields.size);
+        at = scan_find(part, name);
+        if (at == SIZE_MAX)
+            return false;
+        *rest = scan_part(part, at + size, part.size);
+        if (at > 0 && part.data[at - 1] == ' ' && scan_word(rest, " = "))
+            return true;
+    }
+    return false;
+}
+
+static bool find_tid(trail_string fields, const char *name, int32_t *tid)
+{
+    trail_string rest;
+    uint64_t number;
+    if (!find_field(fields, name, &rest) || !scan_number(&rest, IMPORT_TID_MAX, &number))
+        return false;
+    *tid = (int32_t)number;
+    return true;
+}
+
+/* Takes a name, "sh", for the thread. Names have quotes and backslashes escaped, and stay so. */
+static void name_thread(struct parsed *parsed, const char *name, int32_t tid)
+{
+    trail_string rest;
+    size_t size = 0;
+    if (!find_field(parsed->fields, name, &rest) || !scan_word(&rest, "\""))
+        return;
+    while (size < rest.size && rest.data[size] != '"')
+        size += rest.data[size] == '\\' && size + 1 < rest.size ? 2 : 1;
+    import_thread_name(&parsed->model->threads, tid, scan_part(rest, 0, size));
+}
+
+/*
+ * The number of a state, "1" or "( "TASK_INTERRUPTIBLE" : container = 1 )": bits of Linux. Bits above the
+ * lower eight mark a preempted thread, or are none of a reason to wait.
+ */
+static bool find_state(trail_string fields, uint8_t *left)
+{
+    static const uint8_t bits[] = {IMPORT_SLEEPING, IMPORT_BLOCKED, IMPORT_STOPPED,
+                                   IMPORT_STOPPED,  IMPORT_ENDED,   IMPORT_ENDED,
+                                   IMPORT_SLEEPING, IMPORT_SLEEPING};
+    trail_string rest;
+    uint64_t state;
+    if (!find_field(fields, "prev_state", &rest))
+        return false;
+    if (scan_word(&rest, "(")) {
+        size_t at = scan_find(rest, "container = ");
+        if (at == SIZE_MAX)
+            return false;
+        rest = scan_part(rest, at + strlen("container = "), rest.size);
+    }
+    if (!scan_number(&rest, UINT32_MAX, &state))
+        return false;
+    *left = IMPORT_PREEMPTED;
+    for (unsigned i = 0; i < sizeof bits; i++) {
+        if (state & 1u << i) {
+            *left = bits[i];
+            break;
+        }
+    }
+    return true;
+}
+
+/* MARK: Events */
+
+static bool parse_switch(struct parsed *p)
+{
+    p->event.kind = IMPORT_SWITCH;
+    if (!find_tid(p->fields, "prev_tid", &p->event.tid) ||
+        !find_tid(p->fields, "next_tid", &p->event.other) || !find_state(p->fields, &p->event.left))
+        return false;
+    name_thread(p, "prev_comm", p->event.tid);
+    name_thread(p, "next_comm", p->event.other);
+    return true;
+}
+
+static bool parse_other(struct parsed *p, enum import_kind kind, const char *comm, const char *tid)
+{
+    p->event.kind = (uint8_t)kind;
+    if (!find_tid(p->fields, tid, &p->event.other) || p->event.other == 0)
+        return false;
+    name_thread(p, comm, p->event.other);
+    return true;
+}
+
+static bool parse_waking(struct parsed *p)
+{
+    return parse_other(p, IMPORT_WAKING, "comm", "tid");
+}
+
+static bool parse_wakeup(struct parsed *p)
+{
+    return parse_other(p, IMPORT_WAKEUP, "comm", "tid");
+}
+
+static bool parse_wakeup_new(struct parsed *p)
+{
+    return parse_other(p, IMPORT_STARTED, "comm", "tid");
+}
+
+static bool parse_fork(struct parsed *p)
+{
+    return parse_other(p, IMPORT_FORK, "child_comm", "child_tid") &&
+           find_tid(p->fields, "parent_tid", &p->event.tid);
+}
+
+static bool parse_exit(struct parsed *p)
+{
+    if (!parse_other(p, IMPORT_EXIT, "comm", "tid"))
+        return false;
+    p->event.tid = p->event.other;
+    return true;
+}
+
+static bool parse_begin(struct parsed *p)
+{
+    p->event.kind = IMPORT_INTERRUPT;
+    return true;
+}
+
+static bool parse_end(struct parsed *p)
+{
+    p->event.kind = IMPORT_RESUME;
+    return true;
+}
+
+/* docs/importing.md has the same rows. */
+static const struct {
+    const char *name;
+    ctf_parser *parse; /* NULL: nothing but names */
+} rows[] = {
+    {"sched_switch", parse_switch},     {"sched_waking", parse_waking},
+    {"sched_wakeup", parse_wakeup},     {"sched_wakeup_new", parse_wakeup_new},
+    {"sched_process_fork", parse_fork}, {"sched_process_exit", parse_exit},
+    {"irq_handler_entry", parse_begin}, {"irq_handler_exit", parse_end},
+    {"irq_softirq_entry", parse_begin}, {"irq_softirq_exit", parse_end},
+    {"sched_migrate_task", NULL},       {"sched_process_free", NULL},
+    {"sched_process_wait", NULL},       {"sched_process_exec", NULL},
+    {"sched_stat_runtime", NULL},       {"lttng_statedump_process_state", NULL},
+};
+
+/* MARK: Lines */
+
+/* Takes "15:32:00.000300000": the time of the day. */
+static bool take_time_of_day(trail_string *text, int64_t *ns)
+{
+    trail_string rest = *text;
+    uint64_t hours, minutes;
+    int64_t seconds_ns;
+    if (!scan_number(&rest, 23, &hours) || !scan_word(&rest, ":") ||
+        !scan_number(&rest, 59, &minutes) || !scan_word(&rest, ":") ||
+        !scan_seconds(&rest, &seconds_ns))
+        return false;
+    *ns = (int64_t)(hours * 60 + minutes) * 60 * 1000000000 + seconds_ns;
+    *text = rest;
+    return true;
+}
+
+/* Takes "[10.000300000] (+0.1) host sched_switch: ". */
+static bool take_header(trail_string *line, int64_t *ns, trail_string *name)
+{
+    if (!scan_word(line, "[") || (!scan_seconds(line, ns) && !take_time_of_day(line, ns)) ||
+        !scan_word(line, "]"))
+        return false;
+    size_t end = scan_find(*line, ": {");
+    if (end == SIZE_MAX)
+        return false;
+    size_t at = end;
+    while (at > 0 && !scan_is_space(line->data[at - 1]))
+        at--;
+    *name = scan_part(*line, at, end);
+    *line = scan_part(*line, end + 2, line->size);
+    return name->size > 0;
+}
+
+static bool take_cpu(trail_string fields, int32_t *cpu)
+{
+    trail_string rest;
+    uint64_t number;
+    if (!find_field(fields, "cpu_id", &rest) || !scan_number(&rest, IMPORT_CPU_MAX, &number))
+        return false;
+    *cpu = (int32_t)number;
+    return true;
+}
+
+/* Names of threads that were there before the recording. */
+static void take_state_dump(struct parsed *parsed)
+{
+    int32_t tid;
+    if (find_tid(parsed->fields, "tid", &tid))
+        name_thread(parsed, "name", tid);
+}
+
+/* Returns false if memory is out. */
+static bool take_event(struct import_model *model, trail_string name, trail_string groups,
+                       int64_t ns)
+{
+    struct import_stats *stats = model->threads.stats;
+    struct parsed parsed = {.model = model};
+    size_t i = 0, last = scan_find_last(groups, "}, {"), count = sizeof rows / sizeof *rows;
+    while (i < count &&
+           (strlen(rows[i].name) != name.size || memcmp(rows[i].name, name.data, name.size) != 0))
+        i++;
+    if (i == count) {
+        import_count_unknown(stats, name);
+        return true;
+    }
+    parsed.event = (struct import_event){.time_ns = ns, .tid = IMPORT_TID_OF_CPU};
+    parsed.fields = scan_part(groups, last == SIZE_MAX ? 0 : last + 3, groups.size);
+    if (!rows[i].parse) {
+        take_state_dump(&parsed);
+    } else if (!take_cpu(groups, &parsed.event.cpu) || !rows[i].parse(&parsed)) {
+        import_count_bad(stats);
+        return true;
+    }
+    stats->events++;
+    return !rows[i].parse || import_model_put(model, &parsed.event);
+}
+
+int import_ctf_text(trail_source *source, struct import_model *model, trail_error *err)
+{
+    struct lines lines = {.source = source, .err = err};
+    struct import_stats *stats = model->threads.stats;
+    trail_string line, name;
+    int64_t ns;
+    bool good = true;
+    while (good && lines_next(&lines, &line)) {
+        stats->lines++;
+        if (take_header(&line, &ns, &name))
+            good = take_event(model, name, line, ns);
+        else if (line.size > 0)
+            import_count_unreadable(stats);
+    }
+    lines_free(&lines);
+    if (lines.failed)
+        return -1;
+    return good ? 0 : error_set(err, TRAIL_NO_MEMORY, "out of memory");
+}

@@ -1,0 +1,25 @@
+/* Lines of a source, one after the other, without their ends. What is beyond LINE_SIZE of a line is a further line. */
+#ifndef TRAIL_IMPORT_LINES_H
+#define TRAIL_IMPORT_LINES_H
+
+#include <stdbool.h>
+#include <trail/read.h>
+
+#define LINE_SIZE ((size_t)1 << 16)
+
+/* Zero-initialised but for `source`. */
+struct lines {
+    trail_source *source;
+    char *buf;
+    size_t at, end; /* what has been read and is not yet taken */
+    bool over;
+    trail_error *err;
+    bool failed;
+};
+
+/* Takes the next line, valid until the next call. Returns false at the end, or if `failed`. */
+bool lines_next(struct lines *lines, trail_string *line);
+
+void lines_free(struct lines *lines);
+
+#endif

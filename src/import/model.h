@@ -1,0 +1,25 @@
+/*
+ * The model: what the events of a recording mean for threads and CPUs (docs/importing.md).
+ */
+#ifndef TRAIL_IMPORT_MODEL_H
+#define TRAIL_IMPORT_MODEL_H
+
+#include "import/threads.h"
+#include "import/window.h"
+
+/* Owned by import.c. */
+struct import_model {
+    struct import_threads threads;
+    struct import_window window;
+    void (*progress)(void *context); /* called at each event; NULL: none */
+    void *progress_context;
+    bool has_waking; /* wake-ups name their wakers: sched_wakeup need not */
+};
+
+/* Takes an event with what it owns; events before it may be written. Returns false if out of memory. */
+bool import_model_put(struct import_model *model, const struct import_event *event);
+
+/* Writes all events that are left. Returns false if out of memory. */
+bool import_model_end(struct import_model *model);
+
+#endif

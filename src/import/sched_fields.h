@@ -1,0 +1,32 @@
+/*
+ * The kernel's scheduling events as text: the name of an event, and its fields as the kernel, perf and
+ * trace-cmd print them.
+ *
+ *     sched_switch   prev_comm=sh prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=cat next_pid=8 next_prio=120
+ *                    sh:7 [120] S ==> cat:8 [120]
+ *     sched_waking   comm=cat pid=8 prio=120 target_cpu=001
+ *                    cat:8 [120] CPU:001
+ */
+#ifndef TRAIL_IMPORT_SCHED_FIELDS_H
+#define TRAIL_IMPORT_SCHED_FIELDS_H
+
+#include "import/model.h"
+
+enum sched_result {
+    SCHED_EVENT,   /* *event is one for the model */
+    SCHED_NOTHING, /* known, and says nothing that is needed; its names may have been taken */
+    SCHED_UNKNOWN, /* not a name of an event that is known */
+    SCHED_BAD,     /* a known name, and fields that cannot be */
+};
+
+/*
+ * Understands the fields of an event. *event has its time, CPU and thread; kind, other threads and how a
+ * thread left are set. Names of threads are passed to the model.
+ */
+enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
+                              struct import_event *event);
+
+/* How a thread left, by the letters that the kernel prints; false for others. */
+bool sched_left(trail_string letters, uint8_t *left);
+
+#endif

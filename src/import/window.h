@@ -1,0 +1,32 @@
+/*
+ * The window: puts events into the order of time. Recorders write the events of each CPU in order, but
+ * those of several CPUs only nearly so. The window holds a fixed number of events and delivers the
+ * earliest; one that arrives when later ones have been delivered is late, and is left out and counted.
+ */
+#ifndef TRAIL_IMPORT_WINDOW_H
+#define TRAIL_IMPORT_WINDOW_H
+
+#include "import/event.h"
+
+/* Zero-initialised is empty; `size` is how many it holds, SIZE_MAX all. */
+struct import_window {
+    struct import_event *events;
+    size_t count, room, size;
+    uint64_t order;
+    int64_t delivered_ns, newest_ns;
+    uint64_t late;
+};
+
+/* Takes an event with what it owns. Returns false if out of memory. */
+bool import_window_put(struct import_window *window, const struct import_event *event);
+
+/* Whether an event has to be taken out before the next is put in. */
+bool import_window_is_full(const struct import_window *window);
+
+/* Takes the earliest event out; the caller owns what it owns. Returns false if there is none. */
+bool import_window_take(struct import_window *window, struct import_event *event);
+
+void import_event_free(struct import_event *event);
+void import_window_free(struct import_window *window);
+
+#endif

@@ -1,0 +1,626 @@
+#!/usr/bin/env python3
+"""trail import: recordings written by hand in the forms of other tools, with states and wakers that follow from them. TAP.
+
+usage: import.py TRAIL SOURCE_ROOT
+
+Times are in microseconds. A switch takes the trace a few nanoseconds, as no two events of it have the same time.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import ENV, TRAIL, WORK, answer, equal, good, good_text, run
+from tap import Skip, main, test
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "import")
+made = 0
+
+
+def imported(text, code=0):
+    """The path of the trace that is made of a text, or bytes, and the messages."""
+    global made
+    made += 1
+    path = os.path.join(WORK, f"{made}.trace")
+    status, out, err = run("import", "-", "-o", path, stdin=text if isinstance(text, bytes) else text.encode())
+    assert status == code and not out, (status, err)
+    if code == 0:
+        good("check", path)
+    return path, err
+
+
+def states(path):
+    """By thread: (state, begin, end, waker) of each of its states; a waker of 0: none."""
+    threads = {}
+    for row in csv.DictReader(io.StringIO(good_text("export", "--to=csv", "--table=states", path))):
+        begin, end = int(row["begin_ns"]) // 1000, int(row["end_ns"]) // 1000
+        state = (row["state"], begin, end, int(row["waker"] or 0))
+        threads.setdefault(int(row["goroutine"]), []).append(state)
+    return {g: sorted(of, key=lambda s: s[1:3]) for g, of in threads.items()}
+
+
+def reasons(path):
+    rows = csv.DictReader(io.StringIO(good_text("export", "--to=csv", "--table=states", path)))
+    return {(int(r["goroutine"]), int(r["begin_ns"]) // 1000): (r["reason"], r["wait_kind"]) for r in rows if r["state"] == "Waiting"}
+
+
+def perf(*lines):
+    """Lines of perf script: (comm, TID, CPU, microseconds, event)."""
+    return "".join(f"{comm:>16} {tid:5} [{cpu:03}] {us // 10**6:5}.{us % 10**6:06}: {event}\n" for comm, tid, cpu, us, event in lines)
+
+
+def switch(was, tid, state, to, next_tid):
+    return (f"sched:sched_switch: prev_comm={was} prev_pid={tid} prev_prio=120 prev_state={state}"
+            f" ==> next_comm={to} next_pid={next_tid} next_prio=120")  # fmt: skip
+
+
+def wake(kind, comm, tid, cpu=0):
+    return f"sched:sched_{kind}: comm={comm} pid={tid} prio=120 target_cpu={cpu:03}"
+
+
+def fork(comm, tid, child):
+    return f"sched:sched_process_fork: comm={comm} pid={tid} child_comm={comm} child_pid={child}"
+
+
+T = 10_000_000
+# Thread 100 starts 101 and waits; 101 wakes it; an interrupt wakes 101. CPU 0 begins with thread 100, CPU 1 is idle.
+STORY = (
+    ("main", 100, 0, T + 100, fork("main", 100, 101)),
+    ("main", 100, 0, T + 110, wake("wakeup_new", "main", 101, 1)),
+    ("swapper", 0, 1, T + 200, switch("swapper/1", 0, "R", "my worker", 101)),
+    ("main", 100, 0, T + 300, switch("main", 100, "S", "swapper/0", 0)),
+    ("my worker", 101, 1, T + 700, wake("waking", "main", 100)),
+    ("swapper", 0, 0, T + 720, wake("wakeup", "main", 100)),
+    ("swapper", 0, 0, T + 800, switch("swapper/0", 0, "R", "main", 100)),
+    ("my worker", 101, 1, T + 900, switch("my worker", 101, "D", "swapper/1", 0)),
+    ("swapper", 0, 1, T + 1100, wake("waking", "my worker", 101, 1)),
+    ("swapper", 0, 1, T + 1200, switch("swapper/1", 0, "R", "my worker", 101)),
+    ("my worker", 101, 1, T + 1300, switch("my worker", 101, "R", "swapper/1", 0)),
+)
+STATES = {
+    100: [("Running", T + 100, T + 300, 0), ("Waiting", T + 300, T + 700, 101), ("Runnable", T + 700, T + 800, 0)],
+    101: [("Runnable", T + 100, T + 200, 0), ("Running", T + 200, T + 900, 0), ("Waiting", T + 900, T + 1100, 0),
+          ("Runnable", T + 1100, T + 1200, 0), ("Running", T + 1200, T + 1300, 0)],
+}  # fmt: skip
+
+
+def has_states_of_the_story(path):
+    got = states(path)
+    equal(sorted(got), [100, 101])
+    for thread, wanted in STATES.items():
+        equal(got[thread][: len(wanted)], wanted, f"thread {thread}")
+
+
+@test
+def states_and_wakers_are_those_of_perf():
+    path, err = imported(perf(*STORY))
+    has_states_of_the_story(path)
+    equal(reasons(path)[100, T + 300][0], "kernel")
+    equal(reasons(path)[101, T + 900][0], "kernel, uninterruptible")
+    names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
+    # Its name is the newest that is known: a new thread has its parent's for some microseconds.
+    equal(names, {100: "main", 101: "my worker"})
+    assert "3 wake-ups" not in err and "2 wake-ups, 1 of them by threads" in err, err
+
+
+@test
+def the_trace_speaks_of_threads_and_names_its_maker():
+    path, _ = imported(perf(*STORY))
+    info = answer("info", path)
+    equal(info["made_by"], "trail import")
+    assert "2 threads" in good_text("goroutines", path)
+    equal(good_text("print", path).count("CPU slots: 2"), 1)
+
+
+@test
+def the_critical_path_follows_the_wakers():
+    path, _ = imported(perf(*STORY[:7]))
+    segments = answer("why", "--goroutine=100", path)["segments"]
+    # Ready on its CPU, before that what its waker did since it was started.
+    got = [(s["goroutine"], s["state"], s["begin_ns"] // 1000, s["end_ns"] // 1000) for s in segments if s["end_ns"] - s["begin_ns"] >= 1000]
+    equal(got[::-1], [(100, "running", T + 100, T + 300), (101, "running", T + 300, T + 700), (100, "ready", T + 700, T + 800)])
+
+
+@test
+def the_older_layout_means_the_same():
+    def older(line):
+        comm, tid, cpu, us, event = line
+        event = event.replace("sched:sched_", "sched_")
+        if "sched_switch" in event:
+            for side in ("prev", "next"):
+                event = event.replace(f"{side}_comm=", "").replace(f" {side}_pid=", ":").replace(f" {side}_prio=120", " [120]")
+            event = event.replace(" prev_state=", " ")
+        elif "comm=" in event and "fork" not in event:
+            event = event.replace("comm=", "").replace(" pid=", ":").replace(" prio=120 target_cpu=", " [120] CPU:")
+        return comm, tid, cpu, us, event
+
+    text = perf(*map(older, STORY))
+    assert "main:100 [120] S ==> swapper/0:0 [120]" in text, text
+    has_states_of_the_story(imported(text)[0])
+
+
+@test
+def ftrace_and_trace_cmd_mean_the_same():
+    def lines(layout):
+        return "".join(layout.format(comm=comm if tid else "<idle>", tid=tid, cpu=cpu, s=f"{us // 10**6}.{us % 10**6:06}",
+                                     event=event.replace("sched:", "")) + "\n" for comm, tid, cpu, us, event in STORY)  # fmt: skip
+
+    head = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+    for text in (
+        head + lines("{comm:>16}-{tid:<7} [{cpu:03}] d..2. {s}: {event}"),
+        head + lines("{comm:>16}-{tid:<7} (     99) [{cpu:03}] d..2. {s}: {event}"),
+        head + lines("{comm:>16}-{tid:<7} (-------) [{cpu:03}] d..2  {s}: {event}"),
+        "cpus=2\n" + lines("{comm:>16}-{tid:<5} [{cpu:03}]  {s}: {event}"),
+        "CPU 2 is empty\ncpus=3\n" + lines("{comm:>16}-{tid:<5} [{cpu:03}] d..3. {s}: {event}"),
+    ):
+        path, err = imported(text)
+        has_states_of_the_story(path)
+        assert "no event" not in err, err
+
+
+@test
+def what_an_interrupt_wakes_has_no_waker():
+    def text(flags, *more):
+        lines = [f"a-100 [000] d..2. 1.000100: {switch('a', 100, 'S', 'b', 200)[6:]}", *more,
+                 f"b-200 [000] {flags} 1.000300: sched_waking: comm=a pid=100 prio=120 target_cpu=000"]  # fmt: skip
+        return "\n".join(lines) + "\n" + f"b-200 [000] d..2. 1.000400: {switch('b', 200, 'R', 'a', 100)[6:]}\n"
+
+    for flags, waker in (("d..2.", 200), ("dN.2.", 200), ("d.h2.", 0), ("d.s3.", 0), ("dNH2.", 0), ("d.Z2.", 0)):
+        got = states(imported(text(flags))[0])[100]
+        equal(got[1], ("Waiting", 1_000_100, 1_000_300, waker), flags)
+    # The same by events, where the recording has them.
+    begin = "b-200 [000] d.... 1.000200: irq_handler_entry: irq=20 name=eth0"
+    end = "b-200 [000] d.... 1.000250: irq_handler_exit: irq=20 ret=handled"
+    equal(states(imported(text("d..2.", begin))[0])[100][1][3], 0)
+    equal(states(imported(text("d..2.", begin, end))[0])[100][1][3], 200)
+
+
+def with_stack(lines, at, *functions):
+    """perf's lines, with a call stack behind the line `at`."""
+    frames = "".join(f"\tffffffff81{i:06x} {f}+0x1f ([kernel.kallsyms])\n" for i, f in enumerate(functions))
+    return perf(*lines[: at + 1]) + frames + "\t    55bfc0d732b0 [unknown] ([unknown])\n\n" + perf(*lines[at + 1 :])
+
+
+@test
+def call_chains_become_stacks():
+    path, err = imported(with_stack(STORY, 3, "__schedule", "schedule", "pipe_read", "vfs_read").replace("vfs_read+0x1f ([kernel.kallsyms])", "read_it+0x1f (/bin/my main)"))
+    assert "no event" not in err, err
+    text = good_text("print", "--stacks", path)
+    assert "pipe_read" in text and "read_it" in text and "/bin/my main" in text and "[unknown]" not in text, text
+    # Which function of the kernel a thread sleeps in shows what for.
+    equal(reasons(path)[100, T + 300], ("network", "read"))
+    for function, wanted in (("futex_wait_queue_me", ("sync", "futex")), ("do_nanosleep", ("sleep", "")), ("ep_poll", ("network", "poll")),
+                             ("io_schedule", ("kernel", "file")), ("something_else", ("kernel", ""))):  # fmt: skip
+        equal(reasons(imported(with_stack(STORY, 3, "__schedule", function))[0])[100, T + 300], wanted, function)
+
+
+@test
+def a_stack_in_an_interrupt_says_that_no_thread_woke():
+    path, _ = imported(with_stack(STORY, 4, "try_to_wake_up", "hrtimer_wakeup", "asm_sysvec_apic_timer_interrupt", "compute"))
+    equal(states(path)[100][1], ("Waiting", T + 300, T + 700, 0))
+
+
+@test
+def a_stack_of_ftrace_is_that_of_the_event_before():
+    text = (f"  main-100 [000] d..2. 10.000300: {switch('main', 100, 'S', 'swapper/0', 0)[6:]}\n"
+            "  main-100 [000] d..3. 10.000301: <stack trace>\n => __schedule\n => schedule <ffffffff810>\n => do_nanosleep\n"
+            "  <idle>-0 [000] d..2. 10.000500: sched_waking: comm=main pid=100 prio=120 target_cpu=000\n")  # fmt: skip
+    path, err = imported(text)
+    equal(reasons(path)[100, T + 300], ("sleep", ""))
+    equal(states(path)[100][1], ("Waiting", T + 300, T + 500, 0))
+    assert "left out" not in err and "no event" not in err, err
+
+
+@test
+def without_sched_waking_the_context_of_the_wakeup_is_the_waker():
+    lines = [line for line in STORY if "sched_waking" not in line[4]]
+    lines[4] = ("my worker", 101, 1, T + 720, wake("wakeup", "main", 100))
+    equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", T + 300, T + 720, 101))
+
+
+@test
+def with_sched_waking_the_context_of_a_wakeup_is_no_waker():
+    # Its sched_waking is missing. Thread 300 was interrupted by the other CPU.
+    lines = [("a", 100, 0, 100, switch("a", 100, "S", "b", 300)), ("b", 300, 0, 200, wake("waking", "c", 400)),
+             ("b", 300, 0, 300, wake("wakeup", "a", 100))]  # fmt: skip
+    equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 100, 300, 0))
+
+
+@test
+def a_thread_that_is_woken_on_its_way_to_sleep_is_woken_by_the_same_thread():
+    lines = [("a", 100, 0, 40, wake("waking", "c", 999)), ("b", 200, 1, 50, switch("b", 200, "R", "b", 201)), ("b", 201, 1, 100, wake("waking", "a", 100)),
+             ("a", 100, 0, 110, switch("a", 100, "S", "swapper/0", 0)), ("b", 201, 1, 120, wake("wakeup", "a", 100)),
+             ("swapper", 0, 0, 200, switch("swapper/0", 0, "R", "a", 100)), ("a", 100, 0, 300, switch("a", 100, "R", "swapper/0", 0))]  # fmt: skip
+    got = states(imported(perf(*lines))[0])[100]
+    equal(got[1], ("Waiting", 110, 120, 201))
+    # It had not decided: it goes on, and its next sleep is one.
+    lines[3:5] = [lines[4], ("a", 100, 0, 130, switch("a", 100, "S", "swapper/0", 0)), ("swapper", 0, 0, 180, wake("waking", "a", 100))]
+    equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
+    # Nor is the thread of then the waker of a later wake-up whose sched_waking is missing.
+    lines[5] = ("swapper", 0, 0, 180, wake("wakeup", "a", 100))
+    equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
+
+
+@test
+def each_letter_of_a_state_has_its_meaning():
+    for letter, state in (("R", "Runnable"), ("R+", "Runnable"), ("S", "Waiting"), ("D", "Waiting"), ("D|W", "Waiting"), ("T", "Waiting"),
+                          ("t", "Waiting"), ("I", "Waiting"), ("P", "Waiting"), ("S+", "Runnable")):  # fmt: skip
+        lines = (("a", 100, 0, 100, wake("waking", "b", 200)), ("a", 100, 0, 200, switch("a", 100, letter, "b", 200)),
+                 ("b", 200, 0, 300, wake("waking", "c", 300)))  # fmt: skip
+        equal([s[:3] for s in states(imported(perf(*lines))[0])[100]], [("Running", 100, 200), (state, 200, 300)], letter)
+    for letter in ("X", "Z", "x"):
+        path, _ = imported(perf(lines[0], ("a", 100, 0, 200, switch("a", 100, letter, "b", 200)), lines[2]))
+        ends = {g["id"]: g["end_ns"] // 1000 for g in answer("goroutines", path, "--members")["goroutines"]}
+        equal(ends[100], 200, letter)
+
+
+@test
+def a_thread_that_exits_ends_when_it_leaves_its_cpu_and_its_tid_is_another_thread_then():
+    lines = (("a", 100, 0, 100, "sched:sched_process_exit: comm=a pid=100 prio=120"), ("a", 100, 0, 200, switch("a", 100, "S", "b", 200)),
+             ("b", 200, 0, 300, fork("b", 200, 100)), ("b", 200, 0, 400, switch("b", 200, "S", "b", 100)),
+             ("b", 100, 0, 500, wake("waking", "b", 200)))  # fmt: skip
+    path, _ = imported(perf(*lines))
+    got = states(path)
+    equal([s[:3] for s in got[100]], [("Running", 100, 200)])
+    second = (1 << 32) + 1
+    equal([s[:3] for s in got[second]], [("Runnable", 300, 400), ("Running", 400, 500)])
+    equal(got[200][-2], ("Waiting", 400, 500, second))
+
+
+@test
+def lines_out_of_order_are_put_in_order():
+    for lines in (STORY[::-1], STORY[3:] + STORY[:3], STORY[::2] + STORY[1::2]):
+        has_states_of_the_story(imported(perf(*lines))[0])
+
+
+def many(count, begin=T, step=10):
+    """Two threads take turns on CPU 2."""
+    for i in range(count):
+        a, b = 300 + i % 2, 301 - i % 2
+        yield ("t", a, 2, begin + i * step, switch("t", a, "R", "t", b))
+
+
+@test
+def what_is_too_late_is_counted_and_left_out():
+    early = perf(("late", 500, 3, T - 100, switch("late", 500, "S", "swapper/3", 0)))
+    # The window holds 65,536 events.
+    path, err = imported(perf(*many(65_535)) + early)
+    assert "late" not in err and 500 in states(path), err
+    path, err = imported(perf(*many(65_537)) + early)
+    assert "1 event left out, too late" in err and 500 not in states(path), err
+
+
+@test
+def a_long_recording_has_generations_and_states_go_on_in_them():
+    count = 700_000
+    sleeper = [("s", 600, 3, T - 5, switch("s", 600, "S", "swapper/3", 0))]
+    # A thread that is first seen late was not there for all that the trace knows.
+    end = T + count * 10
+    late = [("t", 300, 2, end + 10, wake("waking", "s", 600)), ("swapper", 0, 3, end + 20, switch("swapper/3", 0, "R", "new", 700)),
+            ("new", 700, 3, end + 30, switch("new", 700, "S", "swapper/3", 0))]  # fmt: skip
+    path, err = imported(perf(*sleeper, *many(count), *late))
+    generations = int(re.search(r"generations +(\d+)", good_text("check", path)).group(1))
+    assert generations > 1, generations
+    got = states(path)
+    equal(got[600], [("Running", T - 5, T - 5, 0), ("Waiting", T - 5, end + 10, 300), ("Runnable", end + 10, end + 30, 0)])
+    equal([s for s in got[700] if s[1] < s[2]], [("Running", end + 20, end + 30, 0)])
+    # Half of the turns; it also ran for 5 before the first, and its last one is longer by 30.
+    equal(sum(e - b for s, b, e, w in got[300] if s == "Running"), count * 10 // 2 + 5 + 30)
+
+
+@test
+def a_recording_of_some_processes_has_switches_that_are_inferred():
+    # Only what thread 100 itself did: it was put on its CPU while another thread, or none, was seen there.
+    lines = (("a", 100, 0, 100, switch("a", 100, "S", "x", 9)), ("a", 100, 0, 300, switch("a", 100, "S", "swapper/0", 0)))
+    path, err = imported(perf(*lines))
+    assert "context switch" in err and "inferred" in err, err
+    equal([s[:3] for s in states(path)[100]][:2], [("Running", 100, 100), ("Waiting", 100, 300)])
+
+
+@test
+def what_is_not_understood_is_counted_and_named():
+    text = perf(*STORY) + perf(("main", 100, 0, T + 1400, "syscalls:sys_enter_futex: uaddr: 0x1"), ("main", 100, 0, T + 1400, "\x1b[31m: x"),
+                               ("main", 100, 0, T + 1410, "syscalls:sys_enter_futex: uaddr: 0x2"))  # fmt: skip
+    text += "not a line of it\n" + perf(("main", 100, 0, T + 1500, "sched:sched_switch: prev_comm=main prev_pid=abc"))
+    path, err = imported(text)
+    assert "3 events of other kinds left out: sys_enter_futex 2, \\x1b[31m 1\n" in err, err
+    line = len(STORY) + 4
+    assert f"1 line is no event, the first in line {line}\n" in err, err
+    assert f"1 event left out, as its fields are not those of its kind, the first in line {line + 1}\n" in err, err
+    has_states_of_the_story(path)
+    status, _, quiet = run("import", "-q", "-", "-o", path, stdin=perf(*STORY).encode())
+    equal((status, quiet), (0, ""))
+
+
+@test
+def lost_events_are_told():
+    path, err = imported(perf(*STORY[:3]) + "CPU:1 [LOST 1234 EVENTS]\n" + perf(*STORY[3:], ("a", 100, 1, T + 2000, "PERF_RECORD_LOST lost 6")))
+    has_states_of_the_story(path)
+    assert "1240 events were lost by the recorder" in err, err
+
+
+@test
+def numbers_beyond_what_there_can_be_are_no_events():
+    for text in (
+        perf(*STORY).replace("[001]", "[9999]"),
+        perf(*STORY).replace(" 101 [", " 99999999999999999999 ["),
+        perf(*STORY).replace("10.0007", "99999999999999999999.0007"),
+        perf(*STORY).replace("10.0007", "10.00000000000007"),
+        perf(*STORY).replace("pid=101", "pid=4194304"),
+        perf(*STORY).replace("prev_state=S", "prev_state=?"),
+    ):
+        _, err = imported(text)
+        assert "the first in line" in err, err
+
+
+@test
+def errors_have_the_exit_codes_of_other_commands():
+    for text in ("", "hello\n", "# tracer: nop\n", "\n" * 10, "x" * 200_000):
+        path, err = imported(text, code=1)
+        assert not os.path.exists(path) and "no scheduling event" in err, err
+    equal(run("import", "/does/not/exist", "-o", "x.trace")[0], 3)
+    for words in ([], ["-"], ["-", "-", "-o", "x"]):
+        equal(run("import", *words)[0], 2)
+    equal(run("import", "-", "-o", "/does/not/exist/x.trace", stdin=perf(*STORY).encode())[0], 3)
+
+
+@test
+def stdout_takes_the_trace_and_a_compressed_recording_is_read():
+    import gzip
+
+    trace = good("import", "-", "-o", "-", stdin=gzip.compress(perf(*STORY).encode()))
+    path = os.path.join(WORK, "stdout.trace")
+    with open(path, "wb") as file:
+        file.write(trace)
+    has_states_of_the_story(path)
+
+
+def fake_perf(name, script):
+    folder = os.path.join(WORK, name)
+    os.mkdir(folder)
+    if script:
+        with open(os.path.join(folder, "perf"), "w") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(os.path.join(folder, "perf"), 0o755)
+    return {**ENV, "PATH": folder}
+
+
+@test
+def perf_data_is_what_perf_prints_of_it():
+    data, text = os.path.join(WORK, "perf.data"), os.path.join(WORK, "perf.txt")
+    with open(data, "wb") as file:
+        file.write(b"PERFILE2" + bytes(100))
+    with open(text, "w") as file:
+        file.write(perf(*STORY))
+    path = os.path.join(WORK, "data.trace")
+
+    def tried(env):
+        p = subprocess.run([TRAIL, "import", data, "-o", path], capture_output=True, text=True, env=env, timeout=60)
+        return p.returncode, p.stderr
+
+    cat = shutil.which("cat")
+    code, err = tried(fake_perf("good", f'[ "$1 $2" = "script --ns" ] && [ "$5" = {data} ] && {cat} {text}\n'))
+    equal(code, 0, err)
+    has_states_of_the_story(path)
+    os.unlink(path)
+    code, err = tried(fake_perf("bad", f"{cat} {text}; exit 7\n"))
+    assert code == 3 and "exit status 7" in err and not os.path.exists(path), err
+    code, err = tried(fake_perf("none", None))
+    assert code == 3 and "not installed" in err and "perf script --ns" in err and not os.path.exists(path), err
+    code, _, err = run("import", "-", "-o", path, stdin=b"PERFILE2" + bytes(100))
+    assert code == 3 and "perf script --ns" in err, err
+
+
+def chrome(*events, wrap='{{"traceEvents":[{}]}}'):
+    return wrap.format(",\n".join(json.dumps({"pid": 1, **e} if isinstance(e, dict) else e) for e in events))
+
+
+def named(tid, name, pid=1):
+    return {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def span(tid, name, ts, dur, **more):
+    return {"ph": "X", "name": name, "tid": tid, "ts": ts, "dur": dur, **more}
+
+
+# Thread 11 works, then waits for what 10 sends it.
+SPANS = (
+    span(10, "parse", 100, 200.5), {"ph": "B", "name": "lex", "tid": 10, "ts": 150}, {"ph": "E", "tid": 10, "ts": 250},
+    {"ph": "s", "name": "job", "cat": "q", "id": 7, "tid": 10, "ts": 280},
+    {"ph": "f", "bp": "e", "name": "job", "cat": "q", "id": 7, "tid": 11, "ts": 400},
+    span(11, "first", 50, 20), span(11, "work", 400, 100), {"ph": "i", "name": "mark", "tid": 11, "ts": 450, "s": "t"},
+    {"ph": "b", "name": "request", "cat": "r", "id": "0x1", "tid": 10, "ts": 100}, {"ph": "e", "name": "request", "cat": "r", "id": "0x1", "tid": 11, "ts": 500},
+    named(10, "main"), named(11, "w\u00f6rker"),
+)  # fmt: skip
+
+
+def regions(path):
+    of = answer("regions", "--members", path)["regions"]
+    return {(r["goroutine"], r["name"]): (r["start_ns"] // 1000, r["end_ns"] // 1000) for r in of}
+
+
+def without_instants(states):
+    return [s for s in states if s[1] < s[2]]
+
+
+def ctf(lines, clock=lambda us: f"{us // 10**6}.{us % 10**6:06}000", context=""):
+    """The same events as babeltrace2 prints them."""
+    states = {"R": 0, "S": 1, "D": 2}
+    text = ""
+    for comm, tid, cpu, us, event in lines:
+        name, fields = re.match(r"sched:(\w+): (.*)", event).groups()
+        if name == "sched_switch":
+            was, of, state, to, next_tid = re.match(r"prev_comm=(.*) prev_pid=(\d+) .*prev_state=(.) ==> next_comm=(.*) next_pid=(\d+) ", fields).groups()
+            fields = (f'prev_comm = "{was}", prev_tid = {of}, prev_prio = 20, prev_state = ( "TASK" : container = {states[state]} ), '
+                      f'next_comm = "{to}", next_tid = {next_tid}, next_prio = 20')  # fmt: skip
+        elif name == "sched_process_fork":
+            child = fields.rsplit("=", 1)[1]
+            fields = f'parent_comm = "{comm}", parent_tid = {tid}, parent_pid = {tid}, child_comm = "{comm}", child_tid = {child}, vtids = [ [0] = 1 ], child_pid = {tid}'
+        else:
+            woken, number = re.match(r"comm=(.*) pid=(\d+) ", fields).groups()
+            fields = f'comm = "{woken}", tid = {number}, prio = 20, target_cpu = 0'
+        text += f"[{clock(us)}] host {name}: {{ cpu_id = {cpu} }}, {context}{{ {fields} }}\n"
+    return text
+
+
+@test
+def babeltrace_of_lttng_means_the_same():
+    day = ctf(STORY, lambda us: f"00:00:{us // 10**6}.{us % 10**6:06}000] (+0.1").replace("(+0.1]", "(+0.1)")
+    for text in (ctf(STORY), day, ctf(STORY, context='{ tid = 7, procname = "x" }, '),
+                 re.sub(r'\( "TASK" : container = (\d) \)', r"\1", ctf(STORY))):  # fmt: skip
+        path, err = imported(text)
+        assert "no event" not in err and "fields" not in err, err
+        has_states_of_the_story(path)
+    # Preempted, whatever it was about to do; and bits of which the lowest decides.
+    for number, state in ((0, "Runnable"), (256, "Runnable"), (1024, "Runnable"), (2, "Waiting"), (130, "Waiting"), (64, "Waiting")):
+        text = ctf(STORY[:4]).replace("container = 1 ", f"container = {number} ")
+        equal(states(imported(text + ctf(STORY[4:5]))[0])[100][1][0], state, number)
+
+
+@test
+def damaged_lines_of_babeltrace_are_counted():
+    bad = '[10.5] host sched_switch: { cpu_id = 0 }, { prev_comm = "x" }\n[10.5] host sched_waking: { comm = "x", tid = 5 }\n[nonsense\n'
+    path, err = imported(ctf(STORY) + bad + "[10.6] host my_app:event: { cpu_id = 0 }, { }\n")
+    assert "2 events left out, as their fields" in err and "1 line is no event" in err and "my_app:event 1" in err, err
+
+
+CTF = """/* CTF 1.8 */
+typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 32; align = 8; signed = true; } := int32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; uint32_t stream_id; }; };
+env { hostname = "host"; domain = "kernel"; tracer_name = "lttng-modules"; };
+clock { name = monotonic; freq = 1000000000; offset = 0; };
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := stamp_t;
+stream { id = 0; event.header := struct { uint16_t id; stamp_t timestamp; };
+packet.context := struct { stamp_t timestamp_begin; stamp_t timestamp_end; uint64_t content_size; uint64_t packet_size; uint32_t cpu_id; }; };
+event { name = "sched_switch"; id = 0; stream_id = 0; fields := struct { string prev_comm; int32_t prev_tid; int32_t prev_prio;
+enum : int32_t { "TASK_RUNNING" = 0, "TASK_INTERRUPTIBLE" = 1, "TASK_UNINTERRUPTIBLE" = 2 } prev_state; string next_comm; int32_t next_tid; int32_t next_prio; }; };
+event { name = "sched_waking"; id = 1; stream_id = 0; fields := struct { string comm; int32_t tid; int32_t prio; int32_t target_cpu; }; };
+"""
+
+
+@test
+def a_folder_of_ctf_is_what_babeltrace2_prints_of_it():
+    folder = os.path.join(WORK, "ctf")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "metadata"), "w") as file:
+        file.write(CTF)
+
+    def switched(us, was, tid, state, to, next_tid):
+        names = was.encode() + b"\0" + struct.pack("<iii", tid, 20, state) + to.encode() + b"\0"
+        return struct.pack("<HQ", 0, us * 1000) + names + struct.pack("<ii", next_tid, 20)
+
+    waking = struct.pack("<HQ", 1, 700_000) + b"main\0" + struct.pack("<iii", 100, 20, 0)
+    for cpu, body in ((0, switched(300, "main", 100, 1, "swapper/0", 0) + switched(800, "swapper/0", 0, 0, "main", 100)),
+                      (1, waking + switched(900, "worker", 101, 2, "swapper/1", 0))):  # fmt: skip
+        size = (8 + 36 + len(body)) * 8
+        with open(os.path.join(folder, f"stream_{cpu}"), "wb") as file:
+            file.write(struct.pack("<IIQQQQI", 0xC1FC1FC1, 0, 300_000, 900_000, size, size, cpu) + body)
+    path = os.path.join(WORK, "ctf.trace")
+    p = subprocess.run([TRAIL, "import", folder, "-o", path], capture_output=True, text=True, env=fake_perf("no-babeltrace", None), timeout=60)
+    assert p.returncode == 3 and "babeltrace2 --clock-seconds" in p.stderr, p.stderr
+    if not shutil.which("babeltrace2"):
+        raise Skip("no babeltrace2")
+    good("import", folder, "-o", path)
+    # An event of LTTng does not name its thread: that 101 is the waker follows from what leaves its CPU later.
+    equal(states(path)[100][:3], [("Running", 300, 300, 0), ("Waiting", 300, 700, 101), ("Runnable", 700, 800, 0)])
+    equal(states(path)[101][0][:3], ("Running", 300, 900))
+
+
+@test
+def spans_of_chrome_are_regions_of_threads_that_run_meanwhile():
+    for text in (chrome(*SPANS), chrome(*SPANS, wrap="[{}]"), chrome(*SPANS[::-1], wrap="[{}]").replace('"E"', '"E", "args": {"a": [{}, "]"]}'),
+                 chrome(*SPANS, wrap="[{},\n]"), chrome(*SPANS, wrap="[{}")):  # fmt: skip
+        path, err = imported(text)
+        assert "fields" not in err and "no event" not in err, err
+        got = states(path)
+        equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
+        # Ready from the flow's begin on, which thread 10 was in.
+        equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
+        equal(regions(path), {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
+        tasks = answer("tasks", path)["tasks"]
+        equal([(t["name"], t["start_ns"] // 1000, t["end_ns"] // 1000, t["complete"]) for t in tasks], [("request", 100, 500, True)])
+        equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {10: "main", 11: "wörker"})
+        assert "mark" in good_text("print", path)
+
+
+@test
+def a_flow_that_its_end_did_not_wait_for_is_no_wake_up():
+    busy = span(11, "other", 300, 50)
+    path, err = imported(chrome(*SPANS, busy))
+    assert "1 flow is no wake-up" in err, err
+    equal({w for of in states(path).values() for *_, w in of}, {0})
+    # Thread 11 is at work when the flow begins.
+    path, err = imported(chrome(*[{**e, "ts": 60} if e.get("ph") == "s" else e for e in SPANS]))
+    assert "1 flow is no wake-up" in err, err
+    # At the end of a span, as some programs have it, the thread still acts.
+    path, err = imported(chrome(*[{**e, "ts": 300.5} if e.get("ph") == "s" else e for e in SPANS]))
+    assert ("Waiting", 70, 300, 10) in states(path)[11], states(path)
+
+
+@test
+def a_flow_of_several_steps_wakes_one_thread_after_the_other():
+    def hop(ph, tid, ts):
+        return {"ph": ph, "name": "n", "id": 1, "tid": tid, "ts": ts}
+
+    path, _ = imported(chrome(span(1, "a", 10, 20), hop("s", 1, 15), span(2, "z", 1, 1), span(2, "b", 40, 20), hop("t", 2, 40), span(3, "z", 1, 1),
+                              span(3, "c", 80, 20), hop("f", 3, 80)))  # fmt: skip
+    equal([(s[1], s[2], s[3]) for of in (2, 3) for s in states(path)[of] if s[3]], [(2, 15, 1), (2, 40, 2)])
+
+
+@test
+def spans_that_overlap_are_cut_and_ends_without_begin_are_counted():
+    path, err = imported(chrome(span(10, "outer", 100, 100), span(10, "late", 150, 100), {"ph": "E", "tid": 10, "ts": 500},
+                                {"ph": "B", "name": "open", "tid": 12, "ts": 120}, {"ph": "X", "name": "no dur", "tid": 10, "ts": 1},
+                                {"ph": "X", "name": "bad", "tid": 10, "ts": -1, "dur": 1}, {"ph": "e", "tid": 10, "ts": 1, "id": 5},
+                                {"ph": "f", "tid": 10, "ts": 1, "id": 5}, {"ph": "C", "tid": 1, "ts": 5}, 5))  # fmt: skip
+    assert "1 span shortened" in err and "5 events left out, as their fields" in err and "left out: ph C 1" in err, err
+    assert "1 line is no event" in err, err
+    equal(regions(path)[10, "late"], (150, 200))
+    equal(without_instants(states(path)[12]), [("Waiting", 100, 120, 0), ("Running", 120, 200, 0)])
+
+
+@test
+def threads_of_two_processes_with_one_tid_are_two_threads():
+    path, _ = imported(chrome(span(5, "a", 10, 10, pid=1), span(5, "b", 30, 10, pid=2), span("main", "c", 50, 10), span(2**40, "d", 70, 10), span(0, "e", 90, 10)))
+    got = regions(path)
+    equal(len({g for g, _ in got}), 5)
+    equal(sorted(n for _, n in got), list("abcde"))
+
+
+@test
+def json_that_is_none_is_an_error():
+    for text, code in (('{"traceEvents": [', 1), ("{}", 1), ("[]", 1), ('[{"ph": }]', 1), ("[" * 5000, 1), ('{"a": ' * 5000, 1),
+                       (chrome(*SPANS) + "", 0), (chrome(*SPANS, wrap="[{}, nonsense"), 0), (chrome(*SPANS, wrap="[{}, {{]"), 1)):  # fmt: skip
+        imported(text, code=code)
+
+
+@test
+def what_trail_exports_for_chrome_can_be_imported():
+    path, _ = imported(perf(*STORY))
+    text = good("export", "--to=chrome", path)
+    again, err = imported(text)
+    assert "fields" not in err and states(again), err
+
+
+@test
+def a_real_recording_by_perf_is_read_without_a_line_left_over():
+    path, err = imported(open(os.path.join(DATA, "perf-6.1.txt")).read())
+    assert "no event" not in err and "left out" not in err and "fields" not in err, err
+    # 20 times, pong reads what pp has written, sleeps with the mutex held, and wakes pp.
+    wakers = [w for s, b, e, w in states(path)[15881] if s == "Waiting"]
+    assert wakers and set(wakers) <= {15885, 0} and wakers.count(15885) >= 15, wakers
+    kinds = {kind for (g, _), (_, kind) in reasons(path).items() if g == 15885}
+    equal(kinds, {"sleep", "read"})
+
+
+sys.exit(main())
