@@ -58,6 +58,11 @@ bool intake_is_live(const struct intake *intake)
     return false;
 }
 
+int64_t intake_received(const struct intake *intake)
+{
+    return intake_size(intake);
+}
+
 int64_t intake_size(const struct intake *intake)
 {
     struct stat status;
