@@ -17,6 +17,7 @@ struct form {
 
 static const struct form sched_text = {"text of perf script or ftrace", import_sched_text, false};
 static const struct form ctf_text = {"text of babeltrace2", import_ctf_text, false};
+static const struct form perfetto = {"Perfetto's ftrace events", import_perfetto, true};
 static const struct form chrome = {"Chrome trace events", import_chrome, true};
 
 bool import_is_perf_data(trail_source *source)
@@ -32,6 +33,8 @@ static const struct form *form_of(const char *begin, size_t size)
 {
     char two[2] = {0};
     size_t count = 0;
+    if (import_is_perfetto(begin, size))
+        return &perfetto;
     for (size_t i = 0; i < size && count < 2; i++)
         if (!isspace((unsigned char)begin[i]))
             two[count++] = begin[i];

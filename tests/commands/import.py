@@ -622,5 +622,151 @@ def a_real_recording_by_perf_is_read_without_a_line_left_over():
     kinds = {kind for (g, _), (_, kind) in reasons(path).items() if g == 15885}
     equal(kinds, {"sleep", "read"})
 
+# MARK: Perfetto. Numbers of fields: protos/perfetto/trace of Perfetto.
+
+
+def varint(number):
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(out) + bytes([number])
+
+
+def message(*fields):
+    """Of (number, value): an integer, a text, or bytes of a message or packed list."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+STATE_BITS = {"R": 0, "S": 1, "D": 2, "R+": 256}
+SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=120 prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) ")
+FTRACE = {"wakeup": 17, "waking": 20, "wakeup_new": 114}
+
+
+def ftrace_event(tid, us, event, flags=0):
+    """One FtraceEvent with the meaning of a line of perf."""
+    head = [(1, us * 1000), (2, tid)] + ([(5, flags)] if flags else [])
+    found = SWITCH.search(event)
+    if found:
+        was, was_tid, state, to, to_tid = found.groups()
+        body = message((1, was), (2, int(was_tid)), (3, 120), (4, STATE_BITS[state]), (5, to), (6, int(to_tid)), (7, 120))
+        return message(*head, (4, body))
+    found = re.match(r"sched:sched_(\w+): comm=(.*) pid=(\d+) prio", event)
+    if found:
+        kind, comm, about = found.groups()
+        return message(*head, (FTRACE[kind], message((1, comm), (2, int(about)), (3, 120), (4, 1), (5, 0))))
+    comm, parent, child = re.search(r"fork: comm=(.*) pid=(\d+) child_comm=.* child_pid=(\d+)", event).groups()
+    return message(*head, (239, message((1, comm), (2, int(parent)), (3, comm), (4, int(child)))))
+
+
+def bundle(cpu, *fields):
+    """A packet with events of a CPU."""
+    return message((1, message((8, 1), (1, message((1, cpu), *fields)))))
+
+
+def compact(lines):
+    """CompactSched of switches and wakings of one CPU."""
+    names, columns, last = [], {}, {}
+
+    def column(number, value):
+        columns[number] = columns.get(number, b"") + varint(value)
+
+    def name(text):
+        if text not in names:
+            names.append(text)
+        return names.index(text)
+
+    for us, event in lines:
+        found = SWITCH.search(event)
+        time, first = us * 1000, 1 if found else 7
+        column(first, time - last.get(first, 0))
+        last[first] = time
+        if found:
+            _, _, state, to, to_tid = found.groups()
+            for number, value in ((2, STATE_BITS[state]), (3, int(to_tid)), (4, 120), (6, name(to))):
+                column(number, value)
+        else:
+            comm, about = re.search(r"comm=(.*) pid=(\d+)", event).groups()
+            for number, value in ((8, int(about)), (9, 0), (10, 120), (11, name(comm)), (12, 1)):
+                column(number, value)
+    return message(*((5, text) for text in names), *sorted(columns.items()))
+
+
+def is_compact(event):
+    return SWITCH.search(event) or "sched_waking" in event
+
+
+@test
+def perfettos_events_mean_the_same():
+    # The bundles of the CPUs follow each other, whatever their times.
+    whole = b"".join(
+        bundle(cpu, *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu)) for cpu in (1, 0)
+    )
+    path, err = imported(whole)
+    has_states_of_the_story(path)
+    assert "Perfetto" in err and "left out" not in err, err
+    names = {row["id"]: row["name"] for row in answer("goroutines", path)["goroutines"]}
+    equal(names, {100: "main", 101: "my worker"})
+
+
+@test
+def perfettos_compact_events_mean_the_same():
+    packed = b"".join(
+        bundle(
+            cpu,
+            *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu and not is_compact(event)),
+            (4, compact([(us, event) for _, _, at, us, event in STORY if at == cpu and is_compact(event)])),
+        )
+        for cpu in (1, 0)
+    )
+    path, err = imported(packed)
+    has_states_of_the_story(path)
+    assert "left out" not in err, err
+
+
+@test
+def what_perfetto_says_of_interrupts_and_of_what_is_unknown():
+    events = [
+        (100, T, switch("swapper/0", 0, "R", "main", 100), 0),
+        (100, T + 100, wake("waking", "other", 200), 0x08),  # TRACE_FLAG_HARDIRQ
+        (100, T + 200, switch("main", 100, "R+", "other", 200), 0),
+        (200, T + 300, switch("other", 200, "S", "main", 100), 0),
+    ]
+    data = bundle(0, (2, ftrace_event(200, T - 100, switch("other", 200, "S", "swapper/0", 0))))
+    data += bundle(0, *((2, ftrace_event(tid, us, event, flags)) for tid, us, event, flags in events), (3, 1))
+    data += bundle(0, (2, message((1, T * 1000), (2, 100), (11, message((1, 5))))))  # cpu_frequency
+    data += message((1, message((8, 1), (11, message((9, 1))))))  # a track event
+    path, err = imported(data)
+    got = states(path)
+    equal([s for s in got[200] if s[0] == "Waiting"][0], ("Waiting", T - 100, T + 100, 0))
+    assert ("Runnable", T + 200, T + 300, 0) in got[100], got  # preempted: prev_state 256
+    assert "ftrace event 11 1" in err and "track event 1" in err and "1 event was lost" in err, err
+
+
+@test
+def damaged_protocol_buffers_are_read_up_to_there():
+    lines = [(2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == 1]
+    data = bundle(1, *lines)
+    for size in range(1, len(data), 7):
+        run("import", "-", "-o", os.path.join(WORK, "cut.trace"), stdin=data[:size])
+    path, err = imported(data + data[: len(data) // 2])
+    assert "1 event left out" in err, err
+    equal([s[0] for s in states(path)[101]][:2], ["Runnable", "Running"])
+    # Numbers that cannot be: a TID above Linux's limit, a number of more than 64 bits.
+    wrong = bundle(1, *lines, (2, ftrace_event(1 << 23, T, switch("a", 1 << 23, "S", "b", 1 << 40))))
+    assert "1 event left out" in imported(wrong)[1]
+    # A text whose first line is empty is a text.
+    path, err = imported("\n" + perf(*STORY))
+    has_states_of_the_story(path)
+
+
 
 sys.exit(main())

@@ -1,0 +1,419 @@
+/*
+ * Perfetto's traces: the kernel's scheduling events in FtraceEventBundle (protos/perfetto/trace/ftrace), each
+ * CPU's by themselves: all are held and sorted. Track events, which are Chrome's in another form, are counted.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "import/forms.h"
+#include "import/proto_read.h"
+#include "read/source.h"
+
+/* Field numbers, which never change. */
+enum { TRACE_PACKET = 1 };
+enum { PACKET_FTRACE = 1, PACKET_COMPRESSED = 50, PACKET_TRACK_EVENT = 11 };
+enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2, BUNDLE_LOST = 3, BUNDLE_COMPACT = 4 };
+enum { EVENT_TIME = 1, EVENT_TID = 2, EVENT_FLAGS = 5 };
+enum {
+    SCHED_SWITCH = 4,
+    SCHED_WAKEUP = 17,
+    SCHED_WAKING = 20,
+    SOFTIRQ_ENTRY = 24,
+    SOFTIRQ_EXIT = 25,
+    IRQ_ENTRY = 36,
+    IRQ_EXIT = 37,
+    SCHED_WAKEUP_NEW = 114,
+    TASK_NEWTASK = 235,
+    TASK_RENAME = 236,
+    SCHED_EXIT = 238,
+    SCHED_FORK = 239
+};
+
+/* Of preempt_count in the events' common flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
+#define FLAGS_INTERRUPT 0x18u
+
+struct perfetto {
+    struct import_model *model;
+    struct import_stats *stats;
+    int32_t cpu; /* of the bundle */
+    bool failed; /* memory is out */
+};
+
+/* MARK: Values */
+
+static void take_name(struct perfetto *p, int64_t tid, const struct proto *text)
+{
+    if (tid > 0 && tid <= IMPORT_TID_MAX && text->at < text->end)
+        import_thread_name(&p->model->threads, (int32_t)tid,
+                           (trail_string){(const char *)text->at, (size_t)(text->end - text->at)});
+}
+
+/*
+ * How a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was preempted
+ * (Linux 4.14 and later, include/linux/sched.h).
+ */
+static enum import_left left_of(uint64_t state)
+{
+    static const struct {
+        uint64_t bit;
+        enum import_left left;
+    } bits[] = {{1, IMPORT_SLEEPING},  {2, IMPORT_BLOCKED},   {4, IMPORT_STOPPED},
+                {8, IMPORT_STOPPED},   {16, IMPORT_ENDED},    {32, IMPORT_ENDED},
+                {64, IMPORT_SLEEPING}, {128, IMPORT_SLEEPING}};
+    for (size_t i = 0; state < 256 && i < sizeof bits / sizeof *bits; i++)
+        if (state & bits[i].bit)
+            return bits[i].left;
+    return IMPORT_PREEMPTED;
+}
+
+static bool is_tid(uint64_t number)
+{
+    return number <= IMPORT_TID_MAX;
+}
+
+/* Passes an event to the model; one whose numbers cannot be is counted. */
+static void put(struct perfetto *p, const struct import_event *event, bool good)
+{
+    if (!good || event->time_ns <= 0 || event->cpu > IMPORT_CPU_MAX) {
+        import_count_bad(p->stats);
+        return;
+    }
+    p->stats->events++;
+    p->failed |= !import_model_put(p->model, event);
+}
+
+/* MARK: Events */
+
+/* The fields of one event: those that several kinds have are read alike. */
+struct fields {
+    uint64_t prev_state, prev_tid, next_tid;
+    struct proto prev_name, next_name;
+};
+
+/* Reads fields of these numbers; 0: there is none. */
+static struct fields read_fields(struct proto *message, uint32_t prev_name, uint32_t prev_tid,
+                                 uint32_t prev_state, uint32_t next_name, uint32_t next_tid)
+{
+    struct fields fields = {0};
+    struct proto_field field;
+    while (proto_next(message, &field)) {
+        if (field.id == prev_name && field.type == PROTO_BYTES)
+            fields.prev_name = field.bytes;
+        else if (field.id == next_name && field.type == PROTO_BYTES)
+            fields.next_name = field.bytes;
+        else if (field.id == prev_tid)
+            fields.prev_tid = field.number;
+        else if (field.id == prev_state)
+            fields.prev_state = field.number;
+        else if (field.id == next_tid)
+            fields.next_tid = field.number;
+    }
+    return fields;
+}
+
+static void put_switch(struct perfetto *p, struct import_event *event, struct proto *message)
+{
+    struct fields fields = read_fields(message, 1, 2, 4, 5, 6);
+    bool good = is_tid(fields.prev_tid) && is_tid(fields.next_tid) && !message->bad;
+    event->kind = IMPORT_SWITCH;
+    event->left = (uint8_t)left_of(fields.prev_state);
+    event->tid = good ? (int32_t)fields.prev_tid : 0;
+    event->other = good ? (int32_t)fields.next_tid : 0;
+    take_name(p, event->tid, &fields.prev_name);
+    take_name(p, event->other, &fields.next_name);
+    put(p, event, good);
+}
+
+/* A wake-up, a thread that begins, or one that ends; the thread that it is about has fields 1 and 2. */
+static void put_about(struct perfetto *p, struct import_event *event, struct proto *message,
+                      enum import_kind kind)
+{
+    struct fields fields = read_fields(message, 0, 0, 0, 1, 2);
+    bool good = fields.next_tid > 0 && is_tid(fields.next_tid) && !message->bad;
+    event->kind = (uint8_t)kind;
+    event->other = good ? (int32_t)fields.next_tid : 0;
+    if (kind == IMPORT_EXIT)
+        event->tid = event->other;
+    if (kind != IMPORT_STARTED) /* whose name is still its parent's */
+        take_name(p, event->other, &fields.next_name);
+    put(p, event, good);
+}
+
+/* The name of the new thread is its parent's; others follow in another bundle, or came before. */
+static void put_fork(struct perfetto *p, struct import_event *event, struct proto *message)
+{
+    struct fields fields = read_fields(message, 0, 0, 0, 0, 4);
+    bool good = fields.next_tid > 0 && is_tid(fields.next_tid) && !message->bad;
+    event->kind = IMPORT_FORK;
+    event->other = good ? (int32_t)fields.next_tid : 0;
+    put(p, event, good);
+}
+
+/* TaskNewtask: pid, comm, ...; TaskRename: pid, oldcomm, newcomm. */
+static void take_rename(struct perfetto *p, struct proto *message, uint32_t name)
+{
+    struct fields fields = read_fields(message, 0, 0, 0, name, 1);
+    if (is_tid(fields.next_tid))
+        take_name(p, (int64_t)fields.next_tid, &fields.next_name);
+    p->stats->events++;
+}
+
+static void put_message(struct perfetto *p, struct import_event *event, struct proto_field *field)
+{
+    char name[32];
+    switch (field->id) {
+    case SCHED_SWITCH:
+        put_switch(p, event, &field->bytes);
+        break;
+    case SCHED_WAKEUP:
+        put_about(p, event, &field->bytes, IMPORT_WAKEUP);
+        break;
+    case SCHED_WAKING:
+        put_about(p, event, &field->bytes, IMPORT_WAKING);
+        break;
+    case SCHED_WAKEUP_NEW:
+        put_about(p, event, &field->bytes, IMPORT_STARTED);
+        break;
+    case SCHED_EXIT:
+        put_about(p, event, &field->bytes, IMPORT_EXIT);
+        break;
+    case SCHED_FORK:
+        put_fork(p, event, &field->bytes);
+        break;
+    case TASK_NEWTASK:
+        take_rename(p, &field->bytes, 2);
+        break;
+    case TASK_RENAME:
+        take_rename(p, &field->bytes, 3);
+        break;
+    case IRQ_ENTRY:
+    case SOFTIRQ_ENTRY:
+        event->kind = IMPORT_INTERRUPT;
+        put(p, event, true);
+        break;
+    case IRQ_EXIT:
+    case SOFTIRQ_EXIT:
+        event->kind = IMPORT_RESUME;
+        put(p, event, true);
+        break;
+    default:
+        (void)snprintf(name, sizeof name, "ftrace event %" PRIu32, field->id);
+        import_count_unknown(p->stats, (trail_string){name, strlen(name)});
+        break;
+    }
+}
+
+/* The time and the thread come before the event's own message, or behind it. */
+static void read_event(struct perfetto *p, struct proto event)
+{
+    struct import_event head = {.cpu = p->cpu, .tid = IMPORT_TID_OF_CPU};
+    struct proto_field field, message = {0};
+    while (proto_next(&event, &field)) {
+        if (field.id == EVENT_TIME)
+            head.time_ns = field.number <= INT64_MAX ? (int64_t)field.number : -1;
+        else if (field.id == EVENT_TID && is_tid(field.number))
+            head.tid = (int32_t)field.number;
+        else if (field.id == EVENT_FLAGS)
+            head.in_interrupt = (field.number & FLAGS_INTERRUPT) != 0;
+        else if (field.type == PROTO_BYTES)
+            message = field;
+    }
+    if (event.bad)
+        import_count_bad(p->stats);
+    else if (message.id > 0)
+        put_message(p, &head, &message);
+}
+
+/* MARK: Compact events: columns of one bundle */
+
+/* The fields of CompactSched: packed lists; field 5, the table of names, is not one. */
+enum {
+    SWITCH_TIME = 1,
+    SWITCH_STATE,
+    SWITCH_NEXT,
+    SWITCH_NAME = 6,
+    WAKING_TIME,
+    WAKING_TID,
+    WAKING_NAME = 11,
+    WAKING_FLAGS,
+    COMPACT_FIELDS
+};
+enum { COMPACT_NAMES = 5 };
+
+/* The text of that number in the table. */
+static struct proto name_of(struct proto compact, uint64_t number)
+{
+    struct proto_field field;
+    while (proto_next(&compact, &field))
+        if (field.id == COMPACT_NAMES && field.type == PROTO_BYTES && number-- == 0)
+            return field.bytes;
+    return (struct proto){0};
+}
+
+/* The next number of a column; one that is too short has zeros. */
+static uint64_t next_of(struct proto *column)
+{
+    uint64_t number = 0;
+    return proto_next_number(column, &number) ? number : 0;
+}
+
+static void read_switches(struct perfetto *p, struct proto compact, struct proto *columns)
+{
+    uint64_t delta, time = 0;
+    while (!p->failed && proto_next_number(&columns[SWITCH_TIME], &delta)) {
+        uint64_t state = next_of(&columns[SWITCH_STATE]), next = next_of(&columns[SWITCH_NEXT]);
+        struct proto name = name_of(compact, next_of(&columns[SWITCH_NAME]));
+        time += delta;
+        bool good = is_tid(next) && time <= INT64_MAX;
+        struct import_event event = {
+            .time_ns = good ? (int64_t)time : 0,
+            .kind = IMPORT_SWITCH,
+            .left = (uint8_t)left_of(state),
+            .cpu = p->cpu,
+            .tid = IMPORT_TID_OF_CPU,
+            .other = good ? (int32_t)next : 0,
+        };
+        take_name(p, event.other, &name);
+        put(p, &event, good);
+    }
+}
+
+static void read_wakings(struct perfetto *p, struct proto compact, struct proto *columns)
+{
+    uint64_t delta, time = 0;
+    while (!p->failed && proto_next_number(&columns[WAKING_TIME], &delta)) {
+        uint64_t tid = next_of(&columns[WAKING_TID]), flags = next_of(&columns[WAKING_FLAGS]);
+        struct proto name = name_of(compact, next_of(&columns[WAKING_NAME]));
+        time += delta;
+        bool good = tid > 0 && is_tid(tid) && time <= INT64_MAX;
+        struct import_event event = {
+            .time_ns = good ? (int64_t)time : 0,
+            .kind = IMPORT_WAKING,
+            .in_interrupt = (flags & FLAGS_INTERRUPT) != 0,
+            .cpu = p->cpu,
+            .tid = IMPORT_TID_OF_CPU,
+            .other = good ? (int32_t)tid : 0,
+        };
+        take_name(p, event.other, &name);
+        put(p, &event, good);
+    }
+}
+
+static void read_compact(struct perfetto *p, struct proto compact)
+{
+    struct proto columns[COMPACT_FIELDS] = {0}, rest = compact;
+    struct proto_field field;
+    while (proto_next(&rest, &field))
+        if (field.id < COMPACT_FIELDS && field.type == PROTO_BYTES)
+            columns[field.id] = field.bytes;
+    if (rest.bad) {
+        import_count_bad(p->stats);
+        return;
+    }
+    read_switches(p, compact, columns);
+    read_wakings(p, compact, columns);
+    for (size_t i = 0; i < COMPACT_FIELDS; i++)
+        if (columns[i].bad && i != COMPACT_NAMES)
+            import_count_bad(p->stats);
+}
+
+/* MARK: Packets */
+
+/* The number of the CPU comes first; the events behind need it. */
+static void read_bundle(struct perfetto *p, struct proto bundle)
+{
+    struct proto_field field;
+    p->cpu = IMPORT_NO_CPU;
+    while (!p->failed && proto_next(&bundle, &field)) {
+        if (field.id == BUNDLE_CPU && field.number <= IMPORT_CPU_MAX)
+            p->cpu = (int32_t)field.number;
+        else if (field.id == BUNDLE_LOST && field.number)
+            p->stats->lost++;
+        else if (p->cpu == IMPORT_NO_CPU || field.type != PROTO_BYTES)
+            continue;
+        else if (field.id == BUNDLE_EVENT)
+            read_event(p, field.bytes);
+        else if (field.id == BUNDLE_COMPACT)
+            read_compact(p, field.bytes);
+    }
+    if (bundle.bad)
+        import_count_bad(p->stats);
+}
+
+static void read_packet(struct perfetto *p, struct proto packet)
+{
+    struct proto_field field;
+    while (!p->failed && proto_next(&packet, &field)) {
+        const char *unknown = field.id == PACKET_TRACK_EVENT  ? "track event"
+                              : field.id == PACKET_COMPRESSED ? "compressed packets"
+                                                              : NULL;
+        if (unknown)
+            import_count_unknown(p->stats, (trail_string){unknown, strlen(unknown)});
+        else if (field.id == PACKET_FTRACE && field.type == PROTO_BYTES)
+            read_bundle(p, field.bytes);
+    }
+    if (packet.bad)
+        import_count_bad(p->stats);
+}
+
+int import_perfetto(trail_source *source, struct import_model *model, trail_error *err)
+{
+    struct perfetto p = {.model = model, .stats = model->threads.stats};
+    const uint8_t *data;
+    size_t size;
+    struct proto_field field;
+    if (source_whole(source, &data, &size, err) != 0)
+        return -1;
+    struct proto trace = {data, data + size, false};
+    while (!p.failed && proto_next(&trace, &field)) {
+        p.stats->lines++;
+        if (field.id == TRACE_PACKET && field.type == PROTO_BYTES)
+            read_packet(&p, field.bytes);
+    }
+    /* The last packet of a recording that was cut off. */
+    if (trace.bad)
+        import_count_bad(p.stats);
+    return p.failed ? error_set(err, TRAIL_NO_MEMORY, "out of memory") : 0;
+}
+
+/*
+ * Whether the fields of a packet of `length` bytes are some, as far as they are in `seen`. A text may begin
+ * with a line end, which is the tag of a packet.
+ */
+static bool are_fields(struct proto seen, uint64_t length)
+{
+    while (seen.at < seen.end && length > 0) {
+        const uint8_t *begin = seen.at;
+        uint64_t tag, size = 0;
+        if (!proto_next_number(&seen, &tag))
+            return !seen.bad;
+        if (tag >> 3 == 0 || tag >> 3 >= 1000)
+            return false;
+        if ((tag & 7) == PROTO_NUMBER || (tag & 7) == PROTO_BYTES) {
+            if (!proto_next_number(&seen, &size))
+                return !seen.bad;
+            size = (tag & 7) == PROTO_BYTES ? size : 0;
+        } else if ((tag & 7) == PROTO_FIXED64 || (tag & 7) == PROTO_FIXED32) {
+            size = (tag & 7) == PROTO_FIXED64 ? 8 : 4;
+        } else {
+            return false;
+        }
+        uint64_t head = (uint64_t)(seen.at - begin);
+        if (head > length || size > length - head)
+            return false;
+        length -= head + size;
+        seen.at += size < (uint64_t)(seen.end - seen.at) ? size : (uint64_t)(seen.end - seen.at);
+    }
+    return true;
+}
+
+bool import_is_perfetto(const void *begin, size_t size)
+{
+    const uint8_t *data = begin;
+    struct proto seen = {data, data + size, false};
+    uint64_t tag, length;
+    return proto_next_number(&seen, &tag) && tag == (TRACE_PACKET << 3 | PROTO_BYTES) &&
+           proto_next_number(&seen, &length) && length > 0 && are_fields(seen, length);
+}

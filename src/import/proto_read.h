@@ -1,0 +1,33 @@
+/*
+ * Reads Google's protocol buffers, field by field: sizes are checked, unknown fields are passed over by the
+ * caller's not looking at them.
+ */
+#ifndef TRAIL_IMPORT_PROTO_READ_H
+#define TRAIL_IMPORT_PROTO_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A message, or a packed list of numbers, that is not read yet. */
+struct proto {
+    const uint8_t *at, *end;
+    bool bad; /* it is not one, from `at` on */
+};
+
+enum proto_type { PROTO_NUMBER, PROTO_FIXED64, PROTO_BYTES, PROTO_FIXED32 = 5 };
+
+struct proto_field {
+    uint32_t id;
+    enum proto_type type;
+    uint64_t number;    /* of all types but PROTO_BYTES */
+    struct proto bytes; /* of PROTO_BYTES: a message, a text or a packed list */
+};
+
+/* Takes the next field. Returns false at the end, and if the rest is bad. */
+bool proto_next(struct proto *message, struct proto_field *field);
+
+/* Takes the next number of a packed list. Returns false at the end, and if the rest is bad. */
+bool proto_next_number(struct proto *list, uint64_t *number);
+
+#endif
