@@ -52,7 +52,7 @@ static void take_name(struct perfetto *p, int64_t tid, const struct proto *text)
 
 /*
  * How a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was preempted
- * (Linux 4.14 and later, include/linux/sched.h).
+ * (Linux 4.14 and later: TASK_REPORT_MAX).
  */
 static enum import_left left_of(uint64_t state)
 {
