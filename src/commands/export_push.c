@@ -105,14 +105,14 @@ static bool is_retried(const struct push *push, int result, long status, long *w
     return true;
 }
 
-static void report(const struct push *push, int result, long status)
+static void report(const struct push *push, int result, long status, const char *then)
 {
     if (result != 0)
-        print_message("%s: %s", push->url,
-                      *push->error ? push->error : push->curl.easy_strerror(result));
+        print_message("%s: %s%s", push->url,
+                      *push->error ? push->error : push->curl.easy_strerror(result), then);
     else
-        print_message("%s: HTTP status %ld: %.*s", push->url, status,
-                      (int)strcspn(push->reply, "\r\n"), push->reply);
+        print_message("%s: HTTP status %ld: %.*s%s", push->url, status,
+                      (int)strcspn(push->reply, "\r\n"), push->reply, then);
 }
 
 /* An answer of success may say that some spans were not taken. */
@@ -145,9 +145,11 @@ static bool send_line(struct push *push)
         }
         if (!is_retried(push, result, status, &wait_s) || i + 1 == TRIES)
             break;
+        if (i == 0)
+            report(push, result, status, "; trying again for half a minute");
         (void)nanosleep(&(struct timespec){.tv_sec = wait_s}, NULL);
     }
-    report(push, result, status);
+    report(push, result, status, "");
     return false;
 }
 

@@ -82,7 +82,7 @@ def an_address_with_a_path_and_headers_are_as_given():
 def a_busy_collector_is_asked_again():
     with Collector((503, {"Retry-After": "1"}, b"busy"), (429, {}, b"")) as collector:
         p = export(f"--endpoint={collector.url}")
-        equal((p.returncode, p.stderr), (0, ""))
+        equal((p.returncode, p.stderr), (0, f"trail: {collector.url}/v1/traces: HTTP status 503: busy; trying again for half a minute\n"))
     bodies = [body for _, _, body in collector.requests]
     assert len(bodies) == 3 and len(set(bodies)) == 1, len(bodies)
 
