@@ -70,9 +70,7 @@ struct watch {
 /* Whether it begins as a trace does, or is compressed: then the export finds out. */
 static bool may_be_trace(int folder, const char *name)
 {
-    static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
-                                         "\xfd"
-                                         "7zXZ"};
+    static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\3757zXZ"};
     uint8_t begin[WIRE_HEADER_SIZE] = {0};
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t size = fd >= 0 ? read(fd, begin, sizeof begin) : -1;
