@@ -36,13 +36,25 @@ static int open_area(const char *word)
     return fd >= 0 ? fd : handover_ask(pid, owned, asked);
 }
 
+/* Where an area was that was left: another may be mapped there; NULL: nowhere. */
+static void *left;
+
+/* Replaces an area by empty memory. */
+static void leave_place(struct shm_area *area)
+{
+    if (mmap(area, sizeof *area, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == area)
+        left = area;
+}
+
 static struct shm_area *map_area(int fd)
 {
     struct stat status;
     struct shm_area *area;
     if (fstat(fd, &status) != 0 || (size_t)status.st_size < sizeof *area)
         return NULL;
-    area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    area = mmap(left, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED | (left ? MAP_FIXED : 0), fd,
+                0);
     return area == MAP_FAILED ? NULL : area;
 }
 
@@ -78,7 +90,9 @@ static struct shm_area *claim_area(const char *word)
             close(fd);
         if (result == CLAIMED)
             return area;
-        if (area)
+        if (area && area == left)
+            leave_place(area);
+        else if (area)
             munmap(area, sizeof *area);
         if (result == NOT_OURS)
             break;
@@ -95,7 +109,8 @@ static bool try_rseq(void)
     if (!has_rseq())
         return false;
     switches_begin();
-    (void)REAL(nanosleep)(&moment, NULL);
+    /* Not nanosleep: in a thread that was interrupted in one it would change how long that one goes on. */
+    (void)REAL(ppoll)(NULL, 0, &moment, NULL);
     return switches_happened();
 }
 
@@ -103,6 +118,7 @@ static bool try_rseq(void)
 
 /* Not in `preload`, which the kernel clears in a child. */
 static struct shm_area *mapped;
+static uint32_t recordings;
 
 /* The default stack size of threads, as glibc computes it; the first thread's stack is not larger. */
 static uint64_t usual_stack_size(void)
@@ -149,17 +165,16 @@ static void after_fork(void)
     self = (struct self){.over = !children};
     if (!children)
         return;
-    preload_attach();
+    (void)preload_attach(getenv(SHM_VARIABLE));
     /* Pairs with the load in area_is_forking. */
     (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 
-void preload_attach(void)
+bool preload_attach(const char *word)
 {
-    const char *word = getenv(SHM_VARIABLE);
     struct shm_area *area = word ? claim_area(word) : NULL;
     if (!area)
-        return;
+        return false;
     preload.has_counter = area->header.has_counter;
     __atomic_store_n(&area->header.claimed_at, clock_now(), __ATOMIC_RELEASE);
     preload.half_step_ticks = area->header.step_ticks / 2;
@@ -168,7 +183,9 @@ void preload_attach(void)
     preload.all_holds = area->header.all_holds;
     preload.has_rseq = try_rseq();
     preload.stack_size = usual_stack_size();
+    left = NULL;
     preload.area = area;
+    preload.recording = ++recordings;
     __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);
     (void)__atomic_add_fetch(&area->header.heap_rest,
                              __atomic_exchange_n(&preload_heap_early, 0, __ATOMIC_RELAXED),
@@ -178,14 +195,57 @@ void preload_attach(void)
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
     modules_changed();
     (void)self_attach();
+    return true;
+}
+
+/* MARK: Recording a process that runs */
+
+/* Whether a thread was announced that has not begun yet: it will read its slot. */
+static bool is_thread_coming(const struct shm_area *area)
+{
+    uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
+        if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) == SHM_LIVE &&
+            __atomic_load_n((const uint32_t *)&area->threads[i].tid, __ATOMIC_RELAXED) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Threads may be in calls that began in the recording, and will write their ends. So the area's place stays mapped, as
+ * empty memory, and the next area comes there.
+ */
+void preload_detach(void)
+{
+    const struct timespec moment = {0, 1000000};
+    struct shm_area *area = preload.area;
+    if (!area || !preload.recording)
+        return;
+    preload.recording = 0;
+    for (int try = 0; try < 20 && is_thread_coming(area); try++)
+        (void)REAL(ppoll)(NULL, 0, &moment, NULL);
+    mapped = NULL;
+    if (!is_thread_coming(area))
+        leave_place(area);
+}
+
+/* MARK: The beginning */
+
+void preload_survive_forks(void)
+{
+    static bool done;
+    if (!done)
+        (void)pthread_atfork(before_fork, NULL, after_fork);
+    done = true;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     int old_errno = errno;
     real_find();
-    preload_attach();
-    if (preload.area)
-        (void)pthread_atfork(before_fork, NULL, after_fork);
+    /* A library that was loaded later waits for trail_preload_join. */
+    if (!real_is_late() && preload_attach(getenv(SHM_VARIABLE)))
+        preload_survive_forks();
     errno = old_errno;
 }

@@ -95,7 +95,7 @@ void call_leave(void)
 {
     struct shm_thread *slot = self.slot;
     struct call left = {.open = true, .blocks = true, .flags = SHM_LEFT};
-    if (!slot)
+    if (!self_has_slot())
         return;
     slot->writing = 0;
     if (!slot->open_time)

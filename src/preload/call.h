@@ -155,8 +155,8 @@ ALWAYS void call_close(void)
 
 ALWAYS void call_end(const struct call *call)
 {
-    /* After a fork in a signal handler there is no slot. */
-    if (UNLIKELY(!self.slot))
+    /* After a fork in a signal handler, and after the recording, there is no slot. */
+    if (UNLIKELY(!self_has_slot()))
         return;
     if (UNLIKELY(call->counted != NULL)) {
         __atomic_fetch_sub(&call->counted->waiters, 1, __ATOMIC_RELEASE);
@@ -176,7 +176,7 @@ void brief_record(void);
 
 ALWAYS void brief_end(const struct brief_call *call)
 {
-    if (!call->open || UNLIKELY(!self.slot))
+    if (!call->open || UNLIKELY(!self_has_slot()))
         return;
     if (UNLIKELY(open_blocked()))
         brief_record();

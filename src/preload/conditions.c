@@ -20,7 +20,7 @@ static void give_mutex_up(pthread_mutex_t *mutex, const struct unwind_start *cal
 
 static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
 {
-    if (!self.slot)
+    if (!self_has_slot())
         return;
     call->object2 = (uint64_t)(uintptr_t)mutex;
     call->release2 = __atomic_load_n(&object_slot(mutex)->release, __ATOMIC_ACQUIRE);

@@ -165,3 +165,10 @@ EXPORT int listen(int fd, int backlog)
         note_listener(fd);
     return status;
 }
+
+void connections_forget(void)
+{
+    connections_own = false;
+    memset(listened, 0, sizeof listened);
+    memset(halves, 0, sizeof halves);
+}

@@ -19,4 +19,7 @@ extern bool connections_own __attribute__((visibility("hidden")));
 /* Called after connect() to an own port, and after accept() if connections_own. */
 void connection_made(int fd, bool accepted);
 
+/* Forgets all ports and ends. No wrapper is called meanwhile. */
+void connections_forget(void);
+
 #endif

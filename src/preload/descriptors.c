@@ -454,6 +454,15 @@ EXPORT int close(int fd)
     return REAL(close)(fd);
 }
 
+void descriptors_forget(void)
+{
+    /* What was never used takes no memory, and shall not. */
+    if (ends_used > 1)
+        memset(of_descriptor, 0, sizeof of_descriptor);
+    memset(ends, 0, ends_used * sizeof ends[0]);
+    ends_used = first_free = 1;
+}
+
 static void closed_range(unsigned first, unsigned last, const struct unwind_start *caller)
 {
     for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; fd++)

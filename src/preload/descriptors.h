@@ -84,4 +84,7 @@ void descriptors_meet(int fd, int other);
 void descriptor_new(int fd);
 void descriptor_closed(int fd, const struct unwind_start *caller);
 
+/* Forgets all ends: they may have changed unseen. No wrapper is called meanwhile. */
+void descriptors_forget(void);
+
 #endif

@@ -484,7 +484,7 @@ EXPORT int tcdrain(int fd)
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, 0, 0);                  \
     int fd = __VA_ARGS__;                                                                          \
     descriptor_new(fd);                                                                            \
-    if (call.open && self.slot)                                                                    \
+    if (call.open && self_has_slot())                                                              \
         self.slot->open_detail = (uint32_t)fd + 1;                                                 \
     return fd
 

@@ -34,7 +34,7 @@ void known_forget(uintptr_t low, uintptr_t high)
                                          __ATOMIC_RELAXED))
             continue;
         record.object = lock;
-        if (preload.area && self.slot)
+        if (preload.area && self_has_slot())
             record_now(&record);
     }
     errno = old_errno;

@@ -72,7 +72,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         bool got = status == 0 || status == EOWNERDEAD;                                            \
         object_got(&call, object, got);                                                            \
         call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                       \
-        if (got && self.slot)                                                                      \
+        if (got && self_has_slot())                                                                \
             object_held(object, kind, (caller)->pc);                                               \
         status;                                                                                    \
     })
@@ -109,7 +109,7 @@ NOINLINE int lock_mutex(pthread_mutex_t *mutex)
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self.slot != NULL && is_usual(mutex)) &&
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && is_usual(mutex)) &&
         LIKELY(try_usual(mutex) == 0)) {
         object_held(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
         return 0;
@@ -139,7 +139,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 /* Called before the wrapper that this is part of releases a mutex. */
 ALWAYS void record_release(pthread_mutex_t *mutex)
 {
-    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
         UNLIKELY(object_released_matters(mutex, is_contended(mutex))) && !is_nested(mutex)) {
         struct unwind_start caller = CALLER();
         object_released(mutex, SHM_MUTEX, 0, &caller);
@@ -229,7 +229,7 @@ EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self.slot != NULL) &&
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
         UNLIKELY(object_released_matters(lock, object_awaited(lock)))) {
         struct unwind_start caller = CALLER();
         object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);

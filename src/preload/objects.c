@@ -64,7 +64,7 @@ struct call object_wait(const struct unwind_start *caller, uint32_t group, enum 
 void object_got(struct call *call, const volatile void *object, bool got)
 {
     /* A signal handler has forked during the wait. */
-    if (!self.slot)
+    if (!self_has_slot())
         return;
     call->release = __atomic_load_n(&object_slot(object)->release, __ATOMIC_ACQUIRE);
     if (!got)

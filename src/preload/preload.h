@@ -42,6 +42,8 @@
 
 struct preload {
     struct shm_area *area; /* NULL: the process is not recorded */
+    /* The number of the recording that goes on, from 1; 0: none. A process that runs can be recorded several times. */
+    uint32_t recording;
     bool has_counter;
     bool has_rseq;            /* switches of a thread with rseq can be seen: see call.h */
     uint64_t stack_size;      /* the default of threads */
@@ -54,8 +56,14 @@ struct preload {
 
 extern struct preload preload __attribute__((visibility("hidden")));
 
-/* Maps the area that the environment names, and claims it for this process. */
-void preload_attach(void);
+/* Maps the area that a word names (see SHM_VARIABLE), and claims it for this process. False: there is none for it. */
+bool preload_attach(const char *word);
+
+/* Ends the recording of a process that goes on. No wrapper is called any more, but threads may still be in one. */
+void preload_detach(void);
+
+/* Has forked children decide for themselves whether they are recorded. */
+void preload_survive_forks(void);
 
 /* MARK: The thread */
 
@@ -69,6 +77,7 @@ struct self {
     struct shm_object *counted;        /* the open call is one of its waiters */
     uint32_t index;                    /* of the slot */
     uint32_t round;                    /* of destructors at the thread's end */
+    uint32_t recording;                /* that the slot is of: see self_has_slot */
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* and the kernel clears its pointer at a switch */
     bool over;                         /* the thread has ended, or is not recorded */
@@ -83,9 +92,15 @@ extern PER_THREAD struct self self __attribute__((visibility("hidden")));
 /* Claims a slot for the calling thread, which was not announced. False: there is none, or recording is off. */
 bool self_attach(void);
 
+/* Whether the calling thread has a slot of the recording that goes on: after an earlier one it may still have that one's. */
+ALWAYS bool self_has_slot(void)
+{
+    return self.slot != NULL && self.recording == preload.recording;
+}
+
 ALWAYS bool self_recorded(void)
 {
-    return LIKELY(self.slot != NULL) || self_attach();
+    return LIKELY(self_has_slot()) || self_attach();
 }
 
 /* Whether calls of the group are recorded now. Pairs with the collector's store, which may change it. */

@@ -5,6 +5,7 @@
 #include "preload/real.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 struct real real;
@@ -36,15 +37,43 @@ static bool exists_twice(const char *name)
 }
 
 /*
+ * The loader lists the libraries of LD_PRELOAD before those that the program needs, as the C library. Its list is read up
+ * to there, which never changes; dl_iterate_phdr would be that of a sanitizer, which may not have begun yet.
+ */
+bool real_is_late(void)
+{
+    static int8_t known; /* 0: not yet; 1: it is; 2: it is not */
+    for (const struct link_map *map = _r_debug.r_map; !known && map; map = map->l_next) {
+        const char *slash = strrchr(map->l_name, '/');
+        if (map->l_ld == _DYNAMIC)
+            known = 2;
+        else if (slash && strncmp(slash, "/libc.so", 8) == 0)
+            known = 1;
+    }
+    return known == 1;
+}
+
+/*
  * Returns the next definition after ours. Of two versions dlsym may find the older one, for another layout. A definition
  * that is neither version is another library's wrapper, as a sanitizer's, and is the next one.
  */
 static void *find(const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (exists_twice(name) && found == dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5"))
-        return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-    return found;
+    void *scope = real_is_late() ? RTLD_DEFAULT : RTLD_NEXT;
+    void *found = dlsym(scope, name);
+    if (exists_twice(name) && found == dlvsym(scope, name, "GLIBC_2.2.5"))
+        found = dlvsym(scope, name, "GLIBC_2.3.2");
+    /* What only we define is found last. */
+    return real_is_late() && found == real_wrapper(name) ? NULL : found;
+}
+
+void *real_wrapper(const char *name)
+{
+    static void *own;
+    Dl_info info;
+    if (!own && dladdr(&real, &info))
+        own = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    return own ? dlsym(own, name) : NULL;
 }
 
 void real_find(void)
@@ -63,7 +92,7 @@ bool real_has(void **function, const char *name)
     void *found;
     if (__atomic_load_n(function, __ATOMIC_RELAXED))
         return true;
-    found = dlsym(RTLD_NEXT, name);
+    found = find(name);
     for (size_t i = 0; !found && i < count; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
         if (!library)

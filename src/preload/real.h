@@ -25,6 +25,12 @@ extern struct real real __attribute__((visibility("hidden")));
 
 void real_find(void);
 
+/* Whether the library was loaded by trail record -p, into a program that runs. */
+bool real_is_late(void);
+
+/* Returns our own definition of a name, whatever the program has found for it; NULL: there is none. */
+void *real_wrapper(const char *name);
+
 /*
  * Whether the function of a LIBRARY or NEWER row exists. Looks it up by name if it was not found yet, as its library may
  * have been loaded later, for one other library alone.

@@ -157,7 +157,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     /* A signal handler may have taken a slot for this thread: that one ends. From here on none takes another. */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (self.slot)
+    if (self_has_slot())
         self_end();
     self.chunk = NULL;
     self.round = 0;
@@ -170,6 +170,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     /* No other record precedes the start. */
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.recording = preload.recording;
     self.slot = slot;
     record.end = thread_callable(routine, slot->argument);
     record.time = clock_now();
@@ -185,7 +186,7 @@ void self_end(void)
     struct shm_record record = {.kind = SHM_EXITED};
     struct shm_thread *slot = self.slot;
     self.over = true;
-    if (!slot || !preload.area)
+    if (!self_has_slot() || !preload.area)
         return;
     samples_end();
     slot->open_time = 0;
@@ -212,7 +213,7 @@ bool self_attach(void)
 {
     int old_errno = errno;
     uint32_t index;
-    if (self.over || !preload.area)
+    if (self.over || !preload.recording)
         return false;
     index = thread_slot_take();
     if (index)

@@ -34,11 +34,13 @@ uint64_t thread_callable(uint64_t routine, uint64_t argument)
 }
 
 /* Begins the thread of a slot, in the function whose frame is `here`. Returns its slot. */
-static const struct shm_thread *begin(void *arg, uintptr_t here)
+static const struct shm_thread *begin(const void *arg, uintptr_t here)
 {
-    uint32_t index = (uint32_t)(uintptr_t)arg;
-    const struct shm_thread *slot = &preload.area->threads[index];
-    self_begin(index, here - slot->stack_size, here, slot->routine);
+    const struct shm_thread *slot = arg;
+    ptrdiff_t index = slot - preload.area->threads;
+    /* The recording may have ended meanwhile, and another have begun in another area. */
+    if (index > 0 && index < SHM_THREADS && preload.recording)
+        self_begin((uint32_t)index, here - slot->stack_size, here, slot->routine);
     return slot;
 }
 
@@ -69,7 +71,7 @@ static uint32_t announce(uint64_t routine, const void *argument, size_t stack_si
 {
     struct shm_record record = {.kind = SHM_CREATED, .object2 = routine};
     uint32_t index;
-    if (!preload.area || !self_recorded() || (index = thread_slot_take()) == 0)
+    if (!preload.recording || !self_recorded() || (index = thread_slot_take()) == 0)
         return 0;
     preload.area->threads[index].routine = routine;
     preload.area->threads[index].argument = (uint64_t)(uintptr_t)argument;
@@ -92,7 +94,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     index = announce((uint64_t)(uintptr_t)routine, argument, size, &caller);
     if (!index)
         return REAL(pthread_create)(thread, attributes, routine, argument);
-    status = REAL(pthread_create)(thread, attributes, run, (void *)(uintptr_t)index);
+    status = REAL(pthread_create)(thread, attributes, run, &preload.area->threads[index]);
     /* Frees the slot if the thread was not created. */
     if (status != 0)
         thread_slot_give_back(index);
@@ -106,7 +108,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     int status;
     if (!index)
         return REAL(thrd_create)(thread, routine, argument);
-    status = REAL(thrd_create)(thread, run_c11, (void *)(uintptr_t)index);
+    status = REAL(thrd_create)(thread, run_c11, &preload.area->threads[index]);
     if (status != thrd_success)
         thread_slot_give_back(index);
     return status;
@@ -179,7 +181,7 @@ EXPORT int prctl(int option, ...)
     for (size_t i = 0; i < 4; i++)
         arguments[i] = va_arg(list, unsigned long);
     va_end(list);
-    ends = self.slot && takes_clock(option, arguments[0]);
+    ends = self_has_slot() && takes_clock(option, arguments[0]);
     if (ends)
         self_end();
     status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);

@@ -1,0 +1,102 @@
+/* Joins and leaves a recording while the program runs: see shm/attach.h. */
+#include "shm/attach.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "preload/call.h"
+#include "preload/connections.h"
+#include "preload/descriptors.h"
+#include "preload/imports.h"
+#include "preload/known.h"
+
+/* MARK: With the loader's lock */
+
+/* Volatile: the compiler sees no call of in_loader. */
+static uint32_t (*volatile wanted)(void);
+static volatile uint32_t changed;
+
+static void nothing(void)
+{
+}
+
+/*
+ * dlsym holds the loader's lock while it asks an indirect function for its address (gnu_indirect_function): no library is
+ * being loaded or unloaded then, by any thread.
+ */
+__attribute__((used)) static void (*in_loader(void))(void)
+{
+    uint32_t (*function)(void) = wanted;
+    if (function)
+        changed = function();
+    return nothing;
+}
+
+EXPORT void trail_preload_in_loader(void) __attribute__((ifunc("in_loader")));
+
+static uint32_t do_in_loader(uint32_t (*function)(void))
+{
+    static void *own;
+    Dl_info info;
+    if (!own && dladdr((void *)trail_preload_join, &info))
+        own = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!own)
+        return 0;
+    wanted = function;
+    changed = 0;
+    (void)dlsym(own, ATTACH_LOADER);
+    wanted = NULL;
+    return changed;
+}
+
+/* MARK: Calls from outside */
+
+static void answer_with(struct attach_answer *answer, enum attach_result result, uint32_t imports)
+{
+    answer->imports = imports;
+    __atomic_store_n(&answer->result, result, __ATOMIC_RELEASE);
+}
+
+/* What was learned in an earlier recording may have changed unseen. */
+static void forget_all(void)
+{
+    descriptors_forget();
+    connections_forget();
+    known = (struct known){0};
+    unwind_forget();
+}
+
+EXPORT void trail_preload_join(struct attach_answer *answer, const char *word)
+{
+    enum attach_result result = ATTACH_GOOD;
+    uint32_t imports = 0;
+    if (!real_is_late())
+        result = ATTACH_PRELOADED;
+    else if (real_find(), !real.syscall || !imports_prepare())
+        result = ATTACH_NO_FUNCTION;
+    else if (forget_all(), preload.recording || !preload_attach(word))
+        result = ATTACH_NO_AREA;
+    else
+        imports = do_in_loader(imports_wrap);
+    if (result == ATTACH_GOOD)
+        preload_survive_forks();
+    answer_with(answer, result, imports);
+}
+
+EXPORT void trail_preload_renew(struct attach_answer *answer)
+{
+    uint32_t imports = 0;
+    if (preload.recording) {
+        real_find();
+        imports = do_in_loader(imports_wrap);
+        modules_changed();
+    }
+    answer_with(answer, ATTACH_GOOD, imports);
+}
+
+EXPORT void trail_preload_leave(struct attach_answer *answer)
+{
+    uint32_t imports = do_in_loader(imports_unwrap);
+    preload_detach();
+    answer_with(answer, ATTACH_GOOD, imports);
+}
