@@ -63,8 +63,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
     return thread->in_call;
 }
 
-/* A stop ends these with EINTR, although no signal is delivered (signal(7)). */
-static bool is_ended_by_stop(long call)
+bool held_is_ended_by_stop(long call)
 {
     static const long calls[] = {
 #ifdef SYS_epoll_wait
@@ -174,7 +173,7 @@ struct stop {
 static void seize(pid_t pid, struct held_thread *thread, struct stop *stop)
 {
     thread->state = state_of(pid, thread->tid);
-    if (read_call(pid, thread) && (is_ended_by_stop(thread->call) || thread->state == 'D'))
+    if (read_call(pid, thread) && (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
         return;
     if (thread->state == '\0' || thread->state == 'Z' || thread->state == 'X')
         return;
@@ -414,7 +413,7 @@ static long status_number(pid_t pid, const char *word, bool *several)
     return n >= 1 ? first : -1;
 }
 
-static bool refused(pid_t pid, trail_error *err)
+bool held_refuse(pid_t pid, trail_error *err)
 {
     long tracer = status_number(pid, "\nTracerPid:", NULL), scope = 0;
     char name[64] = "";
@@ -454,7 +453,7 @@ static bool take_now(struct held *held, trail_error *err)
     free(take.stops);
     if (take.no_memory)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
-    return take.error ? refused(held->pid, err) : !take.no_memory;
+    return take.error ? held_refuse(held->pid, err) : !take.no_memory;
 }
 
 bool held_take(struct held *held, pid_t pid, trail_error *err)

@@ -65,6 +65,12 @@ struct held {
  * process, or it may not be looked at; the message names the setting.
  */
 bool held_take(struct held *held, pid_t pid, trail_error *err);
+/* Whether a stop has a system call fail with EINTR, although no signal is delivered (signal(7)). */
+bool held_is_ended_by_stop(long call);
+
+/* Says in *err why the process may not be looked at, after EPERM. Returns false. */
+bool held_refuse(pid_t pid, trail_error *err);
+
 void held_free(struct held *held);
 
 /* Copies `size` bytes of a part of the memory; false: they were not read. */

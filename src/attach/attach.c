@@ -1,0 +1,318 @@
+/* See attach.h. */
+#include "attach/attach.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/safe.h"
+#include "base/error.h"
+#include "base/small_file.h"
+#include "shm/attach.h"
+#include "stuck/stuck.h"
+
+/* How long a thread is looked for that can make a call. */
+#define PATIENCE_NS INT64_C(10000000000)
+
+#define WORD_SIZE 256
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* MARK: Refusals */
+
+/* Copies what follows a word in /proc/PID/status; false: it is not there. */
+static bool read_status(pid_t pid, const char *word, char *value, size_t size)
+{
+    char path[64], text[8192];
+    const char *at;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (!small_file_text(path, text, sizeof text) || !(at = strstr(text, word)))
+        return false;
+    at += strlen(word);
+    at += strspn(at, "\t ");
+    (void)snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
+static bool refuse(trail_error *err, const char *format, pid_t pid)
+{
+    error_set(err, TRAIL_USAGE, format, (int)pid);
+    return false;
+}
+
+static bool look_at_status(pid_t pid, trail_error *err)
+{
+    char value[256];
+    if (!read_status(pid, "\nState:", value, sizeof value) || *value == 'Z' || *value == 'X') {
+        error_set(err, TRAIL_IO, "there is no process %d", (int)pid);
+        return false;
+    }
+    if (*value == 'T' || *value == 't')
+        return refuse(
+            err, "process %d is stopped; let it go on ('kill -CONT'), or end its debugger", pid);
+    if (read_status(pid, "\nTracerPid:", value, sizeof value) && atoi(value) > 0)
+        return held_refuse(pid, err);
+    if (read_status(pid, "\nSeccomp:", value, sizeof value) && atoi(value) != 0)
+        return refuse(err,
+                      "process %d has a seccomp filter, which could end it for the calls that "
+                      "loading a library needs; start it with 'trail record -- PROGRAM'",
+                      pid);
+    if (read_status(pid, "\nx86_Thread_features:", value, sizeof value) && strstr(value, "shstk"))
+        return refuse(err,
+                      "process %d has a shadow stack, on which no call can be put; start it with "
+                      "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off",
+                      pid);
+    if (read_status(pid, "\nNSpid:", value, sizeof value) && strpbrk(value, "\t "))
+        return refuse(
+            err, "process %d is in a PID namespace of its own (a container): run trail in there",
+            pid);
+    return true;
+}
+
+static bool look_at_libraries(struct attach *a, trail_error *err)
+{
+    struct image other;
+    if (image_find(&a->libc, a->pid, "libc.so.6"))
+        return true;
+    if (errno == EACCES || errno == EPERM)
+        return held_refuse(a->pid, err);
+    if (image_find(&other, a->pid, "ld-musl"))
+        return refuse(err, "process %d uses musl, not glibc: only programs with glibc are recorded",
+                      a->pid);
+    return refuse(err,
+                  "process %d has no C library that is loaded (it is linked statically): such "
+                  "programs can only be looked at, with 'trail stuck'",
+                  a->pid);
+}
+
+/* The library must be the same file for the process. */
+static bool look_at_path(const struct attach *a, trail_error *err)
+{
+    char path[64 + PATH_MAX];
+    struct stat ours, theirs;
+    (void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)a->pid, a->path);
+    if (stat(a->path, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+        ours.st_ino == theirs.st_ino)
+        return true;
+    if (errno == EACCES || errno == EPERM)
+        return held_refuse(a->pid, err);
+    error_set(err, TRAIL_USAGE,
+              "process %d has another file system (a container), without %s: install trail there, "
+              "and run it there",
+              (int)a->pid, a->path);
+    return false;
+}
+
+/* MARK: What is needed of the C library */
+
+static bool find_code(struct attach *a, trail_error *err)
+{
+    /* mov $15, %rax; syscall: the C library has it for signal handlers to return to. */
+    static const uint8_t end[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    /* mov %rax, (%rbx); pop %rbx; ret */
+    static const uint8_t store[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};
+    struct image libdl;
+    a->code.sigreturn = image_bytes(&a->libc, end, sizeof end);
+    a->code.store = image_bytes(&a->libc, store, sizeof store);
+    a->load = image_symbol(&a->libc, "dlopen");
+    a->load_error = image_symbol(&a->libc, "dlerror");
+    /* Before glibc 2.34 in a library of their own. */
+    if (!a->load && image_find(&libdl, a->pid, "libdl.so.2")) {
+        a->load = image_symbol(&libdl, "dlopen");
+        a->load_error = image_symbol(&libdl, "dlerror");
+    }
+    if (a->code.sigreturn && a->load)
+        return true;
+    error_set(err, TRAIL_USAGE, "the C library of process %d (%s) is not one that trail knows",
+              (int)a->pid, a->libc.path);
+    return false;
+}
+
+bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err)
+{
+    *a = (struct attach){.pid = pid, .path = path};
+    if (pid == getpid()) {
+        error_set(err, TRAIL_USAGE, "process %d is this command", (int)pid);
+        return false;
+    }
+    errno = 0;
+    return look_at_status(pid, err) && look_at_libraries(a, err) && look_at_path(a, err) &&
+           find_code(a, err);
+}
+
+/* MARK: Calls */
+
+/* Tries once. */
+static enum remote_outcome try_call(struct attach *a, struct remote_call *call, trail_error *err)
+{
+    struct stuck stuck = {0};
+    const struct stuck_thread *thread;
+    enum remote_outcome outcome = REMOTE_ELSEWHERE;
+    if (!stuck_add(&stuck, a->pid, err)) {
+        outcome = REMOTE_FAILED;
+    } else if ((thread = safe_thread(&stuck.processes[0])) != NULL) {
+        struct remote_place place = {thread->held->call, thread->held->sp};
+        int64_t begin = now_ns();
+        outcome = remote_do(a->pid, thread->held->tid, &place, &a->code, call, err);
+        if (now_ns() - begin > a->paused_ns)
+            a->paused_ns = now_ns() - begin;
+    }
+    stuck_free(&stuck);
+    return outcome;
+}
+
+/* Calls a function as soon as a thread can. */
+static bool call_there(struct attach *a, struct remote_call *call, trail_error *err)
+{
+    int64_t limit = now_ns() + PATIENCE_NS;
+    while (now_ns() < limit) {
+        enum remote_outcome outcome =
+            safe_is_likely(a->pid) ? try_call(a, call, err) : REMOTE_ELSEWHERE;
+        if (outcome != REMOTE_ELSEWHERE)
+            return outcome == REMOTE_DONE;
+        if (kill(a->pid, 0) != 0 && errno == ESRCH) {
+            error_set(err, TRAIL_IO, "process %d has ended", (int)a->pid);
+            return false;
+        }
+        (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    error_set(err, TRAIL_IO,
+              "no thread of process %d has waited in a system call for 10 s where it could be made "
+              "to do more: try again",
+              (int)a->pid);
+    return false;
+}
+
+/* MARK: Loading */
+
+struct load_data {
+    uint64_t result;
+    char path[PATH_MAX];
+};
+
+/* Says why the loader has refused: *err has the loader's words. */
+static bool explain_load(struct attach *a, trail_error *err)
+{
+    struct load_data data = {0};
+    struct remote_call call = {
+        .function = a->load_error, .data = &data, .size = sizeof data.result};
+    char text[256] = "";
+    if (a->load_error && call_there(a, &call, err) && call.result) {
+        struct iovec here = {text, sizeof text - 1},
+                     there = {(void *)(uintptr_t)call.result, sizeof text - 1};
+        (void)process_vm_readv(a->pid, &here, 1, &there, 1, 0);
+    }
+    error_set(err, TRAIL_IO, "process %d cannot load the recorder: %s", (int)a->pid,
+              *text ? text : "its loader has refused");
+    return false;
+}
+
+static bool load(struct attach *a, trail_error *err)
+{
+    struct load_data data = {0};
+    struct remote_call call = {
+        .function = a->load,
+        .data = &data,
+        .size = sizeof data.result + strlen(a->path) + 1,
+        .arguments = {offsetof(struct load_data, path), RTLD_NOW | RTLD_NODELETE},
+        .is_offset = {true}};
+    if (strlen(a->path) >= sizeof data.path)
+        return refuse(err, "process %d: the path of libtrail-preload.so is too long", a->pid);
+    memcpy(data.path, a->path, strlen(a->path) + 1);
+    if (!call_there(a, &call, err))
+        return false;
+    if (image_find(&a->library, a->pid, a->path))
+        return true;
+    return explain_load(a, err);
+}
+
+/* MARK: Joining and leaving */
+
+struct answer_data {
+    uint64_t result;
+    struct attach_answer answer;
+    char word[WORD_SIZE];
+};
+
+/* Calls one of the library's functions (shm/attach.h). */
+static bool call_library(struct attach *a, const char *function, const char *word,
+                         struct attach_answer *answer, trail_error *err)
+{
+    struct answer_data data = {0};
+    struct remote_call call = {
+        .function = image_symbol(&a->library, function),
+        .data = &data,
+        .size = sizeof data,
+        .arguments = {offsetof(struct answer_data, answer), offsetof(struct answer_data, word)},
+        .is_offset = {true, true}};
+    if (!call.function) {
+        error_set(err, TRAIL_IO, "%s in process %d is not this trail's: it lacks %s", a->path,
+                  (int)a->pid, function);
+        return false;
+    }
+    (void)snprintf(data.word, sizeof data.word, "%s", word);
+    if (!call_there(a, &call, err))
+        return false;
+    *answer = data.answer;
+    a->imports = answer->imports;
+    return true;
+}
+
+static bool understand(const struct attach *a, uint32_t result, trail_error *err)
+{
+    switch (result) {
+    case ATTACH_GOOD:
+        return true;
+    case ATTACH_PRELOADED:
+        return refuse(
+            err, "process %d was started by 'trail record': its recorder is in it already", a->pid);
+    case ATTACH_NO_AREA:
+        return refuse(
+            err,
+            "process %d did not get the recording's memory: another 'trail record' records "
+            "it already, or it may not open files of this user",
+            a->pid);
+    case ATTACH_NO_FUNCTION:
+        return refuse(err, "process %d: the C library's functions were not found", a->pid);
+    default:
+        return refuse(err, "process %d did not answer", a->pid);
+    }
+}
+
+bool attach_join(struct attach *a, const char *word, trail_error *err)
+{
+    struct attach_answer answer;
+    if (!load(a, err) || !call_library(a, ATTACH_JOIN, word, &answer, err))
+        return false;
+    a->joined = understand(a, answer.result, err);
+    return a->joined;
+}
+
+bool attach_renew(struct attach *a, trail_error *err)
+{
+    struct attach_answer answer;
+    return call_library(a, ATTACH_RENEW, "", &answer, err);
+}
+
+bool attach_leave(struct attach *a, trail_error *err)
+{
+    struct attach_answer answer;
+    if (!a->joined)
+        return true;
+    a->joined = !call_library(a, ATTACH_LEAVE, "", &answer, err);
+    return !a->joined;
+}

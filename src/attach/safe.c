@@ -1,0 +1,112 @@
+/* See safe.h. */
+#include "attach/safe.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/small_file.h"
+
+/* The least room on a stack: for a signal frame with all vector registers, and the loader. */
+#define ROOM (UINT64_C(64) << 10)
+
+/* Functions with locks that the loader takes as well, or with data that it changes. */
+static bool is_unsafe_function(const char *name)
+{
+    static const char *const words[] = {"alloc", "free", "memalign", "arena",       "tcache",
+                                        "fork",  "dl_",  "dlopen",   "dlclose",     "dlsym",
+                                        "sbrk",  "mmap", "madvise",  "tls_get_addr"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strstr(name, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_unsafe_frame(const struct stuck_frame *frame)
+{
+    return strncmp(frame->module, "ld-linux", 8) == 0 || strncmp(frame->module, "ld.so", 5) == 0 ||
+           is_unsafe_function(frame->function);
+}
+
+static bool has_room(const struct stuck_process *process, const struct stuck_thread *thread)
+{
+    const struct held_mapping *stack = held_mapping_of(&process->held, thread->held->sp);
+    return stack &&
+           (thread->held->sp - stack->start >= ROOM || strcmp(stack->path, "[stack]") == 0);
+}
+
+/* Waits that may be long, and that nothing but their end ends. 0: not to be used. */
+static int rank_of_wait(const struct stuck_thread *thread)
+{
+    switch (thread->kind) {
+    case WIRE_WAIT_CONDITION:
+    case WIRE_WAIT_SEMAPHORE:
+    case WIRE_WAIT_JOIN:
+        return 3;
+    case WIRE_WAIT_SLEEP:
+    case WIRE_WAIT_POLL:
+    case WIRE_WAIT_ACCEPT:
+    case WIRE_WAIT_READ:
+    case WIRE_WAIT_CHILD:
+    case WIRE_WAIT_SIGNAL:
+        return 2;
+    case WIRE_WAIT_MUTEX:
+    case WIRE_WAIT_RWLOCK:
+    case WIRE_WAIT_BARRIER:
+        return 1;
+    default:
+        /* A call that the kernel has restarted was one of a sleep, a poll or a futex. */
+        return thread->held->call == SYS_restart_syscall ? 2 : 0;
+    }
+}
+
+static int rank_of(const struct stuck_process *process, const struct stuck_thread *thread)
+{
+    int rank = rank_of_wait(thread);
+    if (thread->state != STUCK_WAITS || !thread->held->in_call || !thread->held->is_copied ||
+        thread->held->state != 'S' || !has_room(process, thread) || thread->frame_count == 0)
+        return 0;
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        if (is_unsafe_frame(&thread->frames[i]))
+            return 0;
+    }
+    /* The rest of the stack is not known; and the call fails with EINTR if this process ends in the middle. */
+    if (thread->is_cut || held_is_ended_by_stop(thread->held->call))
+        rank = rank > 1 ? 1 : rank;
+    return rank;
+}
+
+const struct stuck_thread *safe_thread(const struct stuck_process *process)
+{
+    const struct stuck_thread *best = NULL;
+    int most = 0;
+    for (size_t i = 0; i < process->held.count; i++) {
+        int rank = rank_of(process, &process->threads[i]);
+        if (rank > most) {
+            most = rank;
+            best = &process->threads[i];
+        }
+    }
+    return best;
+}
+
+bool safe_is_likely(pid_t pid)
+{
+    char path[300], text[256];
+    const struct dirent *task;
+    DIR *tasks;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    while (tasks && !found && (task = readdir(tasks)) != NULL) {
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", (int)pid, task->d_name);
+        found = atoi(task->d_name) > 0 && small_file_text(path, text, sizeof text) &&
+                *text >= '0' && *text <= '9';
+    }
+    if (tasks)
+        (void)closedir(tasks);
+    return found;
+}
