@@ -114,7 +114,7 @@ static bool make_spare(struct recorder *r, trail_error *err)
 static bool open_switches(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
-    if (r->options.shm) {
+    if (r->options.shm || r->options.process) {
         (void)snprintf(r->why_not, sizeof r->why_not,
                        "the kernel's context switches are those of programs started here");
     } else if (r->options.switches == SWITCHES_OFF) {
@@ -134,10 +134,10 @@ static bool open_samples(struct recorder *r, trail_error *err)
     struct switches_refusal refusal;
     if (!r->options.cpu_samples || r->options.cpu_signal)
         return true;
-    r->samples = r->options.shm ? NULL : samples_open(r->options.cpu_samples);
+    r->samples = r->options.shm || r->options.process ? NULL : samples_open(r->options.cpu_samples);
     if (r->samples)
         return true;
-    if (r->options.shm) {
+    if (r->options.shm || r->options.process) {
         (void)error_set(err, TRAIL_USAGE,
                         "--cpu-samples are those of programs started here; --cpu-signal takes them "
                         "in the program");
@@ -193,7 +193,8 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err)
 {
-    *r = (struct recorder){.options = *options, .fd = -1, .handover.fd = -1};
+    *r = (struct recorder){
+        .options = *options, .root = options->process, .fd = -1, .handover.fd = -1};
     ticks_init(&r->ticks);
     r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
@@ -441,7 +442,7 @@ static bool has_ended(const struct recorder *r, const struct recorded *process)
 {
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
     /* recorder_program_ended is called for the program; until then it has not ended. */
-    if (process->pid == r->root && !r->options.shm && !r->ended)
+    if (process->pid == r->root && !r->options.shm && !r->options.process && !r->ended)
         return false;
     if (process->pidfd >= 0)
         return poll(&end, 1, 0) > 0;

@@ -39,6 +39,7 @@ struct recorder_options {
     unsigned cpu_samples; /* a second of CPU time; 0: none */
     bool cpu_signal;      /* by a timer in the program */
     const char *shm; /* the area is this file, for other programs; NULL: for the started program */
+    pid_t process;   /* the program runs already, and is this process; 0: it is started */
     struct trace_limits limits;
     int64_t delay_ns;               /* when recording begins; 0: at once */
     int64_t duration_ns;            /* how long it takes; 0: to the end */

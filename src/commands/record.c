@@ -7,12 +7,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
 #include "collect/child.h"
 #include "collect/mapped_files.h"
 #include "collect/recorder.h"
@@ -50,6 +53,7 @@ struct recording {
     struct program program;
     struct recorder recorder;
     struct child child;
+    struct attach attach; /* with --pid */
 };
 
 /* MARK: Options */
@@ -72,7 +76,7 @@ static const struct option_word signals[] = {
 static const struct option_word formats[] = {
     {"1.22", 22}, {"1.23", 23}, {"1.25", 25}, {"1.26", 26}, {0}};
 
-enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES };
+enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES, OPT_PID };
 
 /* The kernel accepts at most 10000 samples per second (kernel.perf_event_max_sample_rate may be
  * higher). */
@@ -115,6 +119,10 @@ static const struct option rows[] = {
      "start no program: wait for those that find FILE by the variables of\n'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
+    {'p', "pid", "PID",
+     "start no program: record process PID, which runs already, until it\nends, --duration, or "
+     "Ctrl-C; it goes on",
+     TAKE(OPT_PID)},
     {0, "delay", "TIME", "begin to record after so long",
      TO_TIME(struct recording, options.delay_ns)},
     {0, "duration", "TIME", "record for so long; the program goes on",
@@ -151,16 +159,42 @@ static int take_rotate(struct recording *r, const char *value)
     return usage_error(&command_record, "'%s' is no value for this option", value);
 }
 
+static int take_pid(struct recording *r, const char *value)
+{
+    char *end;
+    long pid = strtol(value, &end, 10);
+    if (end == value || *end || pid <= 0 || pid > INT32_MAX)
+        return usage_error(&command_record, "'%s' is no process ID", value);
+    r->options.process = (pid_t)pid;
+    return EXIT_GOOD;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct recording *r = context;
     int code;
     if (id == OPT_ROTATE)
         return take_rotate(r, value);
+    if (id == OPT_PID)
+        return take_pid(r, value);
     code = skip_frames_read(value, &r->skip_frames);
     r->options.skip_frames = r->skip_frames;
     r->skip_file = value;
     return code;
+}
+
+/* What is decided when a program starts cannot be asked of one that runs. */
+static int check_with_pid(const struct recording *r, const struct command *command, int words)
+{
+    if (words > 0 || r->options.shm)
+        return usage_error(command,
+                           "--pid starts no program: it records the one that is process %d",
+                           (int)r->options.process);
+    if (r->openmp || r->options.heap || r->options.children || r->options.cpu_signal)
+        return usage_error(command,
+                           "--openmp, --heap, --children and --cpu-signal go with a program "
+                           "that is started here: not with --pid");
+    return EXIT_GOOD;
 }
 
 static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
@@ -181,6 +215,8 @@ static int read_options(struct recording *r, const struct command *command, int 
          r->options.limits.rotate_ns || (r->options.output && strcmp(r->options.output, "-") == 0)))
         return usage_error(command, "--view goes with one file that grows: not with --attach-shm, "
                                     "--flight, --rotate or -o -");
+    if (r->options.process)
+        return check_with_pid(r, command, options.word_count);
     if (!r->options.shm && options.word_count == 0)
         return usage_error(command, "which program? trail record -- PROGRAM [ARGUMENT...]");
     return EXIT_GOOD;
@@ -215,12 +251,32 @@ static int choose_libomp(struct recording *r)
     return EXIT_GOOD;
 }
 
+/* Its file's name, or else its first thread's. */
+static void name_of_process(pid_t pid, char *name, size_t size)
+{
+    char link[64], path[PATH_MAX];
+    const char *slash;
+    ssize_t n;
+    (void)snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    n = readlink(link, path, sizeof path - 1);
+    if (n <= 0)
+        return;
+    path[n] = '\0';
+    slash = strrchr(path, '/');
+    (void)snprintf(name, size, "%.*s", (int)strcspn(slash ? slash + 1 : path, " "),
+                   slash ? slash + 1 : path);
+}
+
 /* NAME.trace in the current folder. */
 static void choose_output(struct recording *r)
 {
-    const char *word = r->options.shm ? "app" : r->argv[0], *slash = strrchr(word, '/');
+    char name[64] = "app";
+    const char *word = r->options.shm ? "app" : r->options.process ? name : r->argv[0];
+    const char *slash = strrchr(word, '/');
     if (r->options.output)
         return;
+    if (r->options.process)
+        name_of_process(r->options.process, name, sizeof name);
     (void)snprintf(r->default_output, sizeof r->default_output, "%s.trace",
                    slash ? slash + 1 : word);
     r->options.output = r->default_output;
@@ -378,11 +434,79 @@ static void record_others(struct recording *r)
     finish(r);
 }
 
+/* MARK: A process that runs */
+
+struct attaching {
+    struct attach *attach;
+    char word[128];
+    bool (*action)(struct attach *a, const char *word, trail_error *err);
+    trail_error err;
+    bool good;
+    bool done; /* atomic */
+};
+
+static void *attach_in_thread(void *context)
+{
+    struct attaching *a = context;
+    a->good = a->action(a->attach, a->word, &a->err);
+    __atomic_store_n(&a->done, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static bool leave(struct attach *a, const char *word, trail_error *err)
+{
+    (void)word;
+    return attach_leave(a, err);
+}
+
+/* The recorder takes steps meanwhile: it hands the memory out. */
+static bool attach_do(struct recording *r,
+                      bool (*action)(struct attach *a, const char *word, trail_error *err))
+{
+    struct attaching a = {.attach = &r->attach, .action = action, .err = no_error()};
+    pthread_t thread;
+    recorder_variable(&r->recorder, a.word, sizeof a.word);
+    if (pthread_create(&thread, NULL, attach_in_thread, &a) != 0) {
+        r->code = worse_exit(r->code, refuse("no thread can be started"));
+        return false;
+    }
+    while (!__atomic_load_n(&a.done, __ATOMIC_ACQUIRE)) {
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+        recorder_step(&r->recorder);
+    }
+    (void)pthread_join(thread, NULL);
+    if (!a.good)
+        r->code = worse_exit(r->code, print_error_message(&a.err));
+    return a.good;
+}
+
+static bool process_goes_on(const struct recording *r)
+{
+    return !r->recorder.stopped && !(r->recorder.program && r->recorder.program->over);
+}
+
+/* Records a process that runs until it ends, a signal, or the end of the recording. */
+static void record_process(struct recording *r)
+{
+    child_none(&r->child);
+    if (attach_do(r, attach_join)) {
+        while (!r->child.ended && process_goes_on(r)) {
+            wait_and_step(r);
+            show_progress(r);
+        }
+        end_progress(r);
+        if (kill(r->options.process, 0) == 0)
+            (void)attach_do(r, leave);
+    }
+    finish(r);
+}
+
 static void print_summaries(const struct recording *r)
 {
     struct collect_summary summary;
     /* With several processes it is unknown which one it was. */
-    bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm;
+    bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm &&
+                 !r->options.process;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
     for (struct recorded *p = r->recorder.processes; p; p = p->next) {
         recorder_summarize(&r->recorder, p, &summary);
@@ -410,6 +534,13 @@ static int record_program(struct recording *r)
             print_summaries(r);
         return r->code;
     }
+    if (r->options.process) {
+        record_process(r);
+        print_cut_files();
+        if (!r->quiet && r->recorder.processes)
+            print_summaries(r);
+        return r->code;
+    }
     if (!start_program(r)) {
         int reason = errno;
         print_message("%s: %s", r->argv[0], strerror(reason));
@@ -425,6 +556,14 @@ static int record_program(struct recording *r)
         print_summaries(r);
     viewer_finish(&r->viewer);
     return r->code == EXIT_GOOD ? child_exit_code(&r->child) : r->code;
+}
+
+static int look_at_process(struct recording *r)
+{
+    trail_error err = no_error();
+    if (attach_look(&r->attach, r->options.process, r->preload.path, &err))
+        return EXIT_GOOD;
+    return print_error_message(&err);
 }
 
 static int record(struct recording *r)
@@ -459,7 +598,7 @@ static int run(const struct command *command, int argc, char **argv)
     r->options.failed_context = r;
     r->flight_signal = SIGUSR2;
     code = read_options(r, command, argc, argv);
-    if (code == EXIT_GOOD && !r->options.shm)
+    if (code == EXIT_GOOD && !r->options.shm && !r->options.process)
         code = look_at_program(r);
     /* Annotations are few, and always recorded. */
     r->options.groups |= SHM_GROUP_ANNOTATIONS;
@@ -468,6 +607,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD &&
         !(r->options.heap ? preload_path_with_heap(&r->preload) : preload_path(&r->preload)))
         code = refuse(r->preload.wrong);
+    if (code == EXIT_GOOD && r->options.process)
+        code = look_at_process(r);
     if (code == EXIT_GOOD)
         code = choose_libomp(r);
     if (code == EXIT_GOOD)
