@@ -314,8 +314,12 @@ static void add_process(struct recorder *r, const struct claim *claim)
     }
     process->next = r->processes;
     r->processes = process;
-    if (pid == r->root)
-        r->program = process;
+    if (pid != r->root)
+        return;
+    r->program = process;
+    /* Until it could join, a process that runs already was not recorded. */
+    if (r->options.process)
+        r->begin_ns = now_ns();
 }
 
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
@@ -488,6 +492,8 @@ static void stop(struct recorder *r)
 static void keep_time(struct recorder *r)
 {
     int64_t passed = now_ns() - r->begin_ns - r->options.delay_ns;
+    if (r->options.process && !r->program)
+        return;
     if (!r->begun && passed >= 0) {
         r->begun = true;
         set_groups(r, r->options.groups);

@@ -206,7 +206,7 @@ static bool is_thread_coming(const struct shm_area *area)
     uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 1; i < threads && i < SHM_THREADS; i++) {
         if (__atomic_load_n(&area->threads[i].state, __ATOMIC_ACQUIRE) == SHM_LIVE &&
-            __atomic_load_n((const uint32_t *)&area->threads[i].tid, __ATOMIC_RELAXED) == 0)
+            __atomic_load_n(&area->threads[i].tid, __ATOMIC_ACQUIRE) == 0)
             return true;
     }
     return false;

@@ -166,7 +166,8 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     self.stack_low = stack_low;
     self.stack_end = stack_end;
     self.index = index;
-    slot->tid = (uint32_t)syscall(SYS_gettid);
+    /* Pairs with the load in is_thread_coming. */
+    __atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     /* No other record precedes the start. */
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

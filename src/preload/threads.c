@@ -3,6 +3,8 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "preload/call.h"
 
@@ -33,34 +35,42 @@ uint64_t thread_callable(uint64_t routine, uint64_t argument)
     return *(const uint64_t *)(uintptr_t)argument;
 }
 
-/* Begins the thread of a slot, in the function whose frame is `here`. Returns its slot. */
-static const struct shm_thread *begin(const void *arg, uintptr_t here)
+struct start {
+    uint64_t routine;
+    void *argument;
+};
+
+/*
+ * Begins the thread of a slot, in the function whose frame is `here`. Returns what it is to run: a copy, as the area may be
+ * left when the slot says that the thread has begun.
+ */
+static struct start begin(struct shm_thread *slot, uintptr_t here)
 {
-    const struct shm_thread *slot = arg;
+    const struct start start = {slot->routine, (void *)(uintptr_t)slot->argument};
     ptrdiff_t index = slot - preload.area->threads;
     /* The recording may have ended meanwhile, and another have begun in another area. */
     if (index > 0 && index < SHM_THREADS && preload.recording)
-        self_begin((uint32_t)index, here - slot->stack_size, here, slot->routine);
-    return slot;
+        self_begin((uint32_t)index, here - slot->stack_size, here, start.routine);
+    else
+        __atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    return start;
 }
 
 /* Code after the call keeps it from being a jump: the frame where stacks end stays. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
-static void *run(void *arg)
+static void *run(void *slot)
 {
-    const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
-    void *(*routine)(void *) = (void *(*)(void *))(uintptr_t)slot->routine;
-    void *result = routine((void *)(uintptr_t)slot->argument);
+    struct start start = begin(slot, (uintptr_t)__builtin_frame_address(0));
+    void *result = ((void *(*)(void *))(uintptr_t)start.routine)(start.argument);
     STAY();
     return result;
 }
 
-static int run_c11(void *arg)
+static int run_c11(void *slot)
 {
-    const struct shm_thread *slot = begin(arg, (uintptr_t)__builtin_frame_address(0));
-    thrd_start_t routine = (thrd_start_t)(uintptr_t)slot->routine;
-    int result = routine((void *)(uintptr_t)slot->argument);
+    struct start start = begin(slot, (uintptr_t)__builtin_frame_address(0));
+    int result = ((thrd_start_t)(uintptr_t)start.routine)(start.argument);
     STAY();
     return result;
 }
