@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/found.h"
 #include "attach/safe.h"
 #include "base/error.h"
 #include "base/small_file.h"
@@ -156,8 +157,15 @@ bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err
 
 /* MARK: Calls */
 
+/* Whom to report the threads' waits to, before a call; NULL: nobody. */
+struct listener {
+    attach_found_fn *found;
+    void *context;
+};
+
 /* Tries once. */
-static enum remote_outcome try_call(struct attach *a, struct remote_call *call, trail_error *err)
+static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
+                                    const struct listener *listener, trail_error *err)
 {
     struct stuck stuck = {0};
     const struct stuck_thread *thread;
@@ -167,6 +175,8 @@ static enum remote_outcome try_call(struct attach *a, struct remote_call *call, 
     } else if ((thread = safe_thread(&stuck.processes[0])) != NULL) {
         struct remote_place place = {thread->held->call, thread->held->sp};
         int64_t begin = now_ns();
+        if (listener)
+            found_threads(&stuck.processes[0], listener->found, listener->context);
         outcome = remote_do(a->pid, thread->held->tid, &place, &a->code, call, err);
         if (now_ns() - begin > a->paused_ns)
             a->paused_ns = now_ns() - begin;
@@ -176,12 +186,13 @@ static enum remote_outcome try_call(struct attach *a, struct remote_call *call, 
 }
 
 /* Calls a function as soon as a thread can. */
-static bool call_there(struct attach *a, struct remote_call *call, trail_error *err)
+static bool call_there(struct attach *a, struct remote_call *call, const struct listener *listener,
+                       trail_error *err)
 {
     int64_t limit = now_ns() + PATIENCE_NS;
     while (now_ns() < limit) {
         enum remote_outcome outcome =
-            safe_is_likely(a->pid) ? try_call(a, call, err) : REMOTE_ELSEWHERE;
+            safe_is_likely(a->pid) ? try_call(a, call, listener, err) : REMOTE_ELSEWHERE;
         if (outcome != REMOTE_ELSEWHERE)
             return outcome == REMOTE_DONE;
         if (kill(a->pid, 0) != 0 && errno == ESRCH) {
@@ -211,7 +222,7 @@ static bool explain_load(struct attach *a, trail_error *err)
     struct remote_call call = {
         .function = a->load_error, .data = &data, .size = sizeof data.result};
     char text[256] = "";
-    if (a->load_error && call_there(a, &call, err) && call.result) {
+    if (a->load_error && call_there(a, &call, NULL, err) && call.result) {
         struct iovec here = {text, sizeof text - 1},
                      there = {(void *)(uintptr_t)call.result, sizeof text - 1};
         (void)process_vm_readv(a->pid, &here, 1, &there, 1, 0);
@@ -233,7 +244,7 @@ static bool load(struct attach *a, trail_error *err)
     if (strlen(a->path) >= sizeof data.path)
         return refuse(err, "process %d: the path of libtrail-preload.so is too long", a->pid);
     memcpy(data.path, a->path, strlen(a->path) + 1);
-    if (!call_there(a, &call, err))
+    if (!call_there(a, &call, NULL, err))
         return false;
     if (image_find(&a->library, a->pid, a->path))
         return true;
@@ -250,7 +261,8 @@ struct answer_data {
 
 /* Calls one of the library's functions (shm/attach.h). */
 static bool call_library(struct attach *a, const char *function, const char *word,
-                         struct attach_answer *answer, trail_error *err)
+                         const struct listener *listener, struct attach_answer *answer,
+                         trail_error *err)
 {
     struct answer_data data = {0};
     struct remote_call call = {
@@ -265,7 +277,7 @@ static bool call_library(struct attach *a, const char *function, const char *wor
         return false;
     }
     (void)snprintf(data.word, sizeof data.word, "%s", word);
-    if (!call_there(a, &call, err))
+    if (!call_there(a, &call, listener, err))
         return false;
     *answer = data.answer;
     a->imports = answer->imports;
@@ -293,10 +305,12 @@ static bool understand(const struct attach *a, uint32_t result, trail_error *err
     }
 }
 
-bool attach_join(struct attach *a, const char *word, trail_error *err)
+bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
+                 trail_error *err)
 {
+    const struct listener listener = {found, context};
     struct attach_answer answer;
-    if (!load(a, err) || !call_library(a, ATTACH_JOIN, word, &answer, err))
+    if (!load(a, err) || !call_library(a, ATTACH_JOIN, word, &listener, &answer, err))
         return false;
     a->joined = understand(a, answer.result, err);
     return a->joined;
@@ -305,7 +319,7 @@ bool attach_join(struct attach *a, const char *word, trail_error *err)
 bool attach_renew(struct attach *a, trail_error *err)
 {
     struct attach_answer answer;
-    return call_library(a, ATTACH_RENEW, "", &answer, err);
+    return call_library(a, ATTACH_RENEW, "", NULL, &answer, err);
 }
 
 bool attach_leave(struct attach *a, trail_error *err)
@@ -313,6 +327,6 @@ bool attach_leave(struct attach *a, trail_error *err)
     struct attach_answer answer;
     if (!a->joined)
         return true;
-    a->joined = !call_library(a, ATTACH_LEAVE, "", &answer, err);
+    a->joined = !call_library(a, ATTACH_LEAVE, "", NULL, &answer, err);
     return !a->joined;
 }

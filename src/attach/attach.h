@@ -13,6 +13,7 @@
 
 #include "attach/image.h"
 #include "attach/remote.h"
+#include "shm/shm.h"
 
 struct attach {
     pid_t pid;
@@ -28,11 +29,24 @@ struct attach {
 /* Whether the process can be recorded; nothing is done to it. False with *err. `path` outlives the attachment. */
 bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err);
 
+/* What a thread waits for before the process joins. NULL: what was found before is out of date. */
+struct attach_found {
+    pid_t tid;
+    enum shm_wait wait;  /* SHM_NO_WAIT: nothing that is known */
+    uint64_t object;     /* its address; 0: none, or not known */
+    uint32_t detail;     /* the descriptor + 1; 0: none */
+    uint64_t start;      /* a PC in the function that the thread began in; 0: main, or not known */
+    const uint64_t *pcs; /* of the call's caller outwards, like return addresses */
+    size_t count;
+};
+typedef void attach_found_fn(void *context, const struct attach_found *found);
+
 /*
  * Begins, and ends; false with *err. Called by one thread, which ends soon: whatever it still holds of the process is let go
  * then. `word` is recorder_variable's.
  */
-bool attach_join(struct attach *a, const char *word, trail_error *err);
+bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
+                 trail_error *err);
 bool attach_leave(struct attach *a, trail_error *err);
 
 /* Has libraries recorded that the process has loaded since. */

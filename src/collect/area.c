@@ -195,6 +195,38 @@ void area_set_root(struct area *area, pid_t pid)
     __atomic_store_n(&area->shared->header.root_pid, (uint32_t)pid, __ATOMIC_RELEASE);
 }
 
+void area_announce(struct area *area, const struct area_waiting *waiting)
+{
+    struct shm_header *header = &area->shared->header;
+    uint32_t index = header->announced + 1;
+    struct shm_thread *slot = &area->shared->threads[index % SHM_THREADS];
+    if (index >= SHM_THREADS || index >= SHM_CHUNKS) {
+        header->lost_threads++;
+        return;
+    }
+    *slot = (struct shm_thread){
+        .tid = waiting->tid,
+        .serial = index,
+        .state = SHM_LIVE,
+        .first = index,
+        .routine = waiting->start,
+        .open_wait = waiting->wait,
+        .open_object = waiting->object,
+        .open_detail = waiting->detail,
+        .open_pc = waiting->count ? waiting->pcs[0] : 0,
+        .open_stack = waiting->count ? area_add_stack(area, waiting->pcs, waiting->count) : 0,
+    };
+    header->announced = header->serials = index;
+    header->threads_used = header->chunks_used = index + 1;
+}
+
+void area_forget_announced(struct area *area)
+{
+    struct shm_header *header = &area->shared->header;
+    header->announced = header->serials = 0;
+    header->threads_used = header->chunks_used = 1;
+}
+
 void area_refuse(struct area *area)
 {
     __atomic_store_n(&area->shared->header.magic, 0, __ATOMIC_RELAXED);

@@ -107,6 +107,21 @@ void area_count_damage(struct area *area);
 
 /* MARK: Threads */
 
+/* A thread of a process that runs already, and what it waits for. */
+struct area_waiting {
+    uint32_t tid;
+    uint64_t start;  /* a PC in the function that it began in; 0: main, or not known */
+    uint8_t wait;    /* enum shm_wait; SHM_NO_WAIT: it runs, or waits for something else */
+    uint64_t object; /* its address; 0: none */
+    uint32_t detail; /* the descriptor + 1; 0: none */
+    const uint64_t *pcs;
+    size_t count;
+};
+
+/* Adds a thread to an area that is not claimed yet; or drops all that were added. */
+void area_announce(struct area *area, const struct area_waiting *waiting);
+void area_forget_announced(struct area *area);
+
 /* Returns the number of slots that were ever used, with the unused slot 0: valid indices are 1 and up, below it. */
 uint32_t area_threads(const struct area *area);
 

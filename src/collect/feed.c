@@ -197,6 +197,10 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
     case SHM_STARTED:
         take_started(c, thread, r);
         break;
+    case SHM_IDENTIFIED:
+        thread->handle = r->object;
+        thread_identify(c, thread);
+        break;
     case SHM_NAMED:
         /* Set at once, not by an op: a name given soon after the start names the goroutine from its first event on. */
         memcpy(thread->name, &r->object, sizeof r->object);

@@ -225,6 +225,22 @@ void recorder_announce(void *recorder)
     area_set_root(r->spare, getpid());
 }
 
+void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting)
+{
+    pthread_mutex_lock(&r->clock.lock);
+    if (r->spare && !area_claimed(r->spare))
+        area_announce(r->spare, waiting);
+    pthread_mutex_unlock(&r->clock.lock);
+}
+
+void recorder_forget_threads(struct recorder *r)
+{
+    pthread_mutex_lock(&r->clock.lock);
+    if (r->spare && !area_claimed(r->spare))
+        area_forget_announced(r->spare);
+    pthread_mutex_unlock(&r->clock.lock);
+}
+
 /* MARK: Processes */
 
 /* The claim of an area, by the PID that the process has in its own namespace. */
@@ -390,7 +406,8 @@ static void look_at_spare(struct recorder *r)
     struct claim claim = {.number = area_claimed(r->spare)};
     struct recorded *process;
     /* The program may have overwritten its claim. */
-    if (claim.number == 0 && (r->options.shm || r->program || !area_is_in_use(r->spare)))
+    if (claim.number == 0 &&
+        (r->options.shm || r->options.process || r->program || !area_is_in_use(r->spare)))
         return;
     r->claimed_ns = now_ns();
     if (!identify(r, &claim)) {

@@ -111,6 +111,10 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
 
+/* Says what the threads of a process wait for that runs already, before it joins; or drops what was said. */
+void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting);
+void recorder_forget_threads(struct recorder *r);
+
 /* Called in the new process before it executes the program. */
 void recorder_announce(void *recorder);
 

@@ -438,8 +438,8 @@ static void record_others(struct recording *r)
 
 struct attaching {
     struct attach *attach;
-    char word[128];
-    bool (*action)(struct attach *a, const char *word, trail_error *err);
+    struct recorder *recorder;
+    bool (*action)(struct attaching *a);
     trail_error err;
     bool good;
     bool done; /* atomic */
@@ -448,24 +448,43 @@ struct attaching {
 static void *attach_in_thread(void *context)
 {
     struct attaching *a = context;
-    a->good = a->action(a->attach, a->word, &a->err);
+    a->good = a->action(a);
     __atomic_store_n(&a->done, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
-static bool leave(struct attach *a, const char *word, trail_error *err)
+static void take_found(void *recorder, const struct attach_found *found)
 {
-    (void)word;
-    return attach_leave(a, err);
+    if (!found)
+        recorder_forget_threads(recorder);
+    else
+        recorder_announce_thread(recorder, &(struct area_waiting){.tid = (uint32_t)found->tid,
+                                                                  .start = found->start,
+                                                                  .wait = (uint8_t)found->wait,
+                                                                  .object = found->object,
+                                                                  .detail = found->detail,
+                                                                  .pcs = found->pcs,
+                                                                  .count = found->count});
+}
+
+static bool join(struct attaching *a)
+{
+    char word[128];
+    recorder_variable(a->recorder, word, sizeof word);
+    return attach_join(a->attach, word, take_found, a->recorder, &a->err);
+}
+
+static bool leave(struct attaching *a)
+{
+    return attach_leave(a->attach, &a->err);
 }
 
 /* The recorder takes steps meanwhile: it hands the memory out. */
-static bool attach_do(struct recording *r,
-                      bool (*action)(struct attach *a, const char *word, trail_error *err))
+static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
 {
-    struct attaching a = {.attach = &r->attach, .action = action, .err = no_error()};
+    struct attaching a = {
+        .attach = &r->attach, .recorder = &r->recorder, .action = action, .err = no_error()};
     pthread_t thread;
-    recorder_variable(&r->recorder, a.word, sizeof a.word);
     if (pthread_create(&thread, NULL, attach_in_thread, &a) != 0) {
         r->code = worse_exit(r->code, refuse("no thread can be started"));
         return false;
@@ -489,7 +508,7 @@ static bool process_goes_on(const struct recording *r)
 static void record_process(struct recording *r)
 {
     child_none(&r->child);
-    if (attach_do(r, attach_join)) {
+    if (attach_do(r, join)) {
         while (!r->child.ended && process_goes_on(r)) {
             wait_and_step(r);
             show_progress(r);

@@ -194,7 +194,10 @@ bool preload_attach(const char *word)
     samples_prepare();
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
     modules_changed();
-    (void)self_attach();
+    if (area->header.announced)
+        threads_begin_announced();
+    else
+        (void)self_attach();
     return true;
 }
 

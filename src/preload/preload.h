@@ -120,6 +120,9 @@ ALWAYS bool is_recorded(uint32_t group)
 uint32_t thread_slot_take(void);
 void thread_slot_give_back(uint32_t index);
 
+/* Begins the records of the threads that were there before the recording. */
+void threads_begin_announced(void);
+
 /* Begins the records of the calling thread, for which the slot was taken; ends them. */
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
 void self_end(void);

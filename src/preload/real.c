@@ -67,13 +67,18 @@ static void *find(const char *name)
     return real_is_late() && found == real_wrapper(name) ? NULL : found;
 }
 
+/* A search in this library goes on in those that it needs. */
 void *real_wrapper(const char *name)
 {
-    static void *own;
+    static void *own, *base;
     Dl_info info;
-    if (!own && dladdr(&real, &info))
+    void *found;
+    if (!own && dladdr(&real, &info)) {
+        base = info.dli_fbase;
         own = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return own ? dlsym(own, name) : NULL;
+    }
+    found = own ? dlsym(own, name) : NULL;
+    return found && dladdr(found, &info) && info.dli_fbase == base ? found : NULL;
 }
 
 void real_find(void)

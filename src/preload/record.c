@@ -148,17 +148,15 @@ void thread_slot_give_back(uint32_t index)
     __atomic_store_n(&preload.area->threads[index].state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine)
+/* Everything of `self` but its slot, which comes last. */
+static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 {
-    struct shm_record record = {
-        .kind = SHM_STARTED, .object = (uint64_t)(uintptr_t)pthread_self(), .object2 = routine};
-    struct shm_thread *slot = &preload.area->threads[index];
-    (void)REAL(pthread_once)(&end_key_once, make_end_key);
     /* A signal handler may have taken a slot for this thread: that one ends. From here on none takes another. */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (self_has_slot())
         self_end();
+    self.slot = NULL;
     self.chunk = NULL;
     self.round = 0;
     self.heap_recorded = 0;
@@ -166,12 +164,21 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     self.stack_low = stack_low;
     self.stack_end = stack_end;
     self.index = index;
+    self.recording = preload.recording;
+}
+
+void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine)
+{
+    struct shm_record record = {
+        .kind = SHM_STARTED, .object = (uint64_t)(uintptr_t)pthread_self(), .object2 = routine};
+    struct shm_thread *slot = &preload.area->threads[index];
+    (void)REAL(pthread_once)(&end_key_once, make_end_key);
+    self_take(index, stack_low, stack_end);
     /* Pairs with the load in is_thread_coming. */
     __atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     /* No other record precedes the start. */
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.recording = preload.recording;
     self.slot = slot;
     record.end = thread_callable(routine, slot->argument);
     record.time = clock_now();
@@ -210,12 +217,91 @@ static uintptr_t stack_end(void)
     return block > here && block - here < preload.stack_size ? block : 0;
 }
 
+/* MARK: Threads that were there before */
+
+static uint32_t announced(void)
+{
+    uint32_t count = preload.area->header.announced;
+    return count < SHM_THREADS ? count : SHM_THREADS - 1;
+}
+
+/* Each has one chunk, of which the first record is its start. */
+static struct shm_chunk *chunk_of_announced(const struct shm_thread *slot)
+{
+    return shm_chunk(preload.area, slot->first % SHM_CHUNKS);
+}
+
+void threads_begin_announced(void)
+{
+    for (uint32_t i = 1; i <= announced(); i++) {
+        struct shm_thread *slot = &preload.area->threads[i];
+        struct shm_chunk *chunk = chunk_of_announced(slot);
+        uint64_t now = clock_now();
+        chunk->records[0] =
+            (struct shm_record){.kind = SHM_STARTED, .time = now, .object2 = slot->routine};
+        __atomic_store_n(&chunk->used, 1, __ATOMIC_RELEASE);
+        if (slot->open_wait)
+            __atomic_store_n(&slot->open_time, now, __ATOMIC_RELEASE);
+    }
+}
+
+/* Returns the slot that the calling thread was announced in; 0: none. */
+static uint32_t find_announced(void)
+{
+    uint32_t tid = announced() ? (uint32_t)syscall(SYS_gettid) : 0;
+    for (uint32_t i = 1; i <= announced(); i++) {
+        const struct shm_thread *slot = &preload.area->threads[i];
+        if (slot->tid == tid && slot->serial == i &&
+            __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SHM_LIVE)
+            return i;
+    }
+    return 0;
+}
+
+/* The wait that the thread was in ended at some time before its first call that is seen, which is this one. */
+static void end_announced_wait(struct shm_thread *slot)
+{
+    struct shm_record record = {.kind = SHM_WAITED,
+                                .time = slot->open_time,
+                                .end = clock_now(),
+                                .object = slot->open_object,
+                                .stack = slot->open_stack,
+                                .detail = slot->open_detail,
+                                .wait = slot->open_wait};
+    if (slot->open_time && record_begin()) {
+        record_put(&record);
+        record_end();
+    }
+    __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);
+}
+
+static void self_adopt(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
+{
+    struct shm_record record = {.kind = SHM_IDENTIFIED,
+                                .object = (uint64_t)(uintptr_t)pthread_self()};
+    struct shm_thread *slot = &preload.area->threads[index];
+    (void)REAL(pthread_once)(&end_key_once, make_end_key);
+    self_take(index, stack_low, stack_end);
+    self.chunk = chunk_of_announced(slot);
+    self.slot = slot;
+    record_now(&record);
+    end_announced_wait(slot);
+    self.over = false;
+    (void)pthread_setspecific(end_key, &self);
+}
+
 bool self_attach(void)
 {
     int old_errno = errno;
     uint32_t index;
     if (self.over || !preload.recording)
         return false;
+    index = find_announced();
+    if (index) {
+        self_adopt(index, stack_end() - preload.stack_size, stack_end());
+        errno = old_errno;
+        return true;
+    }
     index = thread_slot_take();
     if (index)
         self_begin(index, stack_end() - preload.stack_size, stack_end(), 0);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 3
+#define SHM_VERSION 4
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -87,6 +87,7 @@ enum shm_kind {
     SHM_TEXT,    /* a piece of the message, `flags` bytes, in `end`, `object`, `object2` */
     SHM_SAMPLED, /* time; stack: where the thread was on its CPU */
     SHM_HEAP,    /* time; object: `heap` of the thread's slot */
+    SHM_IDENTIFIED, /* time; object: pthread_t of a thread whose first record did not have it */
     SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
     SHM_KINDS
 };
@@ -244,6 +245,9 @@ struct shm_header {
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim an area, too */
+    /* The slots from 1 on that the collector has filled, one for each thread of a process that runs already: with its tid,
+     * an empty chunk, and the open call in which it waits, if it does, but for the time. */
+    uint32_t announced;
     /* The number of forked children for which it is not known yet whether they are recorded. */
     uint32_t forking;
     uint32_t heap; /* 1: a forked child counts what its parent had allocated */

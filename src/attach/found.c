@@ -1,0 +1,132 @@
+/* See found.h. */
+#include "attach/found.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/small_file.h"
+
+/* A kind of wait has several of the recording; one that has none is of no use here. */
+static enum shm_wait wait_of(enum wire_wait kind)
+{
+    switch (kind) {
+#define WAIT(name, group, its, ...)                                                                \
+    case WIRE_WAIT_##its:                                                                          \
+        return SHM_##name;
+        WAIT(MUTEX, , MUTEX)
+        WAIT(WRLOCK, , RWLOCK)
+        WAIT(FUTEX, , FUTEX)
+        WAIT(COND, , CONDITION)
+        WAIT(SEMAPHORE, , SEMAPHORE)
+        WAIT(BARRIER, , BARRIER)
+        WAIT(JOIN, , JOIN)
+        WAIT(READ, , READ)
+        WAIT(WRITE, , WRITE)
+        WAIT(ACCEPT, , ACCEPT)
+        WAIT(CONNECT, , CONNECT)
+        WAIT(POLL, , POLL)
+        WAIT(FILE, , FILE)
+        WAIT(CHILD, , CHILD)
+        WAIT(SIGNAL, , SIGNAL)
+        WAIT(SLEEP, , SLEEP)
+#undef WAIT
+    default:
+        return SHM_NO_WAIT;
+    }
+}
+
+/*
+ * The address that a program knows its object by. Within a pthread_cond_t a thread waits at one of two words from byte 40
+ * on, within a pthread_barrier_t at the second word (glibc 2.25 to 2.41).
+ */
+static uint64_t object_of(enum shm_wait wait, uint64_t futex)
+{
+    switch (wait) {
+    case SHM_MUTEX:
+    case SHM_SEMAPHORE:
+    case SHM_FUTEX:
+        return futex;
+    case SHM_COND:
+        return (futex - 40) & ~UINT64_C(7);
+    case SHM_BARRIER:
+        return futex & ~UINT64_C(7);
+    default:
+        return 0;
+    }
+}
+
+static uint32_t descriptor_of(enum shm_wait wait, uint64_t argument)
+{
+    bool has = wait == SHM_READ || wait == SHM_WRITE || wait == SHM_ACCEPT || wait == SHM_CONNECT;
+    return has && argument < SHM_DESCRIPTORS ? (uint32_t)argument + 1 : 0;
+}
+
+/* Frames of the C library's own, before the call's caller. */
+static bool is_of_libc(const struct stuck_frame *frame)
+{
+    return strncmp(frame->module, "libc.so", 7) == 0 ||
+           strncmp(frame->module, "libpthread", 10) == 0;
+}
+
+/* Inlined calls are frames of the same PC. Returns the number of PCs. */
+static size_t read_stack(const struct stuck_thread *thread, uint64_t *pcs, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < thread->frame_count && count < most; i++) {
+        const struct stuck_frame *frame = &thread->frames[i];
+        if ((count == 0 && is_of_libc(frame)) || (count > 0 && pcs[count - 1] == frame->pc + 1))
+            continue;
+        pcs[count++] = frame->pc + 1;
+    }
+    return count;
+}
+
+/* The outermost function that is neither the C library's nor C++'s own. */
+static uint64_t find_start(const struct stuck_thread *thread)
+{
+    for (size_t i = thread->frame_count; i-- > 0;) {
+        const struct stuck_frame *frame = &thread->frames[i];
+        if (!is_of_libc(frame) && strncmp(frame->module, "libstdc++", 9) != 0 &&
+            strncmp(frame->module, "libtrail-", 9) != 0)
+            return frame->pc;
+    }
+    return 0;
+}
+
+/* Whether the thread is still in the call that it was in. */
+static bool still_waits(pid_t pid, const struct held_thread *held)
+{
+    char path[64], text[256];
+    uint64_t sp;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)held->tid);
+    return small_file_text(path, text, sizeof text) &&
+           sscanf(text, "%*d %*s %*s %*s %*s %*s %*s %" SCNx64, &sp) == 1 && sp == held->sp;
+}
+
+static void found_thread(const struct stuck_process *process, const struct stuck_thread *thread,
+                         attach_found_fn *found, void *context)
+{
+    uint64_t pcs[SHM_STACK_FRAMES];
+    struct attach_found its = {.tid = thread->held->tid};
+    if (thread->state == STUCK_ENDED)
+        return;
+    if (its.tid != process->held.pid && !thread->is_cut)
+        its.start = find_start(thread);
+    if (thread->state == STUCK_WAITS && thread->held->in_call &&
+        still_waits(process->held.pid, thread->held)) {
+        its.wait = wait_of(thread->kind);
+        its.object = object_of(its.wait, thread->held->arguments[0]);
+        its.detail = descriptor_of(its.wait, thread->held->arguments[0]);
+        its.pcs = pcs;
+        its.count = read_stack(thread, pcs, SHM_STACK_FRAMES);
+    }
+    found(context, &its);
+}
+
+void found_threads(const struct stuck_process *process, attach_found_fn *found, void *context)
+{
+    found(context, NULL);
+    for (size_t i = 0; i < process->held.count; i++)
+        found_thread(process, &process->threads[i], found, context);
+}
