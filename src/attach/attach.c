@@ -157,11 +157,17 @@ bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err
 
 /* MARK: Calls */
 
-/* Whom to report the threads' waits to, before a call; NULL: nobody. */
+/* What receives the threads' waits before a call. */
 struct listener {
     attach_found_fn *found;
     void *context;
 };
+
+static void note_pause(struct attach *a, int64_t ns)
+{
+    if (ns > a->paused_ns)
+        a->paused_ns = ns;
+}
 
 /* Tries once. */
 static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
@@ -178,8 +184,8 @@ static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
         if (listener)
             found_threads(&stuck.processes[0], listener->found, listener->context);
         outcome = remote_do(a->pid, thread->held->tid, &place, &a->code, call, err);
-        if (now_ns() - begin > a->paused_ns)
-            a->paused_ns = now_ns() - begin;
+        note_pause(a, now_ns() - begin);
+        note_pause(a, stuck.processes[0].held.stopped_ns);
     }
     stuck_free(&stuck);
     return outcome;
@@ -292,12 +298,13 @@ static bool understand(const struct attach *a, uint32_t result, trail_error *err
     case ATTACH_PRELOADED:
         return refuse(
             err, "process %d was started by 'trail record': its recorder is in it already", a->pid);
+    case ATTACH_RECORDED:
+        return refuse(err, "process %d is being recorded by another 'trail record'", a->pid);
     case ATTACH_NO_AREA:
-        return refuse(
-            err,
-            "process %d did not get the recording's memory: another 'trail record' records "
-            "it already, or it may not open files of this user",
-            a->pid);
+        return refuse(err,
+                      "process %d could not open the recording's memory: run trail as its user, in "
+                      "its network namespace",
+                      a->pid);
     case ATTACH_NO_FUNCTION:
         return refuse(err, "process %d: the C library's functions were not found", a->pid);
     default:
@@ -313,7 +320,35 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
     if (!load(a, err) || !call_library(a, ATTACH_JOIN, word, &listener, &answer, err))
         return false;
     a->joined = understand(a, answer.result, err);
+    (void)attach_has_changed(a);
     return a->joined;
+}
+
+/* A hash of which code is mapped where. */
+static uint64_t hash_of_code(pid_t pid)
+{
+    char path[64], line[PATH_MAX + 128];
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *permissions = strchr(line, ' ');
+        if (!permissions || strncmp(permissions, " r-xp", 5) != 0)
+            continue;
+        for (const char *c = line; *c; c++)
+            hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    }
+    if (file)
+        (void)fclose(file);
+    return hash;
+}
+
+bool attach_has_changed(struct attach *a)
+{
+    uint64_t seen = a->code_seen;
+    a->code_seen = hash_of_code(a->pid);
+    return a->joined && seen != a->code_seen;
 }
 
 bool attach_renew(struct attach *a, trail_error *err)

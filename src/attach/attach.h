@@ -22,8 +22,9 @@ struct attach {
     struct remote_code code;
     uint64_t load, load_error; /* dlopen and dlerror */
     bool joined;
-    uint32_t imports;  /* how many were changed last */
-    int64_t paused_ns; /* the longest time for which a thread of the process was held up */
+    uint32_t imports;   /* how many were changed last */
+    int64_t paused_ns;  /* the longest time for which threads of the process were held up */
+    uint64_t code_seen; /* what stands for the list of its mapped files when it joined */
 };
 
 /* Whether the process can be recorded; nothing is done to it. False with *err. `path` outlives the attachment. */
@@ -49,7 +50,10 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
                  trail_error *err);
 bool attach_leave(struct attach *a, trail_error *err);
 
-/* Has libraries recorded that the process has loaded since. */
+/* Whether the process has loaded or unloaded libraries since this was last asked, or since it joined. */
+bool attach_has_changed(struct attach *a);
+
+/* Has libraries recorded that were loaded since; as attach_join. */
 bool attach_renew(struct attach *a, trail_error *err);
 
 #endif

@@ -27,13 +27,13 @@
 /* Below the stack pointer a function may keep data (System V ABI for x86-64, 3.2.2). */
 #define RED_ZONE 128
 
-/* What the kernel has in the registers of an interrupted system call, to restart it (include/linux/errno.h). */
+/* What the kernel has in the registers of an interrupted system call, to restart it (its own error numbers). */
 #define ERESTARTSYS           512
 #define ERESTARTNOINTR        513
 #define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
 
-/* The state of the vector registers, as ptrace and signal frames have it (arch/x86/include/uapi/asm/sigcontext.h). */
+/* The state of the vector registers, as ptrace and signal frames have it (<asm/sigcontext.h>). */
 #define XSTATE_MOST (16u << 10)
 #define XSTATE_FEATURE                                                                             \
     464 /* where ptrace has the mask of features, and signal frames `struct _fpx_sw_bytes` */

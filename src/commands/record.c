@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
+#include "base/duration.h"
 #include "collect/child.h"
 #include "collect/mapped_files.h"
 #include "collect/recorder.h"
@@ -37,6 +38,9 @@
  */
 #define NOTICE_NS 500000000
 
+/* Between looks at the libraries of a process that runs already. */
+#define LOOK_NS 500000000
+
 struct recording {
     struct recorder_options options;
     char default_output[4096];
@@ -54,6 +58,7 @@ struct recording {
     struct recorder recorder;
     struct child child;
     struct attach attach; /* with --pid */
+    int64_t looked_ns;    /* when its libraries were looked at; CLOCK_MONOTONIC */
 };
 
 /* MARK: Options */
@@ -504,6 +509,22 @@ static bool process_goes_on(const struct recording *r)
     return !r->recorder.stopped && !(r->recorder.program && r->recorder.program->over);
 }
 
+static bool renew(struct attaching *a)
+{
+    return attach_renew(a->attach, &a->err);
+}
+
+/* Libraries that the process loads are recorded, too: looked for twice a second. */
+static void look_for_libraries(struct recording *r)
+{
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    if (now < r->looked_ns + LOOK_NS)
+        return;
+    r->looked_ns = now;
+    if (attach_has_changed(&r->attach))
+        (void)attach_do(r, renew);
+}
+
 /* Records a process that runs until it ends, a signal, or the end of the recording. */
 static void record_process(struct recording *r)
 {
@@ -511,6 +532,7 @@ static void record_process(struct recording *r)
     if (attach_do(r, join)) {
         while (!r->child.ended && process_goes_on(r)) {
             wait_and_step(r);
+            look_for_libraries(r);
             show_progress(r);
         }
         end_progress(r);
@@ -544,6 +566,13 @@ static void print_cut_files(void)
             pages, pages == 1 ? "" : "s");
 }
 
+static void print_pause(const struct recording *r)
+{
+    char pause[DURATION_SIZE];
+    print_message("process %d was held up for at most %s", (int)r->options.process,
+                  duration_text(pause, r->attach.paused_ns, DURATION_WORDS));
+}
+
 static int record_program(struct recording *r)
 {
     if (r->options.shm) {
@@ -558,6 +587,8 @@ static int record_program(struct recording *r)
         print_cut_files();
         if (!r->quiet && r->recorder.processes)
             print_summaries(r);
+        if (!r->quiet && r->attach.paused_ns > 0)
+            print_pause(r);
         return r->code;
     }
     if (!start_program(r)) {

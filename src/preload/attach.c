@@ -2,7 +2,10 @@
 #include "shm/attach.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "preload/call.h"
 #include "preload/connections.h"
@@ -66,20 +69,47 @@ static void forget_all(void)
     unwind_forget();
 }
 
+/* The process that has the recording which goes on; 0: not known. */
+static int recorder;
+
+/* Leaves the recording of a recorder that was killed, which could not end it. */
+static void leave_orphaned(void)
+{
+    if (!preload.recording || recorder == 0 || kill(recorder, 0) == 0 || errno != ESRCH)
+        return;
+    (void)do_in_loader(imports_unwrap);
+    preload_detach();
+}
+
+static bool begin_recording(const char *word)
+{
+    forget_all();
+    if (!preload_attach(word))
+        return false;
+    recorder = strncmp(word, "pid:", 4) == 0 ? atoi(word + 4) : 0;
+    return true;
+}
+
 EXPORT void trail_preload_join(struct attach_answer *answer, const char *word)
 {
     enum attach_result result = ATTACH_GOOD;
     uint32_t imports = 0;
+    int old_errno = errno;
+    leave_orphaned();
+    real_find();
     if (!real_is_late())
         result = ATTACH_PRELOADED;
-    else if (real_find(), !real.syscall || !imports_prepare())
+    else if (!real.syscall || !imports_prepare())
         result = ATTACH_NO_FUNCTION;
-    else if (forget_all(), preload.recording || !preload_attach(word))
+    else if (preload.recording)
+        result = ATTACH_RECORDED;
+    else if (!begin_recording(word))
         result = ATTACH_NO_AREA;
-    else
+    if (result == ATTACH_GOOD) {
         imports = do_in_loader(imports_wrap);
-    if (result == ATTACH_GOOD)
         preload_survive_forks();
+    }
+    errno = old_errno;
     answer_with(answer, result, imports);
 }
 

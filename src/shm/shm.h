@@ -83,10 +83,10 @@ enum shm_kind {
     SHM_TASK_ENDED,   /* time; object; stack */
     SHM_REGION_BEGAN, /* time; object: the task; name; stack */
     SHM_REGION_ENDED, /* the same */
-    SHM_LOGGED,  /* time; object: the task; name: the category; stack; its message precedes it */
-    SHM_TEXT,    /* a piece of the message, `flags` bytes, in `end`, `object`, `object2` */
-    SHM_SAMPLED, /* time; stack: where the thread was on its CPU */
-    SHM_HEAP,    /* time; object: `heap` of the thread's slot */
+    SHM_LOGGED,     /* time; object: the task; name: the category; stack; its message precedes it */
+    SHM_TEXT,       /* a piece of the message, `flags` bytes, in `end`, `object`, `object2` */
+    SHM_SAMPLED,    /* time; stack: where the thread was on its CPU */
+    SHM_HEAP,       /* time; object: `heap` of the thread's slot */
     SHM_IDENTIFIED, /* time; object: pthread_t of a thread whose first record did not have it */
     SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
     SHM_KINDS

@@ -168,6 +168,8 @@ static void describe_futex(struct stuck_thread *thread, const struct naming *nam
     uint64_t at = thread->held->arguments[0];
     if (caller)
         thread->kind = caller->kind;
+    else if (is_priority_lock(thread)) /* the kernel gives it, whatever the function is called */
+        thread->kind = WIRE_WAIT_MUTEX;
     switch (caller ? caller->where : WHERE_NONE) {
     case WHERE_MUTEX:
         describe_mutex(thread, naming, at);

@@ -4,8 +4,9 @@
  *   waits: each thread waits for something else, from before to after the recording
  *   calls: threads wait in every way that a stop could disturb, and count what was not as it must be
  *   load N: N threads take jobs from a queue, and threads are made; the sums must be right at the end
+ *   library FILE: loads the library after its first line
  */
-#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -317,6 +318,30 @@ static int run_load(int count)
     return sent != done || errors > 0;
 }
 
+/* MARK: library */
+
+#ifndef STATIC
+
+/* Loads a library when it has a line, and calls it until it has another one. */
+static int run_library(const char *path)
+{
+    int (*waits)(void) = NULL;
+    void *library, *symbol;
+    ready();
+    wait_for_line();
+    library = dlopen(path, RTLD_NOW);
+    symbol = library ? dlsym(library, "library_waits") : NULL;
+    memcpy(&waits, &symbol, sizeof waits);
+    if (!waits)
+        return 1;
+    for (struct pollfd in = {STDIN_FILENO, POLLIN, 0}; poll(&in, 1, 10) == 0;)
+        count("library", waits() >= 2);
+    printf("done, %lu errors\n", errors);
+    return errors > 0;
+}
+
+#endif
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -324,5 +349,9 @@ int main(int argc, char **argv)
         return run_waits();
     if (strcmp(mode, "calls") == 0)
         return run_calls();
+#ifndef STATIC
+    if (strcmp(mode, "library") == 0 && argc > 2)
+        return run_library(argv[2]);
+#endif
     return run_load(argc > 2 ? atoi(argv[2]) : 8);
 }

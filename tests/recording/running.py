@@ -1,0 +1,245 @@
+"""'trail record -p' on programs that run already (running.c): what the trace says, and that they go on as before. TAP.
+
+usage: running.py TRAIL PROGRAM LIBRARY STATIC
+"""
+
+import ctypes
+import json
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from tap import Skip, test
+
+TRAIL, PROGRAM, LIBRARY, STATIC = (os.path.abspath(a) for a in sys.argv[1:5])
+WORK = tempfile.TemporaryDirectory(prefix="trail-running-")
+PERCENT = int(os.environ.get("TRAIL_TEST_COUNT", "100"))
+# ptrace(2)
+SEIZE, DETACH = 0x4206, 17
+
+
+class Running:
+    """The program, while it waits for a line."""
+
+    def __init__(self, *args, program=PROGRAM, **options):
+        self.args, self.program, self.options = args, program, options
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [self.program, *self.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **self.options
+        )
+        self.pid = self.process.pid
+        assert self.process.stdout.readline() == "ready\n"
+        self.wait_for_threads()
+        return self
+
+    def wait_for_threads(self):
+        """Until a thread waits: some do all the time, or again and again."""
+        for _ in range(3000):
+            calls = [open(f"/proc/{self.pid}/task/{t}/syscall").read().split()[0] for t in os.listdir(f"/proc/{self.pid}/task")]
+            if "running" not in calls or len(calls) > 8:
+                return
+            time.sleep(0.01)
+
+    def goes_on(self):
+        out, err = self.process.communicate("x", timeout=120)
+        assert (self.process.returncode, out.split(",")[0].strip()) == (0, "done"), (self.process.returncode, out, err[-500:])
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+
+
+def record(pid, *args, code=0, name="running.trace"):
+    path = os.path.join(WORK.name, name)
+    done = subprocess.run([TRAIL, "record", "-p", str(pid), "-o", path, *args], capture_output=True, text=True, timeout=120)
+    if "ptrace_scope" in done.stderr and code == 0:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return path if code == 0 else done.stderr
+
+
+def trail(*args):
+    done = subprocess.run([TRAIL, *args], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def wrapped(pid):
+    """How many words of the process's memory, but for the recorder's library, its stacks and heap, are addresses in its code."""
+    low = high = 0
+    found, parts = 0, []
+    for line in open(f"/proc/{pid}/maps"):
+        fields = line.split()
+        start, end = (int(x, 16) for x in fields[0].split("-"))
+        path = fields[5] if len(fields) > 5 else ""
+        if "libtrail-preload" in path and "x" in fields[1]:
+            low, high = start, end
+        elif path.startswith("/") and "libtrail" not in path and "ld-linux" not in path and fields[1][0] == "r" and "x" not in fields[1]:
+            parts.append((start, end))
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for start, end in parts:
+            memory.seek(start)
+            words = memory.read(end - start)
+            found += sum(low <= w < high for (w,) in struct.iter_unpack("=Q", words[: len(words) // 8 * 8]))
+    return found if high else -1
+
+
+def as_before(program):
+    for tid in os.listdir(f"/proc/{program.pid}/task"):
+        status = open(f"/proc/{program.pid}/task/{tid}/status").read()
+        assert "\nTracerPid:\t0\n" in status, status
+        assert not re.search(r"^State:\t[tT]", status, re.M), status
+
+
+@test
+def what_waits_already_is_shown_with_its_lock_and_its_stack():
+    with Running("waits") as program:
+        path = record(program.pid, "--duration=300ms")
+        assert "good" in trail("check", path)
+        events = [json.loads(line) for line in trail("print", "--format=jsonl", "--words=go", path).splitlines()]
+        text = trail("print", path)
+        for what in ("mutex held_mutex", "condition never_signalled", "semaphore never_posted", "read pipe:"):
+            assert f'"{what}' in text, (what, text)
+        for function in ("wait_mutex", "wait_condition", "wait_semaphore", "wait_pipe", "wait_for_line"):
+            assert re.search(rf"blocks: .* at {function} ", text), (function, text)
+        locks = json.loads(trail("locks", "--json", path))
+        assert events and sum(lock["unfinished_ns"] > 250_000_000 for lock in locks["locks"]) == 3, locks
+        as_before(program)
+        program.goes_on()
+
+
+@test
+def waits_that_end_in_the_recording_end_in_the_trace():
+    with Running("waits") as program:
+        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", os.path.join(WORK.name, "ends.trace")], stderr=subprocess.PIPE, text=True)
+        for _ in range(3000):
+            if recorder.poll() is not None or wrapped(program.pid) > 0:
+                break
+            time.sleep(0.01)
+        if recorder.poll() is not None and "ptrace_scope" in recorder.stderr.read():
+            raise Skip("ptrace_scope")
+        program.goes_on()
+        assert recorder.wait(60) == 0, recorder.stderr.read()
+        text = trail("print", os.path.join(WORK.name, "ends.trace"))
+        assert "good" in trail("check", os.path.join(WORK.name, "ends.trace"))
+        # The main thread wakes the one that waits at the condition, and all threads end.
+        assert len(re.findall(r"\bends\b|thread \d+ ended|terminat", text)) >= 1, text
+
+
+@test
+def calls_of_the_program_are_not_disturbed():
+    with Running("calls") as program:
+        for _ in range(20 * PERCENT // 100 or 1):
+            path = record(program.pid, "-q", "--duration=20ms")
+            assert "good" in trail("check", path)
+        as_before(program)
+        assert wrapped(program.pid) == 0, wrapped(program.pid)
+        program.goes_on()
+
+
+@test
+def a_busy_program_is_recorded_again_and_again():
+    with Running("load", "60") as program:
+        sizes = []
+        for _ in range(20 * PERCENT // 100 or 1):
+            path = record(program.pid, "-q", "--duration=20ms")
+            assert "good" in trail("check", path)
+            sizes.append(int(re.search(r"^RssShmem:\s+(\d+)", open(f"/proc/{program.pid}/status").read(), re.M).group(1)))
+        # What is left of the recording's memory: at most that of one whose threads were about to begin.
+        assert sizes[-1] <= 1024, sizes
+        assert wrapped(program.pid) == 0, wrapped(program.pid)
+        program.goes_on()
+
+
+@test
+def a_library_that_is_loaded_meanwhile_is_recorded():
+    with Running("library", LIBRARY) as program:
+        path = os.path.join(WORK.name, "library.trace")
+        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
+        while recorder.poll() is None and wrapped(program.pid) <= 0:
+            time.sleep(0.01)
+        if recorder.poll() is not None and "ptrace_scope" in recorder.stderr.read():
+            raise Skip("ptrace_scope")
+        before = wrapped(program.pid)
+        program.process.stdin.write("x")
+        program.process.stdin.flush()
+        for _ in range(3000):
+            if wrapped(program.pid) > before:
+                break
+            time.sleep(0.01)
+        time.sleep(0.1)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(60) == 0, recorder.stderr.read()
+        assert "library_waits" in trail("print", "--stacks", path)
+        assert wrapped(program.pid) == 0, wrapped(program.pid)
+        program.goes_on()
+
+
+@test
+def the_program_goes_on_whenever_the_recorder_is_killed():
+    order = random.Random(1)
+    with Running("calls") as program:
+        for _ in range(30 * PERCENT // 100 or 1):
+            recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK.name, "killed.trace"), "--duration=10ms"], stderr=subprocess.DEVNULL)
+            time.sleep(order.random() * 0.15)
+            recorder.kill()
+            recorder.wait()
+            assert program.process.poll() is None, program.process.returncode
+        as_before(program)
+        record(program.pid, "-q", "--duration=10ms")
+        program.process.stdin.write("x")
+        out, err = program.process.communicate(timeout=120)
+        # A call may have failed with EINTR, nothing else.
+        assert program.process.returncode in (0, 1) and "done" in out, (program.process.returncode, out)
+        assert all("Interrupted" in line for line in err.splitlines()), err
+
+
+@test
+def a_refusal_says_why():
+    assert "no process 99999999" in record(99999999, code=3)
+    assert "is no process ID" in record("init", code=2)
+    with Running("waits") as program:
+        assert "--heap" in record(program.pid, "--heap", code=2)
+        os.kill(program.pid, signal.SIGSTOP)
+        while not re.search(r"^State:\tT", open(f"/proc/{program.pid}/status").read(), re.M):
+            time.sleep(0.01)
+        assert "is stopped" in record(program.pid, code=2)
+        os.kill(program.pid, signal.SIGCONT)
+        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        if ptrace(SEIZE, program.pid, None, None) == 0:
+            assert f"traced by process {os.getpid()} " in record(program.pid, code=3)
+            ptrace(0x4207, program.pid, None, None)
+            os.waitpid(program.pid, 0x40000000)
+            assert ptrace(DETACH, program.pid, None, None) == 0
+        program.goes_on()
+    if os.path.exists(STATIC):
+        with Running("waits", program=STATIC) as program:
+            message = record(program.pid, code=2)
+            assert "statically" in message and "trail stuck" in message, message
+            program.goes_on()
+
+
+@test
+def a_process_that_was_recorded_from_its_start_is_refused():
+    path = os.path.join(WORK.name, "start.trace")
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAM, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert recorder.stdout.readline() == "ready\n"
+    child = int(open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split()[0])
+    done = subprocess.run([TRAIL, "record", "-p", str(child), "-o", path + "2", "--duration=10ms"], capture_output=True, text=True, timeout=60)
+    out, err = recorder.communicate("x", timeout=60)
+    assert out == "done\n" and recorder.returncode == 0, (out, err)
+    if "ptrace_scope" in done.stderr:
+        raise Skip(done.stderr)
+    assert done.returncode == 2 and "started by 'trail record'" in done.stderr, done.stderr
+
+
+sys.exit(tap.main())
