@@ -240,13 +240,21 @@ static bool is_held(const trail_m *m)
 }
 
 /*
+ * Returns the generation, loaded after it was seen that threads are not held (any more): the one that holds them sets the
+ * generation before it lets them go. Loaded before, it could be that of before the trace.
+ */
+static uint64_t generation_now(void)
+{
+    return __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+}
+
+/*
  * Lets the thread that holds the others begin the trace. A signal handler may annotate meanwhile and
  * changes frame_.
  */
 static uint64_t wait_while_held(trail_m *m)
 {
     uintptr_t frame = m->frame_;
-    uint64_t generation;
     unsigned tries = 0;
     do {
         __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
@@ -257,10 +265,9 @@ static uint64_t wait_while_held(trail_m *m)
         __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
         if (tracer.fence)
             __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
-    } while (!generation && is_held(m));
+    } while (is_held(m));
     m->frame_ = frame;
-    return generation;
+    return generation_now();
 }
 
 static void first_in_generation(trail_m *m, uint64_t generation)
@@ -285,8 +292,8 @@ static void first_in_generation(trail_m *m, uint64_t generation)
 
 uint64_t section_first(trail_m *m, uint64_t generation)
 {
-    if (!generation && is_held(m))
-        generation = wait_while_held(m);
+    if (!generation)
+        generation = is_held(m) ? wait_while_held(m) : generation_now();
     if (!generation || generation == m->generation_)
         return generation;
     first_in_generation(m, generation);
