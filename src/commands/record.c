@@ -678,6 +678,7 @@ const struct command command_record = {
         "The program's exit status is passed on; 128 + n if signal n ended it.\n",
     .examples = "  trail record -- ./server --port=8080\n"
                 "  trail record --view -- ./server --port=8080\n"
+                "  trail record -p $(pidof server) --duration=10s\n"
                 "  trail record -o pigz.trace -- pigz -k big.tar && go tool trace pigz.trace\n",
     .options = rows,
     .run = run,
