@@ -569,7 +569,7 @@ static void print_cut_files(void)
 static void print_pause(const struct recording *r)
 {
     char pause[DURATION_SIZE];
-    print_message("process %d was held up for at most %s", (int)r->options.process,
+    print_message("a thread of process %d was held up for at most %s", (int)r->options.process,
                   duration_text(pause, r->attach.paused_ns, DURATION_WORDS));
 }
 
