@@ -1,6 +1,7 @@
 /* See found.h. */
 #include "attach/found.h"
 
+#include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +37,17 @@ static enum shm_wait wait_of(enum wire_wait kind)
     }
 }
 
+/* Where a pthread_cond_t has the two words at which threads wait: glibc 2.41 has two words less before them. */
+static uint64_t condition_words(void)
+{
+    unsigned major = 0, minor = 0;
+    bool known = sscanf(gnu_get_libc_version(), "%u.%u", &major, &minor) == 2;
+    return known && (major > 2 || minor >= 41) ? 32 : 40;
+}
+
 /*
- * The address that a program knows its object by. Within a pthread_cond_t a thread waits at one of two words from byte 40
- * on, within a pthread_barrier_t at the second word (glibc 2.25 to 2.41).
+ * The address that a program knows its object by. Within a pthread_barrier_t a thread waits at the second word. The process
+ * has the same C library: it can load what was built with it.
  */
 static uint64_t object_of(enum shm_wait wait, uint64_t futex)
 {
@@ -48,7 +57,7 @@ static uint64_t object_of(enum shm_wait wait, uint64_t futex)
     case SHM_FUTEX:
         return futex;
     case SHM_COND:
-        return (futex - 40) & ~UINT64_C(7);
+        return (futex - condition_words()) & ~UINT64_C(7);
     case SHM_BARRIER:
         return futex & ~UINT64_C(7);
     default:
