@@ -38,28 +38,38 @@ static bool has_room(const struct stuck_process *process, const struct stuck_thr
            (thread->held->sp - stack->start >= ROOM || strcmp(stack->path, "[stack]") == 0);
 }
 
-/* Waits that may be long, and that nothing but their end ends. 0: not to be used. */
+static bool has_time_limit(const struct stuck_thread *thread)
+{
+    return thread->held->call == SYS_futex && thread->held->arguments[3] != 0;
+}
+
+/*
+ * The higher, the less is noticed if this process ends in the middle: a wait for a condition or a thread begins again by
+ * itself; reading and the like the kernel begins again; others fail with EINTR. 0: not to be used.
+ */
 static int rank_of_wait(const struct stuck_thread *thread)
 {
     switch (thread->kind) {
     case WIRE_WAIT_CONDITION:
-    case WIRE_WAIT_SEMAPHORE:
     case WIRE_WAIT_JOIN:
-        return 3;
-    case WIRE_WAIT_SLEEP:
-    case WIRE_WAIT_POLL:
+        return 4;
+    case WIRE_WAIT_SEMAPHORE:
+        return has_time_limit(thread) ? 1 : 3;
     case WIRE_WAIT_ACCEPT:
     case WIRE_WAIT_READ:
     case WIRE_WAIT_CHILD:
-    case WIRE_WAIT_SIGNAL:
+        return 3;
+    case WIRE_WAIT_POLL:
         return 2;
+    case WIRE_WAIT_SLEEP:
+    case WIRE_WAIT_SIGNAL:
     case WIRE_WAIT_MUTEX:
     case WIRE_WAIT_RWLOCK:
     case WIRE_WAIT_BARRIER:
         return 1;
     default:
         /* A call that the kernel has restarted was one of a sleep, a poll or a futex. */
-        return thread->held->call == SYS_restart_syscall ? 2 : 0;
+        return thread->held->call == SYS_restart_syscall ? 1 : 0;
     }
 }
 
@@ -73,7 +83,7 @@ static int rank_of(const struct stuck_process *process, const struct stuck_threa
         if (is_unsafe_frame(&thread->frames[i]))
             return 0;
     }
-    /* The rest of the stack is not known; and the call fails with EINTR if this process ends in the middle. */
+    /* Of a stack that is cut the rest is not known. */
     if (thread->is_cut || held_is_ended_by_stop(thread->held->call))
         rank = rank > 1 ? 1 : rank;
     return rank;
