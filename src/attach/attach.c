@@ -324,11 +324,12 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
     return a->joined;
 }
 
-/* A hash of which code is mapped where. */
+/* A hash of which code is mapped where; 0: none, as the process has ended. */
 static uint64_t hash_of_code(pid_t pid)
 {
     char path[64], line[PATH_MAX + 128];
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    bool found = false;
     FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     file = fopen(path, "re");
@@ -336,19 +337,22 @@ static uint64_t hash_of_code(pid_t pid)
         const char *permissions = strchr(line, ' ');
         if (!permissions || strncmp(permissions, " r-xp", 5) != 0)
             continue;
+        found = true;
         for (const char *c = line; *c; c++)
             hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
     }
     if (file)
         (void)fclose(file);
-    return hash;
+    return found ? hash : 0;
 }
 
 bool attach_has_changed(struct attach *a)
 {
-    uint64_t seen = a->code_seen;
-    a->code_seen = hash_of_code(a->pid);
-    return a->joined && seen != a->code_seen;
+    uint64_t seen = a->code_seen, now = hash_of_code(a->pid);
+    if (now == 0)
+        return false;
+    a->code_seen = now;
+    return a->joined && seen != now;
 }
 
 bool attach_renew(struct attach *a, trail_error *err)

@@ -8,7 +8,7 @@
 
 #include "base/small_file.h"
 
-/* A kind of wait has several of the recording; one that has none is of no use here. */
+/* A wait that the recording has no word for is one in the kernel. */
 static enum shm_wait wait_of(enum wire_wait kind)
 {
     switch (kind) {
@@ -33,7 +33,7 @@ static enum shm_wait wait_of(enum wire_wait kind)
         WAIT(SLEEP, , SLEEP)
 #undef WAIT
     default:
-        return SHM_NO_WAIT;
+        return SHM_KERNEL;
     }
 }
 

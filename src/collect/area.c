@@ -35,6 +35,7 @@ struct area {
     uint8_t held[SHM_CHUNKS];                   /* the chunk is in a chain that is being read */
     uint8_t visited[SHM_CHUNKS];                /* ... was in one, in the last step */
     uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit a stack or text: counted in words_seen */
+    uint8_t waited[SHM_THREADS / 8];            /* one bit a slot that was announced as waiting */
 };
 
 void area_count_damage(struct area *area)
@@ -216,6 +217,8 @@ void area_announce(struct area *area, const struct area_waiting *waiting)
         .open_pc = waiting->count ? waiting->pcs[0] : 0,
         .open_stack = waiting->count ? area_add_stack(area, waiting->pcs, waiting->count) : 0,
     };
+    if (waiting->wait)
+        area->waited[index / 8] |= (uint8_t)(1u << index % 8);
     header->announced = header->serials = index;
     header->threads_used = header->chunks_used = index + 1;
 }
@@ -225,6 +228,12 @@ void area_forget_announced(struct area *area)
     struct shm_header *header = &area->shared->header;
     header->announced = header->serials = 0;
     header->threads_used = header->chunks_used = 1;
+    memset(area->waited, 0, sizeof area->waited);
+}
+
+bool area_waited_before(const struct area *area, uint32_t slot)
+{
+    return slot < SHM_THREADS && (area->waited[slot / 8] >> slot % 8 & 1);
 }
 
 void area_refuse(struct area *area)

@@ -122,6 +122,9 @@ struct area_waiting {
 void area_announce(struct area *area, const struct area_waiting *waiting);
 void area_forget_announced(struct area *area);
 
+/* Whether the thread in a slot was added as one that waits. */
+bool area_waited_before(const struct area *area, uint32_t slot);
+
 /* Returns the number of slots that were ever used, with the unused slot 0: valid indices are 1 and up, below it. */
 uint32_t area_threads(const struct area *area);
 

@@ -134,6 +134,9 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
         return;
     }
     thread_identify(c, thread);
+    /* A slot is used again by others; the first thread in it has its number. */
+    if (c->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
+        oncpu_begins_off(c, thread, r->time);
 }
 
 /* Gathers the pieces of a log's message. */

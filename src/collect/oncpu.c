@@ -39,6 +39,11 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
     o->at[i] = (struct cpu_switch){time, kind};
 }
 
+void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
+{
+    insert(c, thread, time + 1, SWITCH_OUT);
+}
+
 /* Records were lost, of unknown threads: each thread gets a SWITCH_LOST. */
 static void begin_lost(struct collect *c, uint64_t time)
 {

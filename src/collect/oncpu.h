@@ -60,6 +60,9 @@ struct kernel_switches {
 void oncpu_feed(struct collect *c, int64_t before_ns);
 void oncpu_dispose(struct collect *c);
 
+/* The thread was off its CPU when it was first seen, at `time` (ticks), in the wait that begins there. */
+void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time);
+
 /* MARK: Beside the ops */
 
 /* Whether a thread has an op or a switch that is not written. */

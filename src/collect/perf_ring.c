@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/grow.h"
 
 /* MARK: Opening */
 
@@ -20,6 +23,7 @@ bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cp
     void *page;
     int reason;
     *ring = (struct perf_ring){
+        .cpu = cpu,
         .fd = (int)syscall(SYS_perf_event_open, attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
     if (ring->fd < 0)
         return false;
@@ -49,6 +53,11 @@ static void close_all(struct perf_ring_list *list)
 
 void perf_rings_close(struct perf_ring_list *list)
 {
+    for (size_t i = 0; i < list->other_count; i++)
+        close(list->others[i]);
+    free(list->others);
+    list->others = NULL;
+    list->other_count = list->other_room = 0;
     close_all(list);
     free(list->rings);
     list->rings = NULL;
@@ -98,6 +107,26 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
     perf_rings_close(list);
     errno = reason;
     return false;
+}
+
+bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        int fd;
+        if (!GROW(list->others, list->other_room, list->other_count + 1)) {
+            errno = ENOMEM;
+            return false;
+        }
+        fd = (int)syscall(SYS_perf_event_open, attr, tid, list->rings[i].cpu, -1,
+                          PERF_FLAG_FD_CLOEXEC);
+        if (fd < 0)
+            return false;
+        list->others[list->other_count++] = fd;
+        if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, list->rings[i].fd) != 0 ||
+            ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0)
+            return false;
+    }
+    return true;
 }
 
 /* MARK: Reading */

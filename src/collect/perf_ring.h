@@ -9,15 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The largest record that is read; larger ones are skipped. */
 #define PERF_RING_RECORD 65536
 
 struct perf_ring {
-    int fd;
+    int fd, cpu;
     struct perf_event_mmap_page *page;
     size_t size; /* of the data */
     int64_t last_ns;
+    uint32_t last_tid; /* of switches.c: the last record's thread, and what it was */
+    int last_kind;
 };
 
 /*
@@ -38,6 +41,8 @@ bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record);
 struct perf_ring_list {
     struct perf_ring *rings;
     size_t count;
+    int *others; /* descriptors of events of other threads, which write into the same rings */
+    size_t other_count, other_room;
 };
 
 /*
@@ -47,5 +52,8 @@ struct perf_ring_list {
 bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
                      size_t cpu_room);
 void perf_rings_close(struct perf_ring_list *list);
+
+/* Opens the event for a thread of another process, and those that it creates, into the same rings. False with errno. */
+bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid);
 
 #endif

@@ -114,12 +114,13 @@ static bool make_spare(struct recorder *r, trail_error *err)
 static bool open_switches(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
-    if (r->options.shm || r->options.process) {
+    if (r->options.shm) {
         (void)snprintf(r->why_not, sizeof r->why_not,
                        "the kernel's context switches are those of programs started here");
     } else if (r->options.switches == SWITCHES_OFF) {
         (void)snprintf(r->why_not, sizeof r->why_not, "--switches=off");
-    } else if (!(r->switches = switches_open())) {
+    } else if (!(r->switches = r->options.process ? switches_open_process(r->options.process)
+                                                  : switches_open())) {
         switches_explain(errno, &refusal);
         (void)snprintf(r->why_not, sizeof r->why_not, "%s: %s", refusal.why, refusal.fix);
     }

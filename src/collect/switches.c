@@ -4,15 +4,18 @@
  */
 #include "collect/switches.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/small_file.h"
 #include "collect/perf_ring.h"
 
@@ -26,6 +29,8 @@
 struct switches {
     struct perf_ring_list rings;
     uint64_t lost;
+    bool
+        several; /* a thread may have two events: one that it inherited, and one that was opened for it */
     union {
         struct perf_event_header header;
         char bytes[PERF_RING_RECORD];
@@ -89,6 +94,87 @@ struct switches *switches_open(void)
     return switches;
 }
 
+/* MARK: A process that runs */
+
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool is_known(const pid_t *known, size_t count, pid_t tid)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (known[i] == tid)
+            return true;
+    }
+    return false;
+}
+
+struct listing {
+    pid_t *known;
+    size_t count, room;
+};
+
+/* Opens the events of threads that are not known yet. Returns how many; -1 with errno. */
+static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
+{
+    struct perf_event_attr attr = attributes();
+    const struct dirent *entry;
+    char path[64];
+    int added = 0;
+    DIR *tasks;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    while (tasks && added >= 0 && (entry = readdir(tasks)) != NULL) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid <= 0 || is_known(listing->known, listing->count, tid))
+            continue;
+        if (!GROW(listing->known, listing->room, listing->count + 1)) {
+            errno = ENOMEM;
+            added = -1;
+            break;
+        }
+        listing->known[listing->count++] = tid;
+        /* A thread that has ended meanwhile needs none. */
+        attr.enable_on_exec = 0;
+        if (perf_rings_add(&s->rings, &attr, tid) || errno == ESRCH)
+            added++;
+        else
+            added = -1;
+    }
+    if (tasks) {
+        int reason = errno;
+        (void)closedir(tasks);
+        errno = reason;
+    }
+    return added;
+}
+
+struct switches *switches_open_process(pid_t pid)
+{
+    struct switches *s = switches_open();
+    struct listing listing = {0};
+    int added = 0;
+    if (!s)
+        return NULL;
+    s->several = true;
+    allow_descriptors();
+    /* A thread that one has created before its events were opened. */
+    for (int round = 0; round < 5 && (round == 0 || added > 0); round++)
+        added = add_threads(s, pid, &listing);
+    free(listing.known);
+    if (added >= 0)
+        return s;
+    added = errno;
+    switches_close(s);
+    errno = added;
+    return NULL;
+}
+
 void switches_close(struct switches *switches)
 {
     if (!switches)
@@ -148,6 +234,16 @@ static uint64_t lost_now(const struct switches *s)
     return lost->header.size >= sizeof *lost ? lost->lost : 0;
 }
 
+/* A thread cannot be switched twice in the same direction on one CPU: the second record is of its second event. */
+static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
+{
+    bool repeated = record->kind != SWITCH_LOST && ring->last_tid == record->tid &&
+                    ring->last_kind == (int)record->kind;
+    ring->last_tid = record->tid;
+    ring->last_kind = (int)record->kind;
+    return repeated;
+}
+
 void switches_read(struct switches *s, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context)
 {
@@ -161,7 +257,7 @@ void switches_read(struct switches *s, int64_t before_ns,
             if (understood && !lost && record.ns >= before_ns)
                 break;
             perf_ring_skip(ring, &s->record.header);
-            if (!understood)
+            if (!understood || (s->several && is_repeated(ring, &record)))
                 continue;
             if (lost)
                 take(context, &(struct switch_record){.ns = record.ns, .kind = SWITCH_FOUND});

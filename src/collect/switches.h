@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum switch_kind {
     SWITCH_IN,
@@ -35,6 +36,12 @@ struct switches;
 
 /* Called before the program is started. NULL with errno if the kernel refuses, or when memory is out. */
 struct switches *switches_open(void);
+
+/*
+ * The same for a process that runs: an event for each of its threads on each CPU, which all write into one buffer a CPU.
+ * NULL with errno; EMFILE: it has more threads than there may be descriptors.
+ */
+struct switches *switches_open_process(pid_t pid);
 void switches_close(struct switches *switches);
 
 /* Calls `take` with each new record of before `before_ns`; the others are left for the next call. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
+#include "preload/objects.h"
 
 struct preload preload;
 PER_THREAD struct self self;
@@ -231,6 +232,21 @@ static struct shm_chunk *chunk_of_announced(const struct shm_thread *slot)
     return shm_chunk(preload.area, slot->first % SHM_CHUNKS);
 }
 
+/* Whether other threads' releases of the object end the wait. */
+static bool is_released(const struct shm_thread *slot)
+{
+    return slot->open_object != 0 && (shm_is_lock(slot->open_wait) || slot->open_wait == SHM_COND ||
+                                      slot->open_wait == SHM_SEMAPHORE);
+}
+
+/* As a wrapper does before and after such a wait: see object_wait. */
+static void count_waiter(const struct shm_thread *slot, int change)
+{
+    struct shm_object *object = object_slot((const void *)(uintptr_t)slot->open_object);
+    object->hot = 1;
+    (void)__atomic_add_fetch(&object->waiters, (uint32_t)change, __ATOMIC_ACQ_REL);
+}
+
 void threads_begin_announced(void)
 {
     for (uint32_t i = 1; i <= announced(); i++) {
@@ -240,8 +256,11 @@ void threads_begin_announced(void)
         chunk->records[0] =
             (struct shm_record){.kind = SHM_STARTED, .time = now, .object2 = slot->routine};
         __atomic_store_n(&chunk->used, 1, __ATOMIC_RELEASE);
-        if (slot->open_wait)
-            __atomic_store_n(&slot->open_time, now, __ATOMIC_RELEASE);
+        if (!slot->open_wait)
+            continue;
+        if (is_released(slot))
+            count_waiter(slot, 1);
+        __atomic_store_n(&slot->open_time, now, __ATOMIC_RELEASE);
     }
 }
 
@@ -268,7 +287,14 @@ static void end_announced_wait(struct shm_thread *slot)
                                 .stack = slot->open_stack,
                                 .detail = slot->open_detail,
                                 .wait = slot->open_wait};
-    if (slot->open_time && record_begin()) {
+    if (slot->open_time == 0)
+        return;
+    if (is_released(slot)) {
+        const void *object = (const void *)(uintptr_t)slot->open_object;
+        count_waiter(slot, -1);
+        record.release = __atomic_load_n(&object_slot(object)->release, __ATOMIC_ACQUIRE);
+    }
+    if (record_begin()) {
         record_put(&record);
         record_end();
     }

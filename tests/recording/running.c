@@ -42,12 +42,20 @@ static sem_t never_posted;
 static int ends[2];
 static int over;
 
+/* The first call after a wait. */
+static void *rest(void)
+{
+    const struct timespec moment = {0, 1000000};
+    nanosleep(&moment, NULL);
+    return NULL;
+}
+
 static void *wait_mutex(void *arg)
 {
     (void)arg;
     pthread_mutex_lock(&held_mutex);
     pthread_mutex_unlock(&held_mutex);
-    return NULL;
+    return rest();
 }
 
 static void *wait_condition(void *arg)
@@ -57,21 +65,21 @@ static void *wait_condition(void *arg)
     while (!over)
         pthread_cond_wait(&never_signalled, &own_mutex);
     pthread_mutex_unlock(&own_mutex);
-    return NULL;
+    return rest();
 }
 
 static void *wait_semaphore(void *arg)
 {
     (void)arg;
     sem_wait(&never_posted);
-    return NULL;
+    return rest();
 }
 
 static void *wait_pipe(void *arg)
 {
     char byte;
     (void)arg;
-    return read(ends[0], &byte, 1) == 1 ? NULL : arg;
+    return read(ends[0], &byte, 1) == 1 ? rest() : arg;
 }
 
 static int run_waits(void)
