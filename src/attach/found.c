@@ -103,14 +103,19 @@ static uint64_t find_start(const struct stuck_thread *thread)
     return 0;
 }
 
-/* Whether the thread is still in the call that it was in. */
-static bool still_waits(pid_t pid, const struct held_thread *held)
+enum now { RUNS, WAITS, STILL_WAITS };
+
+/* What the thread does now: whether it waits, and whether still in the call that it was in. */
+static enum now look_again(pid_t pid, const struct held_thread *held)
 {
     char path[64], text[256];
     uint64_t sp;
     (void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)held->tid);
-    return small_file_text(path, text, sizeof text) &&
-           sscanf(text, "%*d %*s %*s %*s %*s %*s %*s %" SCNx64, &sp) == 1 && sp == held->sp;
+    if (!small_file_text(path, text, sizeof text) || *text < '0' || *text > '9')
+        return RUNS;
+    return sscanf(text, "%*d %*s %*s %*s %*s %*s %*s %" SCNx64, &sp) == 1 && sp == held->sp
+               ? STILL_WAITS
+               : WAITS;
 }
 
 static void found_thread(const struct stuck_process *process, const struct stuck_thread *thread,
@@ -118,12 +123,15 @@ static void found_thread(const struct stuck_process *process, const struct stuck
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     struct attach_found its = {.tid = thread->held->tid};
+    enum now now;
     if (thread->state == STUCK_ENDED)
         return;
     if (its.tid != process->held.pid && !thread->is_cut)
         its.start = find_start(thread);
-    if (thread->state == STUCK_WAITS && thread->held->in_call &&
-        still_waits(process->held.pid, thread->held)) {
+    now = look_again(process->held.pid, thread->held);
+    if (now != RUNS)
+        its.wait = SHM_KERNEL;
+    if (now == STILL_WAITS && thread->state == STUCK_WAITS && thread->held->in_call) {
         its.wait = wait_of(thread->kind);
         its.object = object_of(its.wait, thread->held->arguments[0]);
         its.detail = descriptor_of(its.wait, thread->held->arguments[0]);

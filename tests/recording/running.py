@@ -53,12 +53,14 @@ class Running:
         return self
 
     def wait_for_threads(self):
-        """Until a thread waits: some do all the time, or again and again."""
+        """Until all threads wait and have for a moment, or there are many."""
+        before = None
         for _ in range(3000):
             calls = of_threads(self.pid, "syscall")
-            if "running\n" not in calls or len(calls) > 8:
+            if len(calls) > 8 or (calls == before and "running\n" not in calls):
                 return
-            time.sleep(0.01)
+            before = calls
+            time.sleep(0.05)
 
     def goes_on(self):
         out, err = self.process.communicate("x", timeout=120)
