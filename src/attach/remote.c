@@ -79,7 +79,7 @@ static int64_t now_ns(void)
 /* Waits until the thread stops or ends. False: it has not by the deadline. */
 static bool await(const struct remote *r, int *status)
 {
-    int64_t begin = now_ns(), now = begin;
+    int64_t begin = now_ns(), now;
     while (waitpid(r->tid, status, __WALL | WNOHANG) == 0) {
         now = now_ns();
         if (now > r->deadline_ns)
