@@ -152,10 +152,17 @@ static void add_shm_folder(struct facts *facts)
 
 static void add_yama(struct facts *facts)
 {
-    long scope;
-    if (small_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope))
-        fact(facts, FACT_OK, "ptrace_scope", NULL, "%ld; nothing here attaches to a process",
-             scope);
+    long scope = 0;
+    (void)small_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
+    if (scope == 0 || (scope < 3 && geteuid() == 0))
+        fact(facts, FACT_OK, "running programs", NULL,
+             "trail record -p and trail stuck may join %s processes",
+             geteuid() == 0 ? "all users'" : "this user's");
+    else
+        fact(facts, FACT_NOTE, "running programs",
+             scope < 3 ? "as root: sysctl kernel.yama.ptrace_scope=0; or run trail as root"
+                       : "a restart of the machine with kernel.yama.ptrace_scope=0",
+             "trail record -p and trail stuck may join no process: ptrace_scope is %ld", scope);
 }
 
 /* MARK: Clock */
