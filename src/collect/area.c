@@ -316,7 +316,8 @@ struct area_losses area_losses(const struct area *area)
     const struct shm_header *header = &area->shared->header;
     return (struct area_losses){__atomic_load_n(&header->lost_stacks, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_threads, __ATOMIC_RELAXED),
-                                __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED)};
+                                __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED),
+                                __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED)};
 }
 
 /* MARK: Free lists; the program's side is in preload/record.c */

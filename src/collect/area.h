@@ -99,6 +99,7 @@ uint64_t area_hold_ticks(const struct area *area);
 /* What the program counted as lost; and what was left out here because it contradicts the rules. */
 struct area_losses {
     uint64_t stacks, threads, samples;
+    uint64_t turned_away; /* processes that wanted an area, and got none */
 };
 struct area_losses area_losses(const struct area *area);
 uint64_t area_damage(const struct area *area);

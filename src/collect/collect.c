@@ -121,6 +121,7 @@ static void add_losses(const struct collect *c, struct collect_summary *summary)
     summary->lost_stacks += losses.stacks;
     summary->lost_threads += losses.threads;
     summary->lost_samples += losses.samples;
+    summary->turned_away += losses.turned_away;
     summary->damage += area_damage(c->area);
 }
 

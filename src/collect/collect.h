@@ -123,9 +123,10 @@ struct collect_summary {
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
-    uint64_t damage;  /* records and links that contradict the rules of the area */
-    uint64_t unnamed; /* PCs for whose names there was no time */
-    bool left;        /* the process has executed another program that has not claimed an area */
+    uint64_t turned_away; /* other processes, which were not recorded: they came too many at once */
+    uint64_t damage;      /* records and links that contradict the rules of the area */
+    uint64_t unnamed;     /* PCs for whose names there was no time */
+    bool left; /* the process has executed another program that has not claimed an area */
     uint64_t refused_stacks; /* of open calls: the kernel did not let them be read */
     bool heap_wanted;        /* set by the recorder */
     bool has_heap;           /* an allocation was recorded */

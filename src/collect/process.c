@@ -100,6 +100,24 @@ static pid_t parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
+void process_title(pid_t pid, char *text, size_t size)
+{
+    char path[64], line[512];
+    size_t length;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    file = fopen(path, "re");
+    length = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    while (length > 0 && (line[length - 1] == '\0' || line[length - 1] == ' '))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        line[i] = line[i] == '\0' ? ' ' : line[i];
+    if (length > 0)
+        (void)snprintf(text, size, "%.*s", (int)length, line);
+}
+
 /* The limit on ancestors: parents may change meanwhile. */
 #define MAX_ANCESTORS 64
 

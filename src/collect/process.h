@@ -36,6 +36,12 @@ bool process_calls_itself(pid_t pid, pid_t claimed);
 bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
                       const void *context);
 
+/*
+ * Copies what the process is called now, as ps(1) shows it: its command line, which a server may have changed. Leaves
+ * `text` if it has none (any more).
+ */
+void process_title(pid_t pid, char *text, size_t size);
+
 /* Returns the TID in our namespace of a process's thread, by its own; 0: it has no such thread. */
 uint32_t process_thread(const struct process *process, uint32_t tid);
 

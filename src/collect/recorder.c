@@ -250,10 +250,21 @@ struct claim {
     struct process process;
 };
 
-/* Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. */
+/*
+ * Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. What comes later with a PID
+ * that is used already, which the kernel gives again, is out.PID.2.trace and so on.
+ */
 static char *path_of(const struct recorder *r, pid_t pid)
 {
-    return numbered_path(r->options.output, pid == r->root ? 0 : (unsigned)pid);
+    char *path = numbered_path(r->options.output, pid == r->root ? 0 : (unsigned)pid), *other;
+    unsigned before = 0;
+    for (const struct recorded *p = r->processes; p; p = p->next)
+        before += p->pid == pid;
+    if (!path || before == 0)
+        return path;
+    other = numbered_path(path, before + 1);
+    free(path);
+    return other;
 }
 
 static struct collect *open_collect(struct recorder *r, struct recorded *process, trail_error *err)
@@ -322,6 +333,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
         process->path = path_of(r, pid);
+        process_title(pid, process->title, sizeof process->title);
     }
     if (!open_trace(r, process)) {
         area_close(r->spare);
@@ -420,6 +432,12 @@ static void look_at_spare(struct recorder *r)
     if (r->options.shm && !r->root)
         r->root = claim.process.pid ? claim.process.pid : claim.number;
     process = find_recorded(r, claim.process.pid);
+    /* It has executed another program, and ended: the kernel does not confirm it any more. */
+    if (!process && !claim.process.pid) {
+        process = find_recorded(r, claim.number);
+        if (process && process->process.nested)
+            process = NULL;
+    }
     if (process) {
         /* The last records of the former program. If it is gone already, they would be the new one's. */
         if (!collect_has_left(process->collect))
@@ -593,6 +611,20 @@ static void release_ended(const struct recorder *r)
     }
 }
 
+/* Between readings of the processes' titles. */
+#define TITLE_NS 500000000
+
+static void read_titles(struct recorder *r, int64_t now)
+{
+    if (now < r->titled_ns + TITLE_NS)
+        return;
+    r->titled_ns = now;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            process_title(p->pid, p->title, sizeof p->title);
+    }
+}
+
 void recorder_step(struct recorder *r)
 {
     int64_t now;
@@ -602,6 +634,7 @@ void recorder_step(struct recorder *r)
     for (struct recorded *p = r->processes; p; p = p->next)
         p->ended = !p->over && has_ended(r, p);
     now = now_ns();
+    read_titles(r, now);
     hand_out(r);
     keep_time(r);
     /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */

@@ -62,6 +62,7 @@ struct recorded {
     struct collect_summary summary;
     struct trace_output out;
     char *path;
+    char title[80];  /* process_title */
     bool ended;      /* the process has ended; its last records are to be read */
     bool over;       /* its trace is complete */
     int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
@@ -87,6 +88,7 @@ struct recorder {
     char why_not[256];         /* ... because */
     int64_t begin_ns;          /* CLOCK_MONOTONIC */
     int64_t claimed_ns;        /* when an area was claimed last */
+    int64_t titled_ns;         /* when the processes' titles were read last */
     int64_t snapshot_ns;       /* when the requested snapshot is due; 0: none was requested */
     bool ended;                /* the program has ended */
     bool begun;                /* recording has begun */

@@ -542,17 +542,48 @@ static void record_process(struct recording *r)
     finish(r);
 }
 
+static void print_processes(const struct recording *r, size_t count)
+{
+    struct record_summary_process *all = calloc(count, sizeof *all);
+    size_t at = count;
+    for (const struct recorded *p = r->recorder.processes; all && p && at > 0; p = p->next) {
+        all[--at] = (struct record_summary_process){
+            .title = *p->title ? p->title : "?", .path = p->path, .pid = (int)p->pid};
+        recorder_summarize(&r->recorder, p, &all[at].summary);
+    }
+    if (all)
+        record_summary_print_all(all, count);
+    free(all);
+}
+
+/* Of more processes only the first has a summary of its own. */
+#define FEW_PROCESSES 3
+
 static void print_summaries(const struct recording *r)
 {
     struct collect_summary summary;
+    const struct recorded *program = r->recorder.program;
+    uint64_t turned_away = 0;
+    size_t count = 0;
+    for (const struct recorded *p = r->recorder.processes; p; p = p->next)
+        count++;
     /* With several processes it is unknown which one it was. */
     bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm &&
                  !r->options.process;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
     for (struct recorded *p = r->recorder.processes; p; p = p->next) {
         recorder_summarize(&r->recorder, p, &summary);
+        turned_away += summary.turned_away;
+        if (count > FEW_PROCESSES && p != program)
+            continue;
         record_summary_print(&summary, p->path, cpu_ns);
     }
+    if (count > 1)
+        print_processes(r, count);
+    if (turned_away > 0)
+        print_message("%" PRIu64
+                      " process%s not recorded: they came faster than they could be taken up",
+                      turned_away, turned_away == 1 ? " was" : "es were");
 }
 
 /* Reports losses that no summary counts. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -181,4 +182,58 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
     print_heap(s);
     print_recorder(s);
     put_line("  next: trail summary %s, or trail view %s", path, path);
+}
+
+/* MARK: Several processes */
+
+#define TITLE_WIDTH 40
+#define MOST_ROWS   20
+
+static double waiting_share(const struct collect_summary *s)
+{
+    int64_t waiting = s->switches ? 0 : s->short_ns, all;
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
+        waiting += i == SHM_KERNEL ? 0 : s->wait_ns[i];
+    all = waiting + s->running_ns + s->ready_ns + s->wait_ns[SHM_KERNEL];
+    return percent_of(waiting, all);
+}
+
+static int width_of_titles(const struct record_summary_process *processes, size_t count)
+{
+    size_t width = strlen("process");
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strnlen(processes[i].title, TITLE_WIDTH);
+        width = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+/* Those that ran longest come first. */
+static int by_running(const void *a, const void *b)
+{
+    const struct record_summary_process *x = a, *y = b;
+    if (x->summary.running_ns != y->summary.running_ns)
+        return x->summary.running_ns > y->summary.running_ns ? -1 : 1;
+    return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+void record_summary_print_all(struct record_summary_process *processes, size_t all)
+{
+    size_t count = all < MOST_ROWS ? all : MOST_ROWS;
+    int width;
+    qsort(processes, all, sizeof *processes, by_running);
+    width = width_of_titles(processes, count);
+    put_line("  %-*s %8s %8s %10s %10s %8s  trace", width, "process", "PID", "threads", "time",
+             "running", "waiting");
+    for (size_t i = 0; i < count; i++) {
+        const struct record_summary_process *p = &processes[i];
+        char wall[DURATION_SIZE], running[DURATION_SIZE];
+        put_line("  %-*.*s %8d %8" PRIu64 " %10s %10s %6.0f %%  %s", width, width, p->title, p->pid,
+                 p->summary.threads, duration_text(wall, p->summary.wall_ns, DURATION_SUMMARY),
+                 duration_text(running, p->summary.running_ns, DURATION_SUMMARY),
+                 waiting_share(&p->summary), p->path);
+    }
+    if (count < all)
+        put_line("  ... and %zu more processes, which ran for less", all - count);
+    put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
 }

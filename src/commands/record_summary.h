@@ -2,6 +2,8 @@
 #ifndef TRAIL_COMMANDS_RECORD_SUMMARY_H
 #define TRAIL_COMMANDS_RECORD_SUMMARY_H
 
+#include <stddef.h>
+
 #include "collect/collect.h"
 
 /* CPU time in ns of this process or of its children that have ended: RUSAGE_SELF, RUSAGE_CHILDREN. */
@@ -9,5 +11,15 @@ int64_t record_summary_cpu_ns(int who);
 
 /* Prints it on stderr. `path` is the trace's, `cpu_ns` the program's CPU time, -1 if unknown. */
 void record_summary_print(const struct collect_summary *summary, const char *path, int64_t cpu_ns);
+
+/* A process of several, as a row. */
+struct record_summary_process {
+    const char *title, *path;
+    int pid;
+    struct collect_summary summary;
+};
+
+/* Sorts processes, prints a table of them on stderr, and what to do with their traces. */
+void record_summary_print_all(struct record_summary_process *processes, size_t count);
 
 #endif

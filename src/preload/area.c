@@ -90,6 +90,8 @@ static struct shm_area *claim_area(const char *word)
             close(fd);
         if (result == CLAIMED)
             return area;
+        if (result == TAKEN && try == MAX_TRIES - 1)
+            (void)__atomic_add_fetch(&area->header.turned_away, 1, __ATOMIC_RELAXED);
         if (area && area == left)
             leave_place(area);
         else if (area)

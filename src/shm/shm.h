@@ -250,7 +250,9 @@ struct shm_header {
     uint32_t announced;
     /* The number of forked children for which it is not known yet whether they are recorded. */
     uint32_t forking;
-    uint32_t heap; /* 1: a forked child counts what its parent had allocated */
+    uint32_t
+        turned_away; /* processes that found the area taken, and did not wait longer for the next */
+    uint32_t heap;   /* 1: a forked child counts what its parent had allocated */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
     /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken that way. */

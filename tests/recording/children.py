@@ -189,5 +189,25 @@ def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
     raise AssertionError(recording.err)
 
 
+@test
+def several_processes_are_a_table_with_their_titles():
+    count = 8
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.trace")
+        script = f"i=0; while [ $i -lt {count} ]; do sleep 0.05; i=$((i+1)); done"
+        done = subprocess.run(
+            [TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", script], capture_output=True, text=True, env=ENV, timeout=LIMIT
+        )
+        assert done.returncode == 0, done.stderr
+        table = done.stderr[done.stderr.index("  process ") :].splitlines()
+        rows = [line for line in table[1:] if line.endswith(".trace") and "next:" not in line]
+        traces = [row.split()[-1] for row in rows]
+        # Each process has a row and a trace of its own; only the program has a summary of its own.
+        assert len(rows) == len(set(traces)) and (len(rows) == count + 1 or "not recorded" in done.stderr), done.stderr
+        assert sorted(traces) == sorted(glob.glob(os.path.join(folder, "*.trace"))), (traces, os.listdir(folder))
+        assert any("sleep 0.05" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
+        assert done.stderr.count("at once)") == 1, done.stderr
+
+
 if __name__ == "__main__":
     sys.exit(main())
