@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/small_file.h"
 
@@ -118,8 +119,23 @@ static enum now look_again(pid_t pid, const struct held_thread *held)
                : WAITS;
 }
 
+/* A thread that was stopped to be looked at needs a processor to go back into its call. */
+#define BACK_TRIES 50
+
+static enum now look_when_back(const struct stuck_process *process,
+                               const struct stuck_thread *thread, int *tries)
+{
+    enum now now = look_again(process->held.pid, thread->held);
+    while (now == RUNS && thread->state == STUCK_WAITS && *tries > 0) {
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+        now = look_again(process->held.pid, thread->held);
+        --*tries;
+    }
+    return now;
+}
+
 static void found_thread(const struct stuck_process *process, const struct stuck_thread *thread,
-                         attach_found_fn *found, void *context)
+                         int *tries, attach_found_fn *found, void *context)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     struct attach_found its = {.tid = thread->held->tid};
@@ -128,7 +144,7 @@ static void found_thread(const struct stuck_process *process, const struct stuck
         return;
     if (its.tid != process->held.pid && !thread->is_cut)
         its.start = find_start(thread);
-    now = look_again(process->held.pid, thread->held);
+    now = look_when_back(process, thread, tries);
     if (now != RUNS)
         its.wait = SHM_KERNEL;
     if (now == STILL_WAITS && thread->state == STUCK_WAITS && thread->held->in_call) {
@@ -143,7 +159,8 @@ static void found_thread(const struct stuck_process *process, const struct stuck
 
 void found_threads(const struct stuck_process *process, attach_found_fn *found, void *context)
 {
+    int tries = BACK_TRIES;
     found(context, NULL);
     for (size_t i = 0; i < process->held.count; i++)
-        found_thread(process, &process->threads[i], found, context);
+        found_thread(process, &process->threads[i], &tries, found, context);
 }

@@ -39,6 +39,10 @@ static int open_area(const char *word)
 /* Where an area was that was left: another may be mapped there; NULL: nowhere. */
 static void *left;
 
+/* Areas that were left while threads that had been announced were still to read their slots. */
+#define KEPT 8
+static struct shm_area *kept[KEPT];
+
 /* Replaces an area by empty memory. */
 static void leave_place(struct shm_area *area)
 {
@@ -217,6 +221,27 @@ static bool is_thread_coming(const struct shm_area *area)
     return false;
 }
 
+static void keep(struct shm_area *area)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        if (!kept[i]) {
+            kept[i] = area;
+            return;
+        }
+    }
+}
+
+/* Gives back the memory of areas that no thread will read any more. */
+static void drop_kept(void)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        if (!kept[i] || is_thread_coming(kept[i]))
+            continue;
+        leave_place(kept[i]);
+        kept[i] = NULL;
+    }
+}
+
 /*
  * Threads may be in calls that began in the recording, and will write their ends. So the area's place stays mapped, as
  * empty memory, and the next area comes there.
@@ -231,8 +256,11 @@ void preload_detach(void)
     for (int try = 0; try < 20 && is_thread_coming(area); try++)
         (void)REAL(ppoll)(NULL, 0, &moment, NULL);
     mapped = NULL;
-    if (!is_thread_coming(area))
+    if (is_thread_coming(area))
+        keep(area);
+    else
         leave_place(area);
+    drop_kept();
 }
 
 /* MARK: The beginning */

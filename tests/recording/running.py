@@ -100,8 +100,11 @@ def wrapped(pid):
             parts.append((start, end))
     with open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for start, end in parts:
-            memory.seek(start)
-            words = memory.read(end - start)
+            try:
+                memory.seek(start)
+                words = memory.read(end - start)
+            except OSError:  # it was unmapped meanwhile
+                continue
             found += sum(low <= w < high for (w,) in struct.iter_unpack("=Q", words[: len(words) // 8 * 8]))
     return found if high else -1
 
@@ -169,8 +172,8 @@ def a_busy_program_is_recorded_again_and_again():
             path = record(program.pid, "-q", "--duration=20ms")
             assert "good" in trail("check", path)
             sizes.append(int(re.search(r"^RssShmem:\s+(\d+)", open(f"/proc/{program.pid}/status").read(), re.M).group(1)))
-        # What is left of the recording's memory: at most that of one whose threads were about to begin.
-        assert sizes[-1] <= 1024, sizes
+        # What is left of the recordings' memory: at most that of the last ones, whose threads were about to begin.
+        assert sizes[-1] <= 2048, sizes
         assert wrapped(program.pid) == 0, wrapped(program.pid)
         program.goes_on()
 
