@@ -429,6 +429,7 @@ static void print_json(const struct stuck *stuck)
         json_signed(&json, "pid", process->held.pid);
         json_string(&json, "name", process->held.name);
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
+        json_number(&json, "unstopped", process->held.unstopped);
         json_open(&json, "threads", '[');
         for (size_t j = 0; j < process->held.count; j++)
             json_thread(&json, &process->threads[j]);

@@ -304,9 +304,30 @@ static int list_threads(struct held *held)
     return found;
 }
 
+/*
+ * A thread that had just gone into a call which a stop ends with EINTR: on x86-64 the kernel can be made to begin it again,
+ * as others, unless a signal is delivered (ERESTARTNOHAND).
+ */
+static void restart_call(pid_t tid)
+{
+#if defined(__x86_64__)
+    struct user_regs_struct regs;
+    struct iovec all = {&regs, sizeof regs};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 ||
+        (int64_t)regs.rax != -EINTR || !held_is_ended_by_stop((long)regs.orig_rax))
+        return;
+    regs.rax = (uint64_t)-514;
+    (void)ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all);
+#else
+    (void)tid;
+#endif
+}
+
 static void release(const struct held *held, const struct stop *stops)
 {
     for (size_t i = 0; i < held->count; i++) {
+        if (stops[i].stopped && !stops[i].signal)
+            restart_call(held->threads[i].tid);
         if (stops[i].stopped)
             (void)ptrace(PTRACE_DETACH, held->threads[i].tid, NULL,
                          (void *)(intptr_t)stops[i].signal);
