@@ -9,6 +9,7 @@
 
 #include "tracer/barrier.h"
 #include "tracer/misuse.h"
+#include "tracer/pause.h"
 #include "tracer/read.h"
 #include "tracer/regions.h"
 #include "tracer/sample.h"
@@ -75,6 +76,7 @@ bool set_generation(uint64_t from, uint64_t to)
     }
     pthread_mutex_unlock(&tracer.lock);
     barrier_all_threads();
+    tracer_pause(PAUSE_SWITCHED);
     return changes;
 }
 
@@ -100,6 +102,7 @@ void hold_threads(bool hold)
         return;
     /* Afterwards a thread has busy_ set, or sees that it is held. */
     barrier_all_threads();
+    tracer_pause(PAUSE_HELD);
     wait_for_sections();
 }
 

@@ -6,6 +6,7 @@
 #define TRAIL_TRACER_SECTION_H
 
 #include "tracer/misuse.h"
+#include "tracer/pause.h"
 #include "tracer/tracer.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -29,18 +30,26 @@
  */
 uint64_t section_first(trail_m *m, uint64_t generation);
 
+/* Sets busy_ before the generation or `held` is loaded: pairs with the barriers in control.c. */
+static inline void section_busy(trail_m *m)
+{
+    __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (unlikely(tracer.fence))
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    tracer_pause(PAUSE_ENTERS);
+}
+
 /*
  * Enters a section. Returns the generation; 0: nothing is recorded, but states must still change.
  */
 static inline uint64_t section_enter(trail_m *m)
 {
     uint64_t generation;
-    __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (unlikely(tracer.fence))
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    section_busy(m);
     /* Pairs with the store in set_generation: everything prepared for the generation is visible. */
     generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+    tracer_pause(PAUSE_LOADED);
     if (unlikely(generation != m->generation_))
         generation = section_first(m, generation);
     return generation;
@@ -48,6 +57,7 @@ static inline uint64_t section_enter(trail_m *m)
 
 static inline void section_leave(trail_m *m)
 {
+    tracer_pause(PAUSE_LEAVES);
     /* Pairs with the load in wait_for_sections: buffers and states are visible. */
     __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
 }

@@ -245,7 +245,9 @@ static bool is_held(const trail_m *m)
  */
 static uint64_t generation_now(void)
 {
-    return __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+    uint64_t generation = __atomic_load_n(&tracer.generation, __ATOMIC_ACQUIRE);
+    tracer_pause(PAUSE_LOADED);
+    return generation;
 }
 
 /*
@@ -258,13 +260,12 @@ static uint64_t wait_while_held(trail_m *m)
     unsigned tries = 0;
     do {
         __atomic_store_n(&m->busy_, 0, __ATOMIC_RELEASE);
+        tracer_pause(PAUSE_WAITS);
         if (tries++ < 100)
             sched_yield();
         else
             (void)nanosleep(&(struct timespec){0, 50000}, NULL);
-        __atomic_store_n(&m->busy_, 1, __ATOMIC_RELAXED);
-        if (tracer.fence)
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        section_busy(m);
     } while (is_held(m));
     m->frame_ = frame;
     return generation_now();

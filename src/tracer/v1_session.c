@@ -138,6 +138,7 @@ void v1_session_begin(void)
     hold_threads(true);
     tracer.no_proc_writer.last_ticks = 0;
     snapshot(host, generation);
+    tracer_pause(PAUSE_LISTED);
     clock_pair(&tracer.clock, &ticks, &tracer.start_ns);
     tracer.start_ticks = ticks / CLOCK_V1_DIVISOR;
     (void)set_generation(0, generation);

@@ -1,0 +1,207 @@
+/*
+ * Starts and stops while another thread is between two certain steps of a call. The library is one
+ * that calls the test at the moments of src/tracer/pause.h, where the hook of each test makes
+ * threads wait for one another.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "stress.h"
+#include "tracer/context.h"
+#include "tracer/pause.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+static const int v1_formats[] = {7, 11, 19, 21};
+#define V1_FORMATS (sizeof v1_formats / sizeof *v1_formats)
+
+/* MARK: The hook */
+
+static void (*hook)(enum pause at); /* atomic */
+
+void tracer_pause(enum pause at)
+{
+    void (*call)(enum pause) = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
+    if (call)
+        call(at);
+}
+
+static void hook_set(void (*to)(enum pause at))
+{
+    __atomic_store_n(&hook, to, __ATOMIC_RELEASE);
+}
+
+static bool is_set(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static void set(bool *flag)
+{
+    __atomic_store_n(flag, true, __ATOMIC_RELEASE);
+}
+
+static void wait_for(const bool *flag)
+{
+    while (!is_set(flag))
+        sched_yield();
+}
+
+/* MARK: The other thread */
+
+static __thread bool is_other;
+
+static struct {
+    pthread_t thread;
+    trail_m m;
+    trail_p p;
+    trail_g g;
+    void (*act)(void);    /* what it does when `go` is set */
+    bool ready, go, over; /* atomic; `over`: act has returned */
+    bool arrived;         /* atomic: it is where the test wants it */
+    bool quit;            /* atomic */
+    unsigned waits;       /* how often it was at PAUSE_WAITS */
+} other;
+
+/* With an M, a P, and a goroutine that runs. */
+static void *be_announced(void *arg)
+{
+    (void)arg;
+    is_other = true;
+    trail_m_start(&other.m);
+    trail_p_init(&other.p, 0);
+    trail_proc_start(&other.m, &other.p);
+    trail_g_init(&other.g);
+    trail_go_create(&other.m, &other.g, 0, 0);
+    trail_go_start(&other.m, &other.g);
+    set(&other.ready);
+    wait_for(&other.go);
+    other.act();
+    set(&other.over);
+    wait_for(&other.quit);
+    trail_go_end(&other.m);
+    trail_proc_stop(&other.m);
+    trail_p_fini(&other.p);
+    trail_m_exit(&other.m);
+    return NULL;
+}
+
+static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    visit(&other.g, arg);
+}
+
+static void other_begin(void *(*life)(void *arg), void (*act)(void))
+{
+    static const trail_host listing = {.each_goroutine = each_goroutine}, nothing;
+    memset(&other, 0, sizeof other);
+    other.act = act;
+    trail_host_set(life == be_announced ? &listing : &nothing);
+    assert_int_equal(pthread_create(&other.thread, NULL, life, NULL), 0);
+    wait_for(&other.ready);
+}
+
+static void other_end(void)
+{
+    set(&other.quit);
+    pthread_join(other.thread, NULL);
+    trail_host_set(NULL);
+}
+
+/* The other thread stays where it is until the trace is on and no thread is held. */
+static void arrive_until_on(void)
+{
+    set(&other.arrived);
+    while (!trace_is_on() || __atomic_load_n(&tracer.held, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+/* MARK: A call in the beginning of a v1 trace */
+
+/* If the first call is not in the trace, the second contradicts it. */
+static void sched_and_start(void)
+{
+    trail_go_sched(&other.m, 0);
+    trail_go_start(&other.m, &other.g);
+}
+
+static void go_and_wait(void)
+{
+    set(&other.go);
+    wait_for(&other.arrived);
+}
+
+/* The call loads the generation 0 after the list was made, and goes on when the trace is on. */
+static void enter_when_listed(enum pause at)
+{
+    if (!is_other && at == PAUSE_LISTED)
+        go_and_wait();
+    if (is_other && at == PAUSE_LOADED && !is_set(&other.arrived))
+        arrive_until_on();
+}
+
+/* The call waits when the trace goes on. A generation that it loads while it waits is 0 by then. */
+static void wait_when_listed(enum pause at)
+{
+    if (!is_other && at == PAUSE_LISTED)
+        go_and_wait();
+    if (is_other && at == PAUSE_WAITS && ++other.waits == 3)
+        set(&other.arrived);
+    if (is_other && at == PAUSE_LOADED && other.waits && !is_set(&other.arrived))
+        arrive_until_on();
+}
+
+/* Starts a trace, in whose beginning the other thread acts, and stops it when the thread has. */
+static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(void))
+{
+    trail_options options = {
+        .format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS, .no_symbols = true};
+    struct trace trace = {0};
+    char what[32];
+    snprintf(what, sizeof what, "format %d", format);
+    alone(true);
+    other_begin(be_announced, act);
+    hook_set(hooked);
+    start_good(&options, &trace);
+    wait_for(&other.over);
+    hook_set(NULL);
+    stop_good(&options);
+    nothing_lost(what);
+    read_good(&trace, NULL, NULL, what);
+    trace_free(&trace);
+    other_end();
+    alone(false);
+}
+
+/* What changes after the list was made is in the trace, whenever the generation was loaded. */
+static void call_that_enters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < V1_FORMATS; i++)
+        trace_act(v1_formats[i], enter_when_listed, sched_and_start);
+}
+
+static void call_that_waits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < V1_FORMATS; i++)
+        trace_act(v1_formats[i], wait_when_listed, sched_and_start);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(call_that_enters),
+        cmocka_unit_test(call_that_waits),
+    };
+    /* A hang is a failure. */
+    alarm(280);
+    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
