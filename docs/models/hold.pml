@@ -14,12 +14,20 @@
  * A thread that finds generation 0 and is not held either came before the starter, which waits for it, or after: then the
  * generation is there, and must be loaded again.
  *
- * Claim (asserted): after the listing no state changes without an event, until the trace ends.
+ * A number that the trace begins with (procs, heap_goal) is stored before its call, whatever the trace:
+ *
+ *   thread (number_needs_event)                 starter
+ *     number = new                                held = 1, waits
+ *     held ?           yes -> a call as above     the list has `number`
+ *     generation ?     yes -> a call as above     generation = N, held = 0
+ *
+ * Claims (asserted): after the listing no state changes without an event, until the trace ends; and when the number's call
+ * has returned, the trace has the number.
  *
  * Stores are seen at once here: the barrier between `held` and the wait is section.pml's.
  *
  * Wrong on purpose: -DLOAD_ONCE (the generation from before `held` is used), -DNO_WAIT, -DOPEN_FIRST (held = 0 before the
- * generation).
+ * generation), -DNUMBER_UNHELD (the number's call looks at the generation only), -DNUMBER_HELD_LAST (at `held` after it).
  */
 #ifndef THREADS
 #define THREADS 2
@@ -31,7 +39,8 @@
 
 byte generation = 0;
 bool held = false;
-bool busy[THREADS];
+bool busy[THREADS + 1]; /* the last is the setter's */
+byte number = 0, in_trace = 0;
 bool listed = false; /* a trace has begun: what is true, which no thread may look at */
 
 proctype emitter(byte id)
@@ -61,11 +70,48 @@ again:
     od
 }
 
+/* Changes the number. */
+proctype setter()
+{
+    byte now, calls;
+    bool event;
+    do
+    :: calls < CALLS ->
+        number++;
+#ifdef NUMBER_HELD_LAST
+        event = (generation != 0);
+        if :: !event -> event = held :: else fi;
+#else
+#ifndef NUMBER_UNHELD
+        event = held;
+#endif
+        if :: !event -> event = (generation != 0) :: else fi;
+#endif
+        if
+        :: event ->
+again:
+            busy[THREADS] = true;
+            if
+            :: held -> busy[THREADS] = false; !held; goto again
+            :: !held -> now = generation
+            fi;
+            if :: now != 0 -> in_trace = number :: else fi;
+            busy[THREADS] = false
+        :: else
+        fi;
+        assert(!listed || in_trace == number);
+        event = false;
+        now = 0;
+        calls++
+    :: else -> break
+    od
+}
+
 inline wait_for_sections()
 {
     t = 0;
     do
-    :: t < THREADS -> !busy[t]; t++
+    :: t <= THREADS -> !busy[t]; t++
     :: else -> break
     od;
     t = 0
@@ -80,7 +126,7 @@ proctype starter()
 #ifndef NO_WAIT
         wait_for_sections();
 #endif
-        listed = true;
+        atomic { listed = true; in_trace = number }
 #ifdef OPEN_FIRST
         held = false;
         generation = starts + 1;
@@ -105,6 +151,7 @@ init
         :: t < THREADS -> run emitter(t); t++
         :: else -> break
         od;
+        run setter();
         run starter()
     }
 }

@@ -4,12 +4,13 @@
 
 /*
  * Begins a call with the host's M `outer`: declares the inner M and the generation. While off it
- * returns, as there is no state to keep.
+ * returns, as there is no state to keep; SECTION_IF: unless `on`.
  */
-#define SECTION(outer, m, generation, what)                                                        \
+#define SECTION(outer, m, generation, what) SECTION_IF(trace_is_on(), outer, m, generation, what)
+#define SECTION_IF(on, outer, m, generation, what)                                                 \
     uint64_t generation;                                                                           \
     trail_m *m;                                                                                    \
-    if (!trace_is_on())                                                                            \
+    if (!(on))                                                                                     \
         return true;                                                                               \
     m = call_begin((outer), &generation, (what));                                                  \
     if (!m || !generation)                                                                         \
@@ -299,7 +300,7 @@ bool trail_heap_goal(trail_m *outer, uint64_t bytes)
     if (bytes == UINT64_MAX)
         bytes = 0;
     __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);
-    SECTION(outer, m, generation, "trail_heap_goal");
+    SECTION_IF(number_needs_event(), outer, m, generation, "trail_heap_goal");
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
     written = tracer.v2 ? V2(m, generation, HeapGoal, bytes) : V1(m, generation, HeapGoal, bytes);

@@ -307,7 +307,7 @@ bool trail_procs_change(trail_m *outer, unsigned n, int skip)
     uint64_t generation;
     trail_m *m;
     __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
-    if (!trace_is_on())
+    if (!number_needs_event())
         return true;
     m = call_begin(outer, &generation, "trail_procs_change");
     if (!m)

@@ -184,6 +184,18 @@ static inline bool trace_is_on(void)
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
 }
 
+/*
+ * For a call that has just stored a number with which a trace begins: returns whether it must write
+ * the number, too. If the start has read the one before, the call is held or the trace is on. `held`
+ * is loaded first, because it is cleared after the generation was stored.
+ */
+static inline bool number_needs_event(void)
+{
+    /* Pairs with the barrier in hold_threads. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(&tracer.held, __ATOMIC_ACQUIRE) || trace_is_on();
+}
+
 static inline bool is_exiting(void)
 {
     return __atomic_load_n(&tracer.exiting, __ATOMIC_ACQUIRE);

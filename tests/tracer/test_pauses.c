@@ -157,8 +157,21 @@ static void wait_when_listed(enum pause at)
         arrive_until_on();
 }
 
+struct seen {
+    uint64_t metric[TRAIL_METRICS]; /* the last */
+};
+
+static void look(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct seen *seen = context;
+    (void)reader;
+    if (event->kind == TRAIL_METRIC)
+        seen->metric[event->metric.metric] = event->metric.value;
+}
+
 /* Starts a trace, in whose beginning the other thread acts, and stops it when the thread has. */
-static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(void))
+static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(void),
+                      struct seen *seen)
 {
     trail_options options = {
         .format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS, .no_symbols = true};
@@ -173,7 +186,7 @@ static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(voi
     hook_set(NULL);
     stop_good(&options);
     nothing_lost(what);
-    read_good(&trace, NULL, NULL, what);
+    read_good(&trace, look, seen, what);
     trace_free(&trace);
     other_end();
     alone(false);
@@ -184,14 +197,54 @@ static void call_that_enters(void **state)
 {
     (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++)
-        trace_act(v1_formats[i], enter_when_listed, sched_and_start);
+        trace_act(v1_formats[i], enter_when_listed, sched_and_start, &(struct seen){0});
 }
 
 static void call_that_waits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++)
-        trace_act(v1_formats[i], wait_when_listed, sched_and_start);
+        trace_act(v1_formats[i], wait_when_listed, sched_and_start, &(struct seen){0});
+}
+
+/* MARK: Numbers that the beginning of a trace has */
+
+static void change_numbers(void)
+{
+    trail_heap_goal(&other.m, 12345678);
+    set(&other.arrived);
+    trail_procs_change(&other.m, 77, 0);
+}
+
+static void change_procs(void)
+{
+    trail_procs_change(&other.m, 78, 0);
+    set(&other.arrived);
+    trail_heap_goal(&other.m, 23456789);
+}
+
+/* The call is under way, or over, when the trace goes on. */
+static void act_when_listed(enum pause at)
+{
+    if (!is_other && at == PAUSE_LISTED)
+        go_and_wait();
+    if (is_other && at == PAUSE_WAITS)
+        set(&other.arrived);
+}
+
+/* A number that changes after it was written is written again. */
+static void numbers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < V1_FORMATS; i++) {
+        struct seen seen = {0};
+        trace_act(v1_formats[i], act_when_listed, change_numbers, &seen);
+        assert_int_equal(seen.metric[TRAIL_METRIC_HEAP_GOAL], 12345678);
+        assert_int_equal(seen.metric[TRAIL_METRIC_GOMAXPROCS], 77);
+        trace_act(v1_formats[i], act_when_listed, change_procs, &seen);
+        assert_int_equal(seen.metric[TRAIL_METRIC_HEAP_GOAL], 23456789);
+        assert_int_equal(seen.metric[TRAIL_METRIC_GOMAXPROCS], 78);
+    }
 }
 
 int main(void)
@@ -199,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call_that_enters),
         cmocka_unit_test(call_that_waits),
+        cmocka_unit_test(numbers),
     };
     /* A hang is a failure. */
     alarm(280);
