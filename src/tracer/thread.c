@@ -291,6 +291,9 @@ static void begin_own(struct trail_own_thread_ *own)
     generation = section_enter(&own->m);
     if (generation && runs_goroutine(&own->m, generation))
         context_pause(&own->m, generation);
+    else if (!generation && has_goroutine(&own->m))
+        /* The trace has ended meanwhile: in the next one it is in the system call, too. */
+        trail_set_(&own->g.state_, TRAIL_G_SYSCALL_);
     section_leave(&own->m);
 }
 

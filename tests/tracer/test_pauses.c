@@ -91,6 +91,18 @@ static void *be_announced(void *arg)
     return NULL;
 }
 
+static void *be_unannounced(void *arg)
+{
+    (void)arg;
+    is_other = true;
+    set(&other.ready);
+    wait_for(&other.go);
+    other.act();
+    set(&other.over);
+    wait_for(&other.quit);
+    return NULL;
+}
+
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
     (void)context;
@@ -247,12 +259,101 @@ static void numbers(void **state)
     }
 }
 
+/* MARK: The end of a trace, while a thread that is not announced comes into it */
+
+static unsigned entered,
+    end_at; /* which of the calls that announce the thread finds the trace over */
+static uint64_t own_goroutine;
+
+static void annotate(void)
+{
+    trail_log(0, "category", "message");
+    if (current_m)
+        own_goroutine = thread_own_goroutine(current_m)->id;
+}
+
+static void end_when_entered(enum pause at)
+{
+    if (!is_other || at != PAUSE_ENTERS || ++entered != end_at)
+        return;
+    set(&other.arrived);
+    while (trace_is_on())
+        sched_yield();
+}
+
+/* What the goroutine is when the trace begins. */
+static void check_own(const struct trace *trace)
+{
+    trail_error err;
+    trail_source *source = trail_source_open_memory(trace->data, trace->size, &err);
+    trail_records *records = trail_records_open(source, &err);
+    const trail_record *record;
+    bool in_call = false, runs = false;
+    while (trail_records_next(records, &record) > 0) {
+        if (!record->args || record->arg[1] != own_goroutine)
+            continue;
+        in_call |= strcmp(record->name, "GoInSyscall") == 0;
+        runs |= strcmp(record->name, "GoStart") == 0 || strcmp(record->name, "GoStartLocal") == 0;
+    }
+    trail_records_close(records);
+    trail_source_close(source);
+    assert_true(in_call);
+    assert_false(runs);
+}
+
+/* Returns false if the thread enters fewer sections than `at`. */
+static bool end_while_announced(int format, unsigned at)
+{
+    trail_options options = {
+        .format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS, .no_symbols = true};
+    struct trace first = {0}, second = {0};
+    bool reached;
+    alone(true);
+    entered = 0;
+    end_at = at;
+    other_begin(be_unannounced, annotate);
+    hook_set(end_when_entered);
+    start_good(&options, &first);
+    set(&other.go);
+    while (!is_set(&other.arrived) && !is_set(&other.over))
+        sched_yield();
+    stop_good(&options);
+    reached = is_set(&other.arrived);
+    wait_for(&other.over);
+    hook_set(NULL);
+    nothing_lost("the first");
+    read_good(&first, NULL, NULL, "the first");
+    start_good(&options, &second);
+    stop_good(&options);
+    nothing_lost("the second");
+    check_own(&second);
+    read_good(&second, NULL, NULL, "the second");
+    trace_free(&first);
+    trace_free(&second);
+    other_end();
+    alone(false);
+    return reached;
+}
+
+/* Whenever the trace ends, the thread is in foreign code in the next one. */
+static void announced_at_the_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < V1_FORMATS; i++) {
+        unsigned at = 1;
+        while (end_while_announced(v1_formats[i], at))
+            at++;
+        assert_true(at > 4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call_that_enters),
         cmocka_unit_test(call_that_waits),
         cmocka_unit_test(numbers),
+        cmocka_unit_test(announced_at_the_end),
     };
     /* A hang is a failure. */
     alarm(280);
