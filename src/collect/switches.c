@@ -32,6 +32,7 @@ struct switches {
     bool
         several; /* a thread may have two events: one that it inherited, and one that was opened for it */
     union {
+        uint64_t aligned; /* records have words of 8 bytes */
         struct perf_event_header header;
         char bytes[PERF_RING_RECORD];
     } record;

@@ -140,7 +140,9 @@ def waits_that_end_in_the_recording_end_in_the_trace():
             if recorder.poll() is not None or wrapped(program.pid) > 0:
                 break
             time.sleep(0.01)
-        if recorder.poll() is not None and "ptrace_scope" in recorder.stderr.read():
+        if recorder.poll() is not None:
+            message = recorder.stderr.read()
+            assert "ptrace_scope" in message, message
             raise Skip("ptrace_scope")
         program.goes_on()
         assert recorder.wait(60) == 0, recorder.stderr.read()
@@ -185,7 +187,9 @@ def a_library_that_is_loaded_meanwhile_is_recorded():
         recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
         while recorder.poll() is None and wrapped(program.pid) <= 0:
             time.sleep(0.01)
-        if recorder.poll() is not None and "ptrace_scope" in recorder.stderr.read():
+        if recorder.poll() is not None:
+            message = recorder.stderr.read()
+            assert "ptrace_scope" in message, message
             raise Skip("ptrace_scope")
         before = wrapped(program.pid)
         program.process.stdin.write("x")
