@@ -225,11 +225,9 @@ static void add_woken(struct collect *c, struct release *release, uint64_t seria
 
 /* MARK: Matching */
 
-/* A join: the end of the joined thread ends the wait. */
-static void match_join(struct collect *c, const struct ended_wait *wait)
+/* The end of `target` ends the wait. */
+static void add_joiner(struct collect *c, struct thread *target, const struct ended_wait *wait)
 {
-    /* The C library uses a thread's handle again. */
-    struct thread *target = thread_with_handle(c, wait->record.object, wait->record.end);
     struct woken *woken;
     if (!target || target->g.state == G_DEAD || target->serial == wait->serial)
         return;
@@ -242,6 +240,25 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
     target->joiners = woken;
 }
 
+static void match_join(struct collect *c, const struct ended_wait *wait)
+{
+    /* The C library uses a thread's handle again. */
+    add_joiner(c, thread_with_handle(c, wait->record.object, wait->record.end), wait);
+}
+
+/* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
+static void match_left(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    const struct thread *thread = thread_of(c, wait->serial);
+    struct release *release = NULL;
+    if (thread && thread->handle && r->release)
+        release = find_last(c, thread->handle, r->release, r->time, r->end);
+    /* The record of a wait for a condition variable has two ops: see take_waited. */
+    if (release)
+        add_woken(c, release, wait->serial, wait->number, wait->op + (r->wait == SHM_COND));
+}
+
 /*
  * A wait for a condition variable: until its signal; then, if the mutex was released later than that, for the mutex.
  */
@@ -251,7 +268,7 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
     struct thread *thread = thread_of(c, wait->serial);
     struct release *signal = NULL, *mutex;
     struct op *op;
-    if (!(r->flags & (SHM_TIMED_OUT | SHM_LEFT)))
+    if (!(r->flags & SHM_TIMED_OUT))
         signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
     if (!signal)
         return;
@@ -310,7 +327,12 @@ static void match(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct release *release;
-    if (r->wait == SHM_COND) {
+    if (r->flags & SHM_LEFT) {
+        match_left(c, wait);
+    } else if (r->flags & SHM_OWNER_DIED) {
+        if (r->release2)
+            add_joiner(c, thread_of(c, thread_serial(c, r->release2)), wait);
+    } else if (r->wait == SHM_COND) {
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {
         match_join(c, wait);
@@ -320,7 +342,7 @@ static void match(struct collect *c, const struct ended_wait *wait)
         match_openmp_barrier(c, wait);
     } else if (r->wait == SHM_OMP_JOIN || r->wait == SHM_OMP_WORK) {
         match_openmp_work(c, wait);
-    } else if (r->release && !(r->flags & (SHM_TIMED_OUT | SHM_LEFT))) {
+    } else if (r->release && !(r->flags & SHM_TIMED_OUT)) {
         release = find_release(c, r->object, r->release, r->wait, r->time, r->end);
         if (release)
             add_woken(c, release, wait->serial, wait->number, wait->op);

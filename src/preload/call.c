@@ -36,6 +36,15 @@ static void record_descriptor(struct shm_record *record)
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
 }
 
+/* Sets the number of the last cancellation of the calling thread, or of what shares its slot: see threads.c. */
+static void record_left(struct shm_record *record)
+{
+    const struct shm_area *area = preload.area;
+    if (area)
+        record->release = __atomic_load_n(
+            &area->objects[shm_object_slot((uint64_t)pthread_self())].release, __ATOMIC_ACQUIRE);
+}
+
 /* The frames of the open call's caller are still there, even if a signal handler leaves the call: the handler's frames lie
  * beyond them, or on another stack. */
 static uint32_t stack_of_open(void)
@@ -78,6 +87,8 @@ void call_record(const struct call *call)
             record.stack = stack_of_open();
         *call_place(slot->open_pc) = slot->open_pc;
         record_descriptor(&record);
+        if (record.flags & SHM_LEFT)
+            record_left(&record);
         record_put(&record);
         record_end();
     }
@@ -85,9 +96,9 @@ void call_record(const struct call *call)
     errno = old_errno;
 }
 
-void brief_record(void)
+void brief_record(bool returned)
 {
-    const struct call call = {.open = true};
+    const struct call call = {.open = true, .flags = returned ? 0 : SHM_LEFT};
     call_record(&call);
 }
 

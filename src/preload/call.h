@@ -6,13 +6,14 @@
  *     ssize_t read(int fd, ...)
  *     {
  *         struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_READ, object, fd, 0);
- *         return REAL(read)(fd, ...);
+ *         return RETURNED(REAL(read)(fd, ...));
  *     }
  *
  * A call that sets nothing after its return is a brief one: the same, but a few ns faster.
  *
  * The call ends with the variable's clean-up, so that cancellation and exceptions end it as well; longjmp does not: see
- * jumps.c.
+ * jumps.c. A wrapper says that the function has returned (call_returned, or what includes it); a call that ends without is
+ * recorded as left.
  *
  * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it switches the thread out
  * (rseq(2)). The wrapper sets the pointer to a sequence of no instructions before the call, and reads it after: two
@@ -33,7 +34,7 @@ struct call {
 };
 
 struct brief_call {
-    bool open;
+    bool open, returned;
 };
 
 /* MARK: Switches */
@@ -116,7 +117,7 @@ ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum sh
 ALWAYS struct call call_begin(const struct unwind_start *caller, uint32_t group, enum shm_wait wait,
                               uint64_t object, uint32_t detail, uint32_t stack)
 {
-    struct call call = {.blocks = stack != 0};
+    struct call call = {.blocks = stack != 0, .flags = SHM_LEFT};
     call.open = call_open(caller, group, wait, object, detail, stack);
     return call;
 }
@@ -124,12 +125,27 @@ ALWAYS struct call call_begin(const struct unwind_start *caller, uint32_t group,
 ALWAYS struct brief_call brief_begin(const struct unwind_start *caller, uint32_t group,
                                      enum shm_wait wait, uint64_t object, uint32_t detail)
 {
-    return (struct brief_call){call_open(caller, group, wait, object, detail, 0)};
+    return (struct brief_call){.open = call_open(caller, group, wait, object, detail, 0)};
 }
 
-/* Its time limit has ended it, or not. */
+/* The real function has returned: neither a cancellation nor an exception ends the call. */
+ALWAYS void call_returned(struct call *call)
+{
+    call->flags &= (uint8_t)~SHM_LEFT;
+}
+
+/* The same around the call of the real function. */
+#define RETURNED(...)                                                                              \
+    ({                                                                                             \
+        __typeof__(__VA_ARGS__) returned = __VA_ARGS__;                                            \
+        call_returned(&call);                                                                      \
+        returned;                                                                                  \
+    })
+
+/* It has returned; its time limit has ended it, or not. */
 ALWAYS void call_expired(struct call *call, bool expired)
 {
+    call_returned(call);
     call->flags |= expired ? SHM_EXPIRED : 0;
 }
 
@@ -172,14 +188,14 @@ ALWAYS void call_end(const struct call *call)
 }
 
 /* call_record for a brief call. */
-void brief_record(void);
+void brief_record(bool returned);
 
 ALWAYS void brief_end(const struct brief_call *call)
 {
     if (!call->open || UNLIKELY(!self_has_slot()))
         return;
     if (UNLIKELY(open_blocked()))
-        brief_record();
+        brief_record(call->returned);
     else
         call_close();
 }
@@ -191,7 +207,15 @@ ALWAYS void brief_end(const struct brief_call *call)
 #define BRIEF_CALL(group, wait, object, detail, ...)                                               \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF = brief_begin(&caller, group, wait, object, detail);              \
-    return __VA_ARGS__
+    return BRIEF_RETURNED(__VA_ARGS__)
+
+/* RETURNED for a brief call. */
+#define BRIEF_RETURNED(...)                                                                        \
+    ({                                                                                             \
+        __typeof__(__VA_ARGS__) returned = __VA_ARGS__;                                            \
+        call.returned = true;                                                                      \
+        returned;                                                                                  \
+    })
 
 /* The same for a call with a time limit, which then fails with `error`. */
 #define TIMED_CALL(error, group, wait, object, detail, ...)                                        \

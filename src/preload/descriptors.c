@@ -440,7 +440,7 @@ EXPORT int dup3(int fd, int copy, int flags)
             return REAL(name)(fd, command, argument);                                              \
         struct call call CALL =                                                                    \
             call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);                   \
-        return REAL(name)(fd, command, argument);                                                  \
+        return RETURNED(REAL(name)(fd, command, argument));                                        \
     }
 
 FCNTL(fcntl)
@@ -451,7 +451,7 @@ EXPORT int close(int fd)
     struct unwind_start caller = CALLER();
     descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);
-    return REAL(close)(fd);
+    return RETURNED(REAL(close)(fd));
 }
 
 void descriptors_forget(void)

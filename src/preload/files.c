@@ -174,7 +174,7 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
 #define FORMAT_CALL(begin, where, ...)                                                             \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF = begin(&caller, where);                                          \
-    return __VA_ARGS__
+    return BRIEF_RETURNED(__VA_ARGS__)
 
 /* `list` has the arguments after `last`. */
 #define LISTED_CALL(last, begin, where, ...)                                                       \
@@ -184,7 +184,7 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
     va_start(list, last);                                                                          \
     {                                                                                              \
         struct brief_call call BRIEF = begin(&caller, where);                                      \
-        count = __VA_ARGS__;                                                                       \
+        count = BRIEF_RETURNED(__VA_ARGS__);                                                       \
     }                                                                                              \
     va_end(list);                                                                                  \
     return count
@@ -296,7 +296,7 @@ EXPORT int fclose(FILE *file)
     if (fd >= 0)
         descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1, 0);
-    return REAL(fclose)(file);
+    return RETURNED(REAL(fclose)(file));
 }
 
 /* MARK: Others */
@@ -389,7 +389,7 @@ EXPORT int pclose(FILE *file)
     if (fd >= 0)
         descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);
-    return REAL(pclose)(file);
+    return RETURNED(REAL(pclose)(file));
 }
 
 /* MARK: System V semaphores */

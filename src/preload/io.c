@@ -187,7 +187,7 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, s
 #define ACCEPT_CALL(...)                                                                           \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
-    int connection = __VA_ARGS__;                                                                  \
+    int connection = RETURNED(__VA_ARGS__);                                                        \
     descriptor_new(connection);                                                                    \
     if (UNLIKELY(connections_own) && connection >= 0)                                              \
         connection_made(connection, true);                                                         \
@@ -208,7 +208,7 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
     struct unwind_start caller = CALLER();
     bool own = connection_is_own(address, length);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CONNECT, 0, (uint32_t)fd + 1, 0);
-    int status = REAL(connect)(fd, address, length);
+    int status = RETURNED(REAL(connect)(fd, address, length));
     if (UNLIKELY(own) && (status == 0 || errno == EINPROGRESS))
         connection_made(fd, false);
     return status;
@@ -482,7 +482,7 @@ EXPORT int tcdrain(int fd)
 #define OPEN_CALL(...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, 0, 0);                  \
-    int fd = __VA_ARGS__;                                                                          \
+    int fd = RETURNED(__VA_ARGS__);                                                                \
     descriptor_new(fd);                                                                            \
     if (call.open && self_has_slot())                                                              \
         self.slot->open_detail = (uint32_t)fd + 1;                                                 \

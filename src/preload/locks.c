@@ -64,6 +64,17 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         return result;                                                                             \
     return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), __VA_ARGS__)
 
+/* The last one to take the mutex ended without a release: it is known if it still has the object's slot. */
+NOINLINE void owner_died(struct call *call, const volatile void *object)
+{
+    const struct shm_object *slot;
+    if (!self_has_slot())
+        return;
+    slot = object_slot(object);
+    call->flags |= SHM_OWNER_DIED;
+    call->release2 = shm_holder_of(slot->holder, (uint64_t)(uintptr_t)object);
+}
+
 /* The real call is made between these two halves of a wait. */
 #define wait_for_lock(kind, object, caller, certain, ...)                                          \
     ({                                                                                             \
@@ -71,6 +82,8 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         int status = __VA_ARGS__;                                                                  \
         bool got = status == 0 || status == EOWNERDEAD;                                            \
         object_got(&call, object, got);                                                            \
+        if (UNLIKELY(status == EOWNERDEAD))                                                        \
+            owner_died(&call, object);                                                             \
         call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                       \
         if (got && self_has_slot())                                                                \
             object_held(object, kind, (caller)->pc);                                               \

@@ -66,6 +66,7 @@ void object_got(struct call *call, const volatile void *object, bool got)
     /* A signal handler has forked during the wait. */
     if (!self_has_slot())
         return;
+    call_returned(call);
     call->release = __atomic_load_n(&object_slot(object)->release, __ATOMIC_ACQUIRE);
     if (!got)
         call->flags |= SHM_TIMED_OUT;

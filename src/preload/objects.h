@@ -101,7 +101,7 @@ ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
     return is_clock(clock) && until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
-/* Ends the wait; `got`: the calling thread got the object, and has not timed out or failed. */
+/* The call that waited has returned. `got`: the calling thread got the object, and has not timed out or failed. */
 void object_got(struct call *call, const volatile void *object, bool got);
 
 #endif

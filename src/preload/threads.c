@@ -1,4 +1,4 @@
-/* Wrappers for the creation, names and joining of threads, and for prctl, which can disable the CPU's counter. */
+/* Wrappers for the creation, names, joining and cancelling of threads, and for prctl, which can disable the CPU's counter. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/call.h"
+#include "preload/objects.h"
 
 /* MARK: Creation */
 
@@ -154,6 +154,17 @@ EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock
 EXPORT int thrd_join(thrd_t thread, int *result)
 {
     JOIN(REAL(thrd_join)(thread, result));
+}
+
+/* MARK: Cancelling */
+
+/* The object is the thread's pthread_t: a wait of that thread which does not return was ended by this. */
+EXPORT int pthread_cancel(pthread_t thread)
+{
+    struct unwind_start caller = CALLER();
+    if (is_recorded(SHM_GROUP_THREADS))
+        object_released((const void *)(uintptr_t)thread, SHM_JOIN, SHM_ALL, &caller);
+    return REAL(pthread_cancel)(thread);
 }
 
 /* MARK: Names */

@@ -73,7 +73,8 @@ enum shm_kind {
      * holder took it; release, release2; stack
      */
     SHM_WAITED = 1,
-    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition */
+    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition. A thread is
+                   * cancelled: the object is its pthread_t, `wait` SHM_JOIN */
     SHM_CREATED, /* time; object: serial of the new thread; object2: its start routine; stack */
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown; end: vtable of the object that it runs, or 0 */
     SHM_EXITED,  /* time */
@@ -96,12 +97,15 @@ enum shm_kind {
 #define SHM_TEXT_MAX   1024
 
 enum shm_flags {
-    SHM_ALL = 1,         /* released: all threads that wait, not one */
-    SHM_TIMED_OUT = 2,   /* waited: it ended at its time limit or failed; no release ended it */
-    SHM_COARSE = 4,      /* released: `end`, when the hold began, is of the coarse clock */
-    SHM_LEFT = 8,        /* waited: longjmp, an exception or a cancellation ended the call */
+    SHM_ALL = 1,       /* released: all threads that wait, not one */
+    SHM_TIMED_OUT = 2, /* waited: it ended at its time limit or failed; no release ended it */
+    SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
+    /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's own handle then */
+    SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
-    SHM_EXPIRED = 32     /* waited: its time limit ended it */
+    SHM_EXPIRED = 32,    /* waited: its time limit ended it */
+    /* waited: the thread with the serial in release2 (0: not known) ended with the lock */
+    SHM_OWNER_DIED = 64
 };
 
 /* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of the fields. */
@@ -209,6 +213,12 @@ _Static_assert(sizeof(struct shm_object) == 64, "a cache line");
 static inline uint64_t shm_holder(uint32_t serial, unsigned wait, uint64_t object)
 {
     return (uint64_t)serial << 32 | (uint64_t)wait << 24 | (object >> 3 & 0xffffff);
+}
+
+/* Returns the serial of the thread that took the lock; 0: `holder` is of another one. */
+static inline uint32_t shm_holder_of(uint64_t holder, uint64_t object)
+{
+    return (holder & 0xffffff) == (object >> 3 & 0xffffff) ? (uint32_t)(holder >> 32) : 0;
 }
 
 static inline size_t shm_object_slot(uint64_t address)
