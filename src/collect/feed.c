@@ -236,6 +236,12 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         if (op)
             op->object = r->object;
         break;
+    case SHM_RUNS:
+        thread->runs = r->end;
+        thread->given[0] = r->object;
+        thread->given[1] = r->object2;
+        thread->given[2] = (uint64_t)r->release2 << 32 | r->release;
+        break;
     case SHM_HEAP:
         heap_take(c, thread, r->time, (int64_t)r->object);
         break;

@@ -500,24 +500,29 @@ static const char *argument_end(const char *text)
     return text;
 }
 
+/* What precedes the elements: the callable, and its arguments. */
+static const char in_tuple[] = "_Invoker<std::tuple<";
+
+/* Writes the type of what a thread of libstdc++ runs, the name of a vtable; false: not known. */
+static bool type_of(struct collect *c, uint64_t vtable, char *text, size_t size)
+{
+    const struct module *module = data_module(c, vtable);
+    return module && c->options.object &&
+           c->options.object(c->options.resolve_context, &module->map, vtable - module->map.bias,
+                             text, size);
+}
+
 /*
  * Writes the name of what a thread of libstdc++ runs, from the name of the vtable of
  * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where CALLABLE may be
  * std::async's own, whose name contains such a tuple again. False: not known, as for a pointer to a function, of which the
  * name has only the type.
  */
-static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t size)
+static bool callable_name(const char *text, char *name, size_t size)
 {
-    static const char before[] = "_Invoker<std::tuple<";
-    const struct module *module = data_module(c, vtable);
     const char *at, *last = NULL, *end;
-    char text[4096];
-    if (!module || !c->options.object ||
-        !c->options.object(c->options.resolve_context, &module->map, vtable - module->map.bias,
-                           text, sizeof text))
-        return false;
-    for (at = text; (at = strstr(at, before)) != NULL; last = at)
-        at += sizeof before - 1;
+    for (at = text; (at = strstr(at, in_tuple)) != NULL; last = at)
+        at += sizeof in_tuple - 1;
     if (!last)
         return false;
     end = argument_end(last);
@@ -526,6 +531,49 @@ static bool callable_name(struct collect *c, uint64_t vtable, char *name, size_t
     snprintf(name, size, "%.*s%s", (int)(end - last), last,
              end[-1] == '}' || memchr(last, '{', (size_t)(end - last)) ? "" : "::operator()");
     return true;
+}
+
+/* Returns the frame of the function at an address; NULL: it is none of the program's own. */
+static const struct v2_frame *own_function(struct collect *c, uint64_t address)
+{
+    const struct named_pc *named;
+    const struct v2_frame *frame;
+    read_modules(c);
+    /* Only code that is known: words of the program lead to no look at its maps. */
+    if (!module_at(c, address, LOADED) || !(named = named_pc(c, address + 1)))
+        return NULL;
+    frame = &named->frames[named->count - 1];
+    return named->preload || is_wrapper(c, frame) ? NULL : frame;
+}
+
+/* Returns how many elements of the tuple that begins in a type are pointers to functions. */
+static size_t count_pointers(const char *type)
+{
+    const char *at = strstr(type, in_tuple), *end;
+    size_t count = 0;
+    for (at = at ? at + sizeof in_tuple - 1 : ""; *at; at = *end == ',' ? end + 1 : "") {
+        end = argument_end(at);
+        count += memmem(at, (size_t)(end - at), "*)(", 3) != NULL;
+    }
+    return count;
+}
+
+/*
+ * Returns the function that a thread of libstdc++ was given a pointer to. The last element of a tuple comes first, so that
+ * it is behind those among its arguments. A program without symbols has the function that runs a lambda instead. NULL: not
+ * known.
+ */
+static const struct v2_frame *given_function(struct collect *c, const struct thread *thread,
+                                             const char *type)
+{
+    const struct v2_frame *last = NULL;
+    size_t found = 0, expected = *type ? count_pointers(type) : 1;
+    for (size_t i = 0; i < sizeof thread->given / sizeof thread->given[0]; i++) {
+        const struct v2_frame *frame = own_function(c, thread->given[i]);
+        found += frame != NULL;
+        last = frame ? frame : last;
+    }
+    return found && found == expected ? last : own_function(c, thread->runs);
 }
 
 /*
@@ -548,10 +596,15 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
     *frame = named->frames[named->count - 1];
     if (is_wrapper(c, frame)) {
         const struct v2_frame *seen = outermost(c, thread->first_stack);
-        bool known = thread->callable && callable_name(c, thread->callable, name, V2_MAX_STRING);
+        const struct v2_frame *given;
+        char type[4096] = "";
+        bool known = thread->callable && type_of(c, thread->callable, type, sizeof type) &&
+                     callable_name(type, name, V2_MAX_STRING);
         /* What was seen to run has a line as well. */
         if (seen && (!known || text_begins(seen->function, name)))
             *frame = *seen;
+        else if (!known && (given = given_function(c, thread, type)) != NULL)
+            *frame = *given;
         else if (known)
             *frame = (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};
     }

@@ -118,8 +118,9 @@ struct thread {
     struct thread *older; /* that had the handle before */
     uint32_t slot;        /* 0: none any more */
     uint64_t routine;
-    uint64_t callable;    /* see SHM_STARTED */
-    uint64_t first_stack; /* of its ops: shows what a runtime's trampoline calls */
+    uint64_t callable;       /* see SHM_STARTED */
+    uint64_t runs, given[3]; /* see SHM_RUNS */
+    uint64_t first_stack;    /* of its ops: shows what a runtime's trampoline calls */
     char name[16];
     struct op_ring ops;
     struct woken *joiners; /* the waits that its end ends */

@@ -129,6 +129,8 @@ void self_end(void);
 
 /* Returns the vtable of the object that a thread of libstdc++ runs, whose name contains the callable; 0: another thread. */
 uint64_t thread_callable(uint64_t routine, uint64_t argument);
+/* Records what else is known of that object, in the thread that is about to run it. */
+void thread_runs(uint64_t argument);
 
 /* MARK: CPU samples */
 

@@ -186,6 +186,8 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     record_put(&record);
     record_end();
     self.over = false;
+    if (record.end)
+        thread_runs(slot->argument);
     (void)pthread_setspecific(end_key, &self);
     samples_begin();
 }

@@ -35,6 +35,29 @@ uint64_t thread_callable(uint64_t routine, uint64_t argument)
     return *(const uint64_t *)(uintptr_t)argument;
 }
 
+#define PAGE 4096
+
+/* A word of the object; 0: it is in the next page, which need not be there. */
+static uint64_t word_of(uint64_t object, unsigned index)
+{
+    uint64_t at = object + index * sizeof(uint64_t);
+    return at / PAGE == object / PAGE ? *(const uint64_t *)(uintptr_t)at : 0;
+}
+
+void thread_runs(uint64_t argument)
+{
+    /* std::thread::_State has two destructors, then the function that runs the object. */
+    const uint64_t *vtable = (const uint64_t *)(uintptr_t) * (const uint64_t *)(uintptr_t)argument;
+    uint64_t third = word_of(argument, 3);
+    struct shm_record record = {.kind = SHM_RUNS,
+                                .end = vtable[2],
+                                .release = (uint32_t)third,
+                                .release2 = (uint32_t)(third >> 32),
+                                .object = word_of(argument, 1),
+                                .object2 = word_of(argument, 2)};
+    record_now(&record);
+}
+
 struct start {
     uint64_t routine;
     void *argument;

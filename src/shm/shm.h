@@ -90,6 +90,9 @@ enum shm_kind {
     SHM_HEAP,       /* time; object: `heap` of the thread's slot */
     SHM_IDENTIFIED, /* time; object: pthread_t of a thread whose first record did not have it */
     SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
+    /* time; end: the function in the vtable of SHM_STARTED that runs the object; object, object2, and release with release2
+     * above it: the words behind the vtable in the object, as far as they are in its page. The object may be smaller */
+    SHM_RUNS,
     SHM_KINDS
 };
 

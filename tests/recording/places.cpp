@@ -9,7 +9,10 @@
 #include <thread>
 #include <vector>
 
-namespace {
+#include <pthread.h>
+
+namespace
+{
 
 std::mutex results_mu;
 std::condition_variable ready;
@@ -34,8 +37,44 @@ template <class Unit> [[gnu::noinline]] void sleep_a_while(Unit time)
 
 struct Sleeper {
     std::vector<int> of;
-    void operator()(int ms) const { sleep_a_while(std::chrono::milliseconds(ms)); }
+    void operator()(int ms) const
+    {
+        sleep_a_while(std::chrono::milliseconds(ms));
+    }
 };
+
+/* Threads that never wait: only what they were given shows what they run. */
+volatile int counted;
+
+void count_to(int limit)
+{
+    for (int i = 0; i < limit; i++)
+        counted = i;
+}
+
+struct Counter {
+    int limit;
+    void count()
+    {
+        count_to(limit);
+    }
+};
+
+void count_named(int limit)
+{
+    pthread_setname_np(pthread_self(), "its own name");
+    count_to(limit);
+}
+
+void run_both(void (*first)(), int limit)
+{
+    first();
+    count_to(limit);
+}
+
+void nothing()
+{
+}
 
 } // namespace
 
@@ -51,6 +90,9 @@ int main()
         is_ready = true;
     }
     ready.notify_all();
-    for (std::thread *thread : {&waiter, &sleeper, &turn})
+    Counter counter{1000};
+    std::thread plain(nothing), counts(count_to, 1000), member(&Counter::count, &counter),
+        named(count_named, 1000), both(run_both, nothing, 1000);
+    for (std::thread *thread : {&waiter, &sleeper, &turn, &plain, &counts, &member, &named, &both})
         thread->join();
 }

@@ -80,6 +80,15 @@ def a_thread_is_named_after_what_the_program_gave_it_to_run():
 
 
 @test
+def a_thread_that_never_waits_is_named_after_the_function_that_it_was_given():
+    names = [g["name"] for g in json.loads(run(TRAIL, "summary", "--json", TRACE).stdout)["groups"]]
+    for expected in ("nothing", "count_to", "count", "run_both"):
+        assert names.count(expected) == 1, (expected, names)
+    # The name that it gives itself comes first.
+    assert "its own name" in names and "count_named" not in names, names
+
+
+@test
 def what_the_user_skips_names_no_place():
     skip = os.path.join(WORK.name, "skip")
     with open(skip, "w") as f:
