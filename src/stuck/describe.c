@@ -52,9 +52,6 @@ static const struct call calls[] = {
 #undef CALL
 };
 
-/* How many of the innermost frames may lie between the system call and the function that waits. */
-#define NEAR_FRAMES 8
-
 static const struct call *find_call(long number)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

@@ -4,6 +4,9 @@
 
 #include "stuck/stuck.h"
 
+/* How many of the innermost frames may lie between the system call and the function that waits. */
+#define NEAR_FRAMES 8
+
 /* Writes the name of the variable at an address; false: it has none. */
 typedef bool stuck_name_fn(void *context, uint64_t address, char *text, size_t size);
 

@@ -12,6 +12,7 @@
 #include "collect/maps.h"
 #include "collect/process.h"
 #include "collect/stack_copy.h"
+#include "stuck/called.h"
 #include "stuck/describe.h"
 #include "symbols/modules.h"
 
@@ -165,6 +166,33 @@ static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t 
     return good;
 }
 
+/* Returns a copy of the name of the function that the call before a return address was made to; NULL: not known. */
+static char *called_name(struct naming *naming, uint64_t return_address)
+{
+    uint64_t at = called_function(naming->held->pid, return_address);
+    const trail_module *module = at ? find_module(naming, at) : NULL;
+    const trail_symbol *symbols = NULL;
+    size_t count = module ? modules_resolve(naming->files, module, at - module->bias, &symbols) : 0;
+    return count > 0 ? function_of(symbols[count - 1].function) : NULL;
+}
+
+/*
+ * A frame without a name, whose code its caller did not call: a jump led there. It gets the name of the function that was
+ * called. `outer` is the index of the caller's innermost frame.
+ */
+static void name_by_call(struct stuck_thread *thread, struct naming *naming, size_t outer)
+{
+    struct stuck_frame *frame = outer > 0 ? &thread->frames[outer - 1] : NULL;
+    char *name;
+    if (!frame || *frame->function || outer > NEAR_FRAMES)
+        return;
+    name = called_name(naming, thread->frames[outer].pc + 1);
+    if (!name)
+        return;
+    free(frame->function);
+    frame->function = name;
+}
+
 static bool add_stack(struct stuck_thread *thread, struct naming *naming)
 {
     const struct held_thread *held = thread->held;
@@ -178,8 +206,12 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     bool good = true;
     if (held->is_copied)
         count = stack_copy_walk(&naming->tables, &sample, find_module, naming, pcs, MOST_FRAMES);
-    for (size_t i = 0; good && i < count; i++)
+    for (size_t i = 0; good && i < count; i++) {
+        size_t outer = thread->frame_count;
         good = add_pc(thread, naming, pcs[i]);
+        if (good)
+            name_by_call(thread, naming, outer);
+    }
     thread->is_cut = count == MOST_FRAMES || (held->is_copied && !held->fp && count < 3);
     return good;
 }
