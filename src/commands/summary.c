@@ -11,6 +11,7 @@
 
 #include "base/share.h"
 #include "report/overview.h"
+#include "report/tiles.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/spark.h"
@@ -55,6 +56,9 @@ static int parse_request(struct request *request, int argc, char **argv)
     request->analysis.options.what =
         TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS |
         TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
+    /* Only the tiles have locks. */
+    if (request->analysis.json)
+        request->analysis.options.what |= TILES_ANALYSES;
     request->analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
     return analysis_words(&request->analysis, &options);
 }
@@ -237,6 +241,36 @@ static void json_findings(const struct request *request, struct json *json)
     json_close(json, ']');
 }
 
+static void json_tiles(const struct request *request, struct json *json)
+{
+    struct tiles tiles;
+    char title[TERM_SIZE + 64];
+    tiles_make(&tiles, request->analysis.answers, &request->analysis.vocabulary);
+    json_open(json, "tiles", '[');
+    for (size_t i = 0; i < tiles.count; i++) {
+        const struct tile *tile = &tiles.list[i];
+        json_open(json, NULL, '{');
+        json_string(json, "key", tile->key);
+        json_string(json, "title",
+                    words_text(&request->analysis.vocabulary, tile->title, title, sizeof title));
+        json_signed(json, "value", tile->value);
+        json_string(json, "text", tile->text);
+        json_string(json, "note", tile->note);
+        if (tile->command)
+            json_string(json, "command", tile->command);
+        if (tile->has_moment) {
+            json_signed(json, "begin_ns", tile->begin_ns);
+            json_signed(json, "end_ns", tile->end_ns);
+        }
+        if (tile->goroutine != TRAIL_NONE)
+            json_signed(json, "goroutine", tile->goroutine);
+        if (tile->task != TRAIL_NONE)
+            json_signed(json, "task", tile->task);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void show_json(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -250,6 +284,7 @@ static void show_json(const struct request *request)
     json_number(&json, "goroutines", span->goroutines);
     json_number(&json, "goroutines_alive", span->goroutines_alive);
     char largest[OVERVIEW_SIZE];
+    json_tiles(request, &json);
     json_findings(request, &json);
     json_string(&json, "largest", overview_largest(request->analysis.answers, largest));
     json_activity(request, &json);

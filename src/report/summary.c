@@ -11,99 +11,30 @@
 #include "report/overview.h"
 #include "report/plot.h"
 #include "report/report.h"
+#include "report/tiles.h"
 
 /* MARK: Figures */
 
 /* A figure: the key and the exact value are for scripts. */
-static void figure_begin(const struct report *report, const char *title, const char *key,
-                         int64_t value)
+static void put_figure(const struct report *report, const struct tile *tile)
 {
     struct out *out = report->out;
     out_str(out, "<div><dt>");
-    report_words(report, title);
-    out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", key, value);
-}
-
-static void figure_end(const struct report *report, const char *note)
-{
-    out_str(report->out, "</b> ");
-    html_word(report->out, note);
-    out_str(report->out, "</dd></div>\n");
-}
-
-static void figure_number(const struct report *report, const char *title, const char *key,
-                          uint64_t value, const char *note)
-{
-    figure_begin(report, title, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
-    html_number(report->out, value);
-    figure_end(report, note);
-}
-
-static void figure_average(const struct report *report, const char *title, const char *key,
-                           int64_t sum_ns, const char *note)
-{
-    figure_begin(report, title, key, sum_ns);
-    out_format(report->out, "%.2f", share_of(sum_ns, report_length(report)));
-    figure_end(report, note);
-}
-
-static void put_idle(const struct report *report)
-{
-    const trail_activity *a = &report->activity;
-    int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
-    char note[200];
-    (void)snprintf(
-        note, sizeof note,
-        "%.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% although work was ready",
-        100 * share_of(a->idle_nothing_ns, a->available_ns),
-        100 * share_of(a->idle_lock_ns, a->available_ns),
-        100 * share_of(a->idle_work_ns, a->available_ns));
-    figure_begin(report, "{Slots_idle}", "idle_ns", idle);
-    html_share(report->out, share_of(idle, a->available_ns));
-    figure_end(report, note);
-}
-
-static void put_memory(const struct report *report)
-{
-    const trail_activity *a = &report->activity;
-    const trail_gc_cycle *cycles;
-    char note[200], first[SHOW_SIZE], last[SHOW_SIZE];
-    size_t count = trail_analysis_gc_cycles(report->answers, &cycles);
-    if (a->has_heap) {
-        (void)snprintf(note, sizeof note, "at most; %s at first, %s at the end",
-                       show_bytes(first, a->heap_first), show_bytes(last, a->heap_last));
-        figure_begin(report, "Heap", "heap_peak_bytes", (int64_t)a->heap_peak);
-        html_bytes(report->out, a->heap_peak);
-        figure_end(report, note);
-    }
-    if (count > 0) {
-        double share = 1 - trail_analysis_mmu(report->answers, 0, report_length(report));
-        (void)snprintf(note, sizeof note, "of the %s' time, in %zu cycles",
-                       term(report->words, TERM_slots), count);
-        figure_begin(report, "Garbage collection", "gc_cycles", (int64_t)count);
-        html_share(report->out, share);
-        figure_end(report, note);
-    }
+    report_words(report, tile->title);
+    out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", tile->key, tile->value);
+    html_word(out, tile->text);
+    out_str(out, "</b> ");
+    html_word(out, tile->note);
+    out_str(out, "</dd></div>\n");
 }
 
 static void put_figures(const struct report *report)
 {
-    const trail_activity *a = &report->activity;
-    char note[100];
+    struct tiles tiles;
+    tiles_make(&tiles, report->answers, report->words);
     out_str(report->out, "<dl class=\"figures\">\n");
-    figure_begin(report, "Length", "length_ns", report_length(report));
-    html_duration(report->out, report_length(report));
-    figure_end(report, "");
-    (void)snprintf(note, sizeof note, "%" PRIu64 " alive at the end",
-                   report->span.goroutines_alive);
-    figure_number(report, "{Tasks}", "goroutines", report->span.goroutines, note);
-    (void)snprintf(note, sizeof note, "on average, of %" PRIu64 " %s", a->procs,
-                   term_count(report->words, a->procs, TERM_slot));
-    figure_average(report, "Running", "running_ns", a->running_ns, note);
-    figure_average(report, "Ready, not running", "ready_ns", a->runnable_ns, "on average");
-    put_idle(report);
-    put_memory(report);
-    figure_number(report, "Events", "events", report->span.events, "");
+    for (size_t i = 0; i < tiles.count; i++)
+        put_figure(report, &tiles.list[i]);
     out_str(report->out, "</dl>\n");
 }
 

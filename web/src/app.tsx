@@ -16,6 +16,7 @@ import { LocksPanel } from "./locks";
 import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
+import { Overview } from "./overview";
 import { SearchBox } from "./palette";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
@@ -33,6 +34,7 @@ import {
     markFacts,
     message,
     offline,
+    overview,
     palette,
     panels,
     range,
@@ -171,6 +173,17 @@ function Lanes() {
             <button type="button" onClick={showAll}>
                 Whole trace (0)
             </button>
+            {!isFramed && (
+                <button
+                    type="button"
+                    aria-pressed={overview.value}
+                    onClick={() => {
+                        overview.value = !overview.value;
+                    }}
+                >
+                    Overview
+                </button>
+            )}
             <Legend />
             {lanes.value.length < allLanes.value && (
                 <span class="warn">
@@ -513,6 +526,7 @@ export function App() {
                 <NoTrace />
             ) : (
                 <main>
+                    <Overview />
                     <Lanes />
                     <Timeline />
                     {live && <p class="wait">Waiting for the first events …</p>}

@@ -21,13 +21,17 @@ export function window(): Query {
     return now ? { from: Math.round(now.from), to: Math.round(now.to) } : {};
 }
 
-/* Requests an analysis once the trace has been read, and again when the selected range changes. */
-export function useRun<T>(command: string, extra: () => Query): Signal<Answer<T>> {
+/* Requests an analysis once the trace has been read; unless it is of the whole trace, again when the selected range changes. */
+export function useRun<T>(
+    command: string,
+    extra: () => Query,
+    of: "range" | "whole" = "range",
+): Signal<Answer<T>> {
     const answer = useMemo(() => signal<Answer<T>>({ state: "asking" }), []);
     useSignalEffect(() => {
         const now = status.value;
         if (!now?.done) return;
-        const query = { ...window(), ...extra() };
+        const query = { ...(of === "range" ? window() : {}), ...extra() };
         const key = `${command} ${JSON.stringify(query)}`;
         const known = kept.get(key);
         if (known) {

@@ -95,6 +95,8 @@ export const tab = signal<Tab | null>(null);
 export const palette = signal(false);
 export const help = signal(false);
 export const follow = signal(false);
+/* Whether the figures above the timeline are shown. */
+export const overview = signal(true);
 /* The zero of the ruler, in ns; with the axis "wall" it shows wall clock times. */
 export const origin = signal(0);
 export const axis = signal<"relative" | "wall">("relative");
@@ -119,6 +121,17 @@ let future: Range[] = [];
 /* When the current gesture last moved the window, in ms of performance.now(). */
 const NEVER = Number.NEGATIVE_INFINITY;
 let touched = NEVER;
+
+/* Whether the page was opened without a fragment. */
+let isFirst = true;
+
+/* Whether nothing has been done since the page was opened without a fragment. */
+export function untouched(): boolean {
+    const { from, to } = view.peek();
+    const all = whole.peek();
+    const isWhole = from === all.from && to === all.to && past.length === 0;
+    return isFirst && isWhole && !selected.peek() && !range.peek() && !tab.peek() && !filter.peek();
+}
 
 export function clamp(wanted: Range): Range {
     const all = whole.value;
@@ -228,6 +241,7 @@ function toFragment(): string {
     if (range.value)
         parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
     if (tab.value) parts.set("tab", tab.value);
+    if (!overview.value) parts.set("top", "0");
     if (why.value) parts.set("why", why.value);
     if (origin.value) parts.set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") parts.set("x", "wall");
@@ -273,6 +287,7 @@ function parseMark(text: string | null): { kind: MarkKind; number: number } | nu
 export function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
     const window = parseRange(parts.get("w"));
+    isFirst &&= parts.size === 0;
     batch(() => {
         if (window) view.value = window;
         kind.value = kindOf(parts.get("v") ?? "g");
@@ -288,6 +303,7 @@ export function fromFragment(): boolean {
         mark.value = parseMark(parts.get("mark"));
         range.value = parseRange(parts.get("r"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
+        overview.value = parts.get("top") !== "0";
         why.value = parts.get("why") ?? "";
         origin.value = Number(parts.get("o")) || 0;
         axis.value = parts.get("x") === "wall" ? "wall" : "relative";

@@ -104,7 +104,8 @@ async function reopen(url, options, sign) {
     page = await openPage(url, options, sign);
 }
 
-async function fresh(more = "") {
+/* Shows the whole trace, without the figures above the timeline, unless the fragment says otherwise. */
+async function fresh(more = `#w=0-${status.end}&top=0`) {
     await reopen(main_.url + more);
     await until("pictures", async () => (await pixels([76, 175, 114])) > 0);
     /* The part above the lanes grows when its data arrives. */
@@ -121,13 +122,74 @@ async function clickLanes(dx, dy) {
 }
 
 test("the first picture has running and waiting goroutines, and the facts of the trace", async () => {
-    await fresh();
+    await fresh("");
     ok((await pixels([240, 168, 48])) > 0, "runnable is drawn");
     const facts = await page.textContent(".facts");
     ok(facts.includes(`${status.events.toLocaleString("en-US")} events`), facts);
     const info = runJson("summary", trace);
     equal(status.events, info.events, "events");
     equal(status.end, info.end_ns - info.origin_ns, "length");
+});
+
+const IN_HEAD = ["length_ns", "goroutines"];
+/* The worst case that the page begins at, in ns since the first event. */
+function mostTelling(summary) {
+    const tile = (key) => summary.tiles.find((one) => one.key === key);
+    const all = [...summary.findings, ...["lock_ns", "longest_ready_ns", "waiting_ns"].map(tile)];
+    const worst = all.find((one) => one?.begin_ns !== undefined);
+    const [from, to] = [worst.begin_ns - summary.origin_ns, worst.end_ns - summary.origin_ns];
+    return { from, to, isShown: to - from <= status.end / 2 };
+}
+
+test("the first screen has the tiles and findings of the summary, and begins at the worst case", async () => {
+    const summary = runJson("summary", words, trace);
+    await page.locator(".tile").first().waitFor();
+    equal(
+        await page
+            .locator(".tile")
+            .evaluateAll((all) =>
+                all.map((tile) => [
+                    tile.dataset.key,
+                    tile.querySelector("b").textContent,
+                    tile.title,
+                ]),
+            ),
+        summary.tiles
+            .filter(({ key }) => !IN_HEAD.includes(key))
+            .map(({ key, text, note }) => [key, text, note]),
+        "tiles",
+    );
+    equal(
+        await page.locator(".overview .findings li").allTextContents(),
+        summary.findings.slice(0, 3).map(({ text }) => text),
+        "findings",
+    );
+    const worst = mostTelling(summary);
+    const [from, to] = await windowNow();
+    if (!worst.isShown) equal([from, to], [0, status.end], "the whole trace");
+    else
+        ok(
+            from <= worst.from && to >= worst.to && to - from < 2 * (worst.to - worst.from) + 200,
+            `${from} to ${to}, not about ${worst.from} to ${worst.to}`,
+        );
+});
+
+test("a tile leads to its panel and its moment", async () => {
+    const summary = runJson("summary", words, trace);
+    const { key, command, begin_ns, end_ns } = summary.tiles.find(
+        (tile) => tile.key === (given ? "lock_ns" : "longest_ready_ns"),
+    );
+    await page.locator(`.tile[data-key=${key}]`).click();
+    equal([await fragment("tab"), command], given ? ["locks", "locks"] : ["latency", "latency"]);
+    const [from, to] = await windowNow();
+    ok(from <= begin_ns - summary.origin_ns && to >= end_ns - summary.origin_ns, "its wait");
+    const task = summary.tiles.find(({ key }) => key === "slowest_task_ns")?.task;
+    if (task !== undefined) {
+        await page.locator(".tile[data-key=slowest_task_ns]").click();
+        equal([await fragment("tab"), await fragment("why")], ["path", `task=${task}`], "the task");
+    }
+    await page.getByRole("button", { name: "Overview" }).click();
+    equal([await page.locator(".tile").count(), await fragment("top")], [0, "0"], "hidden");
 });
 
 test("nothing is asked of another server, and nothing fails", async () => {
@@ -155,6 +217,7 @@ testOnce("a key pressed as soon as the page is there can be undone", async () =>
 });
 
 testOnce("keys zoom and pan; undo and redo go back and forward", async () => {
+    await fresh();
     const [from, to] = await windowNow();
     await page.keyboard.press("w");
     const [from1, to1] = await windowNow();

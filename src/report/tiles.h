@@ -1,0 +1,43 @@
+/*
+ * Tiles: the figures that a trace is introduced with, in the viewer's first screen, in a report, and in the JSON of
+ * `trail summary`. Each says where it is seen: the moment of its worst case, and the command that has more.
+ */
+#ifndef TRAIL_REPORT_TILES_H
+#define TRAIL_REPORT_TILES_H
+
+#include <trail/analyze.h>
+
+#include "base/show.h"
+#include "words/vocabulary.h"
+
+enum { TILES = 12, TILE_NOTE_SIZE = 320 };
+
+struct tile {
+    const char *key;   /* for scripts; the value's unit is in it, or it is a count */
+    const char *title; /* may have terms in braces: words_text */
+    int64_t value;
+    char text[SHOW_SIZE]; /* the value as shown, or the share that it is */
+    char note[TILE_NOTE_SIZE];
+    const char *command; /* of trail, that has more; NULL: none */
+    /* The worst case; begin and end are equal for a point in time. */
+    bool has_moment;
+    int64_t begin_ns, end_ns;
+    int64_t goroutine; /* TRAIL_NONE: none in particular */
+    int64_t task;      /* TRAIL_NONE: none */
+};
+
+struct tiles {
+    struct tile list[TILES];
+    size_t count;
+};
+
+/* What must be analysed for all tiles. */
+enum {
+    TILES_ANALYSES = TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU |
+                     TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_LOCKS
+};
+
+/* Fills in the tiles of an analysis; what the trace does not have, as tasks or a heap, has none. Texts may have any bytes of the trace but NUL. */
+void tiles_make(struct tiles *tiles, const trail_analysis *answers, const struct vocabulary *words);
+
+#endif

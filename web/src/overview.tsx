@@ -1,0 +1,160 @@
+/*
+ * The first screen: the figures that a trace is introduced with (the tiles of `trail summary --json`) and what looks wrong,
+ * above the timeline. Each leads to its place. The timeline then begins at the most telling window, if that is a small
+ * part of the trace and nothing was done before it is known.
+ */
+import { useEffect } from "preact/hooks";
+import { type Finding, Findings } from "./findings";
+import { isFramed } from "./framed";
+import { reveal } from "./lanes";
+import { showPath } from "./path";
+import { jump, laneOf, useRun } from "./run";
+import { overview, panels, showRange, status, type Tab, tab, untouched } from "./state";
+
+export interface Tile {
+    key: string;
+    title: string;
+    value: number;
+    text: string;
+    note: string;
+    command?: string;
+    begin_ns?: number;
+    end_ns?: number;
+    goroutine?: number;
+    task?: number;
+}
+
+interface Summary {
+    origin_ns: number;
+    tiles: Tile[];
+    findings: Finding[];
+    largest: string;
+}
+
+/* The panels that have what a command prints. */
+const panelOf: Record<string, Tab> = {
+    goroutines: "goroutines",
+    procs: "heat",
+    latency: "latency",
+    locks: "locks",
+    tasks: "more",
+    gc: "more",
+    mmu: "mmu",
+};
+
+/* What the head of the page has already. */
+const inHead = new Set(["length_ns", "goroutines"]);
+const FINDINGS = 3;
+
+function lead(tile: Tile, origin: number): void {
+    const panel = panelOf[tile.command ?? ""];
+    if (tile.task !== undefined) {
+        showPath(`task=${tile.task}`);
+        return;
+    }
+    if (panel) tab.value = panel;
+    if (tile.begin_ns === undefined || tile.end_ns === undefined) return;
+    const from = tile.begin_ns - origin;
+    const to = tile.end_ns - origin;
+    const around = to > from ? 0 : (status.value?.end ?? 0) / 100;
+    jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
+}
+
+/* The worst case of the first finding that has one, else of the lock and of a wait. */
+function mostTelling(of: Summary) {
+    const tile = (key: string) => of.tiles.find((one) => one.key === key);
+    return [...of.findings, tile("lock_ns"), tile("longest_ready_ns"), tile("waiting_ns")].find(
+        (one) => one?.begin_ns !== undefined && one?.end_ns !== undefined,
+    );
+}
+
+/* A window that is most of the trace tells no more than the whole. */
+const MOST = 0.5;
+
+function beginThere(of: Summary): void {
+    const moment = mostTelling(of);
+    if (!moment || !untouched()) return;
+    const from = (moment.begin_ns ?? 0) - of.origin_ns;
+    const to = (moment.end_ns ?? 0) - of.origin_ns;
+    if (to - from > (status.peek()?.end ?? 0) * MOST) return;
+    showRange({ from, to: Math.max(to, from + 1) });
+    const lane = moment.goroutine == null ? null : laneOf(moment.goroutine, from);
+    if (lane !== null) reveal(lane);
+}
+
+function TileButton(props: { tile: Tile; origin: number }) {
+    const { tile, origin } = props;
+    const panel = panels.find(([name]) => name === panelOf[tile.command ?? ""]);
+    return (
+        <li>
+            <button
+                type="button"
+                class="tile"
+                data-key={tile.key}
+                title={tile.note}
+                onClick={() => lead(tile, origin)}
+                disabled={!panel && tile.begin_ns === undefined}
+            >
+                <span class="faint">{tile.title}</span> <b>{tile.text}</b>
+                <span class="note faint">{tile.note}</span>
+            </button>
+        </li>
+    );
+}
+
+function Answer(props: { of: Summary }) {
+    const { tiles, findings, largest, origin_ns } = props.of;
+    return (
+        <>
+            <ul class="tiles">
+                {tiles
+                    .filter((tile) => !inHead.has(tile.key))
+                    .map((tile) => (
+                        <TileButton key={tile.key} tile={tile} origin={origin_ns} />
+                    ))}
+            </ul>
+            {findings.length === 0 ? (
+                <p>No known problem found. The largest figures: {largest}.</p>
+            ) : (
+                <Findings findings={findings.slice(0, FINDINGS)} origin={origin_ns} />
+            )}
+            {findings.length > FINDINGS && (
+                <button
+                    type="button"
+                    class="textlink"
+                    onClick={() => {
+                        tab.value = "summary";
+                    }}
+                >
+                    all {findings.length} findings
+                </button>
+            )}
+        </>
+    );
+}
+
+function Whole() {
+    const answer = useRun<Summary>("summary", () => ({}), "whole").value;
+    const { value } = answer;
+    useEffect(() => {
+        if (value?.tiles) beginThere(value);
+    }, [value]);
+    if (answer.state === "bad" || (answer.value && !answer.value.tiles)) return null;
+    return (
+        <section class="overview" aria-label="Overview">
+            {answer.value ? (
+                <Answer of={answer.value} />
+            ) : (
+                <p class="faint">Adding up the trace …</p>
+            )}
+        </section>
+    );
+}
+
+/* Live traces grow: their figures are there when they end, and are saved as a file. */
+export function Overview() {
+    const now = status.value;
+    if (isFramed || !overview.value || !now?.done || !now.can_run || now.goroutines === 0)
+        return null;
+    return <Whole />;
+}
