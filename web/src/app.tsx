@@ -16,7 +16,7 @@ import { LocksPanel } from "./locks";
 import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
-import { Overview } from "./overview";
+import { hasOverview, Overview } from "./overview";
 import { SearchBox } from "./palette";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
@@ -173,7 +173,7 @@ function Lanes() {
             <button type="button" onClick={showAll}>
                 Whole trace (0)
             </button>
-            {!isFramed && (
+            {hasOverview() && (
                 <button
                     type="button"
                     aria-pressed={overview.value}

@@ -94,7 +94,7 @@ async function load(of: Kind): Promise<void> {
 /* Identifies the state that the list of lanes depends on; empty: nothing has been read yet. */
 const wanted = computed(() => {
     const now = status.value;
-    if (!now || (now.done && !now.version)) return "";
+    if (!now?.version) return "";
     const count = { goroutine: now.goroutines, proc: now.procs, thread: now.threads }[kind.value];
     return `${kind.value} ${count} ${now.done}`;
 });

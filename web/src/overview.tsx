@@ -1,7 +1,7 @@
 /*
  * The first screen: the figures that a trace is introduced with (the tiles of `trail summary --json`) and what looks wrong,
- * above the timeline. Each leads to its place. The timeline then begins at the most telling window, if that is a small
- * part of the trace and nothing was done before it is known.
+ * above the timeline. Each leads to its place. The timeline then begins at what looks worst, if that is a part of the trace
+ * and nothing was done before it is known.
  */
 import { useEffect } from "preact/hooks";
 import { type Finding, Findings } from "./findings";
@@ -60,25 +60,18 @@ function lead(tile: Tile, origin: number): void {
     jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
 }
 
-/* The worst case of the first finding that has one, else of the lock and of a wait. */
-function mostTelling(of: Summary) {
-    const tile = (key: string) => of.tiles.find((one) => one.key === key);
-    return [...of.findings, tile("lock_ns"), tile("longest_ready_ns"), tile("waiting_ns")].find(
-        (one) => one?.begin_ns !== undefined && one?.end_ns !== undefined,
-    );
-}
-
 /* A window that is most of the trace tells no more than the whole. */
 const MOST = 0.5;
 
+/* Moves to the worst case of the first finding that has one. */
 function beginThere(of: Summary): void {
-    const moment = mostTelling(of);
-    if (!moment || !untouched()) return;
-    const from = (moment.begin_ns ?? 0) - of.origin_ns;
-    const to = (moment.end_ns ?? 0) - of.origin_ns;
+    const worst = of.findings.find((one) => one.begin_ns !== undefined);
+    if (!worst || !untouched()) return;
+    const from = worst.begin_ns - of.origin_ns;
+    const to = worst.end_ns - of.origin_ns;
     if (to - from > (status.peek()?.end ?? 0) * MOST) return;
     showRange({ from, to: Math.max(to, from + 1) });
-    const lane = moment.goroutine == null ? null : laneOf(moment.goroutine, from);
+    const lane = worst.goroutine == null ? null : laneOf(worst.goroutine, from);
     if (lane !== null) reveal(lane);
 }
 
@@ -152,9 +145,11 @@ function Whole() {
 }
 
 /* Live traces grow: their figures are there when they end, and are saved as a file. */
-export function Overview() {
+export function hasOverview(): boolean {
     const now = status.value;
-    if (isFramed || !overview.value || !now?.done || !now.can_run || now.goroutines === 0)
-        return null;
-    return <Whole />;
+    return !isFramed && Boolean(now?.done && now.can_run && now.goroutines > 0);
+}
+
+export function Overview() {
+    return hasOverview() && overview.value ? <Whole /> : null;
 }

@@ -19,7 +19,16 @@ interface Segment {
     group: string;
     depth: number;
     state: string;
+    reason?: string;
+    wait_kind?: string;
+    object?: string;
     function: string;
+    /* The goroutine that the end of the segment woke, what that had waited for, and how long the lock had been held. */
+    wakes?: number;
+    awaited?: string;
+    awaited_kind?: string;
+    awaited_object?: string;
+    held_ns?: number;
 }
 
 interface Path {
@@ -32,6 +41,24 @@ interface Path {
     begin_ns: number;
     end_ns: number;
     segments: Segment[];
+}
+
+/* "mutex cache_mu", "sync" */
+function awaited(reason?: string, kind?: string, object?: string): string {
+    return [kind ?? reason ?? "", object ?? ""].filter(Boolean).join(" ");
+}
+
+function stateText(of: Segment): string {
+    const what = awaited(of.reason, of.wait_kind, of.object);
+    return of.state === "blocked" && what ? `blocked: ${what}` : of.state;
+}
+
+/* "wakes thread 5 from mutex cache_mu (held for 15.1 ms)" */
+function wakeText(of: Segment): string {
+    if (of.wakes === undefined) return "";
+    const what = awaited(of.awaited, of.awaited_kind, of.awaited_object);
+    const held = of.held_ns ? ` (held for ${duration(of.held_ns)})` : "";
+    return `wakes ${term("task_id")}${of.wakes}${what && ` from ${what}`}${held}`;
 }
 
 /* Whether the timeline is to move to the path when that arrives. */
@@ -113,8 +140,9 @@ export function PathPanel() {
                     },
                     { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
                     { title: "{task}", value: (row) => named(row.goroutine, row.group) },
-                    { title: "state", value: (row) => row.state },
+                    { title: "state", value: stateText },
                     { title: "in", value: (row) => shortName(row.function ?? "") },
+                    { title: "then", value: wakeText },
                 ]}
                 rows={rows}
                 empty={inWords(

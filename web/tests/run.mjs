@@ -133,10 +133,9 @@ test("the first picture has running and waiting goroutines, and the facts of the
 
 const IN_HEAD = ["length_ns", "goroutines"];
 /* The worst case that the page begins at, in ns since the first event. */
-function mostTelling(summary) {
-    const tile = (key) => summary.tiles.find((one) => one.key === key);
-    const all = [...summary.findings, ...["lock_ns", "longest_ready_ns", "waiting_ns"].map(tile)];
-    const worst = all.find((one) => one?.begin_ns !== undefined);
+function worstOf(summary) {
+    const worst = summary.findings.find((one) => one.begin_ns !== undefined);
+    if (!worst) return { isShown: false };
     const [from, to] = [worst.begin_ns - summary.origin_ns, worst.end_ns - summary.origin_ns];
     return { from, to, isShown: to - from <= status.end / 2 };
 }
@@ -164,7 +163,7 @@ test("the first screen has the tiles and findings of the summary, and begins at 
         summary.findings.slice(0, 3).map(({ text }) => text),
         "findings",
     );
-    const worst = mostTelling(summary);
+    const worst = worstOf(summary);
     const [from, to] = await windowNow();
     if (!worst.isShown) equal([from, to], [0, status.end], "the whole trace");
     else

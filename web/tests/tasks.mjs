@@ -1,0 +1,249 @@
+// Eight tasks of users, each from opening the page to the answer in at most three clicks. TRAIL_PICTURES: a folder for a
+// picture of each answer. Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+    chromiumPath,
+    equal,
+    given as generate,
+    idle,
+    main,
+    ok,
+    openPage,
+    scheduler as root,
+    runJson,
+    serve,
+    test,
+    trail,
+    until,
+} from "./browser.mjs";
+
+if (!chromiumPath) {
+    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    process.exit(0);
+}
+
+const MOST_CLICKS = 3;
+const folder = mkdtempSync(join(tmpdir(), "trail-tasks-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const example = (name) => join(root, "examples/traces", `${name}.trace`);
+
+/*
+ * One task. `open` returns { url, server }; `run` receives the page, a function that clicks, and the server, and returns
+ * when the answer is seen.
+ */
+function task(name, what, open, run, sign = ".facts") {
+    test(`${name}: ${what}`, async () => {
+        const { server, url } = await open();
+        let page;
+        try {
+            page = await openPage(url, {}, sign);
+            let clicks = 0;
+            const click = async (place, options) => {
+                clicks++;
+                await place.click(options);
+                await idle(page);
+            };
+            await run(page, click, server);
+            ok(clicks <= MOST_CLICKS, `${clicks} clicks`);
+            equal(page.errors, [], "errors");
+            await idle(page);
+            if (process.env.TRAIL_PICTURES)
+                await page.screenshot({
+                    path: join(process.env.TRAIL_PICTURES, `task-${name}.png`),
+                });
+        } finally {
+            await page?.context().close();
+            server?.kill();
+        }
+    });
+}
+
+const serving =
+    (...names) =>
+    () =>
+        serve(names.map(example));
+const tile = (page, key) => page.locator(`.tile[data-key=${key}]`);
+const rowsText = (page) => page.locator(".table tbody tr").allInnerTexts();
+
+async function windowOf(page) {
+    await idle(page);
+    const text = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("w"));
+    return text.split("-").map(Number);
+}
+
+task(
+    "slow-request",
+    "the slowest request waited for a lock that flush held",
+    serving("shop-c"),
+    async (page, click) => {
+        await click(tile(page, "slowest_task_ns"));
+        const heading = page.locator(".panel h2", { hasText: "Critical path of task 7 request" });
+        await heading.waitFor();
+        const rows = await until("its way", async () => {
+            const found = await rowsText(page);
+            return found.length > 3 && found;
+        });
+        /* As the source has it: flush sleeps with cache_mu held, and the request waits for that. */
+        const line = rows.find((row) => /wakes thread 5 from mutex cache_mu/.test(row));
+        ok(/thread 3 flush/.test(line) && /held for 15\.1 ms/.test(line), rows.join("\n"));
+        const path = runJson("why", "--task=7", example("shop-c"));
+        const [from, to] = await windowOf(page);
+        ok(from <= path.begin_ns - path.origin_ns && to >= path.end_ns - path.origin_ns, "shown");
+    },
+);
+
+task(
+    "lock",
+    "who holds which lock and waits for which, in a program that is stuck",
+    serving("shop-c-stuck"),
+    async (page, click) => {
+        const finding = page.locator(".overview .findings button").first();
+        const text = await finding.textContent();
+        ok(/flush \(3\) holds mutex cache_mu and waits for mutex log_mu/.test(text), text);
+        ok(/work \(4\) holds mutex log_mu and waits for mutex cache_mu/.test(text), text);
+        await click(finding);
+        await until("its wait", async () =>
+            /waiting for mutex log_mu/.test(await page.textContent(".panel")),
+        );
+    },
+);
+
+task(
+    "gc",
+    "what garbage collection leaves to the program, and its longest pause",
+    serving("load-go1.23"),
+    async (page, click) => {
+        const { gc, origin_ns } = runJson("summary", example("load-go1.23"));
+        const share = `${(100 * gc.share).toFixed(1)} %`;
+        equal(await tile(page, "gc_cycles").locator("b").textContent(), share, "the share");
+        await click(tile(page, "gc_cycles"));
+        await until("the table", async () =>
+            (await rowsText(page)).some((row) => /^1 ms/.test(row)),
+        );
+        const row = (await rowsText(page)).find((one) => /^1 ms/.test(one));
+        const left = Number(/([\d.]+) %/.exec(row)[1]);
+        ok(Math.abs(left - 100 * gc.mmu["1ms"]) < 0.06, `${row}, not ${gc.mmu["1ms"]}`);
+        const [from, to] = await windowOf(page);
+        const begin = gc.longest_pause_begin_ns - origin_ns;
+        ok(from <= begin && to >= begin + gc.longest_pause_ns, "the longest pause is shown");
+    },
+);
+
+task(
+    "compare",
+    "what has become better",
+    serving("shop-c", "shop-c-fixed"),
+    async (page, click) => {
+        await click(page.getByRole("button", { name: "Differences" }));
+        const rows = await until("the differences", async () => {
+            const found = await rowsText(page);
+            return found.length > 3 && found;
+        });
+        const metric = runJson("diff", example("shop-c"), example("shop-c-fixed")).metrics.find(
+            ({ metric, name }) => metric === "lock.wait" && name === "mutex cache_mu",
+        );
+        equal([metric.a.count, metric.b.count], [10, 0], "waits");
+        const row = rows.find((one) => /lock\.wait\s+mutex cache_mu/.test(one));
+        ok(/78\.36 ms\s+0 ns\s+−78\.36 ms\s+gone/.test(row), row);
+    },
+    "iframe",
+);
+
+task(
+    "huge",
+    "the goroutine that was ready longest, of more than a page of the server has",
+    () => {
+        const path = join(folder, "huge.trace");
+        execFileSync(generate, ["--events=2M", "--goroutines=120000", "-o", path]);
+        return serve([path]);
+    },
+    async (page, click) => {
+        const path = join(folder, "huge.trace");
+        const { tiles, origin_ns, goroutines } = runJson("summary", path);
+        ok(goroutines > 50000, `only ${goroutines} goroutines`);
+        const longest = tiles.find(({ key }) => key === "longest_ready_ns");
+        await tile(page, "longest_ready_ns").waitFor();
+        await click(tile(page, "longest_ready_ns"));
+        await until("its lane", async () =>
+            (await page.textContent(".beside")).includes(`G${longest.goroutine} `),
+        );
+        const [from, to] = await windowOf(page);
+        ok(from <= longest.begin_ns - origin_ns && to >= longest.end_ns - origin_ns, "its time");
+    },
+);
+
+task(
+    "live",
+    "what a program does that is still running",
+    () => serve(["-"], true),
+    async (page, click, server) => {
+        /* Of three seconds, and so of some generations. */
+        const path = join(folder, "live.trace");
+        execFileSync(generate, ["--events=300K", "--rate=100K", "-o", path]);
+        const bytes = readFileSync(path);
+        server.stdin.write(bytes.subarray(0, Math.floor(bytes.length * 0.8)));
+        await until("events", async () => /[1-9]\d* events/.test(await page.textContent(".facts")));
+        ok(await page.locator(".progress").isVisible(), "it is still arriving");
+        await click(page.locator("canvas.rows"), { position: { x: 600, y: 33 } });
+        await until("a span", async () =>
+            /running|runnable|waiting/.test(await page.textContent(".panel")),
+        );
+        server.stdin.end(bytes.subarray(Math.floor(bytes.length * 0.8)));
+        await page.locator(".progress").waitFor({ state: "detached" });
+    },
+);
+
+/* The overview of a trace that no server reads. */
+async function hasTilesOf(page, path) {
+    await tile(page, "slowest_task_ns").waitFor();
+    equal(
+        await page
+            .locator(".tile")
+            .evaluateAll((all) => all.map((one) => [one.dataset.key, one.title])),
+        runJson("summary", path)
+            .tiles.filter(({ key }) => key !== "length_ns" && key !== "goroutines")
+            .map(({ key, note }) => [key, note]),
+        "tiles",
+    );
+}
+
+task(
+    "dropped",
+    "a file that is dropped on the page, by what it waited for",
+    serving("load-go1.23"),
+    async (page, click) => {
+        await page
+            .locator("label", { hasText: "Open a file" })
+            .locator("input")
+            .setInputFiles(example("shop-c"));
+        await page.waitForURL(/\?opened=/);
+        await page.waitForSelector(".banner.source");
+        await hasTilesOf(page, example("shop-c"));
+        await click(tile(page, "lock_ns"));
+        const row = await until("the locks", async () => (await rowsText(page))[0]);
+        ok(/cache_mu/.test(row), row);
+    },
+);
+
+task(
+    "offline",
+    "a file that was sent by mail, without a server",
+    () => {
+        const output = join(folder, "sent.html");
+        execFileSync(trail, ["report", "--embed", example("shop-c"), "-o", output]);
+        return { url: pathToFileURL(output).href };
+    },
+    async (page, click) => {
+        await hasTilesOf(page, example("shop-c"));
+        await click(page.locator(".overview .findings button").first());
+        await until("the wait", async () =>
+            /waiting for mutex cache_mu/.test(await page.textContent(".panel")),
+        );
+    },
+);
+
+await main();
