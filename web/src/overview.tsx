@@ -1,5 +1,5 @@
 /*
- * The first screen: the figures that a trace is introduced with (the tiles of `trail summary --json`) and what looks wrong,
+ * The first screen: the figures that a trace is introduced with (the tiles of `trail summary --json`) and the findings,
  * above the timeline. Each leads to its place. The timeline then begins at what looks worst, if that is a part of the trace
  * and nothing was done before it is known.
  */
@@ -60,7 +60,7 @@ function lead(tile: Tile, origin: number): void {
     jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
 }
 
-/* A window that is most of the trace tells no more than the whole. */
+/* A window that is most of the trace shows no more than the whole. */
 const MOST = 0.5;
 
 /* Moves to the worst case of the first finding that has one. */
