@@ -148,32 +148,39 @@ static void json_regions(const struct request *request, struct json *json, const
     json_close(json, ']');
 }
 
-static void json_goroutines(const struct request *request, const trail_goroutine *g, size_t count)
+static void json_goroutine(const struct request *request, struct json *json,
+                           const trail_goroutine *g)
+{
+    json_open(json, NULL, '{');
+    json_signed(json, "id", g->id);
+    json_text(json, "name", trail_analysis_text(request->analysis.answers, g->name));
+    json_number(json, "pc", g->pc);
+    json_signed(json, "creation_ns", g->creation_ns);
+    json_signed(json, "start_ns", g->start_ns);
+    json_signed(json, "end_ns", g->end_ns);
+    analysis_json_times(&request->analysis, json, &g->times);
+    json_regions(request, json, g);
+    json_close(json, '}');
+}
+
+/* Sorted and limited only if that was asked for. */
+static void json_goroutines(const struct request *request, const trail_goroutine *const *list,
+                            size_t wanted)
 {
     struct json json = json_on_stdout();
+    size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
     json_open(&json, NULL, '{');
     json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_number(&json, "all", wanted);
     json_open(&json, "goroutines", '[');
-    for (size_t i = 0; i < count; i++) {
-        if (!is_wanted(request, &g[i]))
-            continue;
-        json_open(&json, NULL, '{');
-        json_signed(&json, "id", g[i].id);
-        json_text(&json, "name", trail_analysis_text(request->analysis.answers, g[i].name));
-        json_number(&json, "pc", g[i].pc);
-        json_signed(&json, "creation_ns", g[i].creation_ns);
-        json_signed(&json, "start_ns", g[i].start_ns);
-        json_signed(&json, "end_ns", g[i].end_ns);
-        analysis_json_times(&request->analysis, &json, &g[i].times);
-        json_regions(request, &json, &g[i]);
-        json_close(&json, '}');
-    }
+    for (size_t i = 0; i < wanted && i < limit; i++)
+        json_goroutine(request, &json, list[i]);
     json_close(&json, ']');
     json_close(&json, '}');
     putchar('\n');
 }
 
-/* MARK: For people */
+/* MARK: Order */
 
 static int by_column_of_goroutine(const void *a, const void *b, void *column)
 {
@@ -185,6 +192,8 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
         return x < y ? 1 : -1;
     return g->id < h->id ? -1 : g->id > h->id;
 }
+
+/* MARK: For people */
 
 #define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " start_function<"
 
@@ -242,17 +251,26 @@ static void show_first(const struct request *request, const trail_goroutine *g)
            g->id, follow_up_file(&request->analysis, text));
 }
 
+static void show_list(const struct request *request, const trail_goroutine *const *list,
+                      size_t wanted)
+{
+    size_t limit = groups_limit(&request->view), shown = wanted < limit ? wanted : limit;
+    groups_show_head(&request->view, 0);
+    if (shown > 0)
+        show_members(request, list, shown);
+    groups_print_more(shown, wanted);
+    if (shown > 0)
+        show_first(request, list[0]);
+}
+
 static int show_goroutines(struct request *request)
 {
     const trail_goroutine *g;
     size_t count = trail_analysis_goroutines(request->analysis.answers, &g), wanted = 0;
     int wrong = find_wanted(request, g, count);
+    bool by_id = request->analysis.json && !request->view.sorted && !request->view.limit;
     if (wrong)
         return wrong;
-    if (request->analysis.json) {
-        json_goroutines(request, g, count);
-        return EXIT_GOOD;
-    }
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const trail_goroutine **list = calloc(count + 1, sizeof *list);
     if (!list)
@@ -260,15 +278,12 @@ static int show_goroutines(struct request *request)
     for (size_t i = 0; i < count; i++)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
-    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
-    groups_show_head(&request->view, 0);
-    if (shown > 0)
-        show_members(request, list, shown);
-    groups_print_more(shown, wanted);
-    if (shown > 0)
-        show_first(request, list[0]);
+    if (!by_id) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
+    if (request->analysis.json)
+        json_goroutines(request, list, wanted);
+    else
+        show_list(request, list, wanted);
     free(list);
     return EXIT_GOOD;
 }

@@ -198,7 +198,7 @@ static int show_regions(struct request *request)
         if (is_wanted(request, &regions[i]))
             list[wanted++] = &regions[i];
     int code = EXIT_GOOD;
-    size_t shown = wanted < request->view.limit ? wanted : request->view.limit;
+    size_t shown = wanted < groups_limit(&request->view) ? wanted : groups_limit(&request->view);
     if (some && wanted == 0) {
         code = print_none(request, regions, count);
     } else if (request->analysis.json) {
@@ -251,8 +251,7 @@ static int run(const struct command *command, int argc, char **argv)
     request.view = (struct groups_view){.analysis = &request.analysis,
                                         .one = TERM_region,
                                         .title = "region",
-                                        .sort = TRAIL_COLUMN_TOTAL,
-                                        .limit = 30};
+                                        .sort = TRAIL_COLUMN_TOTAL};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);

@@ -13,6 +13,7 @@ int groups_option(struct groups_view *view, int id, const char *value)
 {
     switch (id) {
     case GROUPS_SORT:
+        view->sorted = true;
         return analysis_column(view->analysis, value, &view->sort);
     case GROUPS_PERCENTILES:
         view->percentiles = true;
@@ -136,7 +137,7 @@ static int by_column(const void *a, const void *b, void *column)
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     trail_column sort = view->sort;
-    size_t shown = count < view->limit ? count : view->limit;
+    size_t shown = count < groups_limit(view) ? count : groups_limit(view);
     if (count == 0)
         return EXIT_GOOD;
     trail_group *sorted = calloc(count, sizeof *sorted);
@@ -182,7 +183,6 @@ struct groups_view groups_of_goroutines(struct analysis *analysis)
         .one = TERM_task,
         .title = "start_function",
         .sort = TRAIL_COLUMN_EXEC,
-        .limit = 30,
     };
 }
 

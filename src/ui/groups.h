@@ -31,12 +31,19 @@ struct groups_view {
     enum term one;     /* the term for a member; the next term is its plural */
     const char *title; /* of the column of names: "start_function" */
     trail_column sort, spread;
-    size_t limit; /* SIZE_MAX: all */
+    size_t limit; /* SIZE_MAX: all; 0: not given, see groups_limit */
+    bool sorted;  /* the column was given */
     bool percentiles, histogram, json;
 };
 
 /* Takes one of the options above, or a common one. Returns EXIT_GOOD or EXIT_USAGE. */
 int groups_option(struct groups_view *view, int id, const char *value);
+
+/* Returns how many rows are shown to people. */
+static inline size_t groups_limit(const struct groups_view *view)
+{
+    return view->limit ? view->limit : 30;
+}
 
 /* Called after the options. Returns EXIT_USAGE if both single members and groups were requested. */
 int groups_check(const struct groups_view *view, bool one_by_one);

@@ -55,6 +55,17 @@ def time_of_goroutines_is_that_of_their_states():
 
 
 @test
+def json_has_all_goroutines_by_number_unless_it_is_sorted_or_limited():
+    for path in EXAMPLES:
+        every = answer("goroutines", path)["goroutines"]
+        equal([g["id"] for g in every], sorted(g["id"] for g in every))
+        by_time = sorted(every, key=lambda g: (-g["exec_ns"], g["id"]))
+        found = answer("goroutines", "--sort=exec", "--limit=3", path)
+        equal((found["all"], found["goroutines"]), (len(every), by_time[:3]))
+        equal(answer("goroutines", "--sort=exec", path)["goroutines"], by_time)
+
+
+@test
 def ranges_count_for_who_is_in_them():
     g1, g3 = answer("goroutines", trace("gc-1.26"))["goroutines"]
     equal(g1["range_ns"], {STW: 4, "GC mark assist": 15, "GC incremental sweep": 10})

@@ -1,4 +1,6 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
+import { useSignal } from "@preact/signals";
+import { Choice } from "./choice";
 import { type Finding, Findings } from "./findings";
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
@@ -115,10 +117,26 @@ const times: Column<Times>[] = [
     { title: "mostly for", value: (row) => mostly(row.block_ns) },
 ];
 
+/* Of more goroutines than this, the first by a column are requested: an answer is at most 64 MB. */
+const MANY = 20000;
+const FIRST = 10000;
+
+/* What they can be sorted by, as `trail goroutines --sort` has it, and the titles of the columns. */
+const sorts = [
+    ["total", "total"],
+    ["exec", "running"],
+    ["sched-wait", "runnable"],
+    ["syscall", "syscall"],
+    ["block", "waiting"],
+] as const;
+
 export function GoroutinesPanel() {
-    const answer = useRun<{ origin_ns: number; goroutines: GoroutineRow[] }>(
+    const sort = useSignal<string>(sorts[0][0]);
+    const limit = useSignal(FIRST);
+    const isMany = (status.value?.goroutines ?? 0) > MANY;
+    const answer = useRun<{ origin_ns: number; all: number; goroutines: GoroutineRow[] }>(
         "goroutines",
-        () => ({}),
+        () => (isMany ? { sort: sort.value, limit: limit.value } : {}),
     ).value;
     const of = answer.value;
     if (!of?.goroutines) return <Waiting answer={answer} />;
@@ -127,14 +145,39 @@ export function GoroutinesPanel() {
         { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
         ...times,
     ];
+    const by = sorts.find(([name]) => name === sort.value)?.[1] ?? "total";
     return (
         <div>
             <About />
+            {isMany && (
+                <p class="about">
+                    The first {count(of.goroutines.length)} of {count(of.all)}{" "}
+                    <Choice
+                        label="by"
+                        value={sort.value}
+                        options={sorts}
+                        onChoose={(name) => {
+                            sort.value = name;
+                        }}
+                    />{" "}
+                    {of.goroutines.length < of.all && (
+                        <button
+                            type="button"
+                            onClick={() => {
+                                limit.value *= 2;
+                            }}
+                        >
+                            Twice as many
+                        </button>
+                    )}
+                </p>
+            )}
             <Table
+                key={by}
                 name="goroutines"
                 columns={columns}
                 rows={of.goroutines}
-                sort="total"
+                sort={by}
                 empty={inWords("No {task} is there.")}
                 onWhy={(row) => showPath(`goroutine=${row.id}`)}
                 onRow={(row) => {

@@ -464,6 +464,40 @@ test("all lanes are there, however many: more than a page of the server", async 
     });
 });
 
+test("of very many goroutines the table has the first by a column, and says of how many", async () => {
+    const path = generated("many", "--format=1.23", "--goroutines=120000", "--events=800K");
+    const { goroutines } = runJson("goroutines", path);
+    ok(goroutines.length > 20000, `${goroutines.length} goroutines`);
+    await serving(path, async (open) => {
+        const page = await open("#tab=goroutines");
+        const about = page.locator(".list .about");
+        const wanted = goroutines.length.toLocaleString("en-US");
+        for (const [choice, column] of [
+            [null, "total_ns"],
+            ["exec", "exec_ns"],
+            ["sched-wait", "sched_wait_ns"],
+        ]) {
+            await rowsWhenThere(page);
+            if (choice) await about.getByLabel("by").selectOption(choice);
+            const greatest = goroutines
+                .map((row) => row[column])
+                .sort((a, b) => b - a)
+                .slice(0, 100);
+            const title = { total_ns: "total", exec_ns: "running", sched_wait_ns: "runnable" };
+            await until(`sorted by ${column}`, async () => {
+                const rows = await rowsOf(page);
+                const first = rows.slice(0, 100).map((row) => Number(row[title[column]]));
+                return JSON.stringify(first) === JSON.stringify(greatest);
+            });
+            ok((await about.textContent()).startsWith(`The first 10,000 of ${wanted}`), "how many");
+        }
+        await page.getByRole("button", { name: "Twice as many" }).click();
+        await until("twice as many", async () =>
+            (await about.textContent()).startsWith(`The first 20,000 of ${wanted}`),
+        );
+    });
+});
+
 test("W zooms about the pointer", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open();
