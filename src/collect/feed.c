@@ -127,7 +127,6 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
     thread->tid = tid_of(c, area_thread(c->area, thread->slot).tid);
     if (r->object2)
         thread->routine = r->object2;
-    thread->callable = r->end;
     thread->started = r->time;
     if (is_handler_of(c, thread)) {
         thread->tid = 0;
@@ -137,6 +136,23 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
     /* A slot is used again by others; the first thread in it has its number. */
     if (c->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
         oncpu_begins_off(c, thread, r->time);
+}
+
+static void take_created(struct collect *c, struct thread *thread, const struct shm_record *r)
+{
+    struct op *op = op_add(c, thread, OP_CREATE, r->time);
+    struct given *given = &thread->feed.given;
+    given->vtable = r->end;
+    if (op) {
+        op->object = thread_serial(c, r->object);
+        op->object2 = r->object2;
+        op->stack = image_key(c, r->stack);
+        /* Without memory for it the thread is not named after what it runs. */
+        op->given = given->vtable ? malloc(sizeof *given) : NULL;
+        if (op->given)
+            *op->given = *given;
+    }
+    *given = (struct given){0};
 }
 
 /* Gathers the pieces of a log's message. */
@@ -211,15 +227,12 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         thread->name[sizeof thread->name - 1] = '\0';
         break;
     case SHM_CREATED:
+        take_created(c, thread, r);
+        break;
     case SHM_EXITED:
-        op = op_add(c, thread, r->kind == SHM_CREATED ? OP_CREATE : OP_EXIT, r->time);
-        if (op) {
-            op->object = r->object;
-            op->object2 = r->object2;
-            if (r->kind == SHM_CREATED)
-                op->object = thread_serial(c, r->object);
+        op = op_add(c, thread, OP_EXIT, r->time);
+        if (op)
             op->stack = image_key(c, r->stack);
-        }
         break;
     case SHM_SAMPLED:
         profile_record(c, thread, r);
@@ -237,10 +250,10 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
             op->object = r->object;
         break;
     case SHM_RUNS:
-        thread->runs = r->end;
-        thread->given[0] = r->object;
-        thread->given[1] = r->object2;
-        thread->given[2] = (uint64_t)r->release2 << 32 | r->release;
+        thread->feed.given.runs = r->end;
+        thread->feed.given.words[0] = r->object;
+        thread->feed.given.words[1] = r->object2;
+        thread->feed.given.words[2] = (uint64_t)r->release2 << 32 | r->release;
         break;
     case SHM_HEAP:
         heap_take(c, thread, r->time, (int64_t)r->object);

@@ -568,12 +568,15 @@ static const struct v2_frame *given_function(struct collect *c, const struct thr
 {
     const struct v2_frame *last = NULL;
     size_t found = 0, expected = *type ? count_pointers(type) : 1;
-    for (size_t i = 0; i < sizeof thread->given / sizeof thread->given[0]; i++) {
-        const struct v2_frame *frame = own_function(c, thread->given[i]);
+    /* Behind it is what was left in the memory. */
+    for (size_t i = 0; i < sizeof thread->given.words / sizeof thread->given.words[0]; i++) {
+        if (*type && found == expected)
+            break;
+        const struct v2_frame *frame = own_function(c, thread->given.words[i]);
         found += frame != NULL;
         last = frame ? frame : last;
     }
-    return found && found == expected ? last : own_function(c, thread->runs);
+    return found && found == expected ? last : own_function(c, thread->given.runs);
 }
 
 /*
@@ -598,7 +601,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         const struct v2_frame *seen = outermost(c, thread->first_stack);
         const struct v2_frame *given;
         char type[4096] = "";
-        bool known = thread->callable && type_of(c, thread->callable, type, sizeof type) &&
+        bool known = thread->given.vtable && type_of(c, thread->given.vtable, type, sizeof type) &&
                      callable_name(type, name, V2_MAX_STRING);
         /* What was seen to run has a line as well. */
         if (seen && (!known || text_begins(seen->function, name)))

@@ -29,6 +29,8 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     if (!child || child->g.state != G_NONE || child == thread)
         return;
     child->routine = op->object2;
+    if (op->given)
+        child->given = *op->given;
     EVENT(c, thread, ns, V2_GoCreate, child->serial, names_thread(c, child),
           names_stack(c, op->stack, 0));
     state_enter(c, child, G_RUNNABLE, ns);
@@ -234,7 +236,7 @@ static void drop(struct collect *c, struct op *op)
         collect_damage(c);
     if (op->release)
         woken_free(release_is_written(op->release));
-    free(op->message);
+    op_free(op);
 }
 
 void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
@@ -249,6 +251,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         break;
     case OP_CREATE:
         do_create(c, thread, op, ns);
+        op_free(op);
         break;
     case OP_NOTHING:
         break;
@@ -271,7 +274,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         break;
     case OP_ANNOTATION:
         annotation_do(c, thread, op, ns);
-        free(op->message);
+        op_free(op);
         break;
     }
 }

@@ -102,7 +102,7 @@ static void thread_free(struct thread *thread)
     woken_free(thread->joiners);
     free(thread->oncpu.at);
     for (size_t i = 0; i < thread->ops.count; i++)
-        free(op_in_ring(thread, i)->message);
+        op_free(op_in_ring(thread, i));
     free(thread->feed.text);
     free(thread->g.regions);
     free(thread->ops.at);
@@ -150,7 +150,7 @@ void threads_drop_ops(struct collect *c)
             c->summary.lost_records += thread->ops.count;
         while (thread->ops.count) {
             struct op op = op_take(thread);
-            free(op.message);
+            op_free(&op);
             if (op.release)
                 woken_free(release_is_written(op.release));
         }
@@ -177,6 +177,14 @@ void threads_dispose(struct collect *c)
 }
 
 /* MARK: A thread's ops */
+
+void op_free(struct op *op)
+{
+    free(op->message);
+    free(op->given);
+    op->message = NULL;
+    op->given = NULL;
+}
 
 struct op op_take(struct thread *thread)
 {

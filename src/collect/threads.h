@@ -47,9 +47,15 @@ struct op {
     uint64_t pc;              /* used if there is no stack */
     const char *name;         /* of the descriptor; NULL: not known */
     struct release *release;
-    uint32_t text;  /* annotations: a name in the area */
-    uint8_t record; /* enum shm_kind */
-    char *message;  /* of a log; owned by the op */
+    uint32_t text;       /* annotations: a name in the area */
+    uint8_t record;      /* enum shm_kind */
+    char *message;       /* of a log; owned by the op */
+    struct given *given; /* to a thread that is created; NULL: nothing; owned by the op */
+};
+
+/* What a thread of libstdc++ is to run: see SHM_CREATED and SHM_RUNS. */
+struct given {
+    uint64_t vtable, runs, words[3];
 };
 
 /* A ring. Ops are numbered from the thread's first. */
@@ -71,6 +77,7 @@ enum life { LIFE_ANNOUNCED, LIFE_STARTED, LIFE_EXITED };
 struct thread_feed {
     enum life life;
     struct area_cursor cursor;
+    struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
     uint64_t open_time;    /* of the open call that is an op already */
     uint64_t waited_until; /* the end of its last wait */
@@ -118,9 +125,8 @@ struct thread {
     struct thread *older; /* that had the handle before */
     uint32_t slot;        /* 0: none any more */
     uint64_t routine;
-    uint64_t callable;       /* see SHM_STARTED */
-    uint64_t runs, given[3]; /* see SHM_RUNS */
-    uint64_t first_stack;    /* of its ops: shows what a runtime's trampoline calls */
+    struct given given;
+    uint64_t first_stack; /* of its ops: shows what a runtime's trampoline calls */
     char name[16];
     struct op_ring ops;
     struct woken *joiners; /* the waits that its end ends */
@@ -191,6 +197,8 @@ struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind
 
 /* Removes the thread's first op, which the caller owns from now on. There is one. */
 struct op op_take(struct thread *thread);
+/* Frees what the op owns. */
+void op_free(struct op *op);
 
 /* The ops that are in the ring: `i` is below ops.count. */
 static inline struct op *op_in_ring(const struct thread *thread, size_t i)

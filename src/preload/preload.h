@@ -127,11 +127,6 @@ void threads_begin_announced(void);
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
 void self_end(void);
 
-/* Returns the vtable of the object that a thread of libstdc++ runs, whose name contains the callable; 0: another thread. */
-uint64_t thread_callable(uint64_t routine, uint64_t argument);
-/* Records what else is known of that object, in the thread that is about to run it. */
-void thread_runs(uint64_t argument);
-
 /* MARK: CPU samples */
 
 /* Called when the area is claimed; when a thread begins to be recorded; when it ends. */

@@ -181,13 +181,10 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.slot = slot;
-    record.end = thread_callable(routine, slot->argument);
     record.time = clock_now();
     record_put(&record);
     record_end();
     self.over = false;
-    if (record.end)
-        thread_runs(slot->argument);
     (void)pthread_setspecific(end_key, &self);
     samples_begin();
 }

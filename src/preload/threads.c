@@ -28,11 +28,10 @@ static bool is_of_libstdcxx(uint64_t routine)
     return is;
 }
 
-uint64_t thread_callable(uint64_t routine, uint64_t argument)
+/* Returns the vtable of the object that a thread of libstdc++ runs, whose name contains the callable; 0: another thread. */
+static uint64_t vtable_of(uint64_t routine, const void *argument)
 {
-    if (routine == 0 || argument == 0 || !is_of_libstdcxx(routine))
-        return 0;
-    return *(const uint64_t *)(uintptr_t)argument;
+    return routine && argument && is_of_libstdcxx(routine) ? *(const uint64_t *)argument : 0;
 }
 
 #define PAGE 4096
@@ -44,17 +43,17 @@ static uint64_t word_of(uint64_t object, unsigned index)
     return at / PAGE == object / PAGE ? *(const uint64_t *)(uintptr_t)at : 0;
 }
 
-void thread_runs(uint64_t argument)
+/* Records what else is known of the object, whose thread is about to be created. */
+static void record_runs(const void *argument, const uint64_t *vtable)
 {
+    uint64_t object = (uint64_t)(uintptr_t)argument, third = word_of(object, 3);
     /* std::thread::_State has two destructors, then the function that runs the object. */
-    const uint64_t *vtable = (const uint64_t *)(uintptr_t) * (const uint64_t *)(uintptr_t)argument;
-    uint64_t third = word_of(argument, 3);
     struct shm_record record = {.kind = SHM_RUNS,
                                 .end = vtable[2],
                                 .release = (uint32_t)third,
                                 .release2 = (uint32_t)(third >> 32),
-                                .object = word_of(argument, 1),
-                                .object2 = word_of(argument, 2)};
+                                .object = word_of(object, 1),
+                                .object2 = word_of(object, 2)};
     record_now(&record);
 }
 
@@ -102,7 +101,8 @@ static int run_c11(void *slot)
 static uint32_t announce(uint64_t routine, const void *argument, size_t stack_size,
                          const struct unwind_start *caller)
 {
-    struct shm_record record = {.kind = SHM_CREATED, .object2 = routine};
+    struct shm_record record = {
+        .kind = SHM_CREATED, .object2 = routine, .end = vtable_of(routine, argument)};
     uint32_t index;
     if (!preload.recording || !self_recorded() || (index = thread_slot_take()) == 0)
         return 0;
@@ -111,6 +111,8 @@ static uint32_t announce(uint64_t routine, const void *argument, size_t stack_si
     preload.area->threads[index].stack_size = stack_size;
     record.object = preload.area->threads[index].serial;
     record.stack = stack_of(caller);
+    if (record.end)
+        record_runs(argument, (const uint64_t *)(uintptr_t)record.end);
     record_now(&record);
     return index;
 }

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 4
+#define SHM_VERSION 5
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -75,8 +75,9 @@ enum shm_kind {
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition. A thread is
                    * cancelled: the object is its pthread_t, `wait` SHM_JOIN */
-    SHM_CREATED, /* time; object: serial of the new thread; object2: its start routine; stack */
-    SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown; end: vtable of the object that it runs, or 0 */
+    /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object that it runs, or 0; stack */
+    SHM_CREATED,
+    SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown */
     SHM_EXITED,  /* time */
     SHM_NAMED,   /* time; object, object2: 15 bytes of the name and NUL */
     /* The program's annotations; `release` is the number of the name (see stack_words). */
@@ -90,8 +91,9 @@ enum shm_kind {
     SHM_HEAP,       /* time; object: `heap` of the thread's slot */
     SHM_IDENTIFIED, /* time; object: pthread_t of a thread whose first record did not have it */
     SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
-    /* time; end: the function in the vtable of SHM_STARTED that runs the object; object, object2, and release with release2
-     * above it: the words behind the vtable in the object, as far as they are in its page. The object may be smaller */
+    /* Before SHM_CREATED, if that has a vtable: time; end: the function in the vtable that runs the object; object, object2,
+     * and release with release2 above it: the words behind the vtable in the object, as far as they are in its page. The
+     * object may be smaller */
     SHM_RUNS,
     SHM_KINDS
 };

@@ -347,11 +347,13 @@ static bool stop_listed(struct take *take, size_t from, int64_t deadline)
     struct held *held = take->held;
     if (!GROW(take->stops, take->capacity, held->count))
         return false;
-    for (size_t i = from; i < held->count; i++) {
+    for (size_t i = from; i < held->count; i++)
         take->stops[i] = (struct stop){0};
+    /* The first refusal is one for all: no other thread is disturbed. */
+    for (size_t i = from; i < held->count && !take->error; i++) {
         errno = 0;
         seize(held->pid, &held->threads[i], &take->stops[i]);
-        if (!take->stops[i].seized && (errno == EPERM || errno == EACCES) && !take->error)
+        if (!take->stops[i].seized && (errno == EPERM || errno == EACCES))
             take->error = errno;
     }
     held->unstopped = await_all(held, take->stops, deadline);

@@ -4,6 +4,7 @@
  */
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -76,6 +77,19 @@ void nothing()
 {
 }
 
+/* Leaves pointers to a function in freed memory, where the objects of threads will be. */
+[[gnu::noinline]] void leave_pointers()
+{
+    void *volatile blocks[6];
+    for (auto &block : blocks)
+        block = std::malloc(24);
+    for (auto &block : blocks) {
+        for (int i = 0; i < 3; i++)
+            static_cast<void (*volatile *)(int)>(block)[i] = count_to;
+        std::free(block);
+    }
+}
+
 } // namespace
 
 int main()
@@ -91,6 +105,7 @@ int main()
     }
     ready.notify_all();
     Counter counter{1000};
+    leave_pointers();
     std::thread plain(nothing), counts(count_to, 1000), member(&Counter::count, &counter),
         named(count_named, 1000), both(run_both, nothing, 1000);
     for (std::thread *thread : {&waiter, &sleeper, &turn, &plain, &counts, &member, &named, &both})

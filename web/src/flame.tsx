@@ -1,51 +1,16 @@
 /*
- * Flame graphs of the selected range: time waiting or running, by stack. The boxes are buttons, so that the keyboard
- * reaches them; a click zooms a box to the whole width.
+ * The stacks of the selected range: time waiting or running, as a flame graph, as a tree of calls, and by function. The
+ * boxes are buttons, so that the keyboard reaches them; a click zooms a box to the whole width.
  */
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
+import { CallTree } from "./calltree";
 import { Choice } from "./choice";
 import { nameColor, palette } from "./colors";
 import { count, duration, percent, shortName } from "./format";
 import { useRun } from "./run";
+import { functions, type Node, type Profile, sorted, tree } from "./stacks";
 import { status } from "./state";
-
-interface Profile {
-    type: string;
-    count: number;
-    ns: number;
-    frames: { name: string; file: string; line: number }[];
-    samples: { count: number; ns: number; stack: number[] }[];
-}
-
-export interface Node {
-    name: string;
-    value: number;
-    count: number;
-    children: Map<string, Node>;
-}
-
-/* Builds the tree of calls, outermost first; stacks of samples begin with the innermost frame. */
-export function tree(profile: Profile, useCount: boolean): Node {
-    const root: Node = { name: "all", value: 0, count: 0, children: new Map() };
-    for (const sample of profile.samples) {
-        const value = useCount ? sample.count : sample.ns;
-        let node = root;
-        root.value += value;
-        root.count += sample.count;
-        for (let i = sample.stack.length - 1; i >= 0; i--) {
-            const name = profile.frames[sample.stack[i]]?.name ?? "?";
-            let child = node.children.get(name);
-            if (!child) {
-                child = { name, value: 0, count: 0, children: new Map() };
-                node.children.set(name, child);
-            }
-            child.value += value;
-            child.count += sample.count;
-            node = child;
-        }
-    }
-    return root;
-}
+import { Table } from "./table";
 
 const types: [string, string][] = [
     ["sync", "waits for channels and locks"],
@@ -56,6 +21,12 @@ const types: [string, string][] = [
     ["running", "running, by where it ended"],
     ["cpu", "CPU samples"],
 ];
+
+const forms = [
+    ["flame", "flame graph"],
+    ["tree", "call tree"],
+    ["functions", "functions"],
+] as const;
 
 interface Placed {
     node: Node;
@@ -77,28 +48,111 @@ function place(
     const own = [...path, node];
     into.push({ node, x, width, depth, path: own });
     let at = x;
-    const children = [...node.children.values()].sort((a, b) => b.value - a.value);
-    for (const child of children) {
+    for (const child of sorted(node)) {
         const part = node.value > 0 ? (width * child.value) / node.value : 0;
         place(child, own, at, part, depth + 1, into);
         at += part;
     }
 }
 
+/* `zoomed`: the names from the root to the box that has the whole width. */
+function Boxes(props: {
+    root: Node;
+    zoomed: Signal<string[]>;
+    marked: string;
+    text: (value: number) => string;
+}) {
+    const { root, zoomed, text } = props;
+    let top = root;
+    for (const name of zoomed.value) top = top.children.get(name) ?? top;
+    const boxes: Placed[] = [];
+    place(top, [], 0, 1, 0, boxes);
+    const depth = Math.max(0, ...boxes.map((box) => box.depth));
+    const wanted = props.marked.toLowerCase();
+    return (
+        <div class="boxes" style={{ height: `${(depth + 1) * 19}px` }}>
+            {boxes.map((box) => (
+                <button
+                    type="button"
+                    key={box.path.map((node) => node.name).join("\n")}
+                    class={wanted && box.node.name.toLowerCase().includes(wanted) ? "marked" : ""}
+                    style={{
+                        left: `${box.x * 100}%`,
+                        width: `${box.width * 100}%`,
+                        top: `${box.depth * 19}px`,
+                        background: nameColor(
+                            shortName(box.node.name).split(".")[0],
+                            palette.value.dark,
+                        ),
+                    }}
+                    title={`${box.node.name}\n${text(box.node.value)} (${percent(box.node.value, root.value)})`}
+                    onClick={() => {
+                        const inside = box.path.slice(1).map((node) => node.name);
+                        zoomed.value = [...zoomed.value, ...inside];
+                    }}
+                >
+                    {shortName(box.node.name)}
+                </button>
+            ))}
+        </div>
+    );
+}
+
+function Functions(props: {
+    profile: Profile;
+    useCount: boolean;
+    text: (value: number) => string;
+    onFocus: (name: string) => void;
+}) {
+    const { profile, useCount, text } = props;
+    return (
+        <Table
+            name="functions of stacks"
+            sort="self"
+            columns={[
+                { title: "function", value: (row) => row.name, text: (row) => shortName(row.name) },
+                {
+                    title: "self",
+                    value: (row) => row.self,
+                    text: (row) => text(row.self),
+                    unit: "number",
+                },
+                {
+                    title: "total",
+                    value: (row) => row.total,
+                    text: (row) => text(row.total),
+                    unit: "number",
+                },
+            ]}
+            rows={functions(profile, { useCount })}
+            empty="No stack has a function."
+            onRow={(row) => props.onFocus(row.name)}
+        />
+    );
+}
+
+function noneText(isCount: boolean): string {
+    if (!isCount) return "Nothing of this kind happened in this range.";
+    return status.value?.samples
+        ? "No CPU samples in this range."
+        : "The trace has no CPU samples. In Go: pprof.StartCPUProfile while tracing; trail record takes them by itself.";
+}
+
 export function Flame() {
     const type = useSignal("sync");
-    const focus = useSignal<string[]>([]);
+    const form = useSignal<string>("flame");
+    const inverted = useSignal(false);
+    const focus = useSignal("");
+    const zoomed = useSignal<string[]>([]);
     const words = useSignal("");
     const answer = useRun<Profile>("profile", () => ({ type: type.value })).value;
-    const isCount = type.value === "cpu";
-    const root = answer.value?.samples ? tree(answer.value, isCount) : null;
-    let top = root;
-    for (const name of focus.value) top = top?.children.get(name) ?? top;
-    const boxes: Placed[] = [];
-    if (top) place(top, [], 0, 1, 0, boxes);
-    const depth = Math.max(0, ...boxes.map((box) => box.depth));
-    const value = (node: Node) => (isCount ? `${count(node.value)} samples` : duration(node.value));
-    const wanted = words.value.toLowerCase();
+    const useCount = type.value === "cpu";
+    const profile = answer.value?.samples ? answer.value : null;
+    const root = profile
+        ? tree(profile, { useCount, inverted: inverted.value, focus: focus.value })
+        : null;
+    const text = (value: number) => (useCount ? `${count(value)} samples` : duration(value));
+    const isFull = answer.state === "good" && root && root.value > 0;
     return (
         <div class="flame">
             <div class="tools">
@@ -108,71 +162,93 @@ export function Flame() {
                     options={types}
                     onChoose={(name) => {
                         type.value = name;
-                        focus.value = [];
+                        zoomed.value = [];
+                        focus.value = "";
                     }}
                 />
-                <input
-                    type="search"
-                    placeholder="mark functions"
-                    aria-label="Mark functions"
-                    value={words.value}
-                    onInput={(event) => {
-                        words.value = event.currentTarget.value;
+                <Choice
+                    label="shown as"
+                    value={form.value}
+                    options={forms}
+                    onChoose={(name) => {
+                        form.value = name;
                     }}
                 />
-                {focus.value.length > 0 && (
+                {form.value !== "functions" && (
+                    <button
+                        type="button"
+                        aria-pressed={inverted.value}
+                        title="From the innermost functions to their callers"
+                        onClick={() => {
+                            inverted.value = !inverted.value;
+                            zoomed.value = [];
+                        }}
+                    >
+                        Callers below
+                    </button>
+                )}
+                {form.value === "flame" && (
+                    <input
+                        type="search"
+                        placeholder="mark functions"
+                        aria-label="Mark functions"
+                        value={words.value}
+                        onInput={(event) => {
+                            words.value = event.currentTarget.value;
+                        }}
+                    />
+                )}
+                {focus.value && (
+                    <button
+                        type="button"
+                        title={focus.value}
+                        onClick={() => {
+                            focus.value = "";
+                            zoomed.value = [];
+                        }}
+                    >
+                        Only {shortName(focus.value)} ✕
+                    </button>
+                )}
+                {zoomed.value.length > 0 && (
                     <button
                         type="button"
                         onClick={() => {
-                            focus.value = [];
+                            zoomed.value = [];
                         }}
                     >
                         Whole graph
                     </button>
                 )}
-                {root && <span class="faint">{value(root)} in all</span>}
+                {root && <span class="faint">{text(root.value)} in all</span>}
             </div>
             {answer.state === "asking" && <p class="empty">Computing …</p>}
             {answer.state === "bad" && <p class="empty">{answer.error}</p>}
             {answer.state === "good" && root?.value === 0 && (
-                <p class="empty">
-                    {isCount
-                        ? status.value?.samples
-                            ? "No CPU samples in this range."
-                            : "The trace has no CPU samples. In Go: pprof.StartCPUProfile while tracing; trail record takes them by itself."
-                        : "Nothing of this kind happened in this range."}
-                </p>
+                <p class="empty">{noneText(useCount)}</p>
             )}
-            <div class="boxes" style={{ height: `${(depth + 1) * 19}px` }}>
-                {(root?.value ?? 0) > 0 &&
-                    boxes.map((box) => (
-                        <button
-                            type="button"
-                            key={box.path.map((node) => node.name).join("\n")}
-                            class={
-                                wanted && box.node.name.toLowerCase().includes(wanted)
-                                    ? "marked"
-                                    : ""
-                            }
-                            style={{
-                                left: `${box.x * 100}%`,
-                                width: `${box.width * 100}%`,
-                                top: `${box.depth * 19}px`,
-                                background: nameColor(
-                                    shortName(box.node.name).split(".")[0],
-                                    palette.value.dark,
-                                ),
-                            }}
-                            title={`${box.node.name}\n${value(box.node)} (${percent(box.node.value, root?.value ?? 0)})`}
-                            onClick={() => {
-                                const inside = box.path.slice(1).map((node) => node.name);
-                                focus.value = [...focus.value, ...inside];
-                            }}
-                        >
-                            {shortName(box.node.name)}
-                        </button>
-                    ))}
-            </div>
+            {isFull && form.value === "flame" && (
+                <Boxes root={root} zoomed={zoomed} marked={words.value} text={text} />
+            )}
+            {isFull && form.value === "tree" && (
+                <CallTree
+                    key={`${type.value} ${inverted.value} ${focus.value}`}
+                    root={root}
+                    text={text}
+                />
+            )}
+            {isFull && profile && form.value === "functions" && (
+                <Functions
+                    profile={profile}
+                    useCount={useCount}
+                    text={text}
+                    onFocus={(name) => {
+                        focus.value = name;
+                        zoomed.value = [];
+                        form.value = "tree";
+                    }}
+                />
+            )}
         </div>
     );
 }

@@ -84,7 +84,7 @@ export function RangePanel() {
                         tab.value = "flame";
                     }}
                 >
-                    Flame graph of it
+                    Stacks of it
                 </button>
                 <button type="button" onClick={() => showPath("window=1")}>
                     Critical path of it

@@ -52,7 +52,7 @@ export const panels = [
     ["latency", "Latency", "latency"],
     ["path", "Critical path", "critical path"],
     ["more", "Tasks and more", "more"],
-    ["flame", "Flame graph", "flame"],
+    ["flame", "Stacks", "stacks"],
     ["heat", "{Slot} heat map", "heat map of {slots}"],
     ["mmu", "MMU", "mmu"],
     ["sql", "SQL", "sql"],

@@ -142,7 +142,7 @@ test("the server is asked for nothing but the page", async () => {
     /* Until the new page's files are asked for, the former page is there, and may ask for the trace's state. */
     const begin = asked.lastIndexOf("/");
     const before = begin + asked.slice(begin).findIndex((name) => name.startsWith("/app."));
-    for (const name of ["Summary", "Functions", "Locks", "Latency", "Flame graph", "MMU"]) {
+    for (const name of ["Summary", "Functions", "Locks", "Latency", "Stacks", "MMU"]) {
         await openTab(name);
         await idle(page);
     }

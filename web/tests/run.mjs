@@ -607,7 +607,7 @@ test("latency: a bar of the histogram leads to its spans", async () => {
 });
 
 test("the flame graph adds up to the profile, follows the selected range, and zooms by click", async () => {
-    await openTab("Flame graph");
+    await openTab("Stacks");
     const profile = runJson("profile", "--type=sync", trace);
     const title = await until("a graph", () =>
         page.locator(".boxes button").first().getAttribute("title"),
@@ -619,6 +619,69 @@ test("the flame graph adds up to the profile, follows the selected range, and zo
     await page.getByRole("button", { name: "Whole graph" }).click();
     await page.getByLabel("Stacks of").selectOption("cpu");
     await until("samples or why not", async () => /samples/.test(await page.textContent(".flame")));
+});
+
+test("stacks as a tree of calls from both ends, and by function, add up to the profile", async () => {
+    await fresh();
+    await openTab("Stacks");
+    await page.getByLabel("Stacks of").selectOption("sync");
+    const profile = runJson("profile", "--type=sync", trace);
+    const names = profile.samples.map(({ stack }) => stack.map((i) => profile.frames[i].name));
+    const sum = (fits) =>
+        profile.samples.reduce((ns, sample, i) => ns + (fits(names[i]) ? sample.ns : 0), 0);
+    await page.getByLabel("shown as").selectOption("tree");
+    const firstRows = async () => {
+        const rows = await until("rows", async () => {
+            const found = await cells();
+            return found.length > 0 && found;
+        });
+        return rows[0];
+    };
+    const [ns, , , outer] = await firstRows();
+    equal(
+        Number(ns),
+        sum((of) => of.at(-1) === outer),
+        `what ${outer} called`,
+    );
+    await page.getByRole("button", { name: "Callers below" }).click();
+    const [own, , , inner] = await firstRows();
+    equal(
+        Number(own),
+        sum((of) => of[0] === inner),
+        `in ${inner}`,
+    );
+    await page.getByLabel("shown as").selectOption("functions");
+    const rows = await cells();
+    const all = [...new Set(names.flat())];
+    for (const [name, self, total] of rows) {
+        equal(
+            Number(self),
+            sum((of) => of[0] === name),
+            `self of ${name}`,
+        );
+        equal(
+            Number(total),
+            sum((of) => of.includes(name)),
+            `total of ${name}`,
+        );
+    }
+    equal(rows.length, Math.min(all.length, 200), "functions");
+    /* A row leads to the stacks with this function: here from it to its callers. */
+    await page.locator(".table tbody tr").first().click();
+    await page.getByRole("button", { name: /^Only / }).waitFor();
+    const [focused, , , name] = await firstRows();
+    equal([name, Number(focused)], [rows[0][0], sum((of) => of.includes(rows[0][0]))], "focused");
+    const { isOpen, count } = await page.evaluate(() => {
+        const buttons = [...document.querySelectorAll(".table [aria-expanded]")];
+        return {
+            isOpen: buttons[0]?.getAttribute("aria-expanded") === "true",
+            count: document.querySelectorAll(".table tbody tr").length,
+        };
+    });
+    ok(isOpen && count > 1, "what takes most is open");
+    await page.locator(".table [aria-expanded]").first().click();
+    equal((await cells()).length, 1, "folded");
+    equal(page.errors, [], "errors");
 });
 
 test("MMU has the command's figures", async () => {
@@ -838,7 +901,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             "Summary",
             "Functions",
             "Latency",
-            "Flame graph",
+            "Stacks",
             "P heat map",
             "MMU",
             "Notes",

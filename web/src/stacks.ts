@@ -1,0 +1,88 @@
+/* Trees of calls, and sums by function, of a profile (`trail profile --json`). */
+
+export interface Profile {
+    type: string;
+    count: number;
+    ns: number;
+    frames: { name: string; file: string; line: number }[];
+    samples: { count: number; ns: number; stack: number[] }[];
+}
+
+export interface Node {
+    name: string;
+    value: number;
+    /* Of that, what was not in a child. */
+    self: number;
+    children: Map<string, Node>;
+}
+
+export interface TreeOptions {
+    /* Samples count by their number, not by their time. */
+    useCount: boolean;
+    /* The tree begins with the innermost functions, and their callers are below. */
+    inverted: boolean;
+    /* Only stacks with this function: the tree begins at it; "": all. */
+    focus: string;
+}
+
+/* The names of a stack from where the tree begins; empty: it is not in the tree. Stacks begin with the innermost frame. */
+function namesOf(profile: Profile, stack: number[], options: TreeOptions): string[] {
+    const inner = stack.map((frame) => profile.frames[frame]?.name ?? "?");
+    if (!options.focus) return options.inverted ? inner : inner.reverse();
+    /* Of a recursive function the outermost call has all of what is called, the innermost one all callers. */
+    const at = options.inverted ? inner.indexOf(options.focus) : inner.lastIndexOf(options.focus);
+    if (at < 0) return [];
+    return options.inverted ? inner.slice(at) : inner.slice(0, at + 1).reverse();
+}
+
+function worth(sample: { count: number; ns: number }, options: { useCount: boolean }): number {
+    return options.useCount ? sample.count : sample.ns;
+}
+
+export function tree(profile: Profile, options: TreeOptions): Node {
+    const root: Node = { name: "all", value: 0, self: 0, children: new Map() };
+    for (const sample of profile.samples) {
+        const value = worth(sample, options);
+        const names = namesOf(profile, sample.stack, options);
+        if (options.focus && names.length === 0) continue;
+        let node = root;
+        root.value += value;
+        for (const name of names) {
+            let child = node.children.get(name);
+            if (!child) {
+                child = { name, value: 0, self: 0, children: new Map() };
+                node.children.set(name, child);
+            }
+            child.value += value;
+            node = child;
+        }
+        node.self += value;
+    }
+    return root;
+}
+
+export interface FunctionSum {
+    name: string;
+    /* Where it was the innermost function, and where it was anywhere in the stack. */
+    self: number;
+    total: number;
+}
+
+export function functions(profile: Profile, options: { useCount: boolean }): FunctionSum[] {
+    const sums = new Map<string, FunctionSum>();
+    for (const sample of profile.samples) {
+        const value = worth(sample, options);
+        const names = sample.stack.map((frame) => profile.frames[frame]?.name ?? "?");
+        for (const name of new Set(names)) {
+            const sum = sums.get(name) ?? { name, self: 0, total: 0 };
+            sum.total += value;
+            if (names[0] === name) sum.self += value;
+            sums.set(name, sum);
+        }
+    }
+    return [...sums.values()];
+}
+
+export function sorted(node: Node): Node[] {
+    return [...node.children.values()].sort((a, b) => b.value - a.value);
+}
