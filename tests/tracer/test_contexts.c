@@ -412,6 +412,7 @@ static void follow(trail_reader *reader, const trail_event *event, void *context
     }
 }
 
+/* What runs is summed from the first log on: before it the thread may have lost its processor in the region. */
 struct between {
     struct quiet quiet;
     int64_t since_ns, running_ns, first_ns, last_ns;
@@ -420,7 +421,7 @@ struct between {
 static void sum_running(trail_reader *reader, const trail_event *event, void *context)
 {
     struct between *between = context;
-    if (between->quiet.running)
+    if (between->quiet.running && between->first_ns)
         between->running_ns += event->time_ns - between->since_ns;
     between->since_ns = event->time_ns;
     follow(reader, event, &between->quiet);
