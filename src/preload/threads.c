@@ -101,8 +101,7 @@ static int run_c11(void *slot)
 static uint32_t announce(uint64_t routine, const void *argument, size_t stack_size,
                          const struct unwind_start *caller)
 {
-    struct shm_record record = {
-        .kind = SHM_CREATED, .object2 = routine, .end = vtable_of(routine, argument)};
+    struct shm_record record = {.kind = SHM_CREATED, .object2 = routine};
     uint32_t index;
     if (!preload.recording || !self_recorded() || (index = thread_slot_take()) == 0)
         return 0;
@@ -111,6 +110,7 @@ static uint32_t announce(uint64_t routine, const void *argument, size_t stack_si
     preload.area->threads[index].stack_size = stack_size;
     record.object = preload.area->threads[index].serial;
     record.stack = stack_of(caller);
+    record.end = vtable_of(routine, argument);
     if (record.end)
         record_runs(argument, (const uint64_t *)(uintptr_t)record.end);
     record_now(&record);
