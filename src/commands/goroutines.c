@@ -254,7 +254,7 @@ static void show_first(const struct request *request, const trail_goroutine *g)
 static void show_list(const struct request *request, const trail_goroutine *const *list,
                       size_t wanted)
 {
-    size_t limit = groups_limit(&request->view), shown = wanted < limit ? wanted : limit;
+    size_t shown = groups_shown(&request->view, wanted);
     groups_show_head(&request->view, 0);
     if (shown > 0)
         show_members(request, list, shown);

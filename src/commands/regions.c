@@ -198,7 +198,7 @@ static int show_regions(struct request *request)
         if (is_wanted(request, &regions[i]))
             list[wanted++] = &regions[i];
     int code = EXIT_GOOD;
-    size_t shown = wanted < groups_limit(&request->view) ? wanted : groups_limit(&request->view);
+    size_t shown = groups_shown(&request->view, wanted);
     if (some && wanted == 0) {
         code = print_none(request, regions, count);
     } else if (request->analysis.json) {

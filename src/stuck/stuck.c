@@ -154,12 +154,18 @@ static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, u
     return frame->module && frame->function && frame->file;
 }
 
+/* Sets *symbols to the functions at an address, innermost first; returns their number, 0: not known. */
+static size_t resolve(struct naming *naming, const trail_module *module, uint64_t address,
+                      const trail_symbol **symbols)
+{
+    return module ? modules_resolve(naming->files, module, address - module->bias, symbols) : 0;
+}
+
 static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t pc)
 {
     const trail_module *module = find_module(naming, pc - 1);
     const trail_symbol *symbols = NULL;
-    size_t count =
-        module ? modules_resolve(naming->files, module, pc - 1 - module->bias, &symbols) : 0;
+    size_t count = resolve(naming, module, pc - 1, &symbols);
     bool good = count > 0 || add_frame(thread, NULL, pc - 1, module);
     for (size_t i = 0; good && i < count; i++)
         good = add_frame(thread, &symbols[i], pc - 1, module);
@@ -172,7 +178,7 @@ static char *called_name(struct naming *naming, uint64_t return_address)
     uint64_t at = called_function(naming->held->pid, return_address);
     const trail_module *module = at ? find_module(naming, at) : NULL;
     const trail_symbol *symbols = NULL;
-    size_t count = module ? modules_resolve(naming->files, module, at - module->bias, &symbols) : 0;
+    size_t count = resolve(naming, module, at, &symbols);
     return count > 0 ? function_of(symbols[count - 1].function) : NULL;
 }
 

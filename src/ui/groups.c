@@ -137,7 +137,7 @@ static int by_column(const void *a, const void *b, void *column)
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     trail_column sort = view->sort;
-    size_t shown = count < groups_limit(view) ? count : groups_limit(view);
+    size_t shown = groups_shown(view, count);
     if (count == 0)
         return EXIT_GOOD;
     trail_group *sorted = calloc(count, sizeof *sorted);

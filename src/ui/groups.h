@@ -31,7 +31,7 @@ struct groups_view {
     enum term one;     /* the term for a member; the next term is its plural */
     const char *title; /* of the column of names: "start_function" */
     trail_column sort, spread;
-    size_t limit; /* SIZE_MAX: all; 0: not given, see groups_limit */
+    size_t limit; /* SIZE_MAX: all; 0: not given, see groups_shown */
     bool sorted;  /* the column was given */
     bool percentiles, histogram, json;
 };
@@ -39,10 +39,11 @@ struct groups_view {
 /* Takes one of the options above, or a common one. Returns EXIT_GOOD or EXIT_USAGE. */
 int groups_option(struct groups_view *view, int id, const char *value);
 
-/* Returns how many rows are shown to people. */
-static inline size_t groups_limit(const struct groups_view *view)
+/* Returns how many of `count` rows are shown to people. */
+static inline size_t groups_shown(const struct groups_view *view, size_t count)
 {
-    return view->limit ? view->limit : 30;
+    size_t limit = view->limit ? view->limit : 30;
+    return count < limit ? count : limit;
 }
 
 /* Called after the options. Returns EXIT_USAGE if both single members and groups were requested. */

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { percent, shortName } from "./format";
 import { type Node, sorted } from "./stacks";
+import { toggle } from "./state";
 
 /* Rows with at least this share are open at first. */
 const OPEN = 0.2;
@@ -30,11 +31,6 @@ function rowsOf(root: Node, toggled: ReadonlySet<string>): Row[] {
 export function CallTree(props: { root: Node; text: (value: number) => string }) {
     const toggled = useSignal<ReadonlySet<string>>(new Set());
     const { root, text } = props;
-    const toggle = (key: string) => {
-        const next = new Set(toggled.value);
-        if (!next.delete(key)) next.add(key);
-        toggled.value = next;
-    };
     return (
         <div class="table">
             <table class="calls">
@@ -63,7 +59,9 @@ export function CallTree(props: { root: Node; text: (value: number) => string })
                                         type="button"
                                         class="textlink"
                                         aria-expanded={isOpen}
-                                        onClick={() => toggle(key)}
+                                        onClick={() => {
+                                            toggled.value = toggle(toggled.value, key);
+                                        }}
                                     >
                                         {isOpen ? "▾" : "▸"} {shortName(node.name)}
                                     </button>

@@ -10,6 +10,7 @@ import { timeText } from "./ruler";
 import { jump, laneOf, useRun } from "./run";
 import { kind, path, range, showRange, tab, why } from "./state";
 import { Table } from "./table";
+import { waitName } from "./waits";
 import { inWords, term } from "./words";
 
 interface Segment {
@@ -43,20 +44,19 @@ interface Path {
     segments: Segment[];
 }
 
-/* "mutex cache_mu", "sync" */
-function awaited(reason?: string, kind?: string, object?: string): string {
-    return [kind ?? reason ?? "", object ?? ""].filter(Boolean).join(" ");
-}
-
 function stateText(of: Segment): string {
-    const what = awaited(of.reason, of.wait_kind, of.object);
+    const what = waitName(of);
     return of.state === "blocked" && what ? `blocked: ${what}` : of.state;
 }
 
 /* "wakes thread 5 from mutex cache_mu (held for 15.1 ms)" */
 function wakeText(of: Segment): string {
     if (of.wakes === undefined) return "";
-    const what = awaited(of.awaited, of.awaited_kind, of.awaited_object);
+    const what = waitName({
+        reason: of.awaited,
+        wait_kind: of.awaited_kind,
+        object: of.awaited_object,
+    });
     const held = of.held_ns ? ` (held for ${duration(of.held_ns)})` : "";
     return `wakes ${term("task_id")}${of.wakes}${what && ` from ${what}`}${held}`;
 }

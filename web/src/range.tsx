@@ -6,11 +6,7 @@ import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { filter, kind, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
-
-function waitedFor(row: Selection["by_reason"][number]): string {
-    if (row.wait_kind) return row.object ? `${row.wait_kind} ${row.object}` : row.wait_kind;
-    return row.reason || "(no reason given)";
-}
+import { waitName } from "./waits";
 
 export function RangePanel() {
     const answer = useSignal<Selection | null>(null);
@@ -134,7 +130,10 @@ export function RangePanel() {
                 <Table
                     name="waits-by-reason"
                     columns={[
-                        { title: "waited for", value: waitedFor },
+                        {
+                            title: "waited for",
+                            value: (row) => waitName(row) || "(no reason given)",
+                        },
                         { title: "time", value: (row) => row.ns, unit: "ns" },
                         { title: "waits", value: (row) => row.spans, unit: "number" },
                     ]}

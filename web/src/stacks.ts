@@ -25,9 +25,14 @@ export interface TreeOptions {
     focus: string;
 }
 
+/* The names of a stack's functions, innermost first, as in the profile. */
+function functionsOf(profile: Profile, stack: number[]): string[] {
+    return stack.map((frame) => profile.frames[frame]?.name ?? "?");
+}
+
 /* The names of a stack from where the tree begins; empty: it is not in the tree. Stacks begin with the innermost frame. */
 function namesOf(profile: Profile, stack: number[], options: TreeOptions): string[] {
-    const inner = stack.map((frame) => profile.frames[frame]?.name ?? "?");
+    const inner = functionsOf(profile, stack);
     if (!options.focus) return options.inverted ? inner : inner.reverse();
     /* Of a recursive function the outermost call has all of what is called, the innermost one all callers. */
     const at = options.inverted ? inner.indexOf(options.focus) : inner.lastIndexOf(options.focus);
@@ -72,7 +77,7 @@ export function functions(profile: Profile, options: { useCount: boolean }): Fun
     const sums = new Map<string, FunctionSum>();
     for (const sample of profile.samples) {
         const value = worth(sample, options);
-        const names = sample.stack.map((frame) => profile.frames[frame]?.name ?? "?");
+        const names = functionsOf(profile, sample.stack);
         for (const name of new Set(names)) {
             const sum = sums.get(name) ?? { name, self: 0, total: 0 };
             sum.total += value;

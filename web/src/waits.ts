@@ -30,6 +30,12 @@ export function waitsOf(lane: { id: number; begin: number }): Entry | undefined 
     return entries.value?.get(keyOf(lane.id, lane.begin));
 }
 
+/* "mutex cache_mu", "sync"; empty: no reason is given. */
+export function waitName(of: { reason?: string; wait_kind?: string; object?: string }): string {
+    if (of.wait_kind) return of.object ? `${of.wait_kind} ${of.object}` : of.wait_kind;
+    return of.reason ?? "";
+}
+
 /* The reason with the most waiting time. */
 export function mostly(of: Waits): string {
     const [most] = Object.entries(of).sort((a, b) => b[1] - a[1]);
