@@ -1,57 +1,18 @@
 /*
  * Waits that end because a thread is cancelled or ends, one of each in a function of its own: ended.py has the
- * answers. Whoever ends a wait sees first that the waiter sleeps, and a while longer, so that the wait is there
- * however late a thread runs.
+ * answers.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { HOLD_MS = 50 };
+#include "waiting.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, robust, other_robust;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static sem_t none, go_on;
 static int ends[2];
-static volatile pid_t waiter_tid;
-
-static void expect(int right)
-{
-    if (!right)
-        abort();
-}
-
-static int sleeps(pid_t tid)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 0;
-    fclose(file);
-    return state == 'S';
-}
-
-static void pass(int ms)
-{
-    struct timespec left = {0, ms * 1000000L};
-    while (nanosleep(&left, &left) != 0)
-        ;
-}
-
-static void keep_waiting(void)
-{
-    while (waiter_tid == 0 || !sleeps(waiter_tid))
-        sched_yield();
-    pass(HOLD_MS);
-}
 
 /* MARK: Cancelled */
 

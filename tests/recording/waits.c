@@ -11,49 +11,19 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { HOLD_MS = 50, LIMIT_MS = 30 };
+#include "waiting.h"
+
+enum { LIMIT_MS = 30 };
 
 pthread_mutex_t stats_mu = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t config_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_mutex_t queue_mu = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
 sem_t tickets;
-static volatile pid_t waiter_tid;
-
-/* Whether the thread sleeps in the kernel. */
-static int sleeps(pid_t tid)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 0;
-    fclose(file);
-    return state == 'S';
-}
-
-static void pass(int ms)
-{
-    struct timespec left = {0, ms * 1000000L};
-    while (nanosleep(&left, &left) != 0)
-        ;
-}
-
-/* Until it waits, and HOLD longer. */
-static void keep_waiting(void)
-{
-    while (waiter_tid == 0 || !sleeps(waiter_tid))
-        sched_yield();
-    pass(HOLD_MS);
-}
 
 static void *keep_mutex(void *ready)
 {
@@ -123,12 +93,6 @@ static struct timespec limit(clockid_t clock)
         until.tv_nsec -= 1000000000;
     }
     return until;
-}
-
-static void expect(int right)
-{
-    if (!right)
-        abort();
 }
 
 static void wait_for_mutex(void)

@@ -1,13 +1,29 @@
 // Shared by the tests of the page: a server for a trace, a browser, and a list of tests with TAP output.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 export const [trail, scheduler, given] = process.argv.slice(2, 5);
 
 /* Undefined before `npm ci` in web. */
 const { chromium } = await import("playwright-core").catch(() => ({}));
 const paths = [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
-export const chromiumPath = chromium && paths.find((path) => path && existsSync(path));
+const chromiumPath = chromium && paths.find((path) => path && existsSync(path));
+
+/* Ends the process, with its tests counted as skipped, if there is no browser. */
+export function needBrowser() {
+    if (chromiumPath) return;
+    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    process.exit(0);
+}
+
+/* Returns a new folder, which is removed at the end of the process. */
+export function temporaryFolder() {
+    const folder = mkdtempSync(join(tmpdir(), "trail-web-"));
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+    return folder;
+}
 
 /* Returns the parsed output of `trail NAME --json ...`. */
 export function runJson(...words) {

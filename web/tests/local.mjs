@@ -1,38 +1,33 @@
 // Traces that stay in the browser: dropped on the page, or in a file of `trail report --embed`. The figures shown are
 // compared with the command's. Arguments: the trail command, the tree's folder. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import {
-    chromiumPath,
     equal,
     idle,
     main,
+    needBrowser,
     ok,
     openPage,
     scheduler as root,
     runJson,
     serve,
+    temporaryFolder,
     test,
     trail,
     until,
 } from "./browser.mjs";
 
-if (!chromiumPath) {
-    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
-    process.exit(0);
-}
-
-const folder = mkdtempSync(join(tmpdir(), "trail-local-"));
+needBrowser();
+const folder = temporaryFolder();
 const [served, other] = [23, 19].map((n) => join(root, `examples/traces/load-go1.${n}.trace`));
 const { server, url } = await serve([served]);
 process.on("exit", () => {
     server.kill();
-    rmSync(folder, { recursive: true, force: true });
 });
 let page;
 

@@ -1,32 +1,27 @@
 // What the panels answer about traces with known content, and how they stand beside the timeline. Arguments: the trail
 // command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-    chromiumPath,
     equal,
     given as generate,
     idle,
     main,
+    needBrowser,
     ok,
     openPage,
     scheduler as root,
     runJson,
     serve,
+    temporaryFolder,
     test,
     trail,
     until,
 } from "./browser.mjs";
 
-if (!chromiumPath) {
-    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
-    process.exit(0);
-}
-
-const folder = mkdtempSync(join(tmpdir(), "trail-panes-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+needBrowser();
+const folder = temporaryFolder();
 
 const example = (name) => join(root, "examples/traces", `${name}.trace`);
 

@@ -2,32 +2,28 @@
 // Arguments: the trail command, the example scheduler, a trace (default: one of the scheduler). Skipped without
 // Chromium.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
-    chromiumPath,
     equal,
     given,
     idle,
     main,
+    needBrowser,
     ok,
     openPage,
     runJson,
     scheduler,
     serve,
+    temporaryFolder,
     test,
     trail,
     until,
 } from "./browser.mjs";
 
-if (!chromiumPath) {
-    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
-    process.exit(0);
-}
-
-const folder = mkdtempSync(join(tmpdir(), "trail-view-"));
+needBrowser();
+const folder = temporaryFolder();
 const trace = given ?? join(folder, "all.trace");
 if (!given) execFileSync(scheduler, ["--work=all", "-o", trace]);
 /* The scheduler's trace has words of its own; the tests name things by those of Go. */
@@ -35,7 +31,6 @@ const words = "--words=go";
 const main_ = await serve([words, trace]);
 process.on("exit", () => {
     main_.server.kill();
-    rmSync(folder, { recursive: true, force: true });
 });
 
 const base = main_.url.replace(/\?.*/, "");

@@ -1,34 +1,29 @@
 // Eight tasks of users, each from opening the page to the answer in at most three clicks. TRAIL_PICTURES: a folder for a
 // picture of each answer. Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
-    chromiumPath,
     equal,
     given as generate,
     idle,
     main,
+    needBrowser,
     ok,
     openPage,
     scheduler as root,
     runJson,
     serve,
+    temporaryFolder,
     test,
     trail,
     until,
 } from "./browser.mjs";
 
-if (!chromiumPath) {
-    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
-    process.exit(0);
-}
-
+needBrowser();
 const MOST_CLICKS = 3;
-const folder = mkdtempSync(join(tmpdir(), "trail-tasks-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const example = (name) => join(root, "examples/traces", `${name}.trace`);
 
 /*

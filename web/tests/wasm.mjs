@@ -1,17 +1,24 @@
 // The parser as WebAssembly gives the same answers as the server, byte for byte, for valid and damaged traces.
 // Tests the shipped files: dist/worker.js and dist/trail.wasm, with the worker in a separate context.
 // Arguments: the trail command, the tree's folder.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import vm from "node:vm";
-import { equal, main, ok, scheduler as root, serve, test, until } from "./browser.mjs";
+import {
+    equal,
+    main,
+    ok,
+    scheduler as root,
+    serve,
+    temporaryFolder,
+    test,
+    until,
+} from "./browser.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "trail-wasm-"));
+const folder = temporaryFolder();
 const servers = [];
 process.on("exit", () => {
     for (const server of servers) server.kill();
-    rmSync(folder, { recursive: true, force: true });
 });
 const code = readFileSync(join(root, "web/dist/worker.js"), "utf8");
 const wasm = readFileSync(join(root, "web/dist/trail.wasm"));

@@ -1,0 +1,51 @@
+/* Waiters that are surely there: whoever ends a wait sees first that the waiter sleeps, and keeps it for HOLD_MS more. */
+#ifndef TESTS_RECORDING_WAITING_H
+#define TESTS_RECORDING_WAITING_H
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <time.h>
+
+enum { HOLD_MS = 50 };
+
+/* Set by the waiter before it waits. */
+static volatile pid_t waiter_tid;
+
+static void expect(int right)
+{
+    if (!right)
+        abort();
+}
+
+/* Returns whether the thread sleeps in the kernel, as /proc has it. */
+static int sleeps(pid_t tid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    fclose(file);
+    return state == 'S';
+}
+
+static void pass(int ms)
+{
+    struct timespec left = {0, ms * 1000000L};
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+/* Returns HOLD_MS after the waiter was seen waiting. */
+static void keep_waiting(void)
+{
+    while (waiter_tid == 0 || !sleeps(waiter_tid))
+        sched_yield();
+    pass(HOLD_MS);
+}
+
+#endif
