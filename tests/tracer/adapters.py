@@ -175,7 +175,8 @@ def boost_fiber(path):
     # Started by launch::dispatch, and after each of two yields.
     starts = [type for type, _ in trace.of("hold")[0]].count("GoStart")
     require(starts == 3, "hold starts", starts, "times")
-    expect_why(path, trace, "ask", "answer", "dispatcher of second", "dispatcher of main")
+    # The dispatcher of the second thread may have woken it before the question was waited for.
+    expect_why(path, trace, "ask", "answer", "dispatcher of main")
     expect_view(path, trace, "ask")
 
 
