@@ -20,6 +20,7 @@ import { hasOverview, Overview } from "./overview";
 import { SearchBox } from "./palette";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
+import { RequestsPanel } from "./requests_panel";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
 import { SqlPanel } from "./sql";
@@ -326,6 +327,7 @@ const shown: Record<Tab, () => ComponentChildren> = {
     functions: () => <FunctionsPanel />,
     locks: () => <LocksPanel />,
     latency: () => <LatencyPanel />,
+    requests: () => <RequestsPanel />,
     path: () => <PathPanel />,
     more: () => <MorePanel />,
     flame: () => <Flame />,

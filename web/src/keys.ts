@@ -1,6 +1,6 @@
 /* The table of keyboard shortcuts: their actions, and their texts in the help. */
 import { svgOfView } from "./export";
-import { scrollTo } from "./lanes";
+import { lanes, scrollTo } from "./lanes";
 import { addNote } from "./notes";
 import {
     follow as followTo,
@@ -72,7 +72,9 @@ function closeOne(): void {
 
 function first(): void {
     const [lane] = shownLanes();
-    if (lane !== undefined) void selectAt(kind.peek(), lane, Math.max(0, view.peek().from), false);
+    if (lane === undefined) return;
+    const from = Math.max(lanes.peek()[lane]?.begin ?? 0, view.peek().from);
+    void selectAt(kind.peek(), lane, from, false);
 }
 
 /* From a log or sample, the first step goes to the span that contains it. */

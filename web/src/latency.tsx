@@ -1,6 +1,7 @@
 /* The panel of latencies: histograms (`trail latency`), and the spans of each bar (`trail find`). */
 import { useSignal } from "@preact/signals";
 import { count, duration, shortName } from "./format";
+import { type Bar, Histogram } from "./histogram";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { Table } from "./table";
@@ -17,48 +18,6 @@ interface Distribution {
         max_ns: number;
         buckets: [number, number, number][];
     };
-}
-
-/* A bar covers whole buckets: from the begin of its first to the end of its last. */
-interface Bar {
-    from: number;
-    to: number;
-    many: number;
-}
-
-/* Merges buckets into bars of about equal width on a logarithmic axis. */
-function Histogram(props: { of: Distribution["times"]; title: string; onBar: (bar: Bar) => void }) {
-    const bars = new Map<number, Bar>();
-    for (const [from, to, many] of props.of.buckets) {
-        const at = Math.floor(Math.log2(Math.max(from, 1)) * 2);
-        const bar = bars.get(at);
-        bars.set(at, { from: bar?.from ?? from, to, many: (bar?.many ?? 0) + many });
-    }
-    const keys = [...bars.keys()];
-    if (keys.length === 0) return null;
-    const first = Math.min(...keys);
-    const last = Math.max(...keys);
-    const most = Math.max(...[...bars.values()].map(({ many }) => many));
-    return (
-        <div class="histogram tall">
-            {Array.from({ length: last - first + 1 }, (_, i) => {
-                const at = first + i;
-                const empty = { from: 2 ** (at / 2), to: 2 ** ((at + 1) / 2), many: 0 };
-                const { from, to, many } = bars.get(at) ?? empty;
-                return (
-                    <button
-                        type="button"
-                        key={at}
-                        style={{ height: `${many ? Math.max(3, (100 * many) / most) : 0}px` }}
-                        title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
-                        aria-label={`${props.title}: ${duration(from)} to ${duration(to)}: ${count(many)}`}
-                        disabled={many === 0}
-                        onClick={() => props.onBar({ from, to, many })}
-                    />
-                );
-            })}
-        </div>
-    );
 }
 
 /* Most spans that are listed of a bar. */
@@ -96,7 +55,7 @@ export function LatencyPanel() {
                         ) : (
                             <>
                                 <Histogram
-                                    of={value.times}
+                                    buckets={value.times.buckets}
                                     title={name}
                                     onBar={(chosen) => {
                                         bar.value = { what: name, ...chosen };

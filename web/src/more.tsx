@@ -1,12 +1,11 @@
-/* The other analyses as tables: tasks, regions, garbage collections, threads, Ps. */
+/* The other analyses as tables: garbage collections, threads, Ps. */
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
 import { Waiting } from "./panel";
-import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { kind, scroll } from "./state";
 import { type Column, Table } from "./table";
-import { inWords, term } from "./words";
+import { inWords } from "./words";
 
 type Row = Record<string, unknown>;
 
@@ -19,21 +18,7 @@ interface Analysis {
     sort: string;
     /* The target of a row: a goroutine's number (null: none), begin and end in the trace's own time. */
     place?: (row: Row) => [number | null, number, number];
-    /* What the critical path of each row is of, as `why` (state.ts) has it. */
-    why?: (rows: Row[]) => (row: Row) => string;
     empty: string;
-}
-
-/* Regions are numbered by name, in the order of the answer. */
-function regionNumbers(rows: Row[]): (row: Row) => string {
-    const seen = new Map<string, number>();
-    const numbers = new Map<Row, number>();
-    for (const row of rows) {
-        const name = String(row.name);
-        seen.set(name, (seen.get(name) ?? 0) + 1);
-        numbers.set(row, seen.get(name) ?? 1);
-    }
-    return (row) => `region=${row.name}#${numbers.get(row)}`;
 }
 
 const number = (row: Row, name: string) => Number(row[name] ?? 0);
@@ -52,49 +37,6 @@ const length = (row: Row, from: string, to: string) =>
     Math.max(0, number(row, to) - number(row, from));
 
 const analyses: Analysis[] = [
-    {
-        command: "tasks",
-        title: "tasks",
-        rows: "tasks",
-        sort: "duration",
-        columns: [
-            plain("task", "id"),
-            { title: "name", value: text("name") },
-            { title: "duration", value: (row) => length(row, "start_ns", "end_ns"), unit: "ns" },
-            plain("regions", "region_count"),
-            {
-                title: "{tasks}",
-                value: (row) =>
-                    (row.goroutines as number[]).map((id) => `${term("task_id")}${id}`).join(" "),
-            },
-            { title: "complete", value: (row) => (row.complete ? "yes" : "no") },
-        ],
-        place: (row) => [
-            (row.goroutines as number[])[0] ?? null,
-            number(row, "start_ns"),
-            number(row, "end_ns"),
-        ],
-        why: () => (row) => `task=${row.id}`,
-        empty: "The trace has no tasks. In Go: trace.NewTask; in C: trail_task_begin.",
-    },
-    {
-        command: "regions",
-        title: "regions",
-        rows: "regions",
-        sort: "duration",
-        columns: [
-            { title: "name", value: text("name") },
-            plain("{task}", "goroutine"),
-            plain("task", "task"),
-            ns("duration", "total_ns"),
-            ns("running", "exec_ns"),
-            ns("runnable", "sched_wait_ns"),
-            ns("syscall", "syscall_ns"),
-        ],
-        place: (row) => [number(row, "goroutine"), number(row, "start_ns"), number(row, "end_ns")],
-        why: regionNumbers,
-        empty: "The trace has no regions. In Go: trace.WithRegion; in C: trail_region_begin.",
-    },
     {
         command: "gc",
         title: "collections",
@@ -163,13 +105,11 @@ function One(props: { of: Analysis }) {
     if (!answer.value) return <Waiting answer={answer} />;
     const value = answer.value;
     const rows = (value[of.rows] as Row[] | undefined) ?? [];
-    const whyOf = of.why?.(rows);
     return (
         <Table
             name={of.title}
             columns={of.columns}
             rows={rows}
-            onWhy={whyOf && ((row) => showPath(whyOf(row)))}
             sort={of.sort}
             empty={inWords(of.empty)}
             onRow={(row) => {
@@ -187,7 +127,7 @@ function One(props: { of: Analysis }) {
 }
 
 export function MorePanel() {
-    const chosen = useSignal("tasks");
+    const chosen = useSignal("collections");
     const of = analyses.find((one) => one.title === chosen.value) ?? analyses[0];
     return (
         <div>

@@ -37,7 +37,7 @@ const panelOf: Record<string, Tab> = {
     procs: "heat",
     latency: "latency",
     locks: "locks",
-    tasks: "more",
+    tasks: "requests",
     gc: "more",
     mmu: "mmu",
 };
@@ -49,7 +49,7 @@ const FINDINGS = 3;
 function lead(tile: Tile, origin: number): void {
     const panel = panelOf[tile.command ?? ""];
     if (tile.task !== undefined) {
-        showPath(`task=${tile.task}`);
+        showPath(`task=${tile.task}`, "requests");
         return;
     }
     if (panel) tab.value = panel;

@@ -2,18 +2,19 @@
  * The panel of the critical path (`trail why`): of what it is, and its segments in time order, which are also drawn over
  * the lanes.
  */
-import { useSignalEffect } from "@preact/signals";
+import { type Signal, useSignalEffect } from "@preact/signals";
+import type { Query } from "./api";
 import { duration, shortName } from "./format";
 import { reveal } from "./lanes";
 import { Waiting } from "./panel";
 import { timeText } from "./ruler";
-import { jump, laneOf, useRun } from "./run";
+import { type Answer, jump, laneOf, useRun, window } from "./run";
 import { kind, path, range, showRange, tab, why } from "./state";
 import { Table } from "./table";
 import { waitName } from "./waits";
 import { inWords, term } from "./words";
 
-interface Segment {
+export interface Segment {
     begin_ns: number;
     end_ns: number;
     goroutine: number;
@@ -32,7 +33,7 @@ interface Segment {
     held_ns?: number;
 }
 
-interface Path {
+export interface Path {
     origin_ns: number;
     of: string;
     task?: number;
@@ -44,7 +45,7 @@ interface Path {
     segments: Segment[];
 }
 
-function stateText(of: Segment): string {
+export function stateText(of: Segment): string {
     const what = waitName(of);
     return of.state === "blocked" && what ? `blocked: ${what}` : of.state;
 }
@@ -61,17 +62,45 @@ function wakeText(of: Segment): string {
     return `wakes ${term("task_id")}${of.wakes}${what && ` from ${what}`}${held}`;
 }
 
+/* Adds up the segments that are the same in what was done or waited for, where, and by which start function. */
+export interface Sum {
+    key: string;
+    group: string;
+    state: string;
+    function: string;
+    ns: number;
+}
+
+export function sumsOf(of: Path): Map<string, Sum> {
+    const sums = new Map<string, Sum>();
+    for (const segment of of.segments) {
+        const state = stateText(segment);
+        const key = JSON.stringify([segment.group, state, segment.function]);
+        const sum = sums.get(key) ?? {
+            key,
+            group: segment.group,
+            state,
+            function: segment.function,
+            ns: 0,
+        };
+        sum.ns += segment.end_ns - segment.begin_ns;
+        sums.set(key, sum);
+    }
+    return sums;
+}
+
 /* Whether the timeline is to move to the path when that arrives. */
 let moves = false;
 
-export function showPath(of: string): void {
+/* In the panel of critical paths, or that of tasks and regions. */
+export function showPath(of: string, panel: "path" | "requests" = "path"): void {
     moves = true;
     why.value = of;
-    tab.value = "path";
+    tab.value = panel;
     kind.value = "goroutine";
 }
 
-function named(id: number, group = ""): string {
+export function named(id: number, group = ""): string {
     const name = shortName(group);
     return `${term("task_id")}${id}${name ? ` ${name}` : ""}`;
 }
@@ -93,11 +122,18 @@ function whose(of: Path): string {
     return by ? `${what.trim()}, which ended in ${by}` : what.trim();
 }
 
-export function PathPanel() {
-    const asked = useRun<Path>("why", () => {
-        const [name, value] = why.value.split(/=(.*)/s);
-        return name ? { [name]: value } : range.value ? { window: 1 } : {};
-    });
+/*
+ * What `trail why` is asked: for a task or region all of it; else within the selected range; for nothing, the range, or the
+ * longest task or region.
+ */
+export function queryOf(of: string): Query {
+    const [name, value] = of.split(/=(.*)/s);
+    if (name === "task" || name === "region") return { [name]: value };
+    return { ...window(), ...(name ? { [name]: value } : range.value ? { window: 1 } : {}) };
+}
+
+/* Draws a path over the lanes as long as the component is there. */
+export function useOverLanes(asked: Signal<Answer<Path>>): void {
     useSignalEffect(() => {
         const { state, value } = asked.value;
         const segments = state === "good" && value?.segments ? segmentsOf(value) : [];
@@ -114,12 +150,45 @@ export function PathPanel() {
             path.value = [];
         };
     });
+}
+
+export function PathTable(props: { of: Path }) {
+    const { of } = props;
+    const origin = of.origin_ns;
+    const step = Math.max(1, (of.end_ns - of.begin_ns) / 1000);
+    return (
+        <Table
+            name="critical path"
+            columns={[
+                {
+                    title: "at",
+                    value: (row) => row.begin_ns - origin,
+                    unit: "ns",
+                    text: (row) => timeText(row.begin_ns - origin, step),
+                },
+                { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
+                { title: "{task}", value: (row) => named(row.goroutine, row.group) },
+                { title: "state", value: stateText },
+                { title: "in", value: (row) => shortName(row.function ?? "") },
+                { title: "then", value: wakeText },
+            ]}
+            rows={inOrder(of)}
+            empty={inWords(
+                "There is no critical path: the trace has no task or region. Select a range, or a {task}.",
+            )}
+            onRow={(row) => jump(row.goroutine, row.begin_ns - origin, row.end_ns - origin)}
+        />
+    );
+}
+
+export function PathPanel() {
+    const asked = useRun<Path>("why", () => queryOf(why.value), "whole");
+    useOverLanes(asked);
     const answer = asked.value;
     const of = answer.state === "good" ? answer.value : undefined;
     if (!of?.segments) return <Waiting answer={answer} />;
     const origin = of.origin_ns;
     const step = Math.max(1, (of.end_ns - of.begin_ns) / 1000);
-    const rows = inOrder(of);
     return (
         <div>
             <h2>Critical path of {whose(of)}</h2>
@@ -129,27 +198,7 @@ export function PathPanel() {
                 {of.complete === false && ", not all of it in the trace"}. Each row was what the end
                 had to wait for at that time.
             </p>
-            <Table
-                name="critical path"
-                columns={[
-                    {
-                        title: "at",
-                        value: (row) => row.begin_ns - origin,
-                        unit: "ns",
-                        text: (row) => timeText(row.begin_ns - origin, step),
-                    },
-                    { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
-                    { title: "{task}", value: (row) => named(row.goroutine, row.group) },
-                    { title: "state", value: stateText },
-                    { title: "in", value: (row) => shortName(row.function ?? "") },
-                    { title: "then", value: wakeText },
-                ]}
-                rows={rows}
-                empty={inWords(
-                    "There is no critical path: the trace has no task or region. Select a range, or a {task}.",
-                )}
-                onRow={(row) => jump(row.goroutine, row.begin_ns - origin, row.end_ns - origin)}
-            />
+            <PathTable of={of} />
         </div>
     );
 }

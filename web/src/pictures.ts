@@ -145,7 +145,7 @@ function paintLane(picture: Picture, only: number): ImageData {
  * Paints the picture on a canvas of its own: browsers without a GPU copy a whole canvas each time if it is both
  * written and drawn from.
  */
-function painted(picture: Picture, only: number): OffscreenCanvas {
+export function painted(picture: Picture, only: number): OffscreenCanvas {
     if (picture.canvas && picture.only === only) return picture.canvas;
     const canvas = new OffscreenCanvas(picture.width, LANE_PIXELS);
     canvas.getContext("2d")?.putImageData(paintLane(picture, only), 0, 0);
@@ -155,6 +155,24 @@ function painted(picture: Picture, only: number): OffscreenCanvas {
 }
 
 /* MARK: Pictures */
+
+/* Requests the pictures of lanes; a lane that does not exist then has none. */
+export async function picturesOf(
+    of: Kind,
+    lanes: number[],
+    how: { from: number; to: number; width: number; fresh: number },
+): Promise<Map<number, Picture>> {
+    const answer = await api.picture(of, lanes, how.from, how.to, how.width);
+    const data = new DataView(answer);
+    const found = new Map<number, Picture>();
+    let at = 0;
+    while (at + 8 <= data.byteLength) {
+        const count = data.getUint32(at + 4, true);
+        found.set(data.getUint32(at, true), { ...how, data, offset: at + 8, count });
+        at += 8 + count * CELL;
+    }
+    return found;
+}
 
 /* The pictures of one kind of lanes. The least recently drawn one is replaced first. */
 export class Pictures {
@@ -208,8 +226,7 @@ export class Pictures {
         if (this.busy) return;
         this.busy = true;
         try {
-            const answer = await api.picture(this.kind, some, from, to, width);
-            this.take(new DataView(answer), { from, to, width }, fresh);
+            this.take(await picturesOf(this.kind, some, { from, to, width, fresh }));
         } finally {
             this.busy = false;
         }
@@ -229,14 +246,10 @@ export class Pictures {
         return picture.from <= Math.max(0, window.from) && picture.to >= last;
     }
 
-    private take(data: DataView, of: { from: number; to: number; width: number }, fresh: number) {
-        let at = 0;
-        while (at + 8 <= data.byteLength) {
-            const lane = data.getUint32(at, true);
-            const count = data.getUint32(at + 4, true);
+    private take(found: ReadonlyMap<number, Picture>) {
+        for (const [lane, picture] of found) {
             this.pictures.delete(lane);
-            this.pictures.set(lane, { ...of, fresh, data, offset: at + 8, count });
-            at += 8 + count * CELL;
+            this.pictures.set(lane, picture);
         }
         for (const lane of this.pictures.keys()) {
             if (this.pictures.size <= MOST_KEPT) break;

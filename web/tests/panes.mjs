@@ -273,25 +273,26 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
             await until("it is drawn", async () => (await pathPixels(page)) > 50);
             return wanted;
         };
-        const choose = async (table) => {
-            await page.getByRole("tab", { name: "Tasks and more", exact: true }).click();
-            await page.getByLabel("Table of").selectOption(table);
-        };
+        const openTab = (name) => page.getByRole("tab", { name, exact: true }).click();
         const why = (row) => row.getByRole("button", { name: "Why?" }).click();
         equal(await pathPixels(page), 0, "nothing is drawn before");
-        await choose("tasks");
-        await why(page.locator(".table tbody tr", { hasText: "round" }).first());
+        await openTab("Tasks and regions");
+        await page.locator(".table tbody tr").first().click();
         const task = /task=(\d+)/.exec(await fragment(page, "why"))[1];
+        await openTab("Critical path");
         const of = await check(`task ${task} round, which ended in G1 `, `--task=${task}`);
         equal(of.goroutine, 1, "the goroutine that ended it");
-        await choose("regions");
-        const row = page.locator(
-            `.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`,
-        );
-        await why(row.filter({ hasText: third.name }).first());
+        await openTab("Tasks and regions");
+        await page.getByLabel("Those of").selectOption(`region ${third.name}`);
+        await page
+            .locator(`.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`)
+            .first()
+            .click();
+        await openTab("Critical path");
         const found = await check(`region ${third.name}#3`, `--region=${third.name}#3`);
         equal([found.begin_ns, found.end_ns], [third.start_ns, third.end_ns], "that region");
-        await page.getByRole("tab", { name: "Goroutines", exact: true }).click();
+        await page.keyboard.press("Escape");
+        await openTab("Goroutines");
         await why(page.locator('.table tbody tr:has(td:first-child[title="36"])'));
         await check("goroutine G36", "--goroutine=36");
         await idle(page);
@@ -300,6 +301,157 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         });
         await page.getByRole("button", { name: "Critical path of it" }).click();
         await check("the selected range", "--window", "--from=5000000ns", "--to=9000000ns");
+    });
+});
+
+/* The rows of the table with this name, as rowsOf has them. */
+async function tableOf(page, name) {
+    const table = page.getByRole("table", { name });
+    const titles = (await table.locator("thead th").allInnerTexts()).map((text) =>
+        text.replace(/ [▲▼]$/, ""),
+    );
+    const rows = await table
+        .locator("tbody tr")
+        .evaluateAll((all) => all.map((row) => [...row.cells].map(({ title }) => title)));
+    return rows.map((row) => Object.fromEntries(row.map((text, i) => [titles[i], text])));
+}
+
+/* How long a task took, and where that went, from the command line: by state, in what, of which start function. */
+function sumsOf(path, id) {
+    const { segments } = runJson("why", `--task=${id}`, path);
+    const sums = new Map();
+    for (const of of segments) {
+        const what = of.wait_kind ? [of.wait_kind, of.object] : [of.reason];
+        const waits = of.state === "blocked" && what[0];
+        const state = waits ? `blocked: ${what.filter(Boolean).join(" ")}` : of.state;
+        const key = `${state}, ${of.function}, ${of.group}`;
+        sums.set(key, (sums.get(key) ?? 0) + of.end_ns - of.begin_ns);
+    }
+    return sums;
+}
+
+test("a task over time beside the median one: what took part, where the time went, slower and faster", async () => {
+    const path = example("shop-c");
+    const { tasks, origin_ns } = runJson("tasks", path);
+    const { regions } = runJson("regions", path);
+    const length = ({ start_ns, end_ns }) => end_ns - start_ns;
+    const slowest = [...tasks].sort((a, b) => length(b) - length(a));
+    const [of, median] = [slowest[0], slowest[tasks.length / 2]];
+    await serving(path, async (open) => {
+        const page = await open("#tab=requests", { colorScheme: "light" });
+        await page.getByRole("table", { name: "task request" }).waitFor();
+        equal(
+            (await tableOf(page, "task request")).map(({ task, duration, regions, logs }) =>
+                [task, duration, regions, logs].map(Number),
+            ),
+            slowest.map((one) => [one.id, length(one), one.region_count, one.logs.length]),
+            "all of them",
+        );
+        await page.locator(".table tbody tr").first().click();
+        const wheres = page.getByRole("table", { name: "where the time went" });
+        await until("compared", async () => /median/.test(await wheres.textContent()));
+        ok(
+            (await page.textContent(".request h2")).startsWith(
+                `task ${of.id} request: 39.7 ms, 4.4×`,
+            ),
+            await page.textContent(".request h2"),
+        );
+        equal(
+            (await fragment(page, "r")).split("-").map(Number),
+            [of.start_ns - origin_ns, of.end_ns - origin_ns],
+            "its range",
+        );
+        /* Those on its path and of its regions, and for each region a bar. */
+        const { segments } = runJson("why", `--task=${of.id}`, path);
+        const taking = new Set([...segments.map((one) => one.goroutine), ...of.goroutines]);
+        const fall = page.locator(".waterfall").first();
+        equal(
+            (
+                await fall
+                    .locator("li")
+                    .evaluateAll((all) => all.map((li) => Number(li.dataset.goroutine)))
+            ).sort(),
+            [...taking].sort(),
+            "those that took part",
+        );
+        const mine = regions.filter(({ task }) => task === of.id);
+        const bars = await fall
+            .locator(".region")
+            .evaluateAll((all) =>
+                all.map((bar) => [
+                    bar.textContent,
+                    bar.getBoundingClientRect().width /
+                        bar.parentElement.getBoundingClientRect().width,
+                ]),
+            );
+        equal(
+            bars.map(([name]) => name),
+            mine.map(({ name }) => name),
+            "its regions",
+        );
+        for (const [i, [name, share]] of bars.entries())
+            ok(Math.abs(share - mine[i].total_ns / length(of)) < 0.01, `${name} has ${share}`);
+        const strip = fall.locator("[data-goroutine='3'] canvas");
+        const seen = await until("states are drawn", () =>
+            strip.evaluate((canvas) =>
+                canvas
+                    .getContext("2d")
+                    .getImageData(0, 0, canvas.width, 1)
+                    .data.some((byte) => byte !== 0),
+            ),
+        );
+        ok(seen, "states");
+        const [mineSums, others] = [sumsOf(path, of.id), sumsOf(path, median.id)];
+        const keys = [...new Set([...mineSums.keys(), ...others.keys()])].sort();
+        const shown = (await tableOf(page, "where the time went")).map((row) => [
+            `${row.state}, ${row.in}, ${row["thread of"]}`,
+            Number(row.time),
+            Number(row.median),
+            Number(row["more than the median"]),
+        ]);
+        equal(
+            shown.sort((a, b) => (a[0] < b[0] ? -1 : 1)),
+            keys.map((key) => {
+                const [a, b] = [mineSums.get(key) ?? 0, others.get(key) ?? 0];
+                return [key, a, b, a - b];
+            }),
+            "where the time went",
+        );
+        equal(
+            (await tableOf(page, "logs")).map(({ message }) => message),
+            of.logs.map(({ message }) => message),
+            "its logs",
+        );
+        await page.getByRole("button", { name: "Faster" }).click();
+        await until(
+            "the next one",
+            async () => (await fragment(page, "why")) === `task=${slowest[1].id}`,
+        );
+        await page.getByRole("button", { name: "Slower" }).click();
+        await until("it again", async () => (await fragment(page, "why")) === `task=${of.id}`);
+        await page.getByRole("button", { name: "Beside the median" }).click();
+        await until("alone", async () => (await page.locator(".waterfall").count()) === 1);
+        await page.locator(".histogram button:not(:disabled)").last().click();
+        await until("those of the bar", async () => {
+            const rows = await tableOf(page, "task request");
+            return rows.length === 1 && Number(rows[0].task) === of.id;
+        });
+    });
+});
+
+test("tasks that have not ended are shown to the end of the trace", async () => {
+    const path = example("shop-c-stuck");
+    const { tasks } = runJson("tasks", path);
+    const first = tasks.find(({ complete }) => !complete);
+    await serving(path, async (open, ask) => {
+        const { end } = await ask("status");
+        const page = await open(`#tab=requests&why=task%3D${first.id}`);
+        await page.locator(".waterfall li").first().waitFor();
+        ok(/not all of it in the trace/.test(await page.textContent(".request h2")), "it says so");
+        const row = (await tableOf(page, "task request")).find(
+            ({ task }) => Number(task) === first.id,
+        );
+        equal(Number(row.duration), end - Number(row.at), "to the end");
     });
 });
 

@@ -180,7 +180,11 @@ test("a tile leads to its panel and its moment", async () => {
     const task = summary.tiles.find(({ key }) => key === "slowest_task_ns")?.task;
     if (task !== undefined) {
         await page.locator(".tile[data-key=slowest_task_ns]").click();
-        equal([await fragment("tab"), await fragment("why")], ["path", `task=${task}`], "the task");
+        equal(
+            [await fragment("tab"), await fragment("why")],
+            ["requests", `task=${task}`],
+            "the task",
+        );
     }
     await page.getByRole("button", { name: "Overview" }).click();
     equal([await page.locator(".tile").count(), await fragment("top")], [0, "0"], "hidden");
@@ -563,10 +567,8 @@ test("summary, functions, locks, tasks, regions and the others show what the com
         locks.reduce((sum, lock) => sum + lock.wait_ns, 0),
         "waits for locks",
     );
-    await openTab("Tasks and more");
+    await openTab("More");
     for (const [title, command, key] of [
-        ["tasks", "tasks", "tasks"],
-        ["regions", "regions", "regions"],
         ["collections", "gc", "cycles"],
         ["threads", "threads", "threads"],
         ["Ps", "procs", "procs"],
@@ -896,6 +898,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             "Summary",
             "Functions",
             "Latency",
+            "Tasks and regions",
             "Stacks",
             "P heat map",
             "MMU",
@@ -904,6 +907,10 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
         ]) {
             if (tab === "?") await page.keyboard.press("?");
             else if (tab) await openTab(tab);
+            if (tab === "Tasks and regions") {
+                await page.locator(".table tbody tr").first().click();
+                await page.locator(".waterfall .region").first().waitFor();
+            }
             await idle(page);
             equal(await complaints(), [], `${colorScheme} ${tab}`);
         }

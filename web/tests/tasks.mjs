@@ -76,15 +76,16 @@ task(
     serving("shop-c"),
     async (page, click) => {
         await click(tile(page, "slowest_task_ns"));
-        const heading = page.locator(".panel h2", { hasText: "Critical path of task 7 request" });
+        const heading = page.locator(".panel h2", { hasText: "task 7 request: 39.7 ms" });
         await heading.waitFor();
         const rows = await until("its way", async () => {
             const found = await rowsText(page);
-            return found.length > 3 && found;
+            return found.some((row) => /wakes/.test(row)) && found;
         });
         /* As the source has it: flush sleeps with cache_mu held, and the request waits for that. */
         const line = rows.find((row) => /wakes thread 5 from mutex cache_mu/.test(row));
         ok(/thread 3 flush/.test(line) && /held for 15\.1 ms/.test(line), rows.join("\n"));
+        ok((await page.locator(".waterfall").count()) === 2, "beside the median");
         const path = runJson("why", "--task=7", example("shop-c"));
         const [from, to] = await windowOf(page);
         ok(from <= path.begin_ns - path.origin_ns && to >= path.end_ns - path.origin_ns, "shown");
