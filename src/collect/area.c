@@ -29,11 +29,13 @@ struct area {
     uint64_t opened, skew; /* ticks */
     uint64_t now;          /* a recent reading of the clock */
     uint64_t damage;
-    uint32_t chunks_left;                       /* chunks that this step may still enter */
-    bool last;                                  /* no chunk is entered twice */
-    uint32_t words_seen;                        /* of stacks and texts that were read */
-    uint8_t held[SHM_CHUNKS];                   /* the chunk is in a chain that is being read */
-    uint8_t visited[SHM_CHUNKS];                /* ... was in one, in the last step */
+    uint32_t chunks_left;        /* chunks that this step may still enter */
+    bool last;                   /* no chunk is entered twice */
+    uint32_t executed_seen;      /* of the header's executed_count */
+    bool executed_stuck;         /* the next one was being written at the last call */
+    uint32_t words_seen;         /* of stacks and texts that were read */
+    uint8_t held[SHM_CHUNKS];    /* the chunk is in a chain that is being read */
+    uint8_t visited[SHM_CHUNKS]; /* ... was in one, in the last step */
     uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit a stack or text: counted in words_seen */
     uint8_t waited[SHM_THREADS / 8];            /* one bit a slot that was announced as waiting */
 };
@@ -318,6 +320,35 @@ struct area_losses area_losses(const struct area *area)
                                 __atomic_load_n(&header->lost_threads, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED)};
+}
+
+/* Copies one; false if it is being written. What was never finished, by a process that was killed, is passed over. */
+static bool copy_executed(struct area *area, struct shm_executed *to)
+{
+    const struct shm_executed *from =
+        &area->shared->header.executed[area->executed_seen % SHM_EXECUTED];
+    to->pid = __atomic_load_n(&from->pid, __ATOMIC_ACQUIRE);
+    if (to->pid == 0 && !area->executed_stuck) {
+        area->executed_stuck = true;
+        return false;
+    }
+    memcpy(to->name, from->name, sizeof to->name);
+    to->name[sizeof to->name - 1] = '\0';
+    area->executed_stuck = false;
+    area->executed_seen++;
+    return true;
+}
+
+size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *missed)
+{
+    uint32_t all = __atomic_load_n(&area->shared->header.executed_count, __ATOMIC_ACQUIRE);
+    uint32_t left = all - area->executed_seen;
+    size_t count = 0;
+    *missed = left > SHM_EXECUTED ? left - SHM_EXECUTED : 0;
+    area->executed_seen += (uint32_t)*missed;
+    while (area->executed_seen != all && copy_executed(area, &to[count]))
+        count += to[count].pid != 0;
+    return count;
 }
 
 /* MARK: Free lists; the program's side is in preload/record.c */

@@ -106,6 +106,12 @@ uint64_t area_damage(const struct area *area);
 /* Counts damage that was found by comparing what was read. */
 void area_count_damage(struct area *area);
 
+/*
+ * Copies what the process has executed in others since the last call to `to`, which has room for SHM_EXECUTED; returns how
+ * many. *missed is set to the number of those that were overwritten before.
+ */
+size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *missed);
+
 /* MARK: Threads */
 
 /* A thread of a process that runs already, and what it waits for. */

@@ -158,6 +158,11 @@ bool collect_has_left(const struct collect *c)
     return c->summary.left;
 }
 
+struct area *collect_area(const struct collect *c)
+{
+    return c->area;
+}
+
 bool collect_forking(const struct collect *c)
 {
     return area_is_forking(c->area);

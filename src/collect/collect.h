@@ -88,6 +88,9 @@ void collect_set_groups(struct collect *c, uint32_t groups);
 /* Whether the process has executed another program that has not claimed an area. */
 bool collect_has_left(const struct collect *c);
 
+/* The process's area: another one after it has executed another program. */
+struct area *collect_area(const struct collect *c);
+
 /* Whether a forked child has not decided yet whether it is recorded. */
 bool collect_forking(const struct collect *c);
 

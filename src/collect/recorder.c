@@ -321,6 +321,22 @@ static bool open_trace(struct recorder *r, struct recorded *process)
     return process->collect;
 }
 
+/* Whether a process with this PID, in its namespace, is recorded, or was. */
+static bool was_recorded(const void *recorder, pid_t number)
+{
+    const struct recorder *r = recorder;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (p->number == number)
+            return true;
+    }
+    return false;
+}
+
+static void take_executed(struct recorder *r, struct recorded *process)
+{
+    executed_take(&r->executed, collect_area(process->collect), was_recorded, r);
+}
+
 /* Adds a process that has claimed the spare and was not recorded before. */
 static void add_process(struct recorder *r, const struct claim *claim)
 {
@@ -328,6 +344,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     pid_t pid = claim->process.pid ? claim->process.pid : claim->number;
     if (process) {
         process->pid = pid;
+        process->number = claim->number;
         process->process = claim->process;
         /* Nothing is waited for from a process that has ended. */
         process->pidfd =
@@ -343,6 +360,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     }
     process->next = r->processes;
     r->processes = process;
+    executed_arrived(&r->executed, claim->number);
     if (pid != r->root)
         return;
     r->program = process;
@@ -442,6 +460,7 @@ static void look_at_spare(struct recorder *r)
         /* The last records of the former program. If it is gone already, they would be the new one's. */
         if (!collect_has_left(process->collect))
             read_kernel(r, r->claimed_ns);
+        take_executed(r, process);
         collect_next_area(process->collect, r->spare);
     } else {
         add_process(r, &claim);
@@ -502,6 +521,7 @@ static void complete(struct recorder *r, struct recorded *process)
     close_pidfd(process);
     /* Losses of the output are found when it is closed. */
     whole = collect_finish(process->collect, &err) || process->out.out.reason;
+    take_executed(r, process);
     look_for_loss(r, process);
     if (!whole)
         fail(r, process->path, &err);
@@ -645,6 +665,7 @@ void recorder_step(struct recorder *r)
         if (p->over || r->stopped)
             continue;
         collect_step(p->collect);
+        take_executed(r, p);
         look_for_loss(r, p);
         if (collect_is_full(p->collect))
             stop(r);
@@ -693,6 +714,7 @@ void recorder_close(struct recorder *r)
         r->processes = process->next;
         process_free(process);
     }
+    executed_free(&r->executed);
     samples_close(r->samples);
     switches_close(r->switches);
     modules_close(r->modules);

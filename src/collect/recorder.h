@@ -14,6 +14,7 @@
 
 #include "collect/coarse_clock.h"
 #include "collect/collect.h"
+#include "collect/executed.h"
 #include "collect/handover.h"
 #include "collect/trace_output.h"
 #include "symbols/modules.h"
@@ -56,6 +57,7 @@ struct recorder_options {
 /* A process with its trace. */
 struct recorded {
     pid_t pid;               /* in our namespace; part of the trace's name */
+    pid_t number;            /* in its own */
     struct process process;  /* as the kernel confirmed it */
     int pidfd;               /* -1: not supported, or the process had ended already */
     struct collect *collect; /* NULL: the trace is complete, see summary */
@@ -97,6 +99,7 @@ struct recorder {
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];
+    struct executed_list executed;
     bool failed; /* an area could not be made: no further one is tried */
 };
 

@@ -569,17 +569,19 @@ static void print_summaries(const struct recording *r)
         count++;
     /* With several processes it is unknown which one it was. */
     bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm &&
-                 !r->options.process;
+                 !r->options.process && r->recorder.executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
     for (struct recorded *p = r->recorder.processes; p; p = p->next) {
         recorder_summarize(&r->recorder, p, &summary);
         turned_away += summary.turned_away;
         if (count > FEW_PROCESSES && p != program)
             continue;
-        record_summary_print(&summary, p->path, cpu_ns);
+        /* The time of what was executed in its place would be in it. */
+        record_summary_print(&summary, p->path, summary.left ? -1 : cpu_ns);
     }
     if (count > 1)
         print_processes(r, count);
+    record_summary_print_executed(&r->recorder.executed, turned_away);
     if (turned_away > 0)
         print_message("%" PRIu64
                       " process%s not recorded: they came faster than they could be taken up",

@@ -237,3 +237,27 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
         put_line("  ... and %zu more processes, which ran for less", all - count);
     put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
 }
+
+/* MARK: Processes that were not recorded */
+
+#define MOST_EXECUTED 5
+
+void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away)
+{
+    size_t shown = executed->count < MOST_EXECUTED ? executed->count : MOST_EXECUTED;
+    char text[MOST_EXECUTED * (sizeof executed->items->name + 16)];
+    size_t size = 0;
+    if (executed->unknown > 0)
+        put_line("  not known whether recorded: %" PRIu64 " processes, which came too fast",
+                 executed->unknown);
+    if (executed->count <= turned_away)
+        return;
+    for (size_t i = 0; i < shown && size < sizeof text; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s (%d)", i > 0 ? ", " : "",
+                                 executed->items[i].name, (int)executed->items[i].pid);
+    put_line("  not recorded: %s%s", text, executed->count > shown ? ", ..." : "");
+    put_line(
+        "    %zu process%s that did not load the recorder: static or privileged programs, or an "
+        "environment without LD_PRELOAD",
+        executed->count, executed->count == 1 ? "" : "es");
+}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "collect/collect.h"
+#include "collect/executed.h"
 
 /* CPU time in ns of this process or of its children that have ended: RUSAGE_SELF, RUSAGE_CHILDREN. */
 int64_t record_summary_cpu_ns(int who);
@@ -21,5 +22,11 @@ struct record_summary_process {
 
 /* Sorts processes, prints a table of them on stderr, and what to do with their traces. */
 void record_summary_print_all(struct record_summary_process *processes, size_t count);
+
+/*
+ * Prints on stderr what was executed and not recorded; nothing if all was. `turned_away` of them are no cause: the recorder
+ * had no area for them.
+ */
+void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
+#include "preload/exec.h"
 #include "shm/handover.h"
 
 /* How long to wait for the next area if one is taken and there is a collector: at most half a second. */
@@ -277,6 +278,7 @@ __attribute__((constructor)) static void begin(void)
 {
     int old_errno = errno;
     real_find();
+    exec_prepare();
     /* A library that was loaded later waits for trail_preload_join. */
     if (!real_is_late() && preload_attach(getenv(SHM_VARIABLE)))
         preload_survive_forks();

@@ -4,6 +4,7 @@
 #include <sys/single_threaded.h>
 
 #include "preload/descriptors.h"
+#include "preload/exec.h"
 
 #define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
 
@@ -341,13 +342,25 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
 }
 
+/* Reports a program that was started to the recorder. Returns the status. */
+static int spawned(int status, const pid_t *pid, const char *file)
+{
+    if (status == 0)
+        exec_note((uint32_t)*pid, file);
+    return status;
+}
+
 /* The call waits until the child has executed its program. */
 EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawn_file_actions_t *restrict actions,
                        const posix_spawnattr_t *restrict attributes,
                        char *const arguments[restrict], char *const environment[restrict])
 {
-    WAIT_CALL(SHM_CHILD, REAL(posix_spawn)(pid, path, actions, attributes, arguments, environment));
+    EXEC_JOINED(environment);
+    pid_t own = 0, *to = pid ? pid : &own;
+    WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawn)(to, path, actions, attributes, arguments,
+                                                   joined.environment),
+                                 to, path));
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -355,8 +368,11 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const arguments[restrict], char *const environment[restrict])
 {
-    WAIT_CALL(SHM_CHILD,
-              REAL(posix_spawnp)(pid, file, actions, attributes, arguments, environment));
+    EXEC_JOINED(environment);
+    pid_t own = 0, *to = pid ? pid : &own;
+    WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawnp)(to, file, actions, attributes, arguments,
+                                                    joined.environment),
+                                 to, file));
 }
 
 EXPORT int pidfd_spawn(int *restrict pidfd, const char *restrict path,
@@ -364,8 +380,9 @@ EXPORT int pidfd_spawn(int *restrict pidfd, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes,
                        char *const arguments[restrict], char *const environment[restrict])
 {
+    EXEC_JOINED(environment);
     WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawn, ENOSYS, pidfd, path, actions, attributes, arguments,
-                                  environment));
+                                  joined.environment));
 }
 
 EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
@@ -373,8 +390,9 @@ EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const arguments[restrict], char *const environment[restrict])
 {
+    EXEC_JOINED(environment);
     WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawnp, ENOSYS, pidfd, file, actions, attributes, arguments,
-                                  environment));
+                                  joined.environment));
 }
 
 EXPORT FILE *popen(const char *command, const char *mode)

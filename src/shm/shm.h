@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 5
+#define SHM_VERSION 6
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -43,6 +43,7 @@
 #define SHM_TEXT_BIT     (UINT64_C(1) << 32)
 #define SHM_MODULES_SIZE (1u << 20)
 #define SHM_DESCRIPTORS  16384 /* higher ones are not recorded */
+#define SHM_EXECUTED     32    /* programs that the collector may not have read yet */
 
 /* MARK: Records */
 
@@ -247,6 +248,17 @@ static inline bool shm_is_descriptor(uint64_t object)
 
 enum shm_stacks { SHM_STACKS_NONE, SHM_STACKS_UNWIND, SHM_STACKS_FRAME_POINTERS };
 
+/*
+ * A program that the process has executed in another one, by vfork or posix_spawn, which may or may not load the recorder.
+ * Where the vfork's exec has failed, the same PID comes again with SHM_NOT_EXECUTED.
+ */
+struct shm_executed {
+    uint32_t pid;  /* stored last, with release; 0: is being written */
+    char name[60]; /* of the file, without its folder; shortened; ends with NUL */
+};
+
+#define SHM_NOT_EXECUTED (UINT32_C(1) << 31)
+
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what changes often has its own cache line. */
 struct shm_header {
     uint64_t magic;
@@ -295,6 +307,9 @@ struct shm_header {
     int64_t heap_ended; /* bytes of threads that have ended; the collector's sum */
     /* Grows with each change of the mapped code; odd while `modules` is written. */
     uint32_t modules_version;
+    /* Of all ever executed; the newest is at (executed_count - 1) % SHM_EXECUTED. */
+    uint32_t executed_count;
+    struct shm_executed executed[SHM_EXECUTED];
 };
 
 struct shm_area {

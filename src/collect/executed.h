@@ -1,0 +1,34 @@
+/*
+ * Programs that recorded processes have executed in others, by vfork or posix_spawn. One that loads the recorder claims an
+ * area; of the rest nothing else is known: static and privileged programs, and those with another environment.
+ */
+#ifndef TRAIL_COLLECT_EXECUTED_H
+#define TRAIL_COLLECT_EXECUTED_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "collect/area.h"
+
+struct executed {
+    pid_t pid;
+    char name[sizeof(((struct shm_executed *)0)->name)]; /* as the program gave it: any bytes */
+};
+
+/* Those that have not claimed an area yet. */
+struct executed_list {
+    struct executed *items;
+    size_t count, capacity;
+    uint64_t unknown; /* too many at once, or no memory: whether they are recorded is not known */
+};
+
+/* Adds what a process has executed since the last call, unless it is recorded already. */
+void executed_take(struct executed_list *list, struct area *area,
+                   bool (*is_recorded)(const void *context, pid_t pid), const void *context);
+
+/* The process with this PID has claimed an area. */
+void executed_arrived(struct executed_list *list, pid_t pid);
+
+void executed_free(struct executed_list *list);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * What the program executes brings the recorder with it by LD_PRELOAD. Where that was replaced on the way, as by `env
+ * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front; an environment without LD_PRELOAD, or without
+ * the recorder's variable, stays as it is: whoever cleared it meant that. Called between vfork and exec, too: only
+ * async-signal-safe functions, and no memory of malloc.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "preload/call.h"
+#include "preload/exec.h"
+#include "shm/shm.h"
+
+static const char PRELOAD[] = "LD_PRELOAD=";
+
+/* The beginnings of the names of our libraries, and of those that must be the first of all: sanitizers'. */
+static const char *const OURS[] = {"libtrail-"}, *const FIRST[] = {"libasan", "libtsan",
+                                                                   "libclang_rt."};
+
+/* The recorder's libraries in this process's LD_PRELOAD, as in a list: "/usr/lib/trail/libtrail-preload.so". */
+static char ours[2 * 4096];
+
+/* Returns the end of a list's first entry; entries end at colons and spaces. */
+static const char *entry_end(const char *list)
+{
+    return list + strcspn(list, ": ");
+}
+
+static const char *next_entry(const char *end)
+{
+    return *end ? end + 1 : end;
+}
+
+static bool is_named(const char *entry, const char *end, const char *const *names, size_t count)
+{
+    const char *slash = memrchr(entry, '/', (size_t)(end - entry));
+    const char *name = slash ? slash + 1 : entry;
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(names[i]);
+        if ((size_t)(end - name) > size && memcmp(name, names[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+#define IS_NAMED(entry, end, names) is_named(entry, end, names, sizeof(names) / sizeof *(names))
+
+static bool has_ours(const char *list)
+{
+    for (const char *end; *list; list = next_entry(end)) {
+        end = entry_end(list);
+        if (IS_NAMED(list, end, OURS))
+            return true;
+    }
+    return false;
+}
+
+void exec_prepare(void)
+{
+    const char *list = getenv("LD_PRELOAD");
+    size_t used = 0;
+    for (const char *end; list && *list; list = next_entry(end)) {
+        end = entry_end(list);
+        size_t size = (size_t)(end - list);
+        if (!IS_NAMED(list, end, OURS) || used + size + 2 > sizeof ours)
+            continue;
+        if (used > 0)
+            ours[used++] = ':';
+        memcpy(ours + used, list, size);
+        used += size;
+    }
+    ours[used] = '\0';
+}
+
+/* MARK: Environments */
+
+/* Returns where LD_PRELOAD is that the recorder is missing in, as an index; -1: nowhere. */
+static ptrdiff_t find_replaced(char *const *environment)
+{
+    ptrdiff_t found = -1;
+    bool is_asked = false;
+    for (ptrdiff_t i = 0; environment && environment[i]; i++) {
+        if (strncmp(environment[i], SHM_VARIABLE "=", sizeof SHM_VARIABLE) == 0)
+            is_asked = true;
+        else if (found < 0 && strncmp(environment[i], PRELOAD, sizeof PRELOAD - 1) == 0)
+            found = i;
+    }
+    if (!is_asked || found < 0)
+        return -1;
+    const char *list = environment[found] + sizeof PRELOAD - 1;
+    return *list && !has_ours(list) ? found : -1;
+}
+
+/* Appends `size` bytes; returns the end. */
+static char *append(char *to, const char *text, size_t size)
+{
+    memcpy(to, text, size);
+    return to + size;
+}
+
+/* Writes the list with ours behind the libraries that must be the first. */
+static void write_list(char *to, const char *list)
+{
+    const char *rest = list, *end = entry_end(list);
+    while (*rest && IS_NAMED(rest, end, FIRST)) {
+        rest = next_entry(end);
+        end = entry_end(rest);
+    }
+    to = append(to, PRELOAD, sizeof PRELOAD - 1);
+    to = append(to, list, (size_t)(rest - list));
+    if (rest > list && !*rest)
+        *to++ = ':';
+    to = append(to, ours, strlen(ours));
+    if (*rest)
+        *to++ = ':';
+    to = append(to, rest, strlen(rest));
+    *to = '\0';
+}
+
+struct exec_joined exec_join(char *const *environment)
+{
+    struct exec_joined joined = {.environment = environment};
+    ptrdiff_t replaced = *ours ? find_replaced(environment) : -1;
+    size_t count = 0;
+    if (replaced < 0)
+        return joined;
+    while (environment[count])
+        count++;
+    joined.size = (count + 1) * sizeof(char *) + strlen(environment[replaced]) + strlen(ours) + 3;
+    void *room =
+        mmap(NULL, joined.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return joined;
+    char **copy = room, *text = (char *)(copy + count + 1);
+    memcpy(copy, environment, (count + 1) * sizeof *copy);
+    write_list(text, environment[replaced] + sizeof PRELOAD - 1);
+    copy[replaced] = text;
+    joined.room = room;
+    joined.environment = copy;
+    return joined;
+}
+
+void exec_unjoin(struct exec_joined *joined)
+{
+    int old_errno = errno;
+    if (joined->room)
+        (void)munmap(joined->room, joined->size);
+    errno = old_errno;
+}
+
+/* MARK: What was executed */
+
+void exec_note(uint32_t pid, const char *file)
+{
+    struct shm_area *area = preload.area;
+    if (!area || !area->header.children)
+        return;
+    uint32_t number = __atomic_fetch_add(&area->header.executed_count, 1, __ATOMIC_RELAXED);
+    struct shm_executed *to = &area->header.executed[number % SHM_EXECUTED];
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    size_t size = strlen(name), most = sizeof to->name - 1;
+    __atomic_store_n(&to->pid, 0, __ATOMIC_RELAXED);
+    memcpy(to->name, name, size < most ? size : most);
+    to->name[size < most ? size : most] = '\0';
+    __atomic_store_n(&to->pid, pid, __ATOMIC_RELEASE);
+}
+
+/* Between vfork and exec the memory is the parent's, but not the PID. */
+static bool is_in_child(void)
+{
+    const struct shm_area *area = preload.area;
+    return area && area->header.claimed != (uint32_t)getpid();
+}
+
+/* MARK: exec */
+
+/* Calls with the recorder in the environment `given`. Returns, with -1, if `call` fails. */
+#define EXECUTE(given, file, call)                                                                 \
+    EXEC_JOINED(given);                                                                            \
+    bool in_child = is_in_child();                                                                 \
+    if (in_child)                                                                                  \
+        exec_note((uint32_t)getpid(), file);                                                       \
+    int result = (call);                                                                           \
+    if (in_child)                                                                                  \
+        exec_note((uint32_t)getpid() | SHM_NOT_EXECUTED, file);                                    \
+    return result
+
+EXPORT int execve(const char *path, char *const *arguments, char *const *environment)
+{
+    EXECUTE(environment, path, REAL(execve)(path, arguments, joined.environment));
+}
+
+EXPORT int execv(const char *path, char *const *arguments)
+{
+    EXECUTE(environ, path, REAL(execve)(path, arguments, joined.environment));
+}
+
+EXPORT int execvpe(const char *file, char *const *arguments, char *const *environment)
+{
+    EXECUTE(environment, file, REAL(execvpe)(file, arguments, joined.environment));
+}
+
+EXPORT int execvp(const char *file, char *const *arguments)
+{
+    EXECUTE(environ, file, REAL(execvpe)(file, arguments, joined.environment));
+}
+
+EXPORT int fexecve(int fd, char *const *arguments, char *const *environment)
+{
+    EXECUTE(environment, "(a descriptor)", REAL(fexecve)(fd, arguments, joined.environment));
+}
+
+EXPORT int execveat(int folder, const char *path, char *const *arguments, char *const *environment,
+                    int flags)
+{
+    EXECUTE(environment, path, REAL(execveat)(folder, path, arguments, joined.environment, flags));
+}
+
+/* Returns how many arguments there are, with the first, which is given, and without the NULL behind the last. */
+static size_t count_arguments(const char *first, va_list rest)
+{
+    size_t count = 0;
+    for (const char *argument = first; argument; argument = va_arg(rest, const char *))
+        count++;
+    return count;
+}
+
+static void take_arguments(char **to, size_t count, const char *first, va_list rest)
+{
+    for (size_t i = 0; i <= count; i++)
+        to[i] = i == 0 ? (char *)(uintptr_t)first : va_arg(rest, char *);
+}
+
+/* Declares `arguments`, of `first` and the function's variable ones; the environment behind them is `last`. */
+#define LIST_OF(first)                                                                             \
+    va_list rest;                                                                                  \
+    va_start(rest, first);                                                                         \
+    size_t count = count_arguments(first, rest);                                                   \
+    va_end(rest);                                                                                  \
+    char **arguments = __builtin_alloca((count + 1) * sizeof *arguments);                          \
+    va_start(rest, first);                                                                         \
+    take_arguments(arguments, count, first, rest)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+    LIST_OF(first);
+    va_end(rest);
+    return execv(path, arguments);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+    LIST_OF(first);
+    va_end(rest);
+    return execvp(file, arguments);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+    LIST_OF(first);
+    char *const *environment = va_arg(rest, char *const *);
+    va_end(rest);
+    return execve(path, arguments, environment);
+}
