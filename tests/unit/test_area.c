@@ -3,6 +3,7 @@
  * the rest is kept, and the trace is one that the reader takes.
  */
 #include "area_by_hand.h"
+#include "collect/executed.h"
 
 /* A program without threads. finish() frees it. */
 static int set_up(void **state)
@@ -11,6 +12,57 @@ static int set_up(void **state)
     begin(&world);
     *state = &world;
     return 0;
+}
+
+/* MARK: Programs */
+
+static bool none_is_recorded(const void *unused, pid_t pid)
+{
+    (void)unused;
+    return pid == 1;
+}
+
+static void put_executed(struct world *w, uint32_t pid, char letter)
+{
+    struct shm_header *header = &w->memory->header;
+    struct shm_executed *to = &header->executed[header->executed_count++ % SHM_EXECUTED];
+    to->pid = pid;
+    memset(to->name, letter, sizeof to->name);
+}
+
+/* Names without an end, a program that was never written, one that is taken back, more than there is room for. */
+static void programs_are_read_as_far_as_they_are_there(void **state)
+{
+    struct world *w = *state;
+    struct executed_list list = {0};
+    struct area *area = collect_area(w->collect);
+    put_executed(w, 1, 'a'); /* it is recorded */
+    put_executed(w, 2, 'b');
+    put_executed(w, 0, 'c');
+    put_executed(w, 4, 'd');
+    executed_take(&list, area, none_is_recorded, NULL);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].pid, 2);
+    assert_int_equal(strnlen(list.items[0].name, sizeof list.items[0].name),
+                     sizeof list.items[0].name - 1);
+    executed_take(&list, area, none_is_recorded, NULL);
+    assert_int_equal(list.count, 2);
+    put_executed(w, 2 | SHM_NOT_EXECUTED, 'b');
+    executed_take(&list, area, none_is_recorded, NULL);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].pid, 4);
+    for (uint32_t i = 0; i < SHM_EXECUTED + 3; i++)
+        put_executed(w, 10 + i, 'e');
+    executed_take(&list, area, none_is_recorded, NULL);
+    assert_int_equal(list.count, 1 + SHM_EXECUTED);
+    assert_int_equal(list.unknown, 3);
+    w->memory->header.executed_count -= 5;
+    executed_take(&list, area, none_is_recorded, NULL);
+    assert_true(list.count <= 1 + SHM_EXECUTED);
+    executed_arrived(&list, 4);
+    assert_int_equal(list.count, SHM_EXECUTED);
+    executed_free(&list);
+    finish(w);
 }
 
 /* MARK: Lives */
@@ -426,6 +478,7 @@ static void a_hurried_end_tells_what_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(programs_are_read_as_far_as_they_are_there, set_up),
         cmocka_unit_test_setup(a_thread_exits_once, set_up),
         cmocka_unit_test_setup(a_thread_starts_once_and_first, set_up),
         cmocka_unit_test_setup(nothing_comes_behind_an_exit, set_up),
