@@ -121,6 +121,13 @@ void runs_answer_command(struct runs *runs, struct exchange *exchange)
     words_free(&words);
 }
 
+void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title)
+{
+    (void)runs;
+    (void)title;
+    exchange_refuse(exchange, 501, "one file for all needs the command: trail report --embed");
+}
+
 void runs_answer_sql(struct runs *runs, struct exchange *exchange)
 {
     (void)runs;

@@ -135,6 +135,10 @@ static void answer_path(struct exchange *exchange, const struct api *api,
         runs_answer_sql(trace->runs, exchange);
         return;
     }
+    if (strcmp(path, "embed") == 0) {
+        runs_answer_embed(trace->runs, exchange, trace->title);
+        return;
+    }
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(path, paths[i].path) == 0) {
             draw(exchange, trace, paths[i].draw);

@@ -376,6 +376,25 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
     words_free(&words);
 }
 
+/* Its type is none that a browser shows: as a page of this server it would have the server's rights. */
+void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title)
+{
+    struct words words = {0};
+    char path[INTAKE_PATH];
+    if (!find_file(runs->intake, exchange, path))
+        return;
+    exchange->type = "application/octet-stream";
+    words_add(&words, "trail");
+    words_add(&words, "report");
+    words_add(&words, "--embed");
+    words_add(&words, "--title=%s", title);
+    words_add(&words, "--output=-");
+    words_add(&words, "--");
+    words_add(&words, "%s", path);
+    run(runs, exchange, &words, path, NULL, RUN_SECONDS);
+    words_free(&words);
+}
+
 /* MARK: Life */
 
 bool runs_can_run(const struct runs *runs)

@@ -33,8 +33,9 @@ void runs_close(struct runs *runs);
 bool runs_can_run(const struct runs *runs);
 bool runs_can_sql(const struct runs *runs);
 
-/* Answer /api/run and /api/sql. */
+/* Answer /api/run, /api/sql and /api/embed; `title` is of the document. */
 void runs_answer_command(struct runs *runs, struct exchange *exchange);
 void runs_answer_sql(struct runs *runs, struct exchange *exchange);
+void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title);
 
 #endif

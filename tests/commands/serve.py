@@ -527,6 +527,10 @@ def only_what_stands_in_the_table_is_run():
         assert "'--help'" in json.loads(body)["error"], body
         status, _, body = server.ask("/api/run?command=find&pattern=--help")
         equal(status, 400, body)
+        # As a page of this server it would run in its name: no browser shows this type.
+        status, headers, body = server.ask("/api/embed")
+        equal((status, headers["Content-Type"]), (200, "application/octet-stream"))
+        assert body.startswith(b"<!doctype html>") and b'data-part="trace"' in body, body[:200]
 
 
 @test
@@ -990,6 +994,7 @@ def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
         equal((status["live"], status["done"], status["can_run"], status["title"]), (True, False, False, "stdin"))
         equal(server.ask("/api/lanes")[0], 503)
         equal(server.ask("/api/run?command=gc")[0], 501)
+        equal(server.ask("/api/embed")[0], 501)
         for i in range(0, first, 7):
             pipe.write(data[i : min(i + 7, first)])
             pipe.flush()

@@ -247,5 +247,7 @@ export const api = {
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
     source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),
     run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
+    /* The viewer with the trace in it, as a document. */
+    embed: () => whileBusy(request("embed", {}).then((response) => response.text())),
     sql: <T>(query: string) => ask<T>("sql", { query }),
 };

@@ -11,10 +11,13 @@ import { listen } from "./keys";
 import { keepLanes, keepTasks } from "./lanes";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
+import { beginAsShared } from "./share";
 import { follow, fromFragment, keepFragment, offline, status, view, whole } from "./state";
 import { frameTimes } from "./timeline";
 import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
+
+beginAsShared();
 
 /* Until the window is moved, it shows the whole trace as it grows. */
 let untouched = !fromFragment();

@@ -2,6 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { duration } from "./format";
 import { timeText } from "./ruler";
+import { canShare, saveOneFile } from "./share";
 import { fromFragment, say, span, status, view } from "./state";
 import { download } from "./table";
 
@@ -13,7 +14,7 @@ interface Note {
     place: string;
 }
 
-const notes = signal<Note[]>([]);
+export const notes = signal<Note[]>([]);
 
 function isNote(value: unknown): value is Note {
     const note = value as Note;
@@ -67,10 +68,15 @@ function change(at: number, text: string): void {
     notes.value = notes.value.map((note, i) => (i === at ? { ...note, text } : note));
 }
 
+/* Adds notes from a file; throws if they are none. */
+export function addNotes(text: string): void {
+    notes.value = [...notes.value, ...parse(text)];
+}
+
 function load(file: File | undefined): void {
     void file?.text().then((text) => {
         try {
-            notes.value = [...notes.value, ...parse(text)];
+            addNotes(text);
         } catch {
             say(`${file.name} holds no notes of trail.`);
         }
@@ -97,6 +103,11 @@ export function NotesPanel() {
                 >
                     Save to a file
                 </button>
+                {canShare() && (
+                    <button type="button" onClick={() => void saveOneFile()}>
+                        Save all in one file
+                    </button>
+                )}
                 <label class="button">
                     Load from a file
                     <input

@@ -9,6 +9,7 @@ import { lanes, laneTitle } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
+import { saveOneFile } from "./share";
 import { group, kind, palette, panels, showRange, sort, sorts, tab, theme, view } from "./state";
 import { inWords } from "./words";
 
@@ -24,6 +25,11 @@ const commands: Entry[] = [
         .map((key) => ({ what: key.shown, text: key.text, run: key.run })),
     { what: "save", text: "save the timeline as PNG", run: pngOfView },
     { what: "save", text: "save the timeline as SVG", run: () => void svgOfView() },
+    {
+        what: "save",
+        text: "save viewer, trace, this view and notes in one file",
+        run: () => void saveOneFile(),
+    },
     { what: "save", text: "copy the command that cuts the trace to this part", run: cutCommand },
     { what: "note", text: "bookmark this view", run: addNote },
     ...(["light", "dark", "auto"] as const).map((name) => ({

@@ -271,4 +271,36 @@ test("a compressed trace, and a damaged one, in a file", async () => {
     await page.waitForSelector('[role="alert"]');
 });
 
+test("one file from the page begins with its view and notes", async () => {
+    await close();
+    const own = await serve([served]);
+    page = await openPage(`${own.url}#w=2000000-9000000&tab=notes&sel=g0.0`);
+    await page.getByRole("button", { name: "Bookmark this view (M)" }).click();
+    /* What would end its element. */
+    const text = "</script><b>here it waits";
+    await page.getByLabel("Note", { exact: true }).fill(text);
+    await idle(page);
+    const place = await page.evaluate(() => location.hash);
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save all in one file" }).click();
+    const saved = await saving;
+    equal(saved.suggestedFilename(), "load-go1.23.html", "its name");
+    const path = join(folder, "shared.html");
+    await saved.saveAs(path);
+    own.server.kill();
+    equal(page.errors, [], "errors");
+    await close();
+    page = await openPage(pathToFileURL(path).href);
+    await showsFactsOf(served);
+    await idle(page);
+    equal(await page.evaluate(() => location.hash), place, "the view");
+    equal(await page.getByLabel("Note", { exact: true }).inputValue(), text, "the note");
+    equal(await page.getByRole("button", { name: "Save all in one file" }).count(), 0, "again");
+    equal(page.errors, [], "errors of the file");
+    await close();
+    page = await openPage(`${pathToFileURL(path).href}#tab=summary`);
+    await idle(page);
+    ok((await page.evaluate(() => location.hash)).includes("tab=summary"), "the address wins");
+});
+
 await main();
