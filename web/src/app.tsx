@@ -23,6 +23,7 @@ import { RangePanel } from "./range";
 import { RequestsPanel } from "./requests_panel";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
+import { ShareButton } from "./share";
 import { SqlPanel } from "./sql";
 import {
     filter,
@@ -334,7 +335,11 @@ const shown: Record<Tab, () => ComponentChildren> = {
     heat: () => <HeatPanel />,
     mmu: () => <MmuPanel />,
     sql: () => <SqlPanel />,
-    notes: () => <NotesPanel />,
+    notes: () => (
+        <NotesPanel>
+            <ShareButton />
+        </NotesPanel>
+    ),
 };
 
 function Panels() {

@@ -1,8 +1,8 @@
 /* Bookmarks with notes, stored in the browser for each trace; can be saved to and loaded from a file. */
 import { effect, signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { duration } from "./format";
 import { timeText } from "./ruler";
-import { canShare, saveOneFile } from "./share";
 import { fromFragment, say, span, status, view } from "./state";
 import { download } from "./table";
 
@@ -83,7 +83,8 @@ function load(file: File | undefined): void {
     });
 }
 
-export function NotesPanel() {
+/* `children`: further buttons. */
+export function NotesPanel(props: { children?: ComponentChildren }) {
     return (
         <div>
             <div class="buttons">
@@ -103,11 +104,7 @@ export function NotesPanel() {
                 >
                     Save to a file
                 </button>
-                {canShare() && (
-                    <button type="button" onClick={() => void saveOneFile()}>
-                        Save all in one file
-                    </button>
-                )}
+                {props.children}
                 <label class="button">
                     Load from a file
                     <input

@@ -19,7 +19,7 @@ interface Start {
 }
 
 /* A trace that was opened in the page has no server that could pack it. */
-export function canShare(): boolean {
+function canShare(): boolean {
     return source.value === "server" && !isFramed && Boolean(status.value?.can_run);
 }
 
@@ -45,6 +45,15 @@ export async function saveOneFile(): Promise<void> {
     } catch (error) {
         say((error as Error).message);
     }
+}
+
+export function ShareButton() {
+    if (!canShare()) return null;
+    return (
+        <button type="button" onClick={() => void saveOneFile()}>
+            Save all in one file
+        </button>
+    );
 }
 
 /* In such a file: begins with the view, unless the address has one, and with the notes. */
