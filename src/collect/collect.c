@@ -109,6 +109,7 @@ void collect_step(struct collect *c)
     deadline_set(c, STEP_NS);
     ticks_step(c->ticks);
     descriptors_step(c);
+    numbered_step(c);
     feed_all(c, false);
     oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
     model_run(c);
@@ -210,6 +211,7 @@ void collect_close(struct collect *c)
     names_dispose(c);
     holds_dispose(c);
     descriptors_free(c->descriptors);
+    numbered_free(c);
     arena_free(&c->arena);
     area_close(c->area);
     free(c);

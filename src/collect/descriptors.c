@@ -222,6 +222,30 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
     return number_of(d, name, strlen(name));
 }
 
+/* Reads the PID of a pidfd's process, as the program knows it. 0: it has ended, and was waited for. */
+static unsigned pid_of_pidfd(int pid, unsigned fd)
+{
+    char path[64], line[256];
+    unsigned found = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", pid, fd);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        /* The last is of the innermost namespace. */
+        const char *number = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        if (number)
+            found = (unsigned)strtoul(number, NULL, 10);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool is_pidfd(const char *target)
+{
+    return strcmp(target, "anon_inode:[pidfd]") == 0 || strncmp(target, "pidfd:", 6) == 0;
+}
+
 /* Returns the number of its name; *settled: another look-up would not find a better one. */
 static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settled)
 {
@@ -239,6 +263,13 @@ static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settl
         const char *found = socket_text(d, pid, inode);
         *settled = found != NULL;
         text = found ? found : target;
+    } else if (is_pidfd(target)) {
+        unsigned process = pid_of_pidfd(pid, fd);
+        *settled = process != 0;
+        if (process)
+            snprintf(target, sizeof target, "process %u", process);
+        else
+            text = "pidfd";
     } else if (strncmp(target, "anon_inode:", 11) == 0) {
         text = target + 11;
     }
@@ -267,7 +298,8 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
         uint32_t name;
         d->lookups--;
         name = look_up(d, (int)c->options.process.pid, fd, &settled);
-        if (!is_same(c, fd, generation))
+        /* A pidfd whose process has ended keeps the name that it had. */
+        if (!is_same(c, fd, generation) || (known && name && !settled))
             return known ? d->names[of->name - 1] : NULL;
         *of = (struct descriptor){generation, name, settled ? now : 0};
         known = name != 0;

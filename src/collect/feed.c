@@ -33,7 +33,8 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->stack = image_key(c, stack);
     /* -1 is not a descriptor, nor are the numbers that stdio has for streams without one. */
     op->detail = detail <= INT32_MAX ? detail : 0;
-    op->name = descriptors_name(c, op->detail, generation);
+    op->name = shm_is_numbered(object) ? numbered_name(c, object)
+                                       : descriptors_name(c, op->detail, generation);
     op->pc = pc;
     op->wait_number = ++thread->feed.wait_numbers;
     if (!thread->first_stack)
@@ -280,8 +281,10 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     struct area_open open;
     if (!area_open_call(c->area, thread->slot, &open))
         return;
-    /* Looks the name up now, while the descriptor is open. */
-    if (open.detail <= SHM_DESCRIPTORS)
+    /* Looks the name up now, while the descriptor is open, and the process there. */
+    if (shm_is_numbered(open.object))
+        (void)numbered_name(c, open.object);
+    else if (open.detail <= SHM_DESCRIPTORS)
         (void)descriptors_name(c, open.detail, generation_of(c, open.detail));
     open.stack = open_stack(c, thread, &open);
     if (open.time >= before || open.time == thread->feed.open_time ||

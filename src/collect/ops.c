@@ -46,6 +46,13 @@ static void joined_name(struct collect *c, const struct op *op, char *text, size
         names_thread_text(c, target, text, size);
 }
 
+/* A pidfd is called "process 1234"; the words of a wait for a child process have the word already. */
+static const char *without_kind(const char *name)
+{
+    const char word[] = "process ";
+    return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
+}
+
 /* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. */
 static void wait_object(struct collect *c, const struct op *op, char *text, size_t size)
 {
@@ -53,7 +60,9 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
     if (op->wait == SHM_JOIN)
         joined_name(c, op, text, size);
     else if (op->name)
-        snprintf(text, size, "%s", op->name);
+        snprintf(text, size, "%s", op->wait == SHM_CHILD ? without_kind(op->name) : op->name);
+    else if (shm_is_numbered(op->object))
+        numbered_text(op->object, text, size);
     else if (op->detail)
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
     else if (op->object && !shm_is_descriptor(op->object) && op->wait != SHM_OMP_WORK)

@@ -7,7 +7,7 @@
  *     oncpu.h                                                when the kernel ran each thread
  *     model.h -> ops.h, annotations.h, states.h              what it means, as events
  *     holds.h                                                which locks each thread holds
- *     names.h, descriptors.h, open_stacks.h                  names for addresses, descriptors and open calls
+ *     names.h, descriptors.h, numbered.h, open_stacks.h      names for addresses, descriptors and open calls
  *     deadline.h                                             how long the work may take
  */
 #ifndef TRAIL_COLLECT_PARTS_H
@@ -23,6 +23,7 @@
 #include "collect/holds.h"
 #include "collect/model.h"
 #include "collect/names.h"
+#include "collect/numbered.h"
 #include "collect/oncpu.h"
 #include "collect/open_stacks.h"
 #include "collect/profile.h"
@@ -55,6 +56,7 @@ struct collect {
     struct heap heap;
     struct open_stacks open_stacks;
     struct names names;
+    struct numbered numbered;
     struct descriptors *descriptors; /* NULL: none was looked up */
     struct model model;
     struct states states;

@@ -317,9 +317,18 @@ EXPORT int system(const char *command)
     WAIT_CALL(SHM_CHILD, REAL(system)(command));
 }
 
+/* A PID that is 0 or negative stands for several processes. */
+ALWAYS uint64_t process_object(pid_t pid)
+{
+    return pid > 0 ? SHM_PROCESS | (uint64_t)pid : 0;
+}
+
+#define PROCESS_CALL(pid, ...)                                                                     \
+    BRIEF_CALL(SHM_GROUP_IO, SHM_CHILD, process_object(pid), 0, __VA_ARGS__)
+
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
-    WAIT_CALL(SHM_CHILD, REAL(waitpid)(pid, status, options));
+    PROCESS_CALL(pid, REAL(waitpid)(pid, status, options));
 }
 
 EXPORT pid_t wait(int *status)
@@ -334,12 +343,15 @@ EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-    WAIT_CALL(SHM_CHILD, REAL(wait4)(pid, status, options, usage));
+    PROCESS_CALL(pid, REAL(wait4)(pid, status, options, usage));
 }
+
+#define OF_PIDFD ((idtype_t)3) /* P_PIDFD, which older C libraries do not declare */
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-    WAIT_CALL(SHM_CHILD, REAL(waitid)(type, id, info, options));
+    BRIEF_CALL(SHM_GROUP_IO, SHM_CHILD, process_object(type == P_PID ? (pid_t)id : 0),
+               type == OF_PIDFD ? id + 1 : 0, REAL(waitid)(type, id, info, options));
 }
 
 /* Reports a program that was started to the recorder. Returns the status. */

@@ -241,10 +241,17 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
     }
 }
 
+/* The detail of a wait for one descriptor alone; of several, none. */
+ALWAYS uint32_t only_one(const struct pollfd *fds, nfds_t count)
+{
+    return count == 1 ? (uint32_t)fds->fd + 1 : 0;
+}
+
 #define POLL_CALL(...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
     before_poll(fds, count);                                                                       \
-    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, 0, 0);                  \
+    struct call call CALL =                                                                        \
+        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, only_one(fds, count), 0);                   \
     int ready = __VA_ARGS__;                                                                       \
     after_poll(&call, fds, count, ready);                                                          \
     return ready

@@ -244,6 +244,15 @@ static inline bool shm_is_descriptor(uint64_t object)
     return object >> 56 == SHM_DESCRIPTOR >> 56;
 }
 
+/* More objects that are no addresses: what a wait is for that has a number of the kernel's. */
+#define SHM_PROCESS (UINT64_C(0xfc) << 56) /* | its PID, as the program knows it */
+
+/* Whether the object is one of these. */
+static inline bool shm_is_numbered(uint64_t object)
+{
+    return object >> 56 == SHM_PROCESS >> 56;
+}
+
 /* MARK: The area */
 
 enum shm_stacks { SHM_STACKS_NONE, SHM_STACKS_UNWIND, SHM_STACKS_FRAME_POINTERS };

@@ -19,11 +19,10 @@ static void expect(int right)
         abort();
 }
 
-/* Returns whether the thread sleeps in the kernel, as /proc has it. */
-static int sleeps(pid_t tid)
+/* Returns whether the thread sleeps in the kernel, as a file of /proc has it. */
+static int sleeps_by(const char *path)
 {
-    char path[64], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    char state = 0;
     FILE *file = fopen(path, "r");
     if (!file)
         return 0;
@@ -31,6 +30,13 @@ static int sleeps(pid_t tid)
         state = 0;
     fclose(file);
     return state == 'S';
+}
+
+static int sleeps(pid_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    return sleeps_by(path);
 }
 
 static void pass(int ms)

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "waiting.h"
@@ -83,6 +85,13 @@ static pthread_t begin(void *(*keeper)(void *))
     return thread;
 }
 
+static void in_a_thread(void *(*body)(void *))
+{
+    pthread_t thread;
+    expect(pthread_create(&thread, NULL, body, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
 static struct timespec limit(clockid_t clock)
 {
     struct timespec until;
@@ -132,6 +141,65 @@ static void wait_for_pipe(void)
     pthread_t keeper = begin(write_late);
     expect(read(ends[0], &byte, 1) == 1);
     pthread_join(keeper, NULL);
+}
+
+/* Starts a process that ends HOLD_MS after this thread was seen waiting. */
+static pid_t begin_child(const char *what)
+{
+    char path[64];
+    pid_t child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)getpid(), (int)gettid());
+    child = fork();
+    expect(child != -1);
+    if (child == 0) {
+        while (!sleeps_by(path))
+            sched_yield();
+        pass(HOLD_MS);
+        _exit(0);
+    }
+    printf("%s %d\n", what, (int)child);
+    fflush(stdout);
+    return child;
+}
+
+static void wait_by_waitpid(void)
+{
+    pid_t child = begin_child("waitpid");
+    expect(waitpid(child, NULL, 0) == child);
+}
+
+static void wait_by_wait4(void)
+{
+    pid_t child = begin_child("wait4");
+    expect(wait4(child, NULL, 0, NULL) == child);
+}
+
+static void wait_by_waitid(void)
+{
+    siginfo_t info;
+    pid_t child = begin_child("waitid");
+    expect(waitid(P_PID, (id_t)child, &info, WEXITED) == 0);
+}
+
+/* The process stays there, so that its descriptor has a name until the test has ended. */
+static void wait_by_pidfd(void)
+{
+    siginfo_t info;
+    pid_t child = begin_child("pidfd");
+    long fd = syscall(SYS_pidfd_open, child, 0);
+    expect(fd != -1);
+    /* 3: P_PIDFD, which older C libraries do not declare. */
+    expect(waitid((idtype_t)3, (id_t)fd, &info, WEXITED | WNOWAIT) == 0);
+}
+
+static void *poll_pidfd(void *unused)
+{
+    (void)unused;
+    pid_t child = begin_child("poll");
+    struct pollfd fd = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+    expect(fd.fd != -1);
+    expect(poll(&fd, 1, -1) == 1);
+    return NULL;
 }
 
 static void time_out_of_condition(void)
@@ -229,6 +297,11 @@ int main(void)
     wait_for_semaphore();
     wait_for_thread();
     wait_for_pipe();
+    wait_by_waitpid();
+    wait_by_wait4();
+    wait_by_waitid();
+    wait_by_pidfd();
+    in_a_thread(poll_pidfd);
     time_out_of_condition();
     time_out_of_semaphore();
     time_out_of_poll();

@@ -26,7 +26,7 @@ def run(*args):
     return done.stdout
 
 
-run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM)
+PIDS = dict(line.split() for line in run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM).splitlines())
 
 
 def hits(pattern):
@@ -34,9 +34,9 @@ def hits(pattern):
     return [(h["end_ns"] - h["begin_ns"], h["steps"][0]) for h in found]
 
 
-def in_function(name, least_ns):
+def in_function(name, least_ns, state="block"):
     """The waits in a function of the program that are as long as it makes them."""
-    return [(s["wait_kind"], s.get("object"), s["reason"]) for ns, s in hits(f"block in {name}") if ns >= least_ns]
+    return [(s["wait_kind"], s.get("object"), s["reason"]) for ns, s in hits(f"{state} in {name}") if ns >= least_ns]
 
 
 def equal(ours, right):
@@ -54,6 +54,16 @@ def each_wait_has_its_kind_and_object():
         assert (kind, thing, reason) in in_function(name, HOLD_NS), (name, in_function(name, HOLD_NS))
     reads = in_function("wait_for_pipe", HOLD_NS)
     assert [r for r in reads if r[0] == "read" and r[1].startswith("pipe") and r[2] == "network"], reads
+
+
+@test
+def a_wait_for_a_process_says_which():
+    for name, what in (("wait_by_waitpid", "waitpid"), ("wait_by_wait4", "wait4"), ("wait_by_waitid", "waitid")):
+        ((kind, thing, _),) = in_function(name, HOLD_NS, "syscall")
+        # The process is called like the program that it was forked by, and is named if it was seen in time.
+        assert kind == "child" and thing in (PIDS[what], f"{PIDS[what]} ({os.path.basename(PROGRAM)[:15]})"), (name, thing)
+    equal([w[:2] for w in in_function("wait_by_pidfd", HOLD_NS, "syscall")], [("child", PIDS["pidfd"])])
+    equal([w[:2] for w in in_function("poll_pidfd", HOLD_NS)], [("poll", f"process {PIDS['poll']}")])
 
 
 @test

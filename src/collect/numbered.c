@@ -1,0 +1,106 @@
+/* Looks up the names of numbered objects: see numbered.h. */
+#include "collect/numbered.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/parts.h"
+
+#define LOOKUPS_A_STEP 20
+#define GOOD_FOR_NS    1000000000 /* looked up again after this: the number may be another's */
+#define MAX_NAMES      65536
+
+struct numbered_name {
+    uint64_t looked_ns;
+    char *text; /* NULL: it has none */
+};
+
+void numbered_step(struct collect *c)
+{
+    c->numbered.lookups = LOOKUPS_A_STEP;
+}
+
+void numbered_free(struct collect *c)
+{
+    idmap_free(&c->numbered.names);
+}
+
+static unsigned number_of(uint64_t object)
+{
+    return (unsigned)object;
+}
+
+void numbered_text(uint64_t object, char *text, size_t size)
+{
+    snprintf(text, size, "%u", number_of(object));
+}
+
+/*
+ * Reads what a child of the program is called: the kernel confirms that the number is a child's. In a PID namespace of its
+ * own, the program's numbers are not ours.
+ */
+static bool child_name(const struct process *parent, unsigned pid, char name[64])
+{
+    char path[64], line[256];
+    int of = 0;
+    FILE *file;
+    if (parent->nested)
+        return false;
+    *name = '\0';
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    file = fopen(path, "re");
+    while (file && of == 0 && fgets(line, sizeof line, file)) {
+        if (!*name)
+            (void)sscanf(line, "Name:\t%63[^\n]", name);
+        (void)sscanf(line, "PPid: %d", &of);
+    }
+    if (file)
+        fclose(file);
+    return *name && of > 0 && of == (int)parent->pid;
+}
+
+static bool look_up(struct collect *c, uint64_t object, char *text, size_t size)
+{
+    char name[64];
+    if (!child_name(&c->options.process, number_of(object), name))
+        return false;
+    for (char *at = name; *at; at++)
+        *at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+    snprintf(text, size, "%u (%s)", number_of(object), name);
+    return true;
+}
+
+/* Returns where the object's name is kept; NULL: there are too many. */
+static struct numbered_name *place_of(struct collect *c, uint64_t object)
+{
+    struct numbered_name *place = idmap_find(&c->numbered.names, object);
+    if (place || c->numbered.names.count >= MAX_NAMES)
+        return place;
+    place = arena_alloc(&c->arena, sizeof *place);
+    if (!place || !idmap_put(&c->numbered.names, object, place)) {
+        collect_no_memory(c);
+        return NULL;
+    }
+    *place = (struct numbered_name){0};
+    return place;
+}
+
+const char *numbered_name(struct collect *c, uint64_t object)
+{
+    struct numbered_name *place = place_of(c, object);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    char text[128];
+    if (!place || c->options.process.pid == 0)
+        return NULL;
+    if (c->numbered.lookups == 0 || (place->text && now - place->looked_ns < GOOD_FOR_NS))
+        return place->text;
+    c->numbered.lookups--;
+    place->looked_ns = now;
+    if (!look_up(c, object, text, sizeof text))
+        place->text = NULL;
+    else if (!place->text || strcmp(place->text, text) != 0)
+        place->text = arena_copy(&c->arena, text, strlen(text));
+    return place->text;
+}

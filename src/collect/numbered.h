@@ -1,0 +1,32 @@
+/*
+ * Names for what a wait is for that has a number of the kernel's and is no descriptor (shm_is_numbered): processes. A
+ * process's name is read when a call has waited for it, as long as it is a child of the program.
+ */
+#ifndef TRAIL_COLLECT_NUMBERED_H
+#define TRAIL_COLLECT_NUMBERED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+
+struct collect;
+
+/* Owned by numbered.c. */
+struct numbered {
+    struct idmap names; /* object to struct numbered_name, in the collector's arena */
+    unsigned lookups;   /* that this step may still make */
+};
+
+/* Called at the begin of a step: more look-ups may be made. */
+void numbered_step(struct collect *c);
+
+/* Returns the object's name, "1234 (sort)"; it lives as long as the collector. NULL: only its number is known. */
+const char *numbered_name(struct collect *c, uint64_t object);
+
+/* Writes what is known of any such object: its number. */
+void numbered_text(uint64_t object, char *text, size_t size);
+
+void numbered_free(struct collect *c);
+
+#endif
