@@ -276,6 +276,13 @@ static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settl
     return keep_name(d, text);
 }
 
+const char *descriptors_keep(struct collect *c, const char *text)
+{
+    struct descriptors *d = descriptors_of(c);
+    uint32_t number = d && *text ? keep_name(d, text) : 0;
+    return number ? d->names[number - 1] : NULL;
+}
+
 static bool is_same(const struct collect *c, unsigned fd, uint32_t generation)
 {
     return area_generation(c->area, fd) == generation;

@@ -19,6 +19,12 @@ void descriptors_step(struct collect *c);
  */
 const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t generation);
 
+/*
+ * Returns a text that lives as long as the collector, as one line of limited length; NULL: there are too many. For names that
+ * are no descriptor's, too.
+ */
+const char *descriptors_keep(struct collect *c, const char *text);
+
 /* Another program runs in the process: descriptors are looked up again. Names stay. */
 void descriptors_forget(struct collect *c);
 void descriptors_free(struct descriptors *descriptors);

@@ -35,6 +35,8 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->detail = detail <= INT32_MAX ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
                                        : descriptors_name(c, op->detail, generation);
+    if (thread->feed.path && thread->feed.path_time == time)
+        op->name = thread->feed.path;
     op->pc = pc;
     op->wait_number = ++thread->feed.wait_numbers;
     if (!thread->first_stack)
@@ -50,6 +52,8 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
             continue;
         op->stack = image_key(c, r->stack);
         op->object = r->object;
+        if (!op->name && shm_is_numbered(r->object))
+            op->name = numbered_name(c, r->object);
         return;
     }
 }
@@ -282,7 +286,9 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (!area_open_call(c->area, thread->slot, &open))
         return;
     /* Looks the name up now, while the descriptor is open, and the process there. */
-    if (shm_is_numbered(open.object))
+    if (shm_is_path(open.object))
+        numbered_read_path(c, thread, &open);
+    else if (shm_is_numbered(open.object))
         (void)numbered_name(c, open.object);
     else if (open.detail <= SHM_DESCRIPTORS)
         (void)descriptors_name(c, open.detail, generation_of(c, open.detail));

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "collect/parts.h"
 
 #define LOOKUPS_A_STEP 20
 #define GOOD_FOR_NS    1000000000 /* looked up again after this: the number may be another's */
 #define MAX_NAMES      65536
+#define PAGE           4096
 
 struct numbered_name {
     uint64_t looked_ns;
@@ -34,6 +36,9 @@ static unsigned number_of(uint64_t object)
 
 void numbered_text(uint64_t object, char *text, size_t size)
 {
+    *text = '\0';
+    if (shm_is_path(object) || shm_is_name(object))
+        return;
     snprintf(text, size, "%u", number_of(object));
 }
 
@@ -87,7 +92,7 @@ static struct numbered_name *place_of(struct collect *c, uint64_t object)
     return place;
 }
 
-const char *numbered_name(struct collect *c, uint64_t object)
+static const char *process_name(struct collect *c, uint64_t object)
 {
     struct numbered_name *place = place_of(c, object);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -103,4 +108,46 @@ const char *numbered_name(struct collect *c, uint64_t object)
     else if (!place->text || strcmp(place->text, text) != 0)
         place->text = arena_copy(&c->arena, text, strlen(text));
     return place->text;
+}
+
+static const char *name_in_area(struct collect *c, uint32_t number)
+{
+    char text[SHM_TEXT_MAX + 1];
+    text[area_text(c->area, number, text)] = '\0';
+    return descriptors_keep(c, text);
+}
+
+/* A path may end at the end of the memory: it is read up to the next page. */
+void numbered_read_path(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    uint64_t address = open->object & UINT64_MAX >> 8;
+    char text[2 * PAGE + 1];
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+    struct iovec there[2] = {{(void *)(uintptr_t)address, PAGE - address % PAGE},
+                             {(void *)(uintptr_t)(address + PAGE - address % PAGE), PAGE}};
+    struct iovec here = {text, 2 * PAGE};
+    struct area_open after;
+    ssize_t size;
+    if (thread->feed.path_time == open->time || c->numbered.lookups == 0 ||
+        thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+        return;
+    c->numbered.lookups--;
+    /* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
+    size = process_vm_readv((pid_t)thread->tid, &here, 1, there, 2, 0);
+    text[size > 0 ? size : 0] = '\0';
+    /* If it is still the same call, the path has not changed meanwhile. */
+    if (!area_open_call(c->area, thread->slot, &after) || after.time != open->time ||
+        !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+        return;
+    thread->feed.path = descriptors_keep(c, text);
+    thread->feed.path_time = open->time;
+}
+
+const char *numbered_name(struct collect *c, uint64_t object)
+{
+    if (shm_is_path(object))
+        return NULL;
+    if (shm_is_name(object))
+        return name_in_area(c, (uint32_t)object);
+    return process_name(c, object);
 }

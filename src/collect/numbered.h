@@ -1,6 +1,7 @@
 /*
- * Names for what a wait is for that has a number of the kernel's and is no descriptor (shm_is_numbered): processes. A
- * process's name is read when a call has waited for it, as long as it is a child of the program.
+ * Names for what a wait is for that has a number of the kernel's and is no descriptor (shm_is_numbered): processes
+ * and paths. A process's name is read when a call has waited for it, as long as it is a child of the program. A path is read
+ * from the program's memory while the call has not returned.
  */
 #ifndef TRAIL_COLLECT_NUMBERED_H
 #define TRAIL_COLLECT_NUMBERED_H
@@ -10,7 +11,9 @@
 
 #include "base/idmap.h"
 
+struct area_open;
 struct collect;
+struct thread;
 
 /* Owned by numbered.c. */
 struct numbered {
@@ -24,7 +27,10 @@ void numbered_step(struct collect *c);
 /* Returns the object's name, "1234 (sort)"; it lives as long as the collector. NULL: only its number is known. */
 const char *numbered_name(struct collect *c, uint64_t object);
 
-/* Writes what is known of any such object: its number. */
+/* Reads the path that an open call has, into the thread's feed. */
+void numbered_read_path(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* Writes what is known of any such object: its number; empty: a path. */
 void numbered_text(uint64_t object, char *text, size_t size);
 
 void numbered_free(struct collect *c);

@@ -485,14 +485,38 @@ EXPORT int tcdrain(int fd)
 
 /* MARK: Opening: FIFOs, devices and files elsewhere block */
 
-/* The descriptor is known only after the call. */
+ALWAYS uint64_t path_object(const char *path)
+{
+    return SHM_PATH | ((uint64_t)(uintptr_t)path & UINT64_MAX >> 8);
+}
+
+static bool is_fifo(int fd)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/*
+ * The descriptor is known only after the call. That of a FIFO is often closed before its name is looked up, so its path is
+ * kept as well; not the paths of all files that were waited for, which could be very many.
+ */
+static void opened(const struct call *call, const char *path, int fd)
+{
+    descriptor_new(fd);
+    if (!call->open || !self_has_slot())
+        return;
+    self.slot->open_detail = (uint32_t)fd + 1;
+    self.slot->open_object = 0;
+    if (UNLIKELY(self.has_rseq && switches_happened()) && is_fifo(fd))
+        self.slot->open_object = SHM_NAME | text_of(path);
+}
+
+/* While the call is open, the recorder can read the path. */
 #define OPEN_CALL(...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
-    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, 0, 0);                  \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, path_object(path), 0, 0);  \
     int fd = RETURNED(__VA_ARGS__);                                                                \
-    descriptor_new(fd);                                                                            \
-    if (call.open && self_has_slot())                                                              \
-        self.slot->open_detail = (uint32_t)fd + 1;                                                 \
+    opened(&call, path, fd);                                                                       \
     return fd
 
 /* There is a mode only if the flags allow that a file is created. */

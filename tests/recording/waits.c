@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,6 +203,44 @@ static void *poll_pidfd(void *unused)
     return NULL;
 }
 
+static char fifo[64], idle_fifo[64];
+
+static void *open_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    int fd = open(fifo, O_WRONLY);
+    expect(fd != -1);
+    close(fd);
+    return NULL;
+}
+
+static void wait_for_fifo(void)
+{
+    pthread_t keeper = begin(open_late);
+    int fd = open(fifo, O_RDONLY);
+    expect(fd != -1);
+    close(fd);
+    pthread_join(keeper, NULL);
+}
+
+/* Nothing ever opens the other end. */
+static void *open_idle_fifo(void *unused)
+{
+    (void)open(idle_fifo, O_RDONLY);
+    return unused;
+}
+
+static void make_fifos(void)
+{
+    pthread_t thread;
+    snprintf(fifo, sizeof fifo, "/tmp/trail-waits-%d", (int)getpid());
+    snprintf(idle_fifo, sizeof idle_fifo, "/tmp/trail-waits-idle-%d", (int)getpid());
+    printf("fifo %s\nidle %s\n", fifo, idle_fifo);
+    expect(mkfifo(fifo, 0600) == 0 && mkfifo(idle_fifo, 0600) == 0);
+    expect(pthread_create(&thread, NULL, open_idle_fifo, NULL) == 0);
+}
+
 static void time_out_of_condition(void)
 {
     struct timespec until = limit(CLOCK_REALTIME);
@@ -292,11 +331,13 @@ static void give_jobs(void)
 int main(void)
 {
     sem_init(&tickets, 0, 0);
+    make_fifos();
     wait_for_mutex();
     wait_for_rwlock();
     wait_for_semaphore();
     wait_for_thread();
     wait_for_pipe();
+    wait_for_fifo();
     wait_by_waitpid();
     wait_by_wait4();
     wait_by_waitid();
@@ -309,5 +350,7 @@ int main(void)
     time_out_of_operation();
     time_out_of_messages();
     give_jobs();
+    unlink(fifo);
+    unlink(idle_fifo);
     return 0;
 }

@@ -26,7 +26,7 @@ def run(*args):
     return done.stdout
 
 
-PIDS = dict(line.split() for line in run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM).splitlines())
+SAID = dict(line.split() for line in run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM).splitlines())
 
 
 def hits(pattern):
@@ -61,9 +61,16 @@ def a_wait_for_a_process_says_which():
     for name, what in (("wait_by_waitpid", "waitpid"), ("wait_by_wait4", "wait4"), ("wait_by_waitid", "waitid")):
         ((kind, thing, _),) = in_function(name, HOLD_NS, "syscall")
         # The process is called like the program that it was forked by, and is named if it was seen in time.
-        assert kind == "child" and thing in (PIDS[what], f"{PIDS[what]} ({os.path.basename(PROGRAM)[:15]})"), (name, thing)
-    equal([w[:2] for w in in_function("wait_by_pidfd", HOLD_NS, "syscall")], [("child", PIDS["pidfd"])])
-    equal([w[:2] for w in in_function("poll_pidfd", HOLD_NS)], [("poll", f"process {PIDS['poll']}")])
+        assert kind == "child" and thing in (SAID[what], f"{SAID[what]} ({os.path.basename(PROGRAM)[:15]})"), (name, thing)
+    equal([w[:2] for w in in_function("wait_by_pidfd", HOLD_NS, "syscall")], [("child", SAID["pidfd"])])
+    equal([w[:2] for w in in_function("poll_pidfd", HOLD_NS)], [("poll", f"process {SAID['poll']}")])
+
+
+@test
+def a_wait_for_the_other_end_of_a_fifo_has_its_path():
+    equal([w[:2] for w in in_function("wait_for_fifo", HOLD_NS, "syscall")], [("file", SAID["fifo"])])
+    # One that has not returned, too.
+    equal([w[:2] for w in in_function("open_idle_fifo", HOLD_NS, "syscall")], [("file", SAID["idle"])])
 
 
 @test
