@@ -5,7 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "collect/parts.h"
 
@@ -34,12 +38,25 @@ static unsigned number_of(uint64_t object)
     return (unsigned)object;
 }
 
+/* Behind the words of the wait: "semaphore set 5", "read message queue 5". */
+static const char *words_of(uint64_t object)
+{
+    switch (object >> 56) {
+    case SHM_SET >> 56:
+        return "set ";
+    case SHM_QUEUE >> 56:
+        return "message queue ";
+    default:
+        return "";
+    }
+}
+
 void numbered_text(uint64_t object, char *text, size_t size)
 {
     *text = '\0';
     if (shm_is_path(object) || shm_is_name(object))
         return;
-    snprintf(text, size, "%u", number_of(object));
+    snprintf(text, size, "%s%u", words_of(object), number_of(object));
 }
 
 /*
@@ -66,9 +83,43 @@ static bool child_name(const struct process *parent, unsigned pid, char name[64]
     return *name && of > 0 && of == (int)parent->pid;
 }
 
+/* Whether IDs mean the same to us as to the program: see ipc_namespaces(7). */
+static bool has_our_ids(const struct process *process)
+{
+    char path[64], ours[64] = "", theirs[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/ns/ipc", (int)process->pid);
+    return readlink("/proc/self/ns/ipc", ours, sizeof ours - 1) > 0 &&
+           readlink(path, theirs, sizeof theirs - 1) > 0 && strcmp(ours, theirs) == 0;
+}
+
+/* Reads the key of a semaphore set or message queue; false: it has none, or may not be read. */
+static bool key_of(uint64_t object, uint32_t *key)
+{
+    struct semid_ds set;
+    struct msqid_ds queue;
+    union {
+        int value;
+        struct semid_ds *set;
+    } argument = {.set = &set};
+    bool found = object >> 56 == SHM_SET >> 56
+                     ? semctl((int)number_of(object), 0, IPC_STAT, argument) == 0
+                     : msgctl((int)number_of(object), IPC_STAT, &queue) == 0;
+    if (found)
+        *key =
+            (uint32_t)(object >> 56 == SHM_SET >> 56 ? set.sem_perm.__key : queue.msg_perm.__key);
+    return found && *key != IPC_PRIVATE;
+}
+
 static bool look_up(struct collect *c, uint64_t object, char *text, size_t size)
 {
     char name[64];
+    uint32_t key;
+    if (object >> 56 != SHM_PROCESS >> 56) {
+        if (!has_our_ids(&c->options.process) || !key_of(object, &key))
+            return false;
+        snprintf(text, size, "%s%u (key 0x%" PRIx32 ")", words_of(object), number_of(object), key);
+        return true;
+    }
     if (!child_name(&c->options.process, number_of(object), name))
         return false;
     for (char *at = name; *at; at++)
@@ -92,7 +143,7 @@ static struct numbered_name *place_of(struct collect *c, uint64_t object)
     return place;
 }
 
-static const char *process_name(struct collect *c, uint64_t object)
+static const char *looked_up(struct collect *c, uint64_t object)
 {
     struct numbered_name *place = place_of(c, object);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -149,5 +200,5 @@ const char *numbered_name(struct collect *c, uint64_t object)
         return NULL;
     if (shm_is_name(object))
         return name_in_area(c, (uint32_t)object);
-    return process_name(c, object);
+    return looked_up(c, object);
 }

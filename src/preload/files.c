@@ -424,7 +424,10 @@ EXPORT int pclose(FILE *file)
 
 /* MARK: System V semaphores */
 
-#define SEMAPHORE_CALL(...) BRIEF_CALL(SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, 0, 0, __VA_ARGS__)
+#define SET_OBJECT (SHM_SET | (uint32_t)set)
+
+#define SEMAPHORE_CALL(...)                                                                        \
+    BRIEF_CALL(SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0, __VA_ARGS__)
 
 EXPORT int semop(int set, struct sembuf *operations, size_t count)
 {
@@ -434,7 +437,7 @@ EXPORT int semop(int set, struct sembuf *operations, size_t count)
 EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
                       const struct timespec *timeout)
 {
-    TIMED_CALL(EAGAIN, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, 0, 0,
+    TIMED_CALL(EAGAIN, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0,
                REAL(semtimedop)(set, operations, count, timeout));
 }
 

@@ -3,8 +3,6 @@
 
 #include "preload/connections.h"
 
-#define IO_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
-
 /* The body of a wrapper of a call on `fd` that waits for `object`. */
 #define FD_CALL_OF(kind, object, ...)                                                              \
     BRIEF_CALL(SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, __VA_ARGS__)
@@ -401,14 +399,17 @@ EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priori
                REAL(mq_timedsend)(fd, text, size, priority, until));
 }
 
+#define QUEUE_CALL(kind, ...)                                                                      \
+    BRIEF_CALL(SHM_GROUP_IO, kind, SHM_QUEUE | (uint32_t)queue, 0, __VA_ARGS__)
+
 EXPORT ssize_t msgrcv(int queue, void *message, size_t size, long type, int flags)
 {
-    IO_CALL(SHM_READ, REAL(msgrcv)(queue, message, size, type, flags));
+    QUEUE_CALL(SHM_READ, REAL(msgrcv)(queue, message, size, type, flags));
 }
 
 EXPORT int msgsnd(int queue, const void *message, size_t size, int flags)
 {
-    IO_CALL(SHM_WRITE, REAL(msgsnd)(queue, message, size, flags));
+    QUEUE_CALL(SHM_WRITE, REAL(msgsnd)(queue, message, size, flags));
 }
 
 /* MARK: Files on disk */

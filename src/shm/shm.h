@@ -247,8 +247,10 @@ static inline bool shm_is_descriptor(uint64_t object)
 /* More objects that are no addresses: what a wait is for that has a number of the kernel's. */
 #define SHM_PROCESS (UINT64_C(0xfc) << 56) /* | its PID, as the program knows it */
 
-#define SHM_PATH (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
-#define SHM_NAME (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
+#define SHM_SET   (UINT64_C(0xf9) << 56) /* | the ID of a System V semaphore set */
+#define SHM_QUEUE (UINT64_C(0xf8) << 56) /* | the ID of a System V message queue */
+#define SHM_PATH  (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
+#define SHM_NAME  (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
 
 static inline bool shm_is_path(uint64_t object)
 {
@@ -263,7 +265,7 @@ static inline bool shm_is_name(uint64_t object)
 /* Whether the object is one of these. */
 static inline bool shm_is_numbered(uint64_t object)
 {
-    return object >> 56 >= SHM_NAME >> 56 && object >> 56 <= SHM_PROCESS >> 56;
+    return object >> 56 >= SHM_QUEUE >> 56 && object >> 56 <= SHM_PROCESS >> 56;
 }
 
 /* MARK: The area */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -203,6 +204,114 @@ static void *poll_pidfd(void *unused)
     return NULL;
 }
 
+/* A message is sent, or a semaphore raised, HOLD_MS after the waiter was seen waiting. */
+static mqd_t posix_queue;
+static int set, messages;
+static char queue_name[64];
+
+static void *send_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    expect(mq_send(posix_queue, "x", 1, 0) == 0);
+    return NULL;
+}
+
+static void wait_by_mq_receive(void)
+{
+    struct mq_attr shape = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    char text[8];
+    snprintf(queue_name, sizeof queue_name, "/trail-waits-%d-named", (int)getpid());
+    printf("posix %s\n", queue_name);
+    posix_queue = mq_open(queue_name, O_CREAT | O_EXCL | O_RDWR, 0600, &shape);
+    expect(posix_queue != (mqd_t)-1);
+    pthread_t keeper = begin(send_late);
+    expect(mq_receive(posix_queue, text, sizeof text, NULL) == 1);
+    pthread_join(keeper, NULL);
+}
+
+static void *receive_late(void *ready)
+{
+    char text[8];
+    sem_post(ready);
+    keep_waiting();
+    expect(mq_receive(posix_queue, text, sizeof text, NULL) == 1);
+    return NULL;
+}
+
+/* The queue has room for one message. */
+static void wait_by_mq_send(void)
+{
+    expect(mq_send(posix_queue, "x", 1, 0) == 0);
+    pthread_t keeper = begin(receive_late);
+    expect(mq_send(posix_queue, "x", 1, 0) == 0);
+    pthread_join(keeper, NULL);
+}
+
+static void *raise_late(void *ready)
+{
+    struct sembuf give = {0, 1, 0};
+    sem_post(ready);
+    keep_waiting();
+    expect(semop(set, &give, 1) == 0);
+    return NULL;
+}
+
+static void wait_by_semop(void)
+{
+    struct sembuf take = {0, -1, 0};
+    int key = (int)getpid() | 0x40000000;
+    set = semget(key, 1, IPC_CREAT | IPC_EXCL | 0600);
+    expect(set != -1);
+    printf("set %d-0x%x\n", set, (unsigned)key);
+    pthread_t keeper = begin(raise_late);
+    expect(semop(set, &take, 1) == 0);
+    pthread_join(keeper, NULL);
+}
+
+static void *put_late(void *ready)
+{
+    struct msgbuf message = {1, {0}};
+    sem_post(ready);
+    keep_waiting();
+    expect(msgsnd(messages, &message, 1, 0) == 0);
+    return NULL;
+}
+
+static void wait_by_msgrcv(void)
+{
+    struct msgbuf message;
+    messages = msgget(IPC_PRIVATE, 0600);
+    expect(messages != -1);
+    printf("queue %d\n", messages);
+    pthread_t keeper = begin(put_late);
+    expect(msgrcv(messages, &message, 1, 0, 0) == 1);
+    pthread_join(keeper, NULL);
+}
+
+static void *take_late(void *ready)
+{
+    struct msgbuf message;
+    sem_post(ready);
+    keep_waiting();
+    expect(msgrcv(messages, &message, 1, 0, 0) == 1);
+    return NULL;
+}
+
+/* The queue has room for one byte. */
+static void wait_by_msgsnd(void)
+{
+    struct msgbuf message = {1, {0}};
+    struct msqid_ds state;
+    expect(msgctl(messages, IPC_STAT, &state) == 0);
+    state.msg_qbytes = 1;
+    expect(msgctl(messages, IPC_SET, &state) == 0);
+    expect(msgsnd(messages, &message, 1, 0) == 0);
+    pthread_t keeper = begin(take_late);
+    expect(msgsnd(messages, &message, 1, 0) == 0);
+    pthread_join(keeper, NULL);
+}
+
 static char fifo[64], idle_fifo[64];
 
 static void *open_late(void *ready)
@@ -278,10 +387,11 @@ static void time_out_of_operation(void)
 {
     struct timespec length = {0, LIMIT_MS * 1000000L};
     struct sembuf take = {0, -1, 0};
-    int set = semget(IPC_PRIVATE, 1, 0600);
-    expect(set != -1);
-    expect(semtimedop(set, &take, 1, &length) == -1 && errno == EAGAIN);
-    semctl(set, 0, IPC_RMID);
+    int unnamed = semget(IPC_PRIVATE, 1, 0600);
+    expect(unnamed != -1);
+    printf("unnamed %d\n", unnamed);
+    expect(semtimedop(unnamed, &take, 1, &length) == -1 && errno == EAGAIN);
+    semctl(unnamed, 0, IPC_RMID);
 }
 
 static void time_out_of_messages(void)
@@ -338,6 +448,11 @@ int main(void)
     wait_for_thread();
     wait_for_pipe();
     wait_for_fifo();
+    wait_by_mq_receive();
+    wait_by_mq_send();
+    wait_by_semop();
+    wait_by_msgrcv();
+    wait_by_msgsnd();
     wait_by_waitpid();
     wait_by_wait4();
     wait_by_waitid();
@@ -350,6 +465,9 @@ int main(void)
     time_out_of_operation();
     time_out_of_messages();
     give_jobs();
+    semctl(set, 0, IPC_RMID);
+    msgctl(messages, IPC_RMID, NULL);
+    mq_unlink(queue_name);
     unlink(fifo);
     unlink(idle_fifo);
     return 0;

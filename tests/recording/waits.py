@@ -74,6 +74,20 @@ def a_wait_for_the_other_end_of_a_fifo_has_its_path():
 
 
 @test
+def a_wait_for_a_queue_or_a_set_says_which():
+    number, key = SAID["set"].split("-")
+    for name, kind, thing in (
+        ("wait_by_mq_receive", "read", SAID["posix"]),
+        ("wait_by_mq_send", "write", SAID["posix"]),
+        ("wait_by_semop", "semaphore", f"set {number} (key {key})"),
+        ("wait_by_msgrcv", "read", f"message queue {SAID['queue']}"),
+        ("wait_by_msgsnd", "write", f"message queue {SAID['queue']}"),
+    ):
+        assert (kind, thing) in [w[:2] for w in in_function(name, HOLD_NS)], (name, in_function(name, HOLD_NS))
+    equal([w[:2] for w in in_function("time_out_of_operation", LIMIT_NS)], [("semaphore", f"set {SAID['unnamed']}")])
+
+
+@test
 def a_wait_that_its_time_limit_ended_says_so():
     main = [w for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"] if w["name"] == "main"][0]["blocked"]
     late = {b["wait_kind"]: b.get("timed_out", 0) for b in main}
