@@ -350,6 +350,22 @@ static void make_fifos(void)
     expect(pthread_create(&thread, NULL, open_idle_fifo, NULL) == 0);
 }
 
+/* The child sleeps in the memory of its parent, which waits meanwhile. */
+static void wait_in_vfork(void)
+{
+    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork): what is tested. */
+    pid_t child = vfork();
+    expect(child != -1);
+    if (child == 0) {
+        pass(HOLD_MS);
+        _exit(3);
+    }
+    /* NOLINTEND(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork) */
+    int status = 0;
+    printf("vfork %d\n", (int)child);
+    expect(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+}
+
 static void time_out_of_condition(void)
 {
     struct timespec until = limit(CLOCK_REALTIME);
@@ -456,6 +472,7 @@ int main(void)
     wait_by_waitpid();
     wait_by_wait4();
     wait_by_waitid();
+    wait_in_vfork();
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
     time_out_of_condition();
