@@ -60,15 +60,21 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
 
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
+    struct ended_wait ended = {.record = *r};
     struct op *op;
+    /* A wait for several futexes is for the first one, and ended by the release of any. */
+    if (r->wait == SHM_FUTEX && r->object2)
+        ended.record.object = r->object2;
     if (r->time != thread->feed.open_time)
         add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                   r->stack, r->detail, r->generation, 0);
     else
         complete_block(c, thread, r);
     thread->feed.open_time = 0;
-    releases_wait_ended(
-        c, &(struct ended_wait){*r, thread->serial, thread->feed.wait_numbers, op_number(thread)});
+    ended.serial = thread->serial;
+    ended.number = thread->feed.wait_numbers;
+    ended.op = op_number(thread);
+    releases_wait_ended(c, &ended);
     if (c->failed)
         return;
     /* The place for the wait for the mutex, if releases_match finds that there was one. */

@@ -1,10 +1,10 @@
 /*
  * Wraps syscall(2) for futexes and io_uring only: std::atomic::wait, std::latch, Rust's locks and channels wait through
- * it, and programs that use io_uring without liburing.
+ * it, Wine for several futexes at once, and programs that use io_uring without liburing.
  *
  * The wrapper is a filter: it checks the number, and for all others jumps to the real function, with stack and registers
  * as they were. So clone, vfork and other calls that return twice, or elsewhere, pass through. A futex call goes on in
- * preload_futex_call(), an io_uring one in preload_uring_call(), as if the caller of syscall() had called that.
+ * preload_futex_call() or preload_futexes_call(), an io_uring one in preload_uring_call(), as if the caller of syscall() had called that.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -14,7 +14,10 @@
 /* The filter reads the real function at the beginning of `real`. */
 _Static_assert(offsetof(struct real, syscall) == 0, "the first row of symbols.def");
 _Static_assert(SYS_futex == 202 || SYS_futex == 98, "the number in the filter");
-_Static_assert(SYS_io_uring_enter == 426, "the other one");
+_Static_assert(SYS_io_uring_enter == 426, "the second one");
+#ifdef SYS_futex_waitv
+_Static_assert(SYS_futex_waitv == 449, "the third one");
+#endif
 
 #if defined(__x86_64__)
 __asm__(
@@ -29,6 +32,8 @@ __asm__(
     "je preload_futex_call\n"
     "cmp $426, %rdi\n"
     "je preload_uring_call\n"
+    "cmp $449, %rdi\n"
+    "je preload_futexes_call\n"
     "mov real(%rip), %rax\n" /* rax is free: it has the number of vector registers, which are not used */
     "test %rax, %rax\n"
     "jz 1f\n"
@@ -66,6 +71,8 @@ __asm__(".text\n"
         "b.eq preload_futex_call\n"
         "cmp x0, 426\n"
         "b.eq preload_uring_call\n"
+        "cmp x0, 449\n"
+        "b.eq preload_futexes_call\n"
         "adrp x16, real\n"
         "ldr x16, [x16, :lo12:real]\n"
         "cbz x16, 1f\n"
@@ -147,8 +154,55 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
     struct call call CALL = object_wait(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, word, false);
     long status = REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     object_got(&call, word, false);
+    /* It stands for the futex that ended a wait for several. */
+    call.object2 = 0;
     if (status == 0)
         call.flags = 0;
+    return status;
+}
+
+/* struct futex_waitv, which older headers do not have. */
+struct one_futex {
+    uint64_t value, word;
+    uint32_t flags, unused;
+};
+
+enum { MAX_FUTEXES = 128 };
+
+/* Counts the calling thread among the waiters of all but the first, or no longer: their wakes are recorded. */
+static void count_others(const struct one_futex *futexes, unsigned count, int change)
+{
+    for (unsigned i = 1; i < count; i++) {
+        struct shm_object *slot = object_slot((const void *)(uintptr_t)futexes[i].word);
+        (void)__atomic_add_fetch(&slot->waiters, (uint32_t)change, __ATOMIC_ACQ_REL);
+    }
+}
+
+/*
+ * Called instead of syscall(SYS_futex_waitv, ...), which returns the index of the futex whose wake ended the wait. The wait is
+ * for the first one.
+ */
+long preload_futexes_call(long number, const struct one_futex *futexes, unsigned count,
+                          unsigned flags, const struct timespec *until, clockid_t clock)
+    __attribute__((visibility("hidden")));
+
+long preload_futexes_call(long number, const struct one_futex *futexes, unsigned count,
+                          unsigned flags, const struct timespec *until, clockid_t clock)
+{
+    struct unwind_start caller = CALLER();
+    if (!is_recorded(SHM_GROUP_LOCKS) || !futexes || count == 0 || count > MAX_FUTEXES)
+        return REAL(syscall)(number, futexes, count, flags, until, clock);
+    const void *ended = (const void *)(uintptr_t)futexes[0].word;
+    struct call call CALL = object_wait(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, ended, false);
+    count_others(futexes, count, 1);
+    long status = REAL(syscall)(number, futexes, count, flags, until, clock);
+    if (!self_has_slot())
+        return status;
+    count_others(futexes, count, -1);
+    if (status >= 0 && status < (long)count)
+        ended = (const void *)(uintptr_t)futexes[status].word;
+    object_got(&call, ended, status >= 0);
+    call.object2 = (uint64_t)(uintptr_t)ended;
     return status;
 }
 

@@ -71,7 +71,7 @@ static inline bool shm_is_lock(unsigned wait)
 enum shm_kind {
     /*
      * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
-     * holder took it; release, release2; stack
+     * holder took it, of a wait for several futexes the one whose wake ended it; release, release2; stack
      */
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition. A thread is

@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -350,6 +352,40 @@ static void make_fifos(void)
     expect(pthread_create(&thread, NULL, open_idle_fifo, NULL) == 0);
 }
 
+/* Words of futexes. */
+uint32_t first_word, second_word;
+
+static void wake_second(void)
+{
+    second_word = 1;
+    expect(syscall(SYS_futex, &second_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1);
+}
+
+static void *wake_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    wake_second();
+    return NULL;
+}
+
+/* By SYS_futex_waitv, which has this number everywhere; kernels before 5.16 do not have it. */
+static void wait_for_futexes(void)
+{
+    /* struct futex_waitv: 2 is FUTEX_32, 128 FUTEX_PRIVATE_FLAG. */
+    struct {
+        uint64_t value, word;
+        uint32_t flags, unused;
+    } both[] = {{0, (uintptr_t)&first_word, 2 | 128, 0}, {0, (uintptr_t)&second_word, 2 | 128, 0}};
+    int is_there = syscall(449, NULL, 0, 0, NULL, 0) == -1 && errno != ENOSYS;
+    printf("futexes %d\n", is_there);
+    if (!is_there)
+        return;
+    pthread_t keeper = begin(wake_late);
+    expect(syscall(449, both, 2, 0, NULL, 0) == 1);
+    pthread_join(keeper, NULL);
+}
+
 /* The child sleeps in the memory of its parent, which waits meanwhile. */
 static void wait_in_vfork(void)
 {
@@ -473,6 +509,7 @@ int main(void)
     wait_by_wait4();
     wait_by_waitid();
     wait_in_vfork();
+    wait_for_futexes();
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
     time_out_of_condition();

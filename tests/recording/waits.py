@@ -78,6 +78,15 @@ def the_parent_of_a_vfork_waits_for_the_child():
 
 
 @test
+def a_wait_for_several_futexes_is_ended_by_the_wake_of_one():
+    if SAID["futexes"] == "0":
+        raise tap.Skip("this kernel has no futex_waitv")
+    waits = [w for w in in_function("wait_for_futexes", HOLD_NS) if w[0] == "futex"]
+    equal(waits, [("futex", "first_word", "sync")])
+    assert len(hits("block[sync] in wait_for_futexes by wake_second")) == 1
+
+
+@test
 def a_wait_for_the_other_end_of_a_fifo_has_its_path():
     equal([w[:2] for w in in_function("wait_for_fifo", HOLD_NS, "syscall")], [("file", SAID["fifo"])])
     # One that has not returned, too.
