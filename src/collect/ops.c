@@ -53,6 +53,22 @@ static const char *without_kind(const char *name)
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
 }
 
+/*
+ * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers, by a futex of a table,
+ * which different ones share: what is waited for is then known only by its place.
+ */
+static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
+{
+    const char *name = names_object(c, op->object);
+    char place[300] = "";
+    if (strstr(name, "__waiter_pool_base::_S_for"))
+        names_place(c, op->stack, place, sizeof place);
+    if (*place)
+        snprintf(text, size, "of the atomic in %s", place);
+    else
+        snprintf(text, size, "%s", name);
+}
+
 /* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. */
 static void wait_object(struct collect *c, const struct op *op, char *text, size_t size)
 {
@@ -65,6 +81,8 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
         numbered_text(op->object, text, size);
     else if (op->detail)
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
+    else if (op->object && op->wait == SHM_FUTEX)
+        futex_name(c, op, text, size);
     else if (op->object && !shm_is_descriptor(op->object) && op->wait != SHM_OMP_WORK)
         snprintf(text, size, "%s",
                  shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)

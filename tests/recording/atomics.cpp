@@ -1,5 +1,6 @@
 // C++20's waits, which go through syscall(SYS_futex): atomics CASE. See wakers.c.
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <latch>
@@ -7,6 +8,9 @@
 #include <thread>
 
 static std::atomic<int> number;
+static std::atomic_flag flag = ATOMIC_FLAG_INIT;
+static std::atomic<long long> wide;
+static std::barrier gate(2);
 static std::latch latch(1);
 static std::counting_semaphore<8> semaphore(0);
 static const char *how;
@@ -15,6 +19,12 @@ __attribute__((noinline)) static void wait_here()
 {
     if (std::strcmp(how, "atomic") == 0)
         number.wait(0);
+    else if (std::strcmp(how, "flag") == 0)
+        flag.wait(false);
+    else if (std::strcmp(how, "wide") == 0)
+        wide.wait(0);
+    else if (std::strcmp(how, "barrier") == 0)
+        gate.arrive_and_wait();
     else if (std::strcmp(how, "latch") == 0)
         latch.wait();
     else
@@ -27,6 +37,14 @@ __attribute__((noinline)) static void wake_here()
     if (std::strcmp(how, "atomic") == 0) {
         number = 1;
         number.notify_one();
+    } else if (std::strcmp(how, "flag") == 0) {
+        flag.test_and_set();
+        flag.notify_one();
+    } else if (std::strcmp(how, "wide") == 0) {
+        wide = 1;
+        wide.notify_one();
+    } else if (std::strcmp(how, "barrier") == 0) {
+        gate.arrive_and_wait();
     } else if (std::strcmp(how, "latch") == 0) {
         latch.count_down();
     } else {

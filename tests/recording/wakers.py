@@ -168,11 +168,17 @@ def _():
     assert "wake_here" in end.functions(), end.text
 
 
-@test("std::atomic::wait, std::latch, std::counting_semaphore")
+@test("std::atomic::wait, std::atomic_flag::wait, std::barrier, std::latch, std::counting_semaphore")
 def _():
     path = program("atomics")
-    for case in ("atomic", "latch", "semaphore"):
-        block, end = waker_of(events_of(record(path, case)))
+    # Most wait by a table of the C++ library's, which is not what the program waits for.
+    place = r"of the atomic in wait_here(\(\))? \(atomics\.cpp:\d+\)"
+    for case, thing in (("atomic", "number"), ("latch", "latch"), ("semaphore", "semaphore"), ("flag", f"(flag|{place})"),
+                        ("wide", f"(wide|{place})"), ("barrier", f"(gate|{place})")):
+        events = events_of(record(path, case))
+        block, end = waker_of(events)
+        log = events[events.index(block) - 1].text
+        assert re.search(rf'wait: "futex {thing}(\+0x[0-9a-f]+)?"$', log.strip()), log
         assert "wake_here()" in " ".join(end.functions()) or "wake_here" in end.functions(), \
             case + ": woken by " + end.text
         assert end.m != block.m, case
