@@ -23,7 +23,7 @@
 
 #include "waiting.h"
 
-enum { LIMIT_MS = 30 };
+enum { LIMIT_MS = 30, SHORT_MS = 2 };
 
 pthread_mutex_t stats_mu = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t config_lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -315,24 +315,39 @@ static void wait_by_msgsnd(void)
 }
 
 static char fifo[64], idle_fifo[64];
+static int open_after_ms;
 
-static void *open_late(void *ready)
+static void *open_other_end(void *ready)
 {
     sem_post(ready);
-    keep_waiting();
+    while (waiter_tid == 0 || !sleeps(waiter_tid))
+        sched_yield();
+    pass(open_after_ms);
     int fd = open(fifo, O_WRONLY);
     expect(fd != -1);
     close(fd);
     return NULL;
 }
 
-static void wait_for_fifo(void)
+static void open_fifo(int after_ms)
 {
-    pthread_t keeper = begin(open_late);
+    open_after_ms = after_ms;
+    pthread_t keeper = begin(open_other_end);
     int fd = open(fifo, O_RDONLY);
     expect(fd != -1);
     close(fd);
     pthread_join(keeper, NULL);
+}
+
+static void wait_for_fifo(void)
+{
+    open_fifo(HOLD_MS);
+}
+
+/* Too short for the recorder to look at it meanwhile. */
+static void wait_shortly_for_fifo(void)
+{
+    open_fifo(SHORT_MS);
 }
 
 /* Nothing ever opens the other end. */
@@ -352,8 +367,9 @@ static void make_fifos(void)
     expect(pthread_create(&thread, NULL, open_idle_fifo, NULL) == 0);
 }
 
-/* Words of futexes. */
-uint32_t first_word, second_word;
+/* Words of futexes, so far apart that the recorder counts their waiters apart. */
+_Alignas(64) uint32_t first_word;
+_Alignas(64) uint32_t second_word;
 
 static void wake_second(void)
 {
@@ -500,6 +516,8 @@ int main(void)
     wait_for_thread();
     wait_for_pipe();
     wait_for_fifo();
+    for (int i = 0; i < 5; i++)
+        wait_shortly_for_fifo();
     wait_by_mq_receive();
     wait_by_mq_send();
     wait_by_semop();

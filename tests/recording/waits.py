@@ -16,8 +16,8 @@ from tap import test
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 WORK = tempfile.TemporaryDirectory(prefix="trail-waits-")
 TRACE = os.path.join(WORK.name, "x.trace")
-# What waits.c keeps back: HOLD_MS and LIMIT_MS, less what two clocks may differ by.
-HOLD_NS, LIMIT_NS = 49_000_000, 29_000_000
+# What waits.c keeps back: HOLD_MS, LIMIT_MS and SHORT_MS, less what two clocks may differ by.
+HOLD_NS, LIMIT_NS, SHORT_NS = 49_000_000, 29_000_000, 1_000_000
 
 
 def run(*args, right=(0,)):
@@ -89,6 +89,7 @@ def a_wait_for_several_futexes_is_ended_by_the_wake_of_one():
 @test
 def a_wait_for_the_other_end_of_a_fifo_has_its_path():
     equal([w[:2] for w in in_function("wait_for_fifo", HOLD_NS, "syscall")], [("file", SAID["fifo"])])
+    equal([w[:2] for w in in_function("wait_shortly_for_fifo", SHORT_NS, "syscall")], 5 * [("file", SAID["fifo"])])
     # One that has not returned, too.
     equal([w[:2] for w in in_function("open_idle_fifo", HOLD_NS, "syscall")], [("file", SAID["idle"])])
 
