@@ -16,7 +16,7 @@
 #define LOOKUPS_A_STEP 20
 #define GOOD_FOR_NS    1000000000 /* looked up again after this: the number may be another's */
 #define MAX_NAMES      65536
-#define PAGE           4096
+#define PAGE           UINT64_C(4096)
 
 struct numbered_name {
     uint64_t looked_ns;
@@ -95,8 +95,8 @@ static bool has_our_ids(const struct process *process)
 /* Reads the key of a semaphore set or message queue; false: it has none, or may not be read. */
 static bool key_of(uint64_t object, uint32_t *key)
 {
-    struct semid_ds set;
-    struct msqid_ds queue;
+    struct semid_ds set = {0};
+    struct msqid_ds queue = {0};
     union {
         int value;
         struct semid_ds *set;
