@@ -176,11 +176,13 @@ FOLLOW_INLINE bool set_credit(struct trail_analysis *analysis, struct goroutine 
 {
     if (g->state == TRAIL_GO_WAITING) {
         g->reason = reason;
+        g->waited = true;
         g->credit = block_counter(&analysis->names, g, reason);
         return g->credit != NULL;
     }
     if (g->state == TRAIL_GO_SYSCALL) {
         g->credit = &g->syscall_ns;
+        g->waited = false;
         return true;
     }
     bool runs = g->state == TRAIL_GO_RUNNING;
@@ -512,4 +514,10 @@ void goroutines_free(struct goroutines *goroutines)
     follow_free(&goroutines->follow);
     idmap_free(&goroutines->procs);
     slab_free(&goroutines->proc_slab);
+}
+
+bool goroutine_timed_out(const struct trail_analysis *analysis, const trail_event *log)
+{
+    const struct goroutine *g = goroutines_find(&analysis->goroutines, log->goroutine);
+    return g && g->waited && wait_log_timed_out(&analysis->names, log);
 }

@@ -59,7 +59,8 @@ struct goroutine {
         struct followed followed;
         struct {
             FOLLOWED_MEMBERS; /* since_ns is not before counting began */
-            bool ran;         /* start_ns is set */
+            bool ran : 1;     /* start_ns is set */
+            bool waited : 1;  /* its last wait was none in a system call */
             uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };
@@ -141,6 +142,9 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now);
 
 void goroutines_free(struct goroutines *goroutines);
+
+/* Whether the log reports that the last wait of its goroutine timed out, and that was none in a system call. */
+bool goroutine_timed_out(const struct trail_analysis *analysis, const trail_event *log);
 
 static inline struct goroutine *goroutines_find(const struct goroutines *goroutines, int64_t id)
 {

@@ -189,7 +189,7 @@ static bool take_log(void *part, const trail_event *event)
 {
     struct locks *locks = part;
     const trail_reader *reader = locks->analysis->reader;
-    if (wait_log_timed_out(&locks->analysis->names, event))
+    if (goroutine_timed_out(locks->analysis, event))
         take_time_out(locks, event);
     if (event->goroutine == TRAIL_NONE ||
         !text_is(trail_reader_string(reader, event->log.category), WIRE_HELD_CATEGORY) ||

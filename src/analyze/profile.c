@@ -627,7 +627,7 @@ static bool take_event(void *part, const trail_event *event)
     const trail_profile_options *o = p->options;
     struct goroutine *g = goroutines_find(&p->analysis->goroutines, event->goroutine);
     if (event->kind == TRAIL_LOG) {
-        if (p->options->by_kind && wait_log_timed_out(&p->analysis->names, event))
+        if (p->options->by_kind && goroutine_timed_out(p->analysis, event))
             take_time_out(p, event);
         return true;
     }

@@ -463,7 +463,7 @@ static bool take_log(void *part, const trail_event *event)
     struct waits *waits = part;
     const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, event->goroutine);
     const struct names *names = &waits->analysis->names;
-    if (!waits->analysis->counting || !g || !wait_log_timed_out(names, event) ||
+    if (!waits->analysis->counting || !g || !goroutine_timed_out(waits->analysis, event) ||
         !wait_facts_of(names, g->reason))
         return true;
     struct wait_group *group = group_get(waits, g->name);

@@ -35,6 +35,15 @@ LATE = assembled(
     replaced("GoStart dt=10 g=1 g_seq=2\n", "GoStart dt=10 g=1 g_seq=2\nUserLog dt=0 task=0 key_string=4 value_string=99 stack=0\n")
     .replace("Strings\n", 'Strings\nString id=99\n\tdata="timed out"\n', 1),
 )
+# A system call between them ended by its time limit, not the wait.
+LATE_CALL = assembled(
+    "late-call",
+    replaced(
+        "GoStart dt=10 g=1 g_seq=2\n",
+        "GoStart dt=10 g=1 g_seq=2\nGoSyscallBegin dt=0 p_seq=1 stack=0\nGoSyscallEnd dt=0\n"
+        "UserLog dt=0 task=0 key_string=4 value_string=99 stack=0\n",
+    ).replace("Strings\n", 'Strings\nString id=99\n\tdata="timed out"\n', 1),
+)
 
 
 def by_goroutine(path, *options):
@@ -119,7 +128,7 @@ def locks_have_the_word_of_the_kind():
 
 @test
 def a_wait_that_its_time_limit_ended_says_so():
-    for path, right in ((HAND, 0), (LATE, 1)):
+    for path, right in ((HAND, 0), (LATE, 1), (LATE_CALL, 0)):
         rows = {w["name"]: w["blocked"] for w in answer("summary", path)["waits"]}
         equal([b.get("timed_out", 0) for b in rows["main"]], [right, 0])
         found = {lock["name"]: lock for lock in answer("locks", path)["locks"]}
