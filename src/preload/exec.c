@@ -118,25 +118,41 @@ static void write_list(char *to, const char *list)
     *to = '\0';
 }
 
-struct exec_joined exec_join(char *const *environment)
+static size_t count_of(char *const *environment)
 {
-    struct exec_joined joined = {.environment = environment};
-    ptrdiff_t replaced = *ours ? find_replaced(environment) : -1;
     size_t count = 0;
-    if (replaced < 0)
-        return joined;
     while (environment[count])
         count++;
-    joined.size = (count + 1) * sizeof(char *) + strlen(environment[replaced]) + strlen(ours) + 3;
-    void *room =
-        mmap(NULL, joined.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
+    return count;
+}
+
+size_t exec_join_size(char *const *environment)
+{
+    ptrdiff_t replaced = *ours ? find_replaced(environment) : -1;
+    if (replaced < 0)
+        return 0;
+    return (count_of(environment) + 1) * sizeof(char *) + strlen(environment[replaced]) +
+           strlen(ours) + 3;
+}
+
+struct exec_joined exec_join(char *const *environment, void *room, size_t size)
+{
+    struct exec_joined joined = {.environment = environment};
+    if (size == 0)
         return joined;
+    if (size > EXEC_ON_STACK) {
+        room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (room == MAP_FAILED)
+            return joined;
+        joined.mapped = room;
+        joined.size = size;
+    }
+    size_t count = count_of(environment);
     char **copy = room, *text = (char *)(copy + count + 1);
+    ptrdiff_t replaced = find_replaced(environment);
     memcpy(copy, environment, (count + 1) * sizeof *copy);
     write_list(text, environment[replaced] + sizeof PRELOAD - 1);
     copy[replaced] = text;
-    joined.room = room;
     joined.environment = copy;
     return joined;
 }
@@ -144,8 +160,8 @@ struct exec_joined exec_join(char *const *environment)
 void exec_unjoin(struct exec_joined *joined)
 {
     int old_errno = errno;
-    if (joined->room)
-        (void)munmap(joined->room, joined->size);
+    if (joined->mapped)
+        (void)munmap(joined->mapped, joined->size);
     errno = old_errno;
 }
 
@@ -232,7 +248,7 @@ static void take_arguments(char **to, size_t count, const char *first, va_list r
         to[i] = i == 0 ? (char *)(uintptr_t)first : va_arg(rest, char *);
 }
 
-/* Declares `arguments`, of `first` and the function's variable ones; the environment behind them is `last`. */
+/* Declares `arguments`, of `first` and the function's variable ones, and `rest`: what is behind their NULL. */
 #define LIST_OF(first)                                                                             \
     va_list rest;                                                                                  \
     va_start(rest, first);                                                                         \

@@ -24,11 +24,11 @@ IN_CHILD = ("vfork", "posix_spawn", "posix_spawnp")
 OTHER = "libm.so.6"
 
 
-def record(*words, options=()):
+def record(*words, options=(), env=ENV):
     """Returns what the recorder prints, and how often the traces have a wait in wait_here."""
     with tempfile.TemporaryDirectory(prefix="trail-executes-") as folder:
         command = [TRAIL, "record", *options, "-o", os.path.join(folder, "t.trace"), "--", EXECUTES, *words]
-        done = subprocess.run(command, capture_output=True, text=True, env=ENV, timeout=LIMIT)
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=LIMIT)
         assert done.returncode == STATUS, (words, done.returncode, done.stderr)
         count = 0
         for name in os.listdir(folder):
@@ -51,6 +51,14 @@ def another_ld_preload_does_not_keep_a_child_from_being_recorded():
     for how in IN_CHILD:
         said, count = record("child", how, OTHER, options=["--children"])
         assert count == 1 and "not recorded" not in said, (how, count, said)
+
+
+@test
+def an_environment_may_be_large():
+    large = {**ENV, **{f"VARIABLE_{i}": "x" for i in range(2000)}}
+    for words in (("in-place", "execv", OTHER), ("child", "vfork", OTHER), ("child", "posix_spawn", OTHER)):
+        said, count = record(*words, options=["--children"], env=large)
+        assert count == 1 and "not recorded" not in said, (words, count, said)
 
 
 @test
