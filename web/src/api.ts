@@ -241,8 +241,8 @@ export const api = {
     metrics: (from: number, to: number, width: number) =>
         ask<Metrics>("metrics", { from, to, width }),
     select: (query: Query) => ask<Selection>("select", query),
-    find: (text: string, signal?: AbortSignal) =>
-        ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
+    find: (text: string, signal?: AbortSignal, most = 100) =>
+        ask<{ results: Found[]; more: boolean }>("find", { text, most }, signal),
     like: (state: string, reason: string) =>
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
     source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),

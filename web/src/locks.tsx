@@ -2,9 +2,12 @@
  * The panel of locks and channels (`trail locks`): number and duration of waits for each, waits that are still open,
  * and the findings about those (`trail summary`), which name holders and cycles.
  */
+
+import { useSignal } from "@preact/signals";
 import type { Frame } from "./api";
 import { type Finding, Findings } from "./findings";
 import { count, duration, shortName } from "./format";
+import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { type Column, Table } from "./table";
@@ -22,11 +25,8 @@ interface Site {
     stack: Frame[];
 }
 
-interface LockRow {
+interface LockRow extends LockId {
     kind: string;
-    name: string;
-    waited?: Frame[];
-    woken?: Frame[];
     waits: number;
     wait_ns: number;
     wait: { p50_ns: number; p99_ns: number; max_ns: number };
@@ -70,6 +70,14 @@ const columns: Column<LockRow>[] = [
     { title: "woken in", value: (row) => place(row.woken) },
 ];
 
+function titleOf(row: LockRow): string {
+    return [row.kind, row.name || waitedAt(row)].filter(Boolean).join(" ");
+}
+
+function keyOf(row: LockRow): string {
+    return JSON.stringify([row.kind, row.name, row.waited, row.woken]);
+}
+
 /* The wait that a row leads to: one that is still open, else the longest. */
 function leadsTo(row: LockRow): Wait | undefined {
     return row.longest_unfinished ?? row.longest;
@@ -99,7 +107,9 @@ function StillOpen(props: { rows: LockRow[] }) {
 export function LocksPanel() {
     const answer = useRun<{ origin_ns: number; locks: LockRow[] }>("locks", () => ({})).value;
     const of = answer.value;
+    const chosen = useSignal("");
     if (!of?.locks) return <Waiting answer={answer} />;
+    const lock = of.locks.find((row) => keyOf(row) === chosen.value);
     return (
         <div>
             <About />
@@ -111,12 +121,14 @@ export function LocksPanel() {
                 mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."
                 onRow={(row) => {
+                    chosen.value = keyOf(row);
                     const wait = leadsTo(row);
                     if (!wait) return;
                     const from = wait.begin_ns - of.origin_ns;
                     jump(wait.goroutine, from, from + wait.ns);
                 }}
             />
+            {lock && <LockOverTime key={chosen.value} of={lock} title={titleOf(lock)} />}
         </div>
     );
 }

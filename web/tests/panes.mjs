@@ -304,6 +304,101 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
     });
 });
 
+/* The waits for a lock from the command line, in ns since the first event. */
+function waitsFor(path, pattern, fits = () => true) {
+    const { hits, origin_ns } = runJson("find", "--limit=0", path, pattern);
+    return hits
+        .filter(({ steps: [step] }) => fits(step))
+        .map(({ begin_ns, end_ns, goroutine }) => ({
+            from: begin_ns - origin_ns,
+            to: end_ns - origin_ns,
+            goroutine,
+        }));
+}
+
+test("a lock over time: how many waited, who held it, and what was so at a moment", async () => {
+    const path = example("shop-c");
+    const lock = runJson("locks", path).locks.find(({ name }) => name === "cache_mu");
+    const waits = waitsFor(path, "block[mutex cache_mu]");
+    equal(waits.length, lock.waits, "as many waits");
+    const waiting = (at) => waits.filter(({ from, to }) => from <= at && at < to);
+    const most = Math.max(...waits.map(({ from }) => waiting(from).length));
+    await serving(path, async (open) => {
+        const page = await open("#tab=locks", { colorScheme: "light" });
+        await page.locator(".table tbody tr", { hasText: "cache_mu" }).click();
+        const picture = page.locator(".lock-time");
+        await until(
+            "the holds",
+            async () => (await picture.locator(".region:not(.wait-bar)").count()) > 0,
+        );
+        /* As the source has it: flush sleeps while it holds the lock. */
+        const text = await picture.locator("p").first().textContent();
+        ok(new RegExp(`^At .* ${most} wait: .*; held by thread 3 flush for`).test(text), text);
+        equal(await picture.locator(".region:not(.wait-bar)").count(), lock.holds, "holds");
+        equal(
+            (
+                await picture
+                    .locator(".wait-bar")
+                    .evaluateAll((all) => all.map((bar) => bar.title.split(",")[0]))
+            ).length,
+            waits.length,
+            "a bar for each wait",
+        );
+        const rows = await picture
+            .locator("li[data-goroutine]")
+            .evaluateAll((all) =>
+                all.map((li) => [
+                    Number(li.dataset.goroutine),
+                    li.querySelectorAll(".wait-bar").length,
+                ]),
+            );
+        const wanted = new Map();
+        for (const { goroutine } of waits) wanted.set(goroutine, (wanted.get(goroutine) ?? 0) + 1);
+        equal(rows.sort(), [...wanted].sort(), "by thread");
+        /* The moment under the pointer: in the middle of the last wait. */
+        const last = waits.reduce((a, b) => (b.from > a.from ? b : a));
+        await picture.locator(`[data-goroutine="${last.goroutine}"] .wait-bar`).last().hover();
+        const middle = (last.from + last.to) / 2;
+        await until("that moment", async () => {
+            const [, count] = /(\d+) waits?:/.exec(
+                await picture.locator("p").first().textContent(),
+            );
+            return Number(count) === waiting(middle).length;
+        });
+        await picture.locator(".wait-bar").first().click();
+        await until("its span", async () =>
+            /waiting for mutex cache_mu/.test(await page.textContent(".beside")),
+        );
+        equal(await picture.count(), 1, "the picture stays");
+    });
+});
+
+test("a lock of a Go trace: its holder is said to be inferred", async () => {
+    const path = example("shop-go");
+    const { locks } = runJson("locks", path);
+    const fits = (of) => (step) =>
+        step.stack[1]?.line === of.waited[1].line &&
+        step.waker_stack?.[1]?.line === of.woken[1].line;
+    await serving(path, async (open) => {
+        const page = await open("#tab=locks", { colorScheme: "light" });
+        for (const [i, lock] of locks.slice(0, 2).entries()) {
+            await page.locator(".table tbody tr").nth(i).click();
+            const picture = page.locator(".lock-time");
+            await until(
+                "its waits",
+                async () => (await picture.locator(".wait-bar").count()) === lock.waits,
+            );
+            equal(
+                waitsFor(path, "block[sync*]", fits(lock)).length,
+                lock.waits,
+                "as the command has them",
+            );
+            const text = await picture.locator("p").first().textContent();
+            ok(/which held it, as is inferred/.test(text), text);
+        }
+    });
+});
+
 /* The rows of the table with this name, as rowsOf has them. */
 async function tableOf(page, name) {
     const table = page.getByRole("table", { name });

@@ -898,6 +898,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
             "Summary",
             "Functions",
             "Latency",
+            "Locks",
             "Tasks and regions",
             "Stacks",
             "P heat map",
@@ -907,6 +908,10 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
         ]) {
             if (tab === "?") await page.keyboard.press("?");
             else if (tab) await openTab(tab);
+            if (tab === "Locks") {
+                await page.locator(".table tbody tr").first().click();
+                await page.locator(".lock-time .wait-bar").first().waitFor();
+            }
             if (tab === "Tasks and regions") {
                 await page.locator(".table tbody tr").first().click();
                 await page.locator(".waterfall .region").first().waitFor();

@@ -1,0 +1,336 @@
+/*
+ * A lock over time: how many waited for it, who held it, each wait, and what was so at one moment. The waits are those of
+ * `trail find`; holds are logs of recordings (docs/recording-programs.md), or else inferred from who ended each wait.
+ */
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { api, type Frame } from "./api";
+import { nameColor, palette } from "./colors";
+import { duration, parseDuration } from "./format";
+import { lanes } from "./lanes";
+import { Waiting } from "./panel";
+import { named } from "./path";
+import { timeText } from "./ruler";
+import { jump, laneOf, useRun } from "./run";
+import type { Range } from "./state";
+import { inWords } from "./words";
+
+/* Of very many waits the first are shown. */
+const MOST_WAITS = 20000;
+const MOST_ROWS = 50;
+
+/* What tells a lock from others: its kind and name, or, in traces of Go, the stacks of its waits and of who ended them. */
+export interface LockId {
+    name: string;
+    wait_kind?: string;
+    object?: string;
+    waited?: Frame[];
+    woken?: Frame[];
+}
+
+interface Hit {
+    goroutine: number;
+    group: string;
+    begin_ns: number;
+    end_ns: number;
+    steps: {
+        wait_kind?: string;
+        object?: string;
+        unfinished: boolean;
+        stack: Frame[];
+        waker?: number;
+        waker_stack?: Frame[];
+    }[];
+}
+
+/* In ns since the first event. */
+export interface Wait extends Range {
+    goroutine: number;
+    group: string;
+    unfinished: boolean;
+    /* Who ended it; undefined: nobody in the trace. */
+    waker?: number;
+}
+
+export interface Hold extends Range {
+    goroutine: number;
+}
+
+/* MARK: Waits and holds */
+
+function patternOf(of: LockId): string {
+    /* A pattern's own characters stand for themselves by way of "*"; hits are compared afterwards. */
+    const plain = (text: string) => text.replace(/[[\]|*]/g, "*");
+    return of.wait_kind ? `block[${plain(`${of.wait_kind} ${of.object ?? ""}`)}]` : "block[sync*]";
+}
+
+function beginsWith(stack: Frame[] | undefined, top: Frame[] | undefined): boolean {
+    return (top ?? []).every(
+        (frame, i) => frame.function === stack?.[i]?.function && frame.line === stack[i].line,
+    );
+}
+
+function isOf(lock: LockId, [step]: Hit["steps"]): boolean {
+    if (lock.wait_kind) return step.wait_kind === lock.wait_kind && step.object === lock.object;
+    return beginsWith(step.stack, lock.waited) && beginsWith(step.waker_stack, lock.woken);
+}
+
+/* "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms" */
+function lengthOfHold(text: string): number | null {
+    return parseDuration(/ ~?(\S+)$/.exec(text)?.[1] ?? "");
+}
+
+async function holdsOf(of: LockId): Promise<Hold[]> {
+    if (!of.wait_kind || !of.object) return [];
+    const words = `${of.wait_kind} ${of.object} `;
+    const { results } = await api.find(words, undefined, 1000);
+    return results.flatMap(({ type, text, lane, at }) => {
+        const ns = type === "log" && text.includes(`held: ${words}`) ? lengthOfHold(text) : null;
+        const goroutine = lanes.peek()[lane]?.id;
+        return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
+    });
+}
+
+/* MARK: A moment */
+
+export interface Moment {
+    waiting: Wait[];
+    /* Who held it, since when; or, of the waits that go on, who ended the first. */
+    holder?: { goroutine: number; since?: number };
+}
+
+export function momentOf(waits: Wait[], holds: Hold[], at: number): Moment {
+    const waiting = waits.filter(({ from, to }) => from <= at && at < to);
+    const hold = holds.find(({ from, to }) => from <= at && at < to);
+    if (hold) return { waiting, holder: { goroutine: hold.goroutine, since: hold.from } };
+    const [next] = waiting.filter(({ waker }) => waker !== undefined).sort((a, b) => a.to - b.to);
+    return { waiting, holder: next && { goroutine: next.waker as number } };
+}
+
+/* The numbers of those that wait, from each time on. */
+export function queueOf(waits: Wait[]): { at: number; count: number }[] {
+    const changes = waits.flatMap(({ from, to }) => [[from, 1] as const, [to, -1] as const]);
+    changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const steps: { at: number; count: number }[] = [];
+    let count = 0;
+    for (const [at, by] of changes) {
+        count += by;
+        if (steps.at(-1)?.at === at) steps[steps.length - 1].count = count;
+        else steps.push({ at, count });
+    }
+    return steps;
+}
+
+function fullName(id: number): string {
+    const lane = laneOf(id);
+    return named(id, lane === null ? "" : lanes.value[lane]?.name);
+}
+
+function momentText(of: Moment, at: number, step: number): string {
+    const { waiting, holder } = of;
+    const since = (from: number) => `for ${duration(at - from)}`;
+    const some = waiting
+        .slice(0, 5)
+        .map(({ goroutine, group, from }) => `${named(goroutine, group)} ${since(from)}`);
+    const more = waiting.length > some.length ? `, and ${waiting.length - some.length} more` : "";
+    const who =
+        waiting.length === 0
+            ? "nobody waits"
+            : `${waiting.length} ${waiting.length === 1 ? "waits" : "wait"}: ${some.join(", ")}${more}`;
+    const held = !holder
+        ? ""
+        : holder.since === undefined
+          ? `; the next wait was ended by ${fullName(holder.goroutine)}, which held it, as is inferred`
+          : `; held by ${fullName(holder.goroutine)} ${since(holder.since)}`;
+    return `At ${timeText(at, step)} ${who}${held}.`;
+}
+
+/* MARK: The picture */
+
+function placeIn(all: Range, part: Range): { left: string; width: string } {
+    const length = Math.max(1, all.to - all.from);
+    return {
+        left: `${(100 * (part.from - all.from)) / length}%`,
+        width: `${(100 * (part.to - part.from)) / length}%`,
+    };
+}
+
+/* The numbers of those that wait as an area of 1000 by the largest number, upwards. */
+function areaOf(steps: { at: number; count: number }[], all: Range, most: number): string {
+    const length = Math.max(1, all.to - all.from);
+    const points = [`M0 ${most}`];
+    for (const { at, count } of steps) {
+        const x = (1000 * (at - all.from)) / length;
+        points.push(`H${x.toFixed(2)}`, `V${most - count}`);
+    }
+    return `${points.join("")}H1000V${most}Z`;
+}
+
+function Holds(props: { of: Hold[]; all: Range }) {
+    return (
+        <li>
+            <span class="rowname">held by</span>
+            <div class="track" style={{ height: "16px" }}>
+                {props.of.map((hold, i) => {
+                    const name = fullName(hold.goroutine);
+                    return (
+                        <button
+                            key={i}
+                            type="button"
+                            class="region"
+                            title={`${name}: about ${duration(hold.to - hold.from)}`}
+                            style={{
+                                ...placeIn(props.all, hold),
+                                background: nameColor(name, palette.value.dark),
+                            }}
+                            onClick={() => jump(hold.goroutine, hold.from, hold.to)}
+                        >
+                            {name}
+                        </button>
+                    );
+                })}
+            </div>
+        </li>
+    );
+}
+
+function WaitsOf(props: { of: Wait[]; all: Range }) {
+    const [first] = props.of;
+    return (
+        <li data-goroutine={first.goroutine}>
+            <span class="rowname">{named(first.goroutine, first.group)}</span>
+            <div class="track" style={{ height: "16px" }}>
+                {props.of.map((wait) => (
+                    <button
+                        key={wait.from}
+                        type="button"
+                        class="region wait-bar"
+                        title={
+                            `waited ${duration(wait.to - wait.from)}` +
+                            (wait.unfinished
+                                ? ", to the end of the trace"
+                                : wait.waker === undefined
+                                  ? ""
+                                  : `, ended by ${fullName(wait.waker)}`)
+                        }
+                        aria-label={`${named(wait.goroutine)} waited ${duration(wait.to - wait.from)}`}
+                        style={placeIn(props.all, wait)}
+                        onClick={() => jump(wait.goroutine, wait.from, wait.to)}
+                    />
+                ))}
+            </div>
+        </li>
+    );
+}
+
+function byGoroutine(waits: Wait[]): Wait[][] {
+    const rows = new Map<number, Wait[]>();
+    for (const wait of waits) {
+        const row = rows.get(wait.goroutine);
+        if (row) row.push(wait);
+        else rows.set(wait.goroutine, [wait]);
+    }
+    return [...rows.values()];
+}
+
+function Picture(props: { waits: Wait[]; holds: Hold[] }) {
+    const { waits, holds } = props;
+    const steps = useMemo(() => queueOf(waits), [waits]);
+    const rows = useMemo(() => byGoroutine(waits), [waits]);
+    const worst = steps.reduce((a, b) => (b.count > a.count ? b : a), steps[0]);
+    const all = {
+        from: Math.min(...[steps[0], ...holds].map((of) => ("at" in of ? of.at : of.from))),
+        to: Math.max(steps[steps.length - 1].at, ...holds.map(({ to }) => to)),
+    };
+    const pointed = useSignal<number | null>(null);
+    const at = pointed.value ?? worst.at;
+    const step = Math.max(1, (all.to - all.from) / 1000);
+    return (
+        <>
+            <p aria-live="polite">{momentText(momentOf(waits, holds, at), at, step)}</p>
+            <ul
+                class="waterfall"
+                onPointerMove={(event) => {
+                    const box = event.currentTarget
+                        .querySelector(".track")
+                        ?.getBoundingClientRect();
+                    if (!box) return;
+                    const share = (event.clientX - box.left) / Math.max(1, box.width);
+                    pointed.value =
+                        share < 0 || share > 1 ? null : all.from + share * (all.to - all.from);
+                }}
+            >
+                <li>
+                    <span class="rowname">waiting, up to {worst.count}</span>
+                    <div class="track" style={{ height: "48px" }}>
+                        <svg viewBox={`0 0 1000 ${worst.count}`} preserveAspectRatio="none">
+                            <title>how many waited</title>
+                            <path d={areaOf(steps, all, worst.count)} />
+                        </svg>
+                    </div>
+                </li>
+                {holds.length > 0 && <Holds of={holds} all={all} />}
+                {rows.slice(0, MOST_ROWS).map((row) => (
+                    <WaitsOf key={row[0].goroutine} of={row} all={all} />
+                ))}
+            </ul>
+            {rows.length > MOST_ROWS && (
+                <p class="faint">
+                    {inWords(`and ${rows.length - MOST_ROWS} more {tasks} that waited later`)}
+                </p>
+            )}
+        </>
+    );
+}
+
+export function LockOverTime(props: { of: LockId; title: string }) {
+    const { of } = props;
+    const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({
+        pattern: patternOf(of),
+        limit: MOST_WAITS,
+    })).value;
+    const holds = useSignal<Hold[]>([]);
+    useSignalEffect(() => {
+        let isOld = false;
+        if (lanes.value.length > 0)
+            holdsOf(of)
+                .then((found) => {
+                    if (!isOld) holds.value = found;
+                })
+                .catch(() => {
+                    /* Without them holders are inferred. */
+                });
+        return () => {
+            isOld = true;
+        };
+    });
+    const { value } = answer;
+    const waits = useMemo<Wait[]>(
+        () =>
+            (value?.hits ?? [])
+                .filter(({ steps }) => isOf(of, steps))
+                .map(({ goroutine, group, begin_ns, end_ns, steps: [step] }) => ({
+                    goroutine,
+                    group,
+                    from: begin_ns - (value?.origin_ns ?? 0),
+                    to: end_ns - (value?.origin_ns ?? 0),
+                    unfinished: step.unfinished,
+                    waker: step.waker,
+                })),
+        [value, of],
+    );
+    if (!value?.hits) return <Waiting answer={answer} />;
+    return (
+        <section class="lock-time">
+            <h2>{props.title} over time</h2>
+            {waits.length === 0 ? (
+                <p class="empty">No wait for it has both its ends in the range.</p>
+            ) : (
+                <Picture waits={waits} holds={holds.value} />
+            )}
+            {value.hits.length >= MOST_WAITS && (
+                <p class="warn">Of very many waits only the first are shown: select a range.</p>
+            )}
+        </section>
+    );
+}
