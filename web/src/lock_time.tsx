@@ -1,6 +1,6 @@
 /*
- * A lock over time: how many waited for it, who held it, each wait, and what was so at one moment. The waits are those of
- * `trail find`; holds are logs of recordings (docs/recording-programs.md), or else inferred from who ended each wait.
+ * A lock over time: how many waited for it, which goroutine held it, each wait, and the state at one moment. The waits are
+ * those of `trail find`; holds are logs of recordings, or else inferred from the goroutine that ended each wait.
  */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
@@ -19,7 +19,7 @@ import { inWords } from "./words";
 const MOST_WAITS = 20000;
 const MOST_ROWS = 50;
 
-/* What tells a lock from others: its kind and name, or, in traces of Go, the stacks of its waits and of who ended them. */
+/* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits and of the calls that ended them. */
 export interface LockId {
     name: string;
     wait_kind?: string;
@@ -48,7 +48,7 @@ export interface Wait extends Range {
     goroutine: number;
     group: string;
     unfinished: boolean;
-    /* Who ended it; undefined: nobody in the trace. */
+    /* The goroutine that ended it; undefined: none in the trace. */
     waker?: number;
 }
 
@@ -95,7 +95,7 @@ async function holdsOf(of: LockId): Promise<Hold[]> {
 
 export interface Moment {
     waiting: Wait[];
-    /* Who held it, since when; or, of the waits that go on, who ended the first. */
+    /* The goroutine that held it, and since when; or that ended the first of the waits that go on. */
     holder?: { goroutine: number; since?: number };
 }
 
@@ -107,7 +107,7 @@ export function momentOf(waits: Wait[], holds: Hold[], at: number): Moment {
     return { waiting, holder: next && { goroutine: next.waker as number } };
 }
 
-/* The numbers of those that wait, from each time on. */
+/* How many wait, from each time on. */
 export function queueOf(waits: Wait[]): { at: number; count: number }[] {
     const changes = waits.flatMap(({ from, to }) => [[from, 1] as const, [to, -1] as const]);
     changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
@@ -155,7 +155,7 @@ function placeIn(all: Range, part: Range): { left: string; width: string } {
     };
 }
 
-/* The numbers of those that wait as an area of 1000 by the largest number, upwards. */
+/* How many wait, as an area of 1000 by the largest number, upwards. */
 function areaOf(steps: { at: number; count: number }[], all: Range, most: number): string {
     const length = Math.max(1, all.to - all.from);
     const points = [`M0 ${most}`];
