@@ -181,11 +181,15 @@ template <typename Base> class traced : public Base
         trail_go_start(&m_, &main_->g);
     }
 
-    /* At the end of the thread. The dispatcher has returned to the main fiber: no call says so. */
+    /*
+     * At the end of the thread. The dispatcher has returned to the main fiber: no call says so. Another thread may have
+     * woken it since it was here last.
+     */
     ~traced() override
     {
         if (m_.g == nullptr) {
-            trail_go_unblock(&m_, &dispatcher_, TRAIL_NO_STACK);
+            if (dispatcher_is_waiting())
+                trail_go_unblock(&m_, &dispatcher_, TRAIL_NO_STACK);
             trail_go_start(&m_, &dispatcher_);
         }
         if (main_->state != properties::READY)
@@ -325,6 +329,12 @@ template <typename Base> class traced : public Base
         heard_ = notices_.size();
         if (!dispatcher_waits_)
             trail_go_start(&m_, &dispatcher_);
+    }
+
+    bool dispatcher_is_waiting()
+    {
+        std::lock_guard<std::mutex> hold(lock_);
+        return dispatcher_waits_;
     }
 
     /*
