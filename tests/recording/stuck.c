@@ -232,6 +232,13 @@ static void make_locks(void)
     CHECK(semaphore >= 0);
 }
 
+/* The set outlives a program that is killed: whoever kills it reads here which one to remove. */
+static void write_semaphore(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file && fprintf(file, "%d", semaphore) > 0 && fclose(file) == 0);
+}
+
 /* Locks the file, and waits for a lock of its parent. */
 static void run_child(const char *path, int ready)
 {
@@ -284,6 +291,7 @@ int main(int argc, char **argv)
     CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
     CHECK(pipe(held) == 0 && pipe(locked) == 0 && pipe(bytes) == 0 && pipe(ready) == 0);
     make_locks();
+    write_semaphore(argv[1]);
     child = fork();
     if (child == 0) {
         /* It must not keep what ends the parent's reads. */

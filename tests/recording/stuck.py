@@ -102,6 +102,8 @@ class Program:
     def __exit__(self, *unused):
         self.process.kill()
         self.process.wait()
+        with open(FILE) as file:
+            ctypes.CDLL(None).semctl(int(file.read() or -1), 0, 0)  # IPC_RMID
 
 
 def threads_of(answer, pid):
