@@ -516,8 +516,12 @@ void goroutines_free(struct goroutines *goroutines)
     slab_free(&goroutines->proc_slab);
 }
 
-bool goroutine_timed_out(const struct trail_analysis *analysis, const trail_event *log)
+const struct goroutine *goroutine_timed_out(const struct trail_analysis *analysis,
+                                            const trail_event *log)
 {
+    /* The text first: few logs are of time-outs. */
+    if (!wait_log_timed_out(&analysis->names, log))
+        return NULL;
     const struct goroutine *g = goroutines_find(&analysis->goroutines, log->goroutine);
-    return g && g->waited && wait_log_timed_out(&analysis->names, log);
+    return g && g->waited ? g : NULL;
 }

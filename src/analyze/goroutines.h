@@ -143,8 +143,12 @@ bool goroutines_finish(struct trail_analysis *analysis, int64_t now);
 
 void goroutines_free(struct goroutines *goroutines);
 
-/* Whether the log reports that the last wait of its goroutine timed out, and that was none in a system call. */
-bool goroutine_timed_out(const struct trail_analysis *analysis, const trail_event *log);
+/*
+ * Returns the log's goroutine if the log reports that its last wait timed out, and that was none in a system call; NULL
+ * otherwise.
+ */
+const struct goroutine *goroutine_timed_out(const struct trail_analysis *analysis,
+                                            const trail_event *log);
 
 static inline struct goroutine *goroutines_find(const struct goroutines *goroutines, int64_t id)
 {

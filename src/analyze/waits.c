@@ -461,10 +461,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
-    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, event->goroutine);
     const struct names *names = &waits->analysis->names;
-    if (!waits->analysis->counting || !g || !goroutine_timed_out(waits->analysis, event) ||
-        !wait_facts_of(names, g->reason))
+    const struct goroutine *g =
+        waits->analysis->counting ? goroutine_timed_out(waits->analysis, event) : NULL;
+    if (!g || !wait_facts_of(names, g->reason))
         return true;
     struct wait_group *group = group_get(waits, g->name);
     trail_wait *wait = group ? wait_get(names, group, g->reason) : NULL;

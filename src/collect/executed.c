@@ -2,14 +2,13 @@
 #include "collect/executed.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 
 /* Of a shell that starts programs for days. */
 #define MOST 65536
 
-static struct executed *find(const struct executed_list *list, pid_t pid)
+static struct shm_executed *find(const struct executed_list *list, uint32_t pid)
 {
     for (size_t i = list->count; i > 0; i--) {
         if (list->items[i - 1].pid == pid)
@@ -20,22 +19,21 @@ static struct executed *find(const struct executed_list *list, pid_t pid)
 
 void executed_arrived(struct executed_list *list, pid_t pid)
 {
-    struct executed *found = find(list, pid);
+    struct shm_executed *found = find(list, (uint32_t)pid);
     if (found)
         *found = list->items[--list->count];
 }
 
-static void add(struct executed_list *list, pid_t pid, const char *name)
+static void add(struct executed_list *list, const struct shm_executed *of)
 {
-    struct executed *to = find(list, pid);
+    struct shm_executed *to = find(list, of->pid);
     if (!to && (list->count == MOST || !GROW(list->items, list->capacity, list->count + 1))) {
         list->unknown++;
         return;
     }
     if (!to)
         to = &list->items[list->count++];
-    to->pid = pid;
-    memcpy(to->name, name, sizeof to->name);
+    *to = *of;
 }
 
 void executed_take(struct executed_list *list, struct area *area,
@@ -50,7 +48,7 @@ void executed_take(struct executed_list *list, struct area *area,
         if (news[i].pid & SHM_NOT_EXECUTED)
             executed_arrived(list, pid);
         else if (!is_recorded(context, pid))
-            add(list, pid, news[i].name);
+            add(list, &news[i]);
     }
 }
 

@@ -10,14 +10,9 @@
 
 #include "collect/area.h"
 
-struct executed {
-    pid_t pid;
-    char name[sizeof(((struct shm_executed *)0)->name)]; /* as the program gave it: any bytes */
-};
-
 /* Those that have not claimed an area yet. */
 struct executed_list {
-    struct executed *items;
+    struct shm_executed *items; /* the names as the program gave them: any bytes */
     size_t count, capacity;
     uint64_t unknown; /* too many at once, or no memory: whether they are recorded is not known */
 };

@@ -1,7 +1,7 @@
 /*
  * Names for what a wait is for that has a number of the kernel's and is no descriptor (shm_is_numbered): processes,
- * System V semaphore sets and message queues, and paths. A process's name is read when a call has waited for it, as long as it is a child of the program. A path is read
- * from the program's memory while the call has not returned.
+ * System V semaphore sets and message queues, and paths. A process's name is read when a call has waited for it, as long
+ * as it is a child of the program. A path is read from the program's memory while the call has not returned.
  */
 #ifndef TRAIL_COLLECT_NUMBERED_H
 #define TRAIL_COLLECT_NUMBERED_H

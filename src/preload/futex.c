@@ -4,7 +4,8 @@
  *
  * The wrapper is a filter: it checks the number, and for all others jumps to the real function, with stack and registers
  * as they were. So clone, vfork and other calls that return twice, or elsewhere, pass through. A futex call goes on in
- * preload_futex_call() or preload_futexes_call(), an io_uring one in preload_uring_call(), as if the caller of syscall() had called that.
+ * preload_futex_call() or preload_futexes_call(), an io_uring one in preload_uring_call(), as if the caller of syscall()
+ * had called that.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a recorded program executes is recorded, or named as not recorded, however it is executed. Prints TAP.
 
-usage: executes.py TRAIL EXECUTES; the program is that of executes.c
+usage: executes.py TRAIL PRELOAD EXECUTES; the program is that of executes.c
 """
 
 import os
@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tap import main, test
 from recorded import Trace
 
-TRAIL, EXECUTES = (os.path.abspath(a) for a in sys.argv[1:3])
+TRAIL, EXECUTES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 LIMIT = 120  # s, for what hangs
 STATUS = 5  # what executes.c returns when all went well
