@@ -172,7 +172,7 @@ int main(int argc, char **argv)
         (void)short_threads(2);
         printf("malloc+free %.2f\n", fastest(allocations, 20000));
     } else if (strcmp(what, "hops") == 0) {
-        printf("hop %.0f\n", ping_pong(20000, 0));
+        printf("hop %.0f\n", ping_pong(argc > 2 ? atoi(argv[2]) : 20000, 0));
     } else if (strcmp(what, "far-hops") == 0) {
         printf("hop %.0f\n", ping_pong(20000, 1));
     } else {

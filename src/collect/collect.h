@@ -134,7 +134,8 @@ struct collect_summary {
     bool heap_wanted;        /* set by the recorder */
     bool has_heap;           /* an allocation was recorded */
     int64_t heap_peak;
-    bool gcc_openmp; /* the program uses gcc's OpenMP library, which reports nothing */
+    bool gcc_openmp;   /* the program uses gcc's OpenMP library, which reports nothing */
+    int64_t unseen_ns; /* context switches were lost or not recorded */
     uint64_t samples;
     uint64_t lost_samples, lost_switches; /* set by the recorder */
     /* Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder. */

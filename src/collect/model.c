@@ -13,12 +13,14 @@
  */
 #include "collect/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "base/heap.h"
 #include "collect/ops.h"
 #include "collect/parts.h"
+#include "wire/waits.h"
 
 #define GENERATION_BYTES (8u << 20)
 
@@ -123,6 +125,36 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
         op_go_on(c, thread, thread->g.in_call ? oncpu_wake(thread) : NULL, ns);
 }
 
+static void begin_unseen(struct collect *c, int64_t ns)
+{
+    if (!c->model.unseen_since_ns)
+        c->model.unseen_since_ns = ns;
+}
+
+static void end_unseen(struct collect *c, int64_t ns)
+{
+    if (c->model.unseen_since_ns)
+        c->model.unseen_ns += ns - c->model.unseen_since_ns;
+    c->model.unseen_since_ns = 0;
+}
+
+static const char *readiness(const struct collect *c)
+{
+    return c->options.switches && !c->model.unseen_since_ns ? WIRE_READINESS_KERNEL
+                                                            : WIRE_READINESS_INFERRED;
+}
+
+/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can log. */
+static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
+{
+    bool inferred = c->model.unseen_since_ns != 0;
+    if (inferred == c->model.inferred || thread->g.state != G_RUNNING)
+        return;
+    c->model.inferred = inferred;
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_READINESS),
+          names_string(c, readiness(c)), 0);
+}
+
 /* Switches were lost: from here on the thread's own records decide whether it is in a call that blocked. */
 static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
 {
@@ -150,9 +182,11 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
             op_exit(c, thread, ns);
         break;
     case SWITCH_LOST:
+        begin_unseen(c, ns);
         lose_track(c, thread, ns);
         break;
     case SWITCH_FOUND:
+        end_unseen(c, ns);
         break;
     }
 }
@@ -174,12 +208,13 @@ static void next_generation(struct collect *c, struct thread *thread, int64_t ns
     if (c->options.generation)
         c->options.generation(c->options.generation_context, ns);
     int64_t wall_ns = wall_of(ns);
+    char known[64];
     (void)v2_writer_begin(c->writer, ns, wall_ns);
     v2_writer_maker(c->writer, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
     names_modules(c);
     names_clock(c, ns, wall_ns);
-    (void)names_string(c,
-                       c->options.switches ? "trail.readiness kernel" : "trail.readiness inferred");
+    (void)snprintf(known, sizeof known, "%s %s", WIRE_READINESS, readiness(c));
+    (void)names_string(c, known);
     c->model.generation_ns = ns;
     heap_begin_generation(c);
     if (c->model.begun)
@@ -251,6 +286,8 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
         op = op_take(thread);
         op_do(c, thread, &op, ns);
     }
+    if (c->model.begun)
+        log_readiness(c, thread, ns);
 }
 
 int64_t model_next_ns(struct collect *c)
@@ -404,15 +441,18 @@ void model_end(struct collect *c)
         state_take_proc(c, last, end);
         state_give_proc(c, last, end);
     }
+    end_unseen(c, c->model.last_ns);
     c->summary.wall_ns = c->model.begun ? c->model.last_ns - c->model.begin_ns : 0;
 }
 
 void model_summarize(const struct collect *c, struct collect_summary *summary)
 {
     summary->short_ns = feed_short_ns(c);
-    if (c->options.switches && summary->short_ns > c->model.moments_ns)
+    summary->unseen_ns = c->model.unseen_ns;
+    /* Where switches are not known, the moments of short waits are not either. */
+    if (c->options.switches && !summary->unseen_ns && summary->short_ns > c->model.moments_ns)
         summary->short_ns = c->model.moments_ns;
-    if (c->options.switches)
+    if (c->options.switches && c->model.moments_ns > summary->short_ns)
         summary->wait_ns[SHM_KERNEL] += c->model.moments_ns - summary->short_ns;
 }
 

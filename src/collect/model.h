@@ -25,6 +25,10 @@ struct model {
     uint64_t generation_bytes;
     /* Off a CPU, in calls too short to be recorded and those that are not wrapped. */
     int64_t moments_ns;
+    int64_t
+        unseen_since_ns; /* context switches are lost or not recorded since; 0: they are known */
+    int64_t unseen_ns;   /* ... in all spans that have ended */
+    bool inferred;       /* what the last log of WIRE_READINESS says */
 };
 
 /* Writes the ops before the watermark. */

@@ -44,16 +44,30 @@ void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
     insert(c, thread, time + 1, SWITCH_OUT);
 }
 
-/* Records were lost, of unknown threads: each thread gets a SWITCH_LOST. */
+/* Inserts a switch that concerns all threads. */
+static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+        insert(c, thread, time, kind);
+}
+
+/* Records of unknown threads are missing from `time` on. */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
-    struct thread *thread;
     if (lost->count == LOST_SPANS)
         memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
-    lost->at[lost->count++] = (struct lost_span){time, time};
-    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
-        insert(c, thread, time, SWITCH_LOST);
+    lost->at[lost->count++] = (struct lost_span){time, UINT64_MAX};
+    insert_all(c, time, SWITCH_LOST);
+}
+
+static void end_lost(struct collect *c, uint64_t time)
+{
+    struct lost_spans *lost = &c->switches.lost;
+    if (lost->count)
+        lost->at[lost->count - 1].end = time;
+    insert_all(c, time, SWITCH_FOUND);
 }
 
 static void give(struct collect *c, const struct switch_record *record)
@@ -63,8 +77,7 @@ static void give(struct collect *c, const struct switch_record *record)
     if (record->kind == SWITCH_LOST) {
         begin_lost(c, time);
     } else if (record->kind == SWITCH_FOUND) {
-        if (c->switches.lost.count)
-            c->switches.lost.at[c->switches.lost.count - 1].end = time;
+        end_lost(c, time);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
         insert(c, thread, time, record->kind);
     }
@@ -74,12 +87,13 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
 {
     struct kernel_switches *list = &c->switches;
     size_t kept = 0;
-    bool lost = false;
+    bool lost_is_late = false;
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i];
-        /* The end of a span goes with its begin. */
-        bool late = record->kind == SWITCH_FOUND ? !lost : record->ns >= before_ns;
-        lost = record->kind == SWITCH_LOST && !late;
+        /* The end of a span does not come before its begin. */
+        bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
+        if (record->kind == SWITCH_LOST)
+            lost_is_late = late;
         if (late)
             list->at[kept++] = *record;
         else
@@ -100,6 +114,11 @@ static bool is_lost(const struct lost_spans *lost, uint64_t time)
             return true;
     }
     return false;
+}
+
+bool oncpu_is_known(const struct collect *c, uint64_t time)
+{
+    return c->options.switches && !is_lost(&c->switches.lost, time);
 }
 
 /* MARK: Beside the ops */
@@ -197,8 +216,7 @@ static bool is_handled(const struct thread *thread)
     return false;
 }
 
-/* Where switches were lost, the thread's own records decide. */
-bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t begin)
+bool oncpu_sleeps(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
     uint64_t wake = wake_time(thread);
@@ -206,7 +224,7 @@ bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t
         if (o->at[i].kind == SWITCH_OUT || o->at[i].kind == SWITCH_LOST)
             return true;
     }
-    return is_lost(&c->switches.lost, begin);
+    return false;
 }
 
 /* It does not if it is switched out again, or ends, before the call does. */

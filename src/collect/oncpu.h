@@ -38,7 +38,7 @@ struct oncpu {
     bool preempted;    /* ... as it was preempted */
 };
 
-/* When records were lost, the newest last. Ticks. */
+/* When records were lost or not made, the newest last; the end is UINT64_MAX while they are. Ticks. */
 #define LOST_SPANS 64
 struct lost_spans {
     struct lost_span {
@@ -53,6 +53,9 @@ struct kernel_switches {
     size_t count, room;
     struct lost_spans lost;
 };
+
+/* Whether the kernel's switches show when threads run at `time` (ticks). */
+bool oncpu_is_known(const struct collect *c, uint64_t time);
 
 /* MARK: Coming in */
 
@@ -78,8 +81,8 @@ struct cpu_switch oncpu_take(struct thread *thread);
 /* Whether the thread need not have done its next op itself, at that time. */
 bool oncpu_is_done_by_others(const struct thread *thread);
 
-/* Whether a thread goes off its CPU by itself in a call that begins at `begin`, as far as is known. */
-bool oncpu_sleeps(const struct collect *c, const struct thread *thread, uint64_t begin);
+/* Whether a thread goes off its CPU by itself, or switches are lost, before its call ends. */
+bool oncpu_sleeps(const struct thread *thread);
 
 /* The end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);

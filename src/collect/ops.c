@@ -164,15 +164,15 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * If the kernel reports context switches, a call is a wait only if the thread left its CPU by itself before the end: the
+ * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU by itself before the end: the
  * time that the call computes, or is preempted, is no wait. A thread that spins waits on the CPU.
  */
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    bool on = c->options.switches && !thread->oncpu.off;
+    bool on = oncpu_is_known(c, op->time) && !thread->oncpu.off;
     thread->g.in_call = true;
     thread->g.call = *op;
-    if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(c, thread, op->time))
+    if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(thread))
         return;
     op_block(c, thread, op, ns);
     if (on)

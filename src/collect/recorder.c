@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 /*
  * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
@@ -179,6 +180,50 @@ static void read_kernel(struct recorder *r, int64_t before_ns)
         samples_read(r->samples, take_sample, r);
 }
 
+/* The events of all processes that are recorded. False: they cannot be opened. */
+static bool resume_switches(const struct recorder *r)
+{
+    pid_t *pids = NULL;
+    size_t count = 0, room = 0;
+    bool good = true;
+    for (const struct recorded *p = r->processes; p && good; p = p->next) {
+        if (p->over)
+            continue;
+        good = GROW(pids, room, count + 1);
+        if (good)
+            pids[count++] = p->pid;
+    }
+    good = good && switches_resume(r->switches, pids, count);
+    free(pids);
+    return good;
+}
+
+/*
+ * Closes the kernel's events while they cost too much: see switch_pause.h. All records of before `read_ns` were read, and
+ * of those behind it the ends of spans whose records were lost.
+ */
+static void limit_switches(struct recorder *r, int64_t read_ns)
+{
+    int64_t last_ns;
+    if (!r->switches)
+        return;
+    switch (switch_pause_step(&r->switch_pause, read_ns, switches_busiest(r->switches))) {
+    case SWITCH_PAUSE_BEGINS:
+        last_ns = switches_pause(r->switches);
+        take_switch(r, &(struct switch_record){.ns = last_ns > read_ns ? last_ns : read_ns,
+                                               .kind = SWITCH_LOST});
+        break;
+    case SWITCH_PAUSE_ENDS:
+        if (resume_switches(r))
+            take_switch(r, &(struct switch_record){.ns = now_ns(), .kind = SWITCH_FOUND});
+        else
+            switch_pause_again(&r->switch_pause, read_ns);
+        break;
+    case SWITCH_PAUSE_NOTHING:
+        break;
+    }
+}
+
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary)
 {
@@ -194,8 +239,11 @@ void recorder_summarize(const struct recorder *r, const struct recorded *process
 
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err)
 {
-    *r = (struct recorder){
-        .options = *options, .root = options->process, .fd = -1, .handover.fd = -1};
+    *r = (struct recorder){.options = *options,
+                           .root = options->process,
+                           .fd = -1,
+                           .handover.fd = -1,
+                           .switch_pause.rate = options->max_switches};
     ticks_init(&r->ticks);
     r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
@@ -358,6 +406,9 @@ static void add_process(struct recorder *r, const struct claim *claim)
             process_free(process);
         return;
     }
+    if (r->switch_pause.paused)
+        collect_switch(process->collect, &(struct switch_record){.ns = r->switch_pause.since_ns,
+                                                                 .kind = SWITCH_LOST});
     process->next = r->processes;
     r->processes = process;
     executed_arrived(&r->executed, claim->number);
@@ -659,6 +710,7 @@ void recorder_step(struct recorder *r)
     keep_time(r);
     /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */
     read_kernel(r, now);
+    limit_switches(r, now);
     if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
         write_snapshots(r);
     for (struct recorded *p = r->processes; p; p = p->next) {

@@ -16,6 +16,7 @@
 #include "collect/collect.h"
 #include "collect/executed.h"
 #include "collect/handover.h"
+#include "collect/switch_pause.h"
 #include "collect/trace_output.h"
 #include "symbols/modules.h"
 
@@ -37,8 +38,9 @@ struct recorder_options {
     bool children;
     bool heap;
     enum recorder_switches switches;
-    unsigned cpu_samples; /* a second of CPU time; 0: none */
-    bool cpu_signal;      /* by a timer in the program */
+    unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
+    unsigned cpu_samples;  /* a second of CPU time; 0: none */
+    bool cpu_signal;       /* by a timer in the program */
     const char *shm; /* the area is this file, for other programs; NULL: for the started program */
     pid_t process;   /* the program runs already, and is this process; 0: it is started */
     struct trace_limits limits;
@@ -87,15 +89,16 @@ struct recorder {
     struct recorded *program;  /* the first process; NULL: it has not claimed an area yet */
     struct samples *samples;   /* NULL: not wanted */
     struct switches *switches; /* NULL: the kernel does not report them */
-    char why_not[256];         /* ... because */
-    int64_t begin_ns;          /* CLOCK_MONOTONIC */
-    int64_t claimed_ns;        /* when an area was claimed last */
-    int64_t titled_ns;         /* when the processes' titles were read last */
-    int64_t snapshot_ns;       /* when the requested snapshot is due; 0: none was requested */
-    bool ended;                /* the program has ended */
-    bool begun;                /* recording has begun */
-    bool stopped;              /* ... and has ended */
-    bool busy;                 /* much was recorded before the last step */
+    struct switch_pause switch_pause;
+    char why_not[256];   /* ... because */
+    int64_t begin_ns;    /* CLOCK_MONOTONIC */
+    int64_t claimed_ns;  /* when an area was claimed last */
+    int64_t titled_ns;   /* when the processes' titles were read last */
+    int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
+    bool ended;          /* the program has ended */
+    bool begun;          /* recording has begun */
+    bool stopped;        /* ... and has ended */
+    bool busy;           /* much was recorded before the last step */
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];

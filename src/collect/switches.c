@@ -26,9 +26,14 @@
 #define ROOM     (8u << 20)
 #define CPU_ROOM (1u << 20)
 
+/* Events of threads that are opened while the program runs on: each is a descriptor, and takes some microseconds. */
+#define MOST_THREAD_EVENTS 4096
+
 struct switches {
     struct perf_ring_list rings;
     uint64_t lost;
+    uint64_t busiest;   /* records of the busiest CPU: see switches_busiest */
+    size_t most_events; /* of threads that run already; 0: as many as there may be descriptors */
     bool
         several; /* a thread may have two events: one that it inherited, and one that was opened for it */
     union {
@@ -140,6 +145,11 @@ static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
             break;
         }
         listing->known[listing->count++] = tid;
+        if (s->most_events && s->rings.other_count + s->rings.count > s->most_events) {
+            errno = EMFILE;
+            added = -1;
+            break;
+        }
         /* A thread that has ended meanwhile needs none. */
         attr.enable_on_exec = 0;
         if (perf_rings_add(&s->rings, &attr, tid) || errno == ESRCH)
@@ -155,25 +165,67 @@ static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
     return added;
 }
 
-struct switches *switches_open_process(pid_t pid)
+/* Opens the events of all threads of a process. False with errno. */
+static bool open_process(struct switches *s, pid_t pid)
 {
-    struct switches *s = switches_open();
     struct listing listing = {0};
-    int added = 0;
-    if (!s)
-        return NULL;
+    int added = 0, reason;
     s->several = true;
     allow_descriptors();
     /* A thread that one has created before its events were opened. */
     for (int round = 0; round < 5 && (round == 0 || added > 0); round++)
         added = add_threads(s, pid, &listing);
+    reason = errno;
     free(listing.known);
-    if (added >= 0)
+    errno = reason;
+    return added >= 0;
+}
+
+struct switches *switches_open_process(pid_t pid)
+{
+    struct switches *s = switches_open();
+    int reason;
+    if (!s || open_process(s, pid))
         return s;
-    added = errno;
+    reason = errno;
     switches_close(s);
-    errno = added;
+    errno = reason;
     return NULL;
+}
+
+/* MARK: Pauses */
+
+int64_t switches_pause(struct switches *s)
+{
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < s->rings.count; i++) {
+        if (s->rings.rings[i].last_ns > last_ns)
+            last_ns = s->rings.rings[i].last_ns;
+    }
+    perf_rings_close(&s->rings);
+    return last_ns;
+}
+
+bool switches_resume(struct switches *s, const pid_t *pids, size_t count)
+{
+    struct perf_event_attr attr = attributes();
+    bool opened = perf_rings_open(&s->rings, &attr, ROOM, CPU_ROOM);
+    int reason;
+    s->most_events = MOST_THREAD_EVENTS;
+    for (size_t i = 0; opened && i < count; i++)
+        opened = open_process(s, pids[i]);
+    reason = errno;
+    if (!opened)
+        perf_rings_close(&s->rings);
+    errno = reason;
+    return opened;
+}
+
+uint64_t switches_busiest(struct switches *s)
+{
+    uint64_t busiest = s->busiest;
+    s->busiest = 0;
+    return busiest;
 }
 
 void switches_close(struct switches *switches)
@@ -251,6 +303,7 @@ void switches_read(struct switches *s, int64_t before_ns,
     struct switch_record record;
     for (size_t i = 0; i < s->rings.count; i++) {
         struct perf_ring *ring = &s->rings.rings[i];
+        uint64_t taken = 0;
         bool lost = false;
         while (perf_ring_peek(ring, &s->record.header)) {
             bool understood = understand(s, ring, &record);
@@ -258,6 +311,7 @@ void switches_read(struct switches *s, int64_t before_ns,
             if (understood && !lost && record.ns >= before_ns)
                 break;
             perf_ring_skip(ring, &s->record.header);
+            taken++;
             if (!understood || (s->several && is_repeated(ring, &record)))
                 continue;
             if (lost)
@@ -270,6 +324,7 @@ void switches_read(struct switches *s, int64_t before_ns,
         }
         if (lost)
             take(context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_FOUND});
+        s->busiest = taken > s->busiest ? taken : s->busiest;
     }
 }
 

@@ -21,7 +21,7 @@ enum switch_kind {
     SWITCH_OUT,       /* the thread waits */
     SWITCH_PREEMPTED, /* preempted: the thread could run */
     SWITCH_EXIT,      /* the thread has ended: its last record */
-    SWITCH_LOST,      /* switches of any thread are lost from here to SWITCH_FOUND */
+    SWITCH_LOST, /* switches of any thread are lost, or not recorded, from here to SWITCH_FOUND */
     SWITCH_FOUND,
 };
 
@@ -47,6 +47,21 @@ void switches_close(struct switches *switches);
 /* Calls `take` with each new record of before `before_ns`; the others are left for the next call. */
 void switches_read(struct switches *switches, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context);
+
+/* Returns how many records the busiest CPU has made since the last call, as far as they were read. */
+uint64_t switches_busiest(struct switches *switches);
+
+/*
+ * Closes the events: there are no records, and no cost, until switches_resume. Returns the time of the latest record that
+ * was read.
+ */
+int64_t switches_pause(struct switches *switches);
+
+/*
+ * Opens the events again, for the processes with these PIDs, as switches_open_process does. False with errno; they are
+ * closed then. EMFILE: there are more than MOST_THREAD_EVENTS.
+ */
+bool switches_resume(struct switches *switches, const pid_t *pids, size_t count);
 
 /* Returns how many records the kernel had no room for. */
 uint64_t switches_lost(const struct switches *switches);

@@ -114,6 +114,10 @@ static const struct option rows[] = {
      "ask the kernel when threads were really on a CPU: auto (the\ndefault): if it lets us; off; "
      "need: refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
+    {0, "max-switches", "RATE",
+     "do not ask while a CPU switches threads more often in a second, as\neach switch takes "
+     "about a microsecond longer; 0: no limit (25000)",
+     TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-samples", "HZ",
      "have the kernel sample each thread's stack so often in a second of\nits CPU time",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
@@ -674,6 +678,7 @@ static int run(const struct command *command, int argc, char **argv)
     r->options.stacks = SHM_STACKS_UNWIND;
     r->options.min_wait_ns = 10000;
     r->options.hold_ns = 1000000;
+    r->options.max_switches = SWITCH_PAUSE_RATE;
     r->options.version = 23;
     r->options.is_hurried = child_is_hurried;
     r->options.is_hurried_context = &r->child;

@@ -47,7 +47,7 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
     const char *between = "";
     /* A thread counted as running was not on a CPU all the time: without context switches, short
      * waits have no record of their cause. */
-    if (s->switches && cpu_ns >= 0 && running > cpu_ns) {
+    if ((s->switches || s->unseen_ns) && cpu_ns >= 0 && running > cpu_ns) {
         brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
         unexplained += running - cpu_ns - brief;
         running = cpu_ns;
@@ -170,6 +170,11 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
             stderr);
     if (s->switches)
         put_line("  ready: inferred from wake-up to return; %s", s->switches);
+    if (s->unseen_ns)
+        put_line(
+            "  ready: inferred for %s, in which a CPU switched threads too often to record each "
+            "switch; --max-switches=0 records them",
+            duration_text(wall, s->unseen_ns, DURATION_SUMMARY));
     if (s->refused_stacks)
         fprintf(stderr,
                 "  long calls with only their place: %" PRIu64

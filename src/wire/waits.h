@@ -15,6 +15,14 @@
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
 
+/*
+ * How it is known whether a thread runs or is ready: by the kernel's context switches, or inferred. A string "trail.readiness
+ * kernel" in each generation, as of its begin, and a log of this category at each change.
+ */
+#define WIRE_READINESS          "trail.readiness"
+#define WIRE_READINESS_KERNEL   "kernel"
+#define WIRE_READINESS_INFERRED "inferred"
+
 enum wire_wait {
     WIRE_WAIT_NONE,
 #define WAIT_KIND(name, ...) WIRE_WAIT_##name,

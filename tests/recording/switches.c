@@ -275,6 +275,40 @@ static void threads(void)
     }
 }
 
+/* MARK: Many switches, then few */
+
+static void *old(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    pthread_mutex_lock(&mutex);
+    while (!go)
+        pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+    burn(200000000);
+    tell();
+    return NULL;
+}
+
+/*
+ * The recorder stops recording switches, and begins again while nothing happens; then two threads want one CPU, of which one
+ * has been there all the time.
+ */
+static void flurry(void)
+{
+    pthread_t thread;
+    pin();
+    pthread_create(&thread, NULL, old, "old");
+    pingpong();
+    usleep(1500000);
+    pthread_mutex_lock(&mutex);
+    go = true;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+    burn(200000000);
+    tell();
+    pthread_join(thread, NULL);
+}
+
 /* MARK: Many processes */
 
 /* Children that come faster than they can be looked at, each of which sleeps for most of its life. */
@@ -324,7 +358,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
-                    {"leave", leave},     {"profile", profile},   {"family", family}};
+                    {"leave", leave},     {"profile", profile},   {"family", family},
+                    {"flurry", flurry}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

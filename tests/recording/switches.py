@@ -63,6 +63,7 @@ class Run:
         self.process = sum(map(int, re.findall(r"process (\d+)", self.out)))
         self.spans = []  # tid, state, begin, end, reason or log, ended by
         self.samples = []  # tid, functions, P
+        self.changes = []  # time, "inferred" or "kernel"
         if os.path.exists(self.path):
             self._read()
 
@@ -75,6 +76,8 @@ class Run:
             last = e["time_ns"]
             if e.get("type") == "UserLog" and e["category"] == "wait":
                 logs[e["m"]] = e["message"]
+            if e.get("type") == "UserLog" and e["category"] == "trail.readiness":
+                self.changes.append((e["time_ns"], e["message"]))
             if e["kind"] == "StackSample":
                 self.samples.append((e["m"], [f["func"] for f in e.get("stack", [])], e.get("p")))
             if e.get("resource") != "goroutine" or e["kind"] != "StateTransition":
@@ -281,6 +284,24 @@ def profile(*options, hz=RATE, slack=0.1, **more):
         report(len(idle) <= 0.02 * len(run.samples), f"{run.name}: taken on a P", idle[:3])
 
 
+def flurry():
+    """More switches than the limit, then few: they are recorded again, also of the thread that was there before."""
+    for _ in range(TRIES):
+        run = Run("flurry", "--switches=need", "--max-switches=1000")
+        words = [word for _, word in run.changes]
+        if words == ["inferred", "kernel"]:
+            break
+    good(run)
+    report(words == ["inferred", "kernel"], "flurry: the trace says from when to when they are missing", run.changes)
+    seen = run.changes[-1][0] if run.changes else 0
+    late = [t for t in run.cpu if not [s for s in run.of(t, "Runnable", "preempted") if s[3] > seen]]
+    report(len(run.cpu) == 2 and not late, "flurry: afterwards it has preemptions of both threads", run.cpu, late)
+    missing = re.search(r"inferred for (\S+ \S+),", run.summary)
+    report(missing, "flurry: the summary has the time", run.summary)
+    run = Run("flurry", "--switches=need", "--max-switches=0")
+    report(run.changes == [], "flurry: without a limit, all are recorded", run.changes)
+
+
 # MARK: It does not
 
 
@@ -330,7 +351,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, short, family, many:
+        for test in crowd, hidden, queue, copying, leave, short, family, many, flurry:
             test()
         profile()
         profile("--switches=off")

@@ -63,7 +63,8 @@ static inline bool is_hurried(void *context)
     return ((struct world *)context)->hurried;
 }
 
-static inline void begin(struct world *w)
+/* `switches`: the kernel reports them. */
+static inline void begin_with(struct world *w, bool switches)
 {
     const struct area_options options = {.groups = UINT32_MAX,
                                          .stacks = SHM_STACKS_UNWIND,
@@ -83,11 +84,17 @@ static inline void begin(struct world *w)
     w->collect = collect_open(&(struct collect_options){.area = area,
                                                         .ticks = &w->ticks,
                                                         .version = 23,
+                                                        .switches = switches,
                                                         .sink = {keep, w},
                                                         .is_hurried = is_hurried,
                                                         .is_hurried_context = w},
                               &err);
     assert_non_null(w->collect);
+}
+
+static inline void begin(struct world *w)
+{
+    begin_with(w, false);
 }
 
 /* A record at the end of a thread's chain. */

@@ -1,0 +1,198 @@
+/*
+ * When the kernel's context switches are not recorded because they cost too much, and what a trace has of that time.
+ */
+#include "area_by_hand.h"
+
+#include "collect/switch_pause.h"
+
+/* MARK: The decision */
+
+#define RATE 1000
+
+/*
+ * Steps of 10 ms in which the busiest CPU makes so many records, from `from_ms` on, up to the first that has a consequence.
+ * Returns its time in ms; 0: none within a minute.
+ */
+static int64_t first_step(struct switch_pause *pause, int64_t from_ms, uint64_t records,
+                          enum switch_pause_step wanted)
+{
+    for (int64_t ms = from_ms; ms < from_ms + 60000; ms += 10) {
+        enum switch_pause_step step =
+            switch_pause_step(pause, ms * (int64_t)MS, pause->paused ? 0 : records);
+        if (step == SWITCH_PAUSE_NOTHING)
+            continue;
+        assert_int_equal(step, wanted);
+        return ms;
+    }
+    return 0;
+}
+
+/* A switch makes two records: of 1,000 a second there are 20 records in 10 ms. */
+static void up_to_the_rate_there_is_no_pause(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    (void)state;
+    assert_int_equal(first_step(&pause, 1000, 20, SWITCH_PAUSE_BEGINS), 0);
+}
+
+static void above_it_one_begins_after_a_window(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    (void)state;
+    assert_int_equal(first_step(&pause, 1000, 25, SWITCH_PAUSE_BEGINS), 1050);
+    assert_true(pause.paused);
+}
+
+/* A burst that the rest of its window makes up for is no reason. */
+static void the_rate_is_that_of_the_window(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    (void)state;
+    assert_int_equal(switch_pause_step(&pause, 1000 * (int64_t)MS, 0), SWITCH_PAUSE_NOTHING);
+    assert_int_equal(switch_pause_step(&pause, 1010 * (int64_t)MS, 90), SWITCH_PAUSE_NOTHING);
+    assert_int_equal(switch_pause_step(&pause, 1050 * (int64_t)MS, 0), SWITCH_PAUSE_NOTHING);
+}
+
+static void without_a_limit_there_is_none(void **state)
+{
+    struct switch_pause pause = {0};
+    (void)state;
+    assert_int_equal(first_step(&pause, 1000, 100000000, SWITCH_PAUSE_BEGINS), 0);
+}
+
+/* 1, 4, 16, 16 s, each behind a window of 50 ms. */
+static void each_pause_is_four_times_as_long(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    int64_t at = 1000;
+    (void)state;
+    for (int64_t length = 1000, i = 0; i < 4; i++) {
+        int64_t begin = first_step(&pause, at, 25, SWITCH_PAUSE_BEGINS);
+        assert_int_equal(begin, at + 50);
+        at = first_step(&pause, begin, 25, SWITCH_PAUSE_ENDS);
+        assert_int_equal(at - begin, length);
+        length = length < 16000 ? 4 * length : 16000;
+    }
+}
+
+static void after_a_calm_time_it_is_short_again(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    int64_t end, begin;
+    (void)state;
+    for (end = 1000; pause.length_ns < SWITCH_PAUSE_MOST_NS;) {
+        begin = first_step(&pause, end, 25, SWITCH_PAUSE_BEGINS);
+        end = first_step(&pause, begin, 25, SWITCH_PAUSE_ENDS);
+    }
+    for (int64_t ms = end; ms <= end + 10000; ms += 10)
+        assert_int_equal(switch_pause_step(&pause, ms * (int64_t)MS, 0), SWITCH_PAUSE_NOTHING);
+    (void)first_step(&pause, end + 10010, 25, SWITCH_PAUSE_BEGINS);
+    assert_int_equal(pause.length_ns, SWITCH_PAUSE_FIRST_NS);
+}
+
+/* Where the events cannot be opened, it is tried again later. */
+static void a_pause_that_cannot_end_goes_on(void **state)
+{
+    struct switch_pause pause = {.rate = RATE};
+    int64_t begin, end;
+    (void)state;
+    begin = first_step(&pause, 1000, 25, SWITCH_PAUSE_BEGINS);
+    end = first_step(&pause, begin, 25, SWITCH_PAUSE_ENDS);
+    switch_pause_again(&pause, end * (int64_t)MS);
+    assert_true(pause.paused);
+    assert_int_equal(first_step(&pause, end, 25, SWITCH_PAUSE_ENDS), end + 4000);
+}
+
+/* MARK: The trace */
+
+static void give(struct world *w, enum switch_kind kind, uint64_t ms)
+{
+    collect_switch(w->collect,
+                   &(struct switch_record){
+                       .ns = (int64_t)(OPENED + ms * MS), .pid = 0, .tid = 101, .kind = kind});
+}
+
+static void take_all(struct world *w)
+{
+    now += 1000 * MS;
+    collect_step(w->collect);
+}
+
+/* The thread's call from 20 to 22 ms is a wait if it went off its CPU, or if that is not known. */
+static void call_at_20(struct world *w)
+{
+    begin_with(w, true);
+    put_thread(w, 1);
+    put(w, 1, wait_at(20));
+}
+
+static void where_switches_are_known_a_call_on_the_cpu_is_no_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 0);
+    assert_int_equal(w.summary.unseen_ns, 0);
+}
+
+static void in_a_pause_the_program_decides(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 10);
+    give(&w, SWITCH_FOUND, 30);
+    put(&w, 1, wait_at(40));
+    finish(&w);
+    /* That at 20 ms, not that at 40. */
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
+    assert_in_range(w.summary.unseen_ns, 20 * MS, 20 * MS + 1000);
+}
+
+/* The end of a pause is not known when what was done in it is written. */
+static void also_while_it_lasts(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 10);
+    take_all(&w);
+    give(&w, SWITCH_FOUND, 1030);
+    put(&w, 1, wait_at(1040));
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
+    assert_in_range(w.summary.unseen_ns, 1020 * MS, 1020 * MS + 1000);
+}
+
+/* Two logs, where it begins and ends, beside those in front of the waits. */
+static void the_trace_says_from_when_to_when(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 10);
+    give(&w, SWITCH_FOUND, 30);
+    put(&w, 1, wait_at(40));
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    finish(&w);
+    assert_int_equal(w.counts[TRAIL_LOG], 1 + 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(up_to_the_rate_there_is_no_pause),
+        cmocka_unit_test(above_it_one_begins_after_a_window),
+        cmocka_unit_test(the_rate_is_that_of_the_window),
+        cmocka_unit_test(without_a_limit_there_is_none),
+        cmocka_unit_test(each_pause_is_four_times_as_long),
+        cmocka_unit_test(after_a_calm_time_it_is_short_again),
+        cmocka_unit_test(a_pause_that_cannot_end_goes_on),
+        cmocka_unit_test(where_switches_are_known_a_call_on_the_cpu_is_no_wait),
+        cmocka_unit_test(in_a_pause_the_program_decides),
+        cmocka_unit_test(also_while_it_lasts),
+        cmocka_unit_test(the_trace_says_from_when_to_when),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
