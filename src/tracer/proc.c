@@ -18,12 +18,20 @@ static trail_p *free_ps;
 
 #define PS_AT_ONCE 32
 
+/*
+ * An inner P in memory of its own: each is written at every event of its thread, and processors take lines of 64 bytes in
+ * pairs.
+ */
+struct apart {
+    _Alignas(128) trail_p p;
+};
+
 static bool more_ps(void)
 {
-    trail_p *ps = memory_map(PS_AT_ONCE * sizeof *ps);
+    struct apart *ps = memory_map(PS_AT_ONCE * sizeof *ps);
     for (int i = 0; ps && i < PS_AT_ONCE; i++) {
-        ps[i].next_ = free_ps;
-        free_ps = &ps[i];
+        ps[i].p.next_ = free_ps;
+        free_ps = &ps[i].p;
     }
     return ps;
 }
