@@ -203,6 +203,7 @@ void collect_close(struct collect *c)
     threads_dispose(c);
     releases_dispose(c);
     oncpu_dispose(c);
+    faults_dispose(c);
     profile_dispose(c);
     heap_dispose(c);
     model_dispose(c);

@@ -135,6 +135,7 @@ struct collect_summary {
     bool has_heap;           /* an allocation was recorded */
     int64_t heap_peak;
     bool gcc_openmp;   /* the program uses gcc's OpenMP library, which reports nothing */
+    uint64_t faults;   /* major page faults */
     int64_t unseen_ns; /* context switches were lost or not recorded */
     uint64_t samples;
     uint64_t lost_samples, lost_switches; /* set by the recorder */

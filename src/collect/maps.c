@@ -14,18 +14,20 @@
 
 struct mapping {
     uint64_t start, end, offset;
+    bool code;
     char path[512];
 };
 
-/* Reads an executable part of a file; false: the line has none. */
+/* Reads a part of a file; false: the line has none. */
 static bool read_line(const char *line, const char *root, struct mapping *m)
 {
     char permissions[5];
     int path = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m->start, &m->end,
                permissions, &m->offset, &path) != 4 ||
-        path == 0 || permissions[2] != 'x' || line[path] != '/')
+        path == 0 || line[path] != '/')
         return false;
+    m->code = permissions[2] == 'x';
     (void)snprintf(m->path, sizeof m->path, "%s%s", root, line + path);
     m->path[strcspn(m->path, "\n")] = '\0';
     return true;
@@ -50,17 +52,37 @@ static bool find_bias(const struct mapping *m, uint64_t *bias)
     return found;
 }
 
+static FILE *open_maps(int pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    return fopen(path, "re");
+}
+
+void maps_each_file(int pid,
+                    void (*each)(void *context, uint64_t start, uint64_t end, const char *path),
+                    void *context)
+{
+    char line[1024];
+    struct mapping m;
+    FILE *file = open_maps(pid);
+    while (file && fgets(line, sizeof line, file)) {
+        if (read_line(line, "", &m))
+            each(context, m.start, m.end, m.path);
+    }
+    if (file)
+        (void)fclose(file);
+}
+
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context)
 {
-    char path[64], line[1024];
+    char line[1024];
     struct mapping m;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    file = fopen(path, "re");
+    FILE *file = open_maps(pid);
     while (file && fgets(line, sizeof line, file)) {
         trail_module map = {0};
-        if (!read_line(line, root, &m) || !find_bias(&m, &map.bias))
+        if (!read_line(line, root, &m) || !m.code || !find_bias(&m, &map.bias))
             continue;
         map.start = m.start;
         map.end = m.end;

@@ -1,7 +1,8 @@
-/* The code that is mapped into a process: see maps.c. */
+/* The files that are mapped into a process: see maps.c. */
 #ifndef TRAIL_COLLECT_MAPS_H
 #define TRAIL_COLLECT_MAPS_H
 
+#include <stdint.h>
 #include <trail/export.h>
 
 /*
@@ -10,5 +11,10 @@
  */
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context);
+
+/* Calls `each` for each mapping of a file, in the order of the addresses; the path lives until it returns. */
+void maps_each_file(int pid,
+                    void (*each)(void *context, uint64_t start, uint64_t end, const char *path),
+                    void *context);
 
 #endif

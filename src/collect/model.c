@@ -41,7 +41,11 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
 /* Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call. */
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
-    const struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
+    const struct fault *fault = oncpu_fault(c, thread);
+    struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
+    if (fault)
+        op = (struct op){
+            .kind = OP_BLOCK, .wait = SHM_FAULT, .stack = fault->stack, .name = fault->file};
     if (off_for(c, thread) >= area_options(c->area)->min_wait_ns)
         op_block(c, thread, &op, ns);
     else
@@ -155,9 +159,23 @@ static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
           names_string(c, readiness(c)), 0);
 }
 
-/* Switches were lost: from here on the thread's own records decide whether it is in a call that blocked. */
+/* Whether it is only known from its switches that the thread does not run. */
+static bool is_off_by_switches(const struct thread *thread)
+{
+    bool waits = thread->g.state == G_SYSCALL &&
+                 (thread->g.wait == SHM_KERNEL || thread->g.wait == SHM_FAULT);
+    return !thread->g.in_call && thread->oncpu.off &&
+           (waits || (thread->g.state == G_RUNNABLE && thread->oncpu.preempted));
+}
+
+/*
+ * Switches were lost: from here on the thread's own records decide whether it is in a call that blocked, and outside of calls
+ * it runs.
+ */
 static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
 {
+    if (is_off_by_switches(thread))
+        op_go_on(c, thread, NULL, ns);
     thread->oncpu.off = false;
     thread->oncpu.off_since = -1;
     state_end_moment(&thread->oncpu, ns);
@@ -180,6 +198,9 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         /* A thread that was killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && thread->ops.count == 0)
             op_exit(c, thread, ns);
+        break;
+    case SWITCH_FAULT:
+        c->summary.faults++;
         break;
     case SWITCH_LOST:
         begin_unseen(c, ns);

@@ -18,11 +18,13 @@ void collect_switch(struct collect *c, const struct switch_record *record)
         collect_no_memory(c);
         return;
     }
-    list->at[list->count++] = *record;
+    list->at[list->count++] = (struct kernel_switch){
+        .record = *record,
+        .fault = record->kind == SWITCH_FAULT ? faults_take(c, record) : (struct fault){0}};
 }
 
 /* Inserts a switch in the order of time: records of another CPU may have been read first. */
-static void insert(struct collect *c, struct thread *thread, uint64_t time, enum switch_kind kind)
+static void insert(struct collect *c, struct thread *thread, const struct cpu_switch *sw)
 {
     struct oncpu *o = &thread->oncpu;
     size_t i;
@@ -34,14 +36,14 @@ static void insert(struct collect *c, struct thread *thread, uint64_t time, enum
         collect_no_memory(c);
         return;
     }
-    for (i = o->first + o->count++; i > o->first && o->at[i - 1].time > time; i--)
+    for (i = o->first + o->count++; i > o->first && o->at[i - 1].time > sw->time; i--)
         o->at[i] = o->at[i - 1];
-    o->at[i] = (struct cpu_switch){time, kind};
+    o->at[i] = *sw;
 }
 
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
 {
-    insert(c, thread, time + 1, SWITCH_OUT);
+    insert(c, thread, &(struct cpu_switch){.time = time + 1, .kind = SWITCH_OUT});
 }
 
 /* Inserts a switch that concerns all threads. */
@@ -49,7 +51,7 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
 {
     struct thread *thread;
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
-        insert(c, thread, time, kind);
+        insert(c, thread, &(struct cpu_switch){.time = time, .kind = kind});
 }
 
 /* Records of unknown threads are missing from `time` on. */
@@ -70,8 +72,9 @@ static void end_lost(struct collect *c, uint64_t time)
     insert_all(c, time, SWITCH_FOUND);
 }
 
-static void give(struct collect *c, const struct switch_record *record)
+static void give(struct collect *c, const struct kernel_switch *pending)
 {
+    const struct switch_record *record = &pending->record;
     uint64_t time = ticks_from_ns(c->ticks, record->ns);
     struct thread *thread;
     if (record->kind == SWITCH_LOST) {
@@ -79,7 +82,7 @@ static void give(struct collect *c, const struct switch_record *record)
     } else if (record->kind == SWITCH_FOUND) {
         end_lost(c, time);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
-        insert(c, thread, time, record->kind);
+        insert(c, thread, &(struct cpu_switch){time, record->kind, pending->fault});
     }
 }
 
@@ -89,15 +92,15 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     size_t kept = 0;
     bool lost_is_late = false;
     for (size_t i = 0; i < list->count; i++) {
-        const struct switch_record *record = &list->at[i];
+        const struct switch_record *record = &list->at[i].record;
         /* The end of a span does not come before its begin. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
             lost_is_late = late;
         if (late)
-            list->at[kept++] = *record;
+            list->at[kept++] = list->at[i];
         else
-            give(c, record);
+            give(c, &list->at[i]);
     }
     list->count = kept;
 }
@@ -227,14 +230,39 @@ bool oncpu_sleeps(const struct thread *thread)
     return false;
 }
 
+/*
+ * The kernel reports a fault within this time of a CPU after the thread was switched in, unless it waits again first.
+ */
+#define FAULT_NS 100000
+
+const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+    uint64_t end =
+        thread->ops.count && !oncpu_is_done_by_others(thread) ? first_op(thread)->time : UINT64_MAX;
+    uint64_t in = 0, most = ticks_of_ns(c->ticks, FAULT_NS);
+    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < end; i++) {
+        const struct cpu_switch *sw = &o->at[i];
+        if (in && sw->time - in > most)
+            return NULL;
+        if (sw->kind == SWITCH_FAULT)
+            return in ? &sw->fault : NULL;
+        in = sw->kind == SWITCH_IN ? sw->time : 0;
+        if (sw->kind == SWITCH_LOST || sw->kind == SWITCH_EXIT)
+            return NULL;
+    }
+    return NULL;
+}
+
 /* It does not if it is switched out again, or ends, before the call does. */
 bool oncpu_is_wake(const struct thread *thread)
 {
-    const struct cpu_switch *next;
+    const struct oncpu *o = &thread->oncpu;
+    size_t i = o->first;
     if (is_handled(thread))
         return false;
-    if (!thread->oncpu.count)
-        return true;
-    next = &thread->oncpu.at[thread->oncpu.first];
-    return next->kind == SWITCH_LOST || next->time >= wake_time(thread);
+    while (i < o->first + o->count && o->at[i].kind == SWITCH_FAULT)
+        i++;
+    return i == o->first + o->count || o->at[i].kind == SWITCH_LOST ||
+           o->at[i].time >= wake_time(thread);
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/faults.h"
 #include "collect/switches.h"
 
 struct collect;
@@ -23,6 +24,7 @@ struct thread;
 struct cpu_switch {
     uint64_t time; /* ticks */
     enum switch_kind kind;
+    struct fault fault; /* of a SWITCH_FAULT */
 };
 
 /* Of a thread. */
@@ -49,7 +51,10 @@ struct lost_spans {
 
 /* The kernel's records that no thread has yet: they may be earlier than its first record is read. Owned by oncpu.c. */
 struct kernel_switches {
-    struct switch_record *at;
+    struct kernel_switch {
+        struct switch_record record;
+        struct fault fault;
+    } * at;
     size_t count, room;
     struct lost_spans lost;
 };
@@ -86,6 +91,9 @@ bool oncpu_sleeps(const struct thread *thread);
 
 /* The end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);
+
+/* Returns the page fault for which the thread has just been switched out; NULL: none, or not known yet. */
+const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread);
 
 /* Whether a thread that was switched in within a call goes on from there to the call's end. */
 bool oncpu_is_wake(const struct thread *thread);

@@ -4,7 +4,7 @@
  * summary, and the flag that memory ran out.
  *
  *     feed.h -> threads.h, releases.h, heap.h, profile.h     what was recorded, by thread and time
- *     oncpu.h                                                when the kernel ran each thread
+ *     oncpu.h, faults.h                                      when the kernel ran each thread, and its page faults
  *     model.h -> ops.h, annotations.h, states.h              what it means, as events
  *     holds.h                                                which locks each thread holds
  *     names.h, descriptors.h, numbered.h, open_stacks.h      names for addresses, descriptors and open calls
@@ -18,6 +18,7 @@
 #include "collect/collect.h"
 #include "collect/deadline.h"
 #include "collect/descriptors.h"
+#include "collect/faults.h"
 #include "collect/feed.h"
 #include "collect/heap.h"
 #include "collect/holds.h"
@@ -52,6 +53,7 @@ struct collect {
     struct feed feed;
     struct releases releases;
     struct kernel_switches switches;
+    struct faults faults;
     struct profile profile;
     struct heap heap;
     struct open_stacks open_stacks;

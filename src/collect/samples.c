@@ -7,19 +7,11 @@
 #include <time.h>
 
 #include "collect/perf_ring.h"
+#include "collect/perf_stack.h"
 
 /* The size of all buffers; a sample has some 8 KiB. */
 #define ROOM       (4u << 20)
 #define STACK_SIZE 8192
-
-/* The kernel's numbers of the registers that a walk needs, in the order of the record. */
-#if defined(__x86_64__)
-enum { REG_FP = 6, REG_STACK = 7, REG_PC = 8, REG_ABI_64 = PERF_SAMPLE_REGS_ABI_64 };
-#elif defined(__aarch64__)
-enum { REG_FP = 29, REG_STACK = 31, REG_PC = 32, REG_ABI_64 = PERF_SAMPLE_REGS_ABI_64 };
-#else
-enum { REG_FP = 0, REG_STACK = 1, REG_PC = 2, REG_ABI_64 = -1 };
-#endif
 
 struct samples {
     struct perf_ring_list rings;
@@ -38,12 +30,8 @@ struct samples *samples_open(unsigned rate)
         .size = sizeof attr,
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_CPU_CLOCK,
-        .sample_type =
-            PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
         .sample_period = UINT64_C(1000000000) / (rate ? rate : 1),
-        .sample_regs_user =
-            UINT64_C(1) << REG_FP | UINT64_C(1) << REG_STACK | UINT64_C(1) << REG_PC,
-        .sample_stack_user = STACK_SIZE,
         .disabled = 1,
         .inherit = 1,
         .enable_on_exec = 1,
@@ -56,6 +44,7 @@ struct samples *samples_open(unsigned rate)
     int reason;
     if (!samples)
         return NULL;
+    perf_stack_want(&attr, STACK_SIZE);
     open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
     if (!open && (errno == EACCES || errno == EPERM)) {
         attr.exclude_kernel = 1;
@@ -80,34 +69,19 @@ void samples_close(struct samples *samples)
 /* MARK: Reading */
 
 /*
- *   header | pid, tid | time | abi | fp, sp, pc | size | stack, of that size | how much of it is filled
- *
- * Without registers (abi 0) the size of the stack is 0, too.
+ *   header | pid, tid | time | registers and stack (perf_stack.h)
  */
 static bool understand(const struct samples *s, struct cpu_sample *sample)
 {
-    const size_t fixed = sizeof s->record.header + 7 * sizeof(uint64_t);
-    uint64_t words[7], filled, size;
+    const size_t fixed = sizeof s->record.header + 2 * sizeof(uint64_t);
+    uint64_t words[2];
     uint32_t ids[2];
-    if (s->record.header.size < fixed + sizeof(uint64_t))
+    if (s->record.header.size < fixed)
         return false;
     memcpy(words, s->record.bytes + sizeof s->record.header, sizeof words);
     memcpy(ids, words, sizeof ids);
-    size = words[6];
-    if (words[2] != (uint64_t)REG_ABI_64)
-        return false;
-    *sample = (struct cpu_sample){.ns = (int64_t)words[1],
-                                  .pid = ids[0],
-                                  .tid = ids[1],
-                                  .fp = words[3],
-                                  .sp = words[4],
-                                  .pc = words[5],
-                                  .stack = s->record.bytes + fixed};
-    if (size == 0 || size > s->record.header.size - fixed - sizeof filled)
-        return size == 0;
-    memcpy(&filled, s->record.bytes + fixed + size, sizeof filled);
-    sample->stack_size = (size_t)(filled < size ? filled : size);
-    return true;
+    *sample = (struct cpu_sample){.ns = (int64_t)words[1], .pid = ids[0], .tid = ids[1]};
+    return perf_stack_read(s->record.bytes + fixed, s->record.header.size - fixed, sample);
 }
 
 void samples_read(struct samples *s, void (*take)(void *context, const struct cpu_sample *sample),

@@ -1,6 +1,6 @@
 /*
- * See switches.h. The event itself counts nothing; the kernel adds a record for each switch of its threads, and for the
- * end of each thread, which has no switch.
+ * See switches.h. The event counts major page faults, with a sample for each; the kernel adds a record for each switch of
+ * its threads, and for the end of each thread, which has no switch.
  */
 #include "collect/switches.h"
 
@@ -18,6 +18,8 @@
 #include "base/grow.h"
 #include "base/small_file.h"
 #include "collect/perf_ring.h"
+#include "collect/perf_stack.h"
+#include "collect/samples.h"
 
 /*
  * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that only
@@ -36,12 +38,16 @@ struct switches {
     size_t most_events; /* of threads that run already; 0: as many as there may be descriptors */
     bool
         several; /* a thread may have two events: one that it inherited, and one that was opened for it */
+    struct cpu_sample fault; /* of the last record, if that is one */
     union {
         uint64_t aligned; /* records have words of 8 bytes */
         struct perf_event_header header;
         char bytes[PERF_RING_RECORD];
     } record;
 };
+
+/* Bytes of the stack of a page fault: buffers have room for some hundred faults between two readings. */
+#define FAULT_STACK 4096
 
 /* MARK: Records */
 
@@ -58,6 +64,14 @@ struct exit_record {
     uint64_t time;
 };
 
+struct fault_sample {
+    struct perf_event_header header;
+    uint32_t pid, tid;
+    uint64_t time, address;
+    uint32_t cpu, unused;
+    uint8_t stack[]; /* perf_stack.h */
+};
+
 struct lost_record {
     struct perf_event_header header;
     uint64_t id, lost;
@@ -67,11 +81,12 @@ struct lost_record {
 
 static struct perf_event_attr attributes(void)
 {
-    return (struct perf_event_attr){
+    struct perf_event_attr attr = {
         .size = sizeof(struct perf_event_attr),
         .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+        .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+        .sample_period = 1,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU,
         .disabled = 1,
         .inherit = 1,
         .exclude_kernel = 1,
@@ -83,6 +98,8 @@ static struct perf_event_attr attributes(void)
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
+    perf_stack_want(&attr, FAULT_STACK);
+    return attr;
 }
 
 struct switches *switches_open(void)
@@ -249,12 +266,31 @@ int switches_try(void)
 
 /* MARK: Reading */
 
-/* Reads a record; false: not one of a switch, a loss or an exit. */
+static bool understand_fault(struct switches *s, struct switch_record *record)
+{
+    const struct fault_sample *sample = (const void *)s->record.bytes;
+    size_t fixed = offsetof(struct fault_sample, stack);
+    if (sample->header.size < fixed)
+        return false;
+    *record = (struct switch_record){.ns = (int64_t)sample->time,
+                                     .pid = sample->pid,
+                                     .tid = sample->tid,
+                                     .kind = SWITCH_FAULT,
+                                     .address = sample->address};
+    s->fault = (struct cpu_sample){.ns = record->ns, .pid = record->pid, .tid = record->tid};
+    if (perf_stack_read(sample->stack, sample->header.size - fixed, &s->fault))
+        record->sample = &s->fault;
+    return true;
+}
+
+/* Reads a record; false: not one of a switch, a fault, a loss or an exit. */
 static bool understand(struct switches *s, struct perf_ring *ring, struct switch_record *record)
 {
     const struct perf_event_header *header = &s->record.header;
     const struct exit_record *end = (const void *)s->record.bytes;
     struct sample_id id = {0};
+    if (header->type == PERF_RECORD_SAMPLE)
+        return understand_fault(s, record);
     if (header->size < sizeof *header + sizeof id)
         return false;
     memcpy(&id, s->record.bytes + header->size - sizeof id, sizeof id);
@@ -290,8 +326,11 @@ static uint64_t lost_now(const struct switches *s)
 /* A thread cannot be switched twice in the same direction on one CPU: the second record is of its second event. */
 static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
 {
-    bool repeated = record->kind != SWITCH_LOST && ring->last_tid == record->tid &&
-                    ring->last_kind == (int)record->kind;
+    bool repeated;
+    if (record->kind == SWITCH_FAULT)
+        return false;
+    repeated = record->kind != SWITCH_LOST && ring->last_tid == record->tid &&
+               ring->last_kind == (int)record->kind;
     ring->last_tid = record->tid;
     ring->last_kind = (int)record->kind;
     return repeated;

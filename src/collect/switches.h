@@ -21,7 +21,8 @@ enum switch_kind {
     SWITCH_OUT,       /* the thread waits */
     SWITCH_PREEMPTED, /* preempted: the thread could run */
     SWITCH_EXIT,      /* the thread has ended: its last record */
-    SWITCH_LOST, /* switches of any thread are lost, or not recorded, from here to SWITCH_FOUND */
+    SWITCH_FAULT, /* no switch: the thread had a major page fault (faults.h), and has its page */
+    SWITCH_LOST,  /* switches of any thread are lost, or not recorded, from here to SWITCH_FOUND */
     SWITCH_FOUND,
 };
 
@@ -30,6 +31,9 @@ struct switch_record {
     int64_t ns;
     uint32_t pid, tid;
     enum switch_kind kind;
+    /* Of a fault. The sample is valid during the call that has the record; NULL: there is none. */
+    uint64_t address;
+    const struct cpu_sample *sample;
 };
 
 struct switches;

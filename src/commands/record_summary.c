@@ -175,6 +175,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
             "  ready: inferred for %s, in which a CPU switched threads too often to record each "
             "switch; --max-switches=0 records them",
             duration_text(wall, s->unseen_ns, DURATION_SUMMARY));
+    if (s->faults)
+        put_line("  page faults: %" PRIu64 " %s that had to be read from the disk", s->faults,
+                 numbered(s->faults, "page", "pages"));
     if (s->refused_stacks)
         fprintf(stderr,
                 "  long calls with only their place: %" PRIu64

@@ -5,6 +5,7 @@
  * `refuse COMMAND...` executes a command that the kernel lets read no context switches, as in a container.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -17,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -275,6 +278,51 @@ static void threads(void)
     }
 }
 
+/* MARK: Pages of a file */
+
+enum { PAGES = 64, PAGE = 4096 };
+
+__attribute__((noinline)) static int touch(const volatile char *at)
+{
+    return at[0];
+}
+
+/*
+ * Touches each page of a file that is on the disk only, if it is on one, and prints how many major faults the kernel counted
+ * for that.
+ */
+static void *pager(void *name)
+{
+    char *data = calloc(PAGES, PAGE), path[] = "pages-XXXXXX";
+    int fd = mkstemp(path), sum = 0;
+    struct rusage before, after;
+    const char *pages;
+    pthread_setname_np(pthread_self(), name);
+    if (!data || fd < 0 || write(fd, data, PAGES * PAGE) != PAGES * PAGE || fsync(fd) != 0)
+        exit(1);
+    free(data);
+    pages = mmap(NULL, PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    if (pages == MAP_FAILED)
+        exit(1);
+    madvise((void *)pages, PAGES * PAGE, MADV_RANDOM);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < PAGES; i++)
+        sum += touch(pages + (size_t)i * PAGE);
+    getrusage(RUSAGE_THREAD, &after);
+    printf("file %s\nfaults %ld\n", path, after.ru_majflt - before.ru_majflt + sum);
+    tell();
+    unlink(path);
+    return NULL;
+}
+
+static void faults(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, pager, "pager");
+    pthread_join(thread, NULL);
+}
+
 /* MARK: Many switches, then few */
 
 static void *old(void *name)
@@ -359,7 +407,7 @@ int main(int argc, char **argv)
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family},
-                    {"flurry", flurry}};
+                    {"flurry", flurry},   {"faults", faults}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

@@ -63,6 +63,7 @@ class Run:
         self.process = sum(map(int, re.findall(r"process (\d+)", self.out)))
         self.spans = []  # tid, state, begin, end, reason or log, ended by
         self.samples = []  # tid, functions, P
+        self.calls = []  # object, functions
         self.changes = []  # time, "inferred" or "kernel"
         if os.path.exists(self.path):
             self._read()
@@ -76,6 +77,8 @@ class Run:
             last = e["time_ns"]
             if e.get("type") == "UserLog" and e["category"] == "wait":
                 logs[e["m"]] = e["message"]
+            if e.get("type") == "GoSyscallBegin":
+                self.calls.append((logs.get(e["m"], ""), [f["func"] for f in e.get("stack", [])]))
             if e.get("type") == "UserLog" and e["category"] == "trail.readiness":
                 self.changes.append((e["time_ns"], e["message"]))
             if e["kind"] == "StackSample":
@@ -209,7 +212,7 @@ def short():
     """Waits of less than --min-wait are no events, but they are explained."""
     # Where the recorder gets no processor, it sees switches too late to know the call.
     for _ in range(TRIES):
-        run = Run("pingpong", "--switches=need", "--min-wait=100s")
+        run = Run("pingpong", "--switches=need", "--max-switches=0", "--min-wait=100s")
         share = re.search(r"unexplained (\d+) %", run.summary)
         if share and int(share[1]) <= 5:
             break
@@ -302,6 +305,23 @@ def flurry():
     report(run.changes == [], "flurry: without a limit, all are recorded", run.changes)
 
 
+def faults():
+    """Waits for the pages of a mapped file, as many as the kernel has counted."""
+    run = Run("faults", "--switches=need", "--min-wait=1us")
+    good(run)
+    (count,) = map(int, re.findall(r"faults (\d+)", run.out))
+    if not count:
+        skip("faults", "the folder for temporary files is not on a disk")
+        return
+    path = re.search(r"file (\S+)", run.out).group(1)
+    of = [functions for object, functions in run.calls if object == "page fault " + os.path.join(WORK, path)]
+    report(len(of) >= count, "faults: as many waits for the file's pages as the kernel has counted", count, len(of))
+    places = [functions[:2] for functions in of if functions[:2] != ["touch", "pager"]]
+    report(not places, "faults: each has its stack", places[:3])
+    counted = re.search(r"page faults: (\d+)", run.summary)
+    report(counted and int(counted.group(1)) >= count, "faults: the summary counts them", run.summary)
+
+
 # MARK: It does not
 
 
@@ -351,7 +371,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, short, family, many, flurry:
+        for test in crowd, hidden, queue, copying, leave, short, family, many, flurry, faults:
             test()
         profile()
         profile("--switches=off")

@@ -112,10 +112,13 @@ static void give(struct world *w, enum switch_kind kind, uint64_t ms)
                        .ns = (int64_t)(OPENED + ms * MS), .pid = 0, .tid = 101, .kind = kind});
 }
 
+/* A step writes what the one before has read. */
 static void take_all(struct world *w)
 {
-    now += 1000 * MS;
-    collect_step(w->collect);
+    for (int i = 0; i < 2; i++) {
+        now += 1000 * MS;
+        collect_step(w->collect);
+    }
 }
 
 /* The thread's call from 20 to 22 ms is a wait if it went off its CPU, or if that is not known. */
@@ -165,6 +168,33 @@ static void also_while_it_lasts(void **state)
     assert_in_range(w.summary.unseen_ns, 1020 * MS, 1020 * MS + 1000);
 }
 
+/* The next switch would have ended it. */
+static void a_wait_that_no_call_explains_ends_with_them(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with(&w, true);
+    put_thread(&w, 1);
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    give(&w, SWITCH_OUT, 20);
+    give(&w, SWITCH_LOST, 25);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 5 * MS);
+}
+
+static void a_thread_that_was_preempted_runs(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with(&w, true);
+    put_thread(&w, 1);
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    give(&w, SWITCH_PREEMPTED, 20);
+    give(&w, SWITCH_LOST, 25);
+    finish(&w);
+    assert_in_range(w.summary.ready_ns, 5 * MS, 5 * MS + 1000);
+}
+
 /* Two logs, where it begins and ends, beside those in front of the waits. */
 static void the_trace_says_from_when_to_when(void **state)
 {
@@ -192,6 +222,8 @@ int main(void)
         cmocka_unit_test(where_switches_are_known_a_call_on_the_cpu_is_no_wait),
         cmocka_unit_test(in_a_pause_the_program_decides),
         cmocka_unit_test(also_while_it_lasts),
+        cmocka_unit_test(a_wait_that_no_call_explains_ends_with_them),
+        cmocka_unit_test(a_thread_that_was_preempted_runs),
         cmocka_unit_test(the_trace_says_from_when_to_when),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,40 @@
+/*
+ * Major page faults: a thread touches memory whose page has to be read from the disk first, and waits for that as it would
+ * in a read. The kernel reports each when the page is there, with the address, the registers and the top of the stack; the
+ * context switches before it are the wait.
+ *
+ *     out - in - fault    or, in several parts,    out - in - out - in - fault
+ *
+ * Faults within a system call have no such report: the call is the wait.
+ */
+#ifndef TRAIL_COLLECT_FAULTS_H
+#define TRAIL_COLLECT_FAULTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct collect;
+struct switch_record;
+
+/* Where a thread had a fault, and for what it waited. */
+struct fault {
+    uint64_t stack; /* image_key; 0: not known */
+    const char
+        *file; /* lives as long as the collector; NULL: memory of no file, which was swapped out */
+};
+
+/* The mapped files of the process, in the order of their addresses, as of read_ns. Owned by faults.c. */
+struct faults {
+    struct mapped_range {
+        uint64_t start, end;
+        const char *file;
+    } * ranges;
+    size_t count, room;
+    int64_t read_ns; /* CLOCK_MONOTONIC; 0: not read yet */
+};
+
+/* Takes a SWITCH_FAULT. */
+struct fault faults_take(struct collect *c, const struct switch_record *record);
+void faults_dispose(struct collect *c);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * Which waits outside of wrapped calls are page faults: those behind whose end the kernel reports one.
+ */
+#include "area_by_hand.h"
+
+#define US (MS / 1000)
+
+/* What the kernel reports of the thread, at a time in us. */
+static void give(struct world *w, enum switch_kind kind, uint64_t us)
+{
+    collect_switch(w->collect, &(struct switch_record){.ns = (int64_t)(OPENED + us * US),
+                                                       .tid = 101,
+                                                       .kind = kind,
+                                                       .address = 0x7000});
+}
+
+/* A thread that is off its CPU from 20 to 22 ms. */
+static void off_at_20(struct world *w)
+{
+    begin_with(w, true);
+    put_thread(w, 1);
+    put(w, 1, record_at(SHM_EXITED, 50));
+    give(w, SWITCH_OUT, 20000);
+    give(w, SWITCH_IN, 22000);
+}
+
+static void a_wait_that_a_fault_follows_is_for_its_page(void **state)
+{
+    struct world w;
+    (void)state;
+    off_at_20(&w);
+    give(&w, SWITCH_FAULT, 22010);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 2 * MS);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 0);
+    assert_int_equal(w.summary.faults, 1);
+}
+
+static void without_a_fault_it_is_not(void **state)
+{
+    struct world w;
+    (void)state;
+    off_at_20(&w);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
+}
+
+/* The thread has computed meanwhile: the wait was for something else. */
+static void a_fault_long_afterwards_is_another(void **state)
+{
+    struct world w;
+    (void)state;
+    off_at_20(&w);
+    give(&w, SWITCH_FAULT, 22200);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
+}
+
+/* As for the lock of the address space, and then for the page. */
+static void a_fault_may_wait_several_times(void **state)
+{
+    struct world w;
+    (void)state;
+    off_at_20(&w);
+    give(&w, SWITCH_OUT, 22010);
+    give(&w, SWITCH_IN, 25010);
+    give(&w, SWITCH_FAULT, 25020);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 5 * MS);
+}
+
+static void what_the_thread_did_before_the_fault_ends_its_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    off_at_20(&w);
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    give(&w, SWITCH_OUT, 50040);
+    give(&w, SWITCH_IN, 50060);
+    give(&w, SWITCH_FAULT, 50070);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
+}
+
+/* The call is the wait. */
+static void a_fault_within_a_call_is_no_wait_of_its_own(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with(&w, true);
+    put_thread(&w, 1);
+    put(&w, 1, wait_at(20));
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    give(&w, SWITCH_OUT, 20100);
+    give(&w, SWITCH_IN, 21500);
+    give(&w, SWITCH_FAULT, 21510);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 1400 * US);
+    assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_that_a_fault_follows_is_for_its_page),
+        cmocka_unit_test(without_a_fault_it_is_not),
+        cmocka_unit_test(a_fault_long_afterwards_is_another),
+        cmocka_unit_test(a_fault_may_wait_several_times),
+        cmocka_unit_test(what_the_thread_did_before_the_fault_ends_its_wait),
+        cmocka_unit_test(a_fault_within_a_call_is_no_wait_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
