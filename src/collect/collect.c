@@ -204,6 +204,7 @@ void collect_close(struct collect *c)
     releases_dispose(c);
     oncpu_dispose(c);
     faults_dispose(c);
+    jit_dispose(c);
     profile_dispose(c);
     heap_dispose(c);
     model_dispose(c);

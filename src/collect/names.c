@@ -179,10 +179,16 @@ static const struct module *data_module(const struct collect *c, uint64_t addres
     return found;
 }
 
+/* Of generated code: it has no file, so its frames are those of frame pointers. */
+static const trail_module generated;
+
 static const trail_module *find_map(void *context, uint64_t pc)
 {
     const struct module *module = find_module(context, pc);
-    return module ? &module->map : NULL;
+    trail_symbol symbol;
+    if (module)
+        return &module->map;
+    return jit_find(context, pc, &symbol) ? &generated : NULL;
 }
 
 size_t names_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs)
@@ -265,13 +271,18 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
 {
     const struct module *module = find_module(c, pc);
     const trail_symbol *symbols = NULL;
+    trail_symbol code;
     struct named_pc *named;
     size_t count = 0;
-    if (module && c->options.resolve && !deadline_allows_names(c))
+    if (!module && jit_find(c, pc - 1, &code)) {
+        symbols = &code;
+        count = 1;
+    } else if (module && c->options.resolve && !deadline_allows_names(c)) {
         c->summary.unnamed++;
-    else if (module && c->options.resolve)
+    } else if (module && c->options.resolve) {
         count = c->options.resolve(c->options.resolve_context, &module->map,
                                    pc - 1 - module->map.bias, &symbols);
+    }
     named = arena_alloc(&c->arena, sizeof *named + (count + 1) * sizeof named->frames[0]);
     if (!named || !idmap_put(&c->names.frames, pc, named)) {
         collect_no_memory(c);
@@ -297,6 +308,7 @@ static const struct named_pc *named_pc(struct collect *c, uint64_t pc)
 
 void names_forget(struct collect *c)
 {
+    jit_forget(c);
     idmap_clear(&c->names.frames);
     idmap_clear(&c->names.objects);
     c->names.module_count = 0;

@@ -7,7 +7,7 @@
  *     oncpu.h, faults.h                                      when the kernel ran each thread, and its page faults
  *     model.h -> ops.h, annotations.h, states.h              what it means, as events
  *     holds.h                                                which locks each thread holds
- *     names.h, descriptors.h, numbered.h, open_stacks.h      names for addresses, descriptors and open calls
+ *     names.h, jit.h, descriptors.h, numbered.h, open_stacks.h   names for addresses, descriptors and open calls
  *     deadline.h                                             how long the work may take
  */
 #ifndef TRAIL_COLLECT_PARTS_H
@@ -22,6 +22,7 @@
 #include "collect/feed.h"
 #include "collect/heap.h"
 #include "collect/holds.h"
+#include "collect/jit.h"
 #include "collect/model.h"
 #include "collect/names.h"
 #include "collect/numbered.h"
@@ -58,6 +59,7 @@ struct collect {
     struct heap heap;
     struct open_stacks open_stacks;
     struct names names;
+    struct jit jit;
     struct numbered numbered;
     struct descriptors *descriptors; /* NULL: none was looked up */
     struct model model;

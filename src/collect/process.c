@@ -68,6 +68,16 @@ static uint32_t innermost_number(const char *path, unsigned *count)
     return number;
 }
 
+uint32_t process_own_pid(const struct process *process)
+{
+    char path[64];
+    unsigned count;
+    if (!process->nested)
+        return (uint32_t)process->pid;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
+    return innermost_number(path, &count);
+}
+
 static bool is_nested(pid_t pid)
 {
     char path[64];

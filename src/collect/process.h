@@ -42,6 +42,9 @@ bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
  */
 void process_title(pid_t pid, char *text, size_t size);
 
+/* Returns the process's PID in its own namespace; 0: it has ended. */
+uint32_t process_own_pid(const struct process *process);
+
 /* Returns the TID in our namespace of a process's thread, by its own; 0: it has no such thread. */
 uint32_t process_thread(const struct process *process, uint32_t tid);
 

@@ -1,0 +1,32 @@
+/*
+ * Names of code that a program generates while it runs, by the list that many runtimes write for that: /tmp/perf-PID.map,
+ * with the PID of the process's own namespace (jit_list.h).
+ *
+ * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled, Java with an agent.
+ */
+#ifndef TRAIL_COLLECT_JIT_H
+#define TRAIL_COLLECT_JIT_H
+
+#include "collect/jit_list.h"
+
+struct collect;
+
+/* Owned by jit.c. Names lie in the collector's arena. */
+struct jit {
+    struct jit_list list;
+    uint64_t read;     /* bytes of the file so far: whole lines */
+    uint64_t inode;    /* of the file; 0: none was found */
+    int64_t looked_ns; /* at the file; CLOCK_MONOTONIC */
+};
+
+/*
+ * Finds the name of an address, with file and line where the name has them. Reads what the list has more if the address is
+ * not found. False: not in the list.
+ */
+bool jit_find(struct collect *c, uint64_t address, trail_symbol *symbol);
+
+/* Another program runs in the process. */
+void jit_forget(struct collect *c);
+void jit_dispose(struct collect *c);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Code that is generated while the program runs, with the list of names that such programs write: functions of two pieces of
+ * it, around a wait. Prints the list's path, which stays.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret */
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+
+typedef void (*calls)(void (*)(void));
+
+static calls inner, outer;
+
+__attribute__((noinline)) static void pause_it(void)
+{
+    usleep(20000);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void between(void)
+{
+    inner(pause_it);
+    __asm__ volatile("");
+}
+
+static calls generate(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        exit(1);
+    memcpy(memory, code, sizeof code);
+    if (mprotect(memory, 4096, PROT_READ | PROT_EXEC) != 0)
+        exit(77);
+    return (calls)(uintptr_t)memory;
+}
+
+static void list(FILE *file, const char *name, calls function)
+{
+    fprintf(file, "%lx %zx %s\n", (unsigned long)(uintptr_t)function, sizeof code, name);
+}
+
+int main(int argc, char **argv)
+{
+    char path[64];
+    FILE *file;
+    if (argc < 3)
+        return 2;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    file = fopen(path, "wx");
+    if (!file)
+        return 77;
+    inner = generate();
+    outer = generate();
+    /* A line that another one replaces, and lines that are none. */
+    list(file, "replaced", outer);
+    fputs("\nx y z\n10\n10 0 empty\nffffffffffffffff 10 wraps\n", file);
+    list(file, argv[1], inner);
+    list(file, argv[2], outer);
+    fclose(file);
+    puts(path);
+    fflush(stdout);
+    for (int i = 0; i < 3; i++)
+        outer(between);
+    return 0;
+}
