@@ -1,6 +1,6 @@
 /*
  * The list of a program's generated code: a line "START SIZE NAME" for each piece, in hexadecimal digits
- * (tools/perf/Documentation/jit-interface.txt in the kernel's sources). Of several lines for an address the last is right.
+ * (perf's interface for generated code, in the documentation of perf). Of several lines for an address the last is right.
  * All of it is hostile input.
  */
 #ifndef TRAIL_COLLECT_JIT_LIST_H

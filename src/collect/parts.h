@@ -7,7 +7,8 @@
  *     oncpu.h, faults.h                                      when the kernel ran each thread, and its page faults
  *     model.h -> ops.h, annotations.h, states.h              what it means, as events
  *     holds.h                                                which locks each thread holds
- *     names.h, jit.h, descriptors.h, numbered.h, open_stacks.h   names for addresses, descriptors and open calls
+ *     names.h, jit.h, descriptors.h,                         names for addresses, descriptors and open calls
+ *     numbered.h, open_stacks.h
  *     deadline.h                                             how long the work may take
  */
 #ifndef TRAIL_COLLECT_PARTS_H
