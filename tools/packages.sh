@@ -51,6 +51,18 @@ packages_install() {
         apt-get install -q -y --no-install-recommends $missing </dev/null
 }
 
+# Prints 'ADDRESS SUITE COMPONENT' of each Debian source of this system, for a release.
+debian_sources() {
+    apt-get indextargets --format '$(CREATED_BY) $(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)' |
+        sed -nE "s#^Packages Debian ([^ ]*) [a-z]*(-updates|-security)? main\$#\1 $1\2 main#p" |
+        sort -u
+}
+
+# Prints the address of apt's mirror of Debian; nothing if there is none.
+debian_mirror() {
+    debian_sources suite | awk '$2 == "suite" { print $1; exit }'
+}
+
 # Installs the npm packages for the tests of Parquet into a folder, and sets TRAIL_DUCKDB to it; without them these
 # tests are skipped.
 packages_npm() {

@@ -20,11 +20,12 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from go_readers import go_of
 from tap import finish, report, skip
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 SMALL = 200 << 10  # larger ones are not given to Go's tool, and their stacks not compared
 LARGE = 700 << 10  # still larger ones of v1 are not compared
 

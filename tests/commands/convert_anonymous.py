@@ -12,9 +12,10 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, SHARED, WORK, good, run, trace  # noqa: E402
+from go_readers import go_of  # noqa: E402
 from tap import main, test  # noqa: E402
 
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 GOROOT = re.compile(r"(/usr/lib/go-|/usr/local/go|/goroot|/toolchain@|/hostedtoolcache/go/|/go/1\.|go1\.|/go-)[^ ]*/src/")
 REAL = [p for p in [os.path.join(SHARED, "real", "esbuild-0.25.12.trace")] if os.path.exists(p)]
 

@@ -14,9 +14,10 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import DATA, EXAMPLES, SHARED, WORK, good, run  # noqa: E402
+from go_readers import go_of  # noqa: E402
 from tap import main, test  # noqa: E402
 
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 TRACES = EXAMPLES + [p for p in [os.path.join(SHARED, "real", "loadprof-1.26.trace")] if os.path.exists(p)]
 
 

@@ -13,10 +13,11 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import ROOT, WORK, good, run  # noqa: E402
+from go_readers import go_of  # noqa: E402
 from tap import main, test  # noqa: E402
 
 POOL = os.path.abspath(sys.argv[3])
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 LOADS = {n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)}
 BLOCK = 10**9
 NOBODY = 18446744073709551615

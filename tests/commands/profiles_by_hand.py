@@ -14,6 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import DATA, EXAMPLES, WORK, assembled, equal, good, run, trace  # noqa: E402
+from go_readers import go_of  # noqa: E402
 from tap import main, test
 
 from pprof import read_pprof  # noqa: E402
@@ -284,9 +285,7 @@ def names_may_be_any_bytes():
 
 @test
 def go_reads_what_is_for_it():
-    go = next(
-        (g for g in ("/usr/lib/go-1.23/bin/go", shutil.which("go")) if g and os.path.exists(g)), None
-    )
+    go = go_of("1.23") or shutil.which("go")
     if not go:
         return
     env = {**os.environ, "HOME": WORK, "PPROF_TMPDIR": WORK}

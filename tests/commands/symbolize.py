@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from go_readers import go_of
 from tap import Skip, main, test
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -129,7 +130,7 @@ def write(path, data):
 
 
 def go_tool():
-    for path in ("/usr/lib/go-1.23/bin/go", shutil.which("go")):
+    for path in (go_of("1.23"), shutil.which("go")):
         if path and os.path.exists(path) and b"go1.23" in sh(path, "version"):
             return path
     return None

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from go_readers import go_of
 from tap import finish, report, skip
 
 TRAIL, LIBRARY, SURVIVE, HEAP = (os.path.abspath(a) for a in sys.argv[1:5])
@@ -77,8 +78,8 @@ def find_steps(values, steps):
 def accepted(name, path):
     code, out, err = run(TRAIL, "check", path)
     report(code == 0, f"{name}: trail check accepts the trace", out, err)
-    go = "/usr/lib/go-1.23/bin/go"
-    if not os.access(go, os.X_OK):
+    go = go_of("1.23")
+    if not go:
         skip(f"{name}: go tool trace reads the trace", "no golang-1.23")
         return
     env = {**ENV, "GOTOOLCHAIN": "local", "GOFLAGS": "", "HOME": tempfile.gettempdir()}

@@ -20,12 +20,13 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+from go_readers import go_of
 from recorded import Trace
 from tap import finish, skip
 
 TRAIL = os.path.abspath(sys.argv[1])
 SOURCES = os.path.dirname(os.path.abspath(__file__))
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 WORK = tempfile.mkdtemp(prefix="trail-openmp-")
 ENV = {k: v for k, v in os.environ.items() if not re.match("OMP_|KMP_|GOMP_|LD_PRELOAD$|TRAIL_", k)}
 ENV |= {"LC_ALL": "C", "OMP_DYNAMIC": "false", "GOTOOLCHAIN": "local", "HOME": WORK}

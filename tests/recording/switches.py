@@ -18,11 +18,12 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
+from go_readers import go_of
 from tap import finish, report, skip
 
 # One test runs as another user.
 TRAIL, PROGRAM = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
-GO = "/usr/lib/go-1.23/bin/go"
+GO = go_of("1.23") or ""
 WORK = tempfile.mkdtemp(prefix="trail-switches-")
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 
