@@ -16,7 +16,7 @@
 
 #include <trail/lanes.h>
 
-enum { LANE_CHUNK = 64 };
+enum { LANE_CHUNK = 128 };
 
 struct lane_span {
     int64_t begin_ns;
