@@ -5,7 +5,7 @@
 
 #include "words/function_name.h"
 
-enum row_kind { ROW_FUNCTION, ROW_UNFILED, ROW_SOURCE, ROW_GO };
+enum row_kind { ROW_FUNCTION, ROW_UNFILED, ROW_SOURCE, ROW_GO, ROW_RUNTIME };
 
 static const struct row {
     enum row_kind kind;
@@ -15,11 +15,13 @@ static const struct row {
 #define UNFILED(pattern, library)  {ROW_UNFILED, pattern},
 #define SOURCE(pattern, library)   {ROW_SOURCE, pattern},
 #define GO(pattern, library)       {ROW_GO, pattern},
+#define RUNTIME(pattern, library)  {ROW_RUNTIME, pattern},
 #include "words/wrappers.def"
 #undef FUNCTION
 #undef UNFILED
 #undef SOURCE
 #undef GO
+#undef RUNTIME
 };
 
 /* MARK: Patterns */
@@ -71,6 +73,7 @@ static bool row_covers(const struct row *row, trail_string function, trail_strin
     bool go = frame_is_go(file);
     switch (row->kind) {
     case ROW_FUNCTION:
+    case ROW_RUNTIME:
         return !go && matches(row->pattern, function);
     case ROW_UNFILED:
         return file.size == 0 && matches(row->pattern, function);
@@ -128,8 +131,12 @@ enum frame_rank frame_rank(const char *const *skip, trail_string function, trail
     for (; skip && *skip; skip++)
         if (skip_covers(*skip, name, file))
             return address ? FRAME_NAMELESS : FRAME_WRAPPER;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (row_covers(&rows[i], name, file))
-            return address ? FRAME_NAMELESS : FRAME_WRAPPER;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!row_covers(&rows[i], name, file))
+            continue;
+        if (address)
+            return FRAME_NAMELESS;
+        return rows[i].kind == ROW_RUNTIME ? FRAME_RUNTIME : FRAME_WRAPPER;
+    }
     return address ? FRAME_ADDRESS : FRAME_OWN;
 }

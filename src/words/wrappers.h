@@ -15,6 +15,7 @@ enum frame_rank {
     FRAME_NAMELESS,
     FRAME_WRAPPER,
     FRAME_ADDRESS, /* "app+0x1234": in the program, without symbols */
+    FRAME_RUNTIME, /* what runs the program's functions in another language */
     FRAME_OWN,
 };
 

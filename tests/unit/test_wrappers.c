@@ -110,6 +110,20 @@ static void an_address_is_worse_than_a_name_and_better_than_a_wrapper(void **sta
                 FRAME_WRAPPER > FRAME_NAMELESS);
 }
 
+static void what_runs_a_script_is_worse_than_a_function_of_it(void **state)
+{
+    (void)state;
+    static const struct ranked cases[] = {
+        {"_PyEval_EvalFrameDefault", "", FRAME_RUNTIME},
+        {"v8::internal::Builtin_HandleApiCall(int, unsigned long*, v8::internal::Isolate*)", "",
+         FRAME_RUNTIME},
+        {"readSync", "node:fs", FRAME_WRAPPER},
+        {"read_it", "/srv/app.py", FRAME_OWN},
+    };
+    CHECK(NULL, cases);
+    assert_true(FRAME_OWN > FRAME_RUNTIME && FRAME_RUNTIME > FRAME_ADDRESS);
+}
+
 static void go_has_a_rule_of_its_own(void **state)
 {
     (void)state;
@@ -237,6 +251,7 @@ int main(void)
         cmocka_unit_test(waits_and_locks_of_libraries_name_no_place),
         cmocka_unit_test(functions_of_the_program_name_their_place),
         cmocka_unit_test(an_address_is_worse_than_a_name_and_better_than_a_wrapper),
+        cmocka_unit_test(what_runs_a_script_is_worse_than_a_function_of_it),
         cmocka_unit_test(go_has_a_rule_of_its_own),
         cmocka_unit_test(patterns_of_the_user_add_to_the_table),
         cmocka_unit_test(a_pattern_that_covers_everything_is_none),
