@@ -8,13 +8,14 @@
 #define TRAIL_TRACER_PAUSE_H
 
 enum pause {
-    PAUSE_ENTERS,  /* busy_ is set, the generation not loaded */
-    PAUSE_LOADED,  /* the generation is loaded */
-    PAUSE_WAITS,   /* the thread is held, and not busy */
-    PAUSE_LEAVES,  /* busy_ is about to be cleared */
-    PAUSE_HELD,    /* by the thread that starts a trace: the others are held, or about to be */
-    PAUSE_LISTED,  /* v1: what there is was listed, and the generation is still 0 */
-    PAUSE_SWITCHED /* the generation was changed, and sections of the former may go on */
+    PAUSE_ENTERS,   /* busy_ is set, the generation not loaded */
+    PAUSE_LOADED,   /* the generation is loaded */
+    PAUSE_WAITS,    /* the thread is held, and not busy */
+    PAUSE_LEAVES,   /* busy_ is about to be cleared */
+    PAUSE_HELD,     /* by the thread that starts a trace: the others are held, or about to be */
+    PAUSE_LISTED,   /* v1: what there is was listed, and the generation is still 0 */
+    PAUSE_SWITCHED, /* the generation was changed, and sections of the former may go on */
+    PAUSE_LISTS /* by the thread that ends a generation or trace: a line of the map of modules */
 };
 
 #ifdef TRACER_PAUSES

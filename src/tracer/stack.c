@@ -494,7 +494,9 @@ void stack_forget_unloaded(void)
     unsigned long long unloads = 0;
     if (tracer.unwinder != TRAIL_UNWIND_TABLES)
         return;
+    pthread_mutex_lock(&tracer.walk);
     (void)dl_iterate_phdr(read_unloads, &unloads);
+    pthread_mutex_unlock(&tracer.walk);
     if (unloads != known)
         unwind_forget();
     known = unloads;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/modules.h"
+#include "tracer/pause.h"
 
 /* v1: returns the P in the Batch records of the tables; V1_NO_BATCH if they have none (§1.5). */
 static uint64_t v1_tables_proc(void)
@@ -116,7 +117,15 @@ static void v2_write_one_string(const struct table_entry *string, void *context)
 static void add_line(const char *line, void *context)
 {
     struct stacks *out = context;
+    tracer_pause(PAUSE_LISTS);
     (void)name_id(tracer.v2 ? NULL : out->writer, out->generation, line, &out->failed);
+}
+
+static void write_modules(struct stacks *out)
+{
+    pthread_mutex_lock(&tracer.walk);
+    modules_each(add_line, out);
+    pthread_mutex_unlock(&tracer.walk);
 }
 
 bool v2_write_tables(uint64_t generation)
@@ -126,7 +135,7 @@ bool v2_write_tables(uint64_t generation)
     table_each(stack_table(generation), v2_write_stack, &out);
     v2_close_batch(&writer);
     add_line(tracer.maker, &out);
-    modules_each(add_line, &out);
+    write_modules(&out);
     stack_forget_unloaded();
     table_each(string_table(generation), v2_write_one_string, &out);
     v2_flush(&writer);
@@ -137,7 +146,7 @@ bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation)
 {
     struct stacks out = {generation, writer, false};
     add_line(tracer.maker, &out);
-    modules_each(add_line, &out);
+    write_modules(&out);
     table_each(stack_table(generation), v1_write_stack, &out);
     return !out.failed;
 }

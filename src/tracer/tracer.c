@@ -23,9 +23,14 @@ static void init_locks(void)
 {
     pthread_mutex_t *mutexes[] = {&tracer.control, &tracer.threads,   &tracer.no_proc,
                                   &tracer.gc,      &tracer.switching, &tracer.lock};
+    pthread_mutexattr_t recursive;
     pthread_condattr_t attr;
     for (size_t i = 0; i < sizeof mutexes / sizeof mutexes[0]; i++)
         pthread_mutex_init(mutexes[i], NULL);
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&tracer.walk, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&tracer.room, &attr);
@@ -37,6 +42,16 @@ static void init_locks(void)
 uint32_t tracing_bits(bool on)
 {
     return (on || annotations ? 1u : 0u) | (tracer.fence ? 2u : 0u) | (tracer.held ? 4u : 0u);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&tracer.walk);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&tracer.walk);
 }
 
 /*
@@ -85,7 +100,7 @@ static void init(void)
     trail_tracing_ = tracing_bits(false);
     clock_init(&tracer.clock);
     pthread_key_create(&tracer.thread_exits, thread_exited);
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork);
 }
 
 void tracer_init(void)

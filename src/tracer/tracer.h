@@ -23,7 +23,7 @@
  * claims those that no other did (generation.c, docs/models/status.pml).
  *
  * Locks, in the order in which they may be taken: control (start, stop, advance, one at a time),
- * threads (the list of Ms), trail_m.lock_ (closing a generation for it), no_proc and others of
+ * threads (the list of Ms), trail_m.lock_ (closing a generation for it), walk, no_proc and others of
  * event calls, lock (buffers and pending generations). A writing thread takes `lock` once per
  * buffer, and no other lock in the common events.
  */
@@ -131,6 +131,12 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     /* guards stopped_worlds and the change of the generation */
     pthread_mutex_t switching;
     unsigned stopped_worlds;
+    /*
+     * Held while the loader's list of modules is walked, and by a thread that forks: glibc does not
+     * reset the lock of that list in the child, which would wait for it for ever if it was held.
+     * Recursive, for a signal handler that forks during the walk.
+     */
+    pthread_mutex_t walk;
 
     /* Sessions. Guarded by control. */
     uint64_t last_generation; /* the newest that was begun, even if it is over */

@@ -13,8 +13,11 @@
 #include "tracer/context.h"
 #include "tracer/pause.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int v1_formats[] = {7, 11, 19, 21};
@@ -347,13 +350,87 @@ static void announced_at_the_end(void **state)
     }
 }
 
+/* MARK: A fork while the modules are walked */
+
+static bool forks; /* atomic: a thread is in fork() */
+
+static void note_fork(void)
+{
+    set(&forks);
+}
+
+static int visit_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)info;
+    (void)size;
+    (void)context;
+    return 1;
+}
+
+static int child_status;
+static unsigned lines;
+
+static void fork_and_walk(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        /* A hang is a failure. */
+        alarm(20);
+        (void)dl_iterate_phdr(visit_module, NULL);
+        _exit(0);
+    }
+    waitpid(child, &child_status, 0);
+}
+
+/* The walk goes on when the other thread is in fork() and has had the time to create the child. */
+static void fork_when_walked(enum pause at)
+{
+    /* Two lines are written before the walk. */
+    if (is_other || at != PAUSE_LISTS || ++lines != 3)
+        return;
+    set(&other.go);
+    wait_for(&forks);
+    (void)nanosleep(&(struct timespec){0, 50000000}, NULL);
+}
+
+static void fork_at_end(int format)
+{
+    trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
+    struct trace trace = {0};
+    alone(true);
+    forks = false;
+    child_status = -1;
+    lines = 0;
+    other_begin(be_announced, fork_and_walk);
+    start_good(&options, &trace);
+    hook_set(fork_when_walked);
+    stop_good(&options);
+    hook_set(NULL);
+    wait_for(&other.over);
+    assert_int_equal(child_status, 0);
+    read_good(&trace, NULL, NULL, "fork");
+    trace_free(&trace);
+    other_end();
+    alone(false);
+}
+
+/* The child may use the loader, whose lock the walk holds. */
+static void fork_in_walk(void **state)
+{
+    (void)state;
+    /* After the library has registered its own handlers: called before them. */
+    trail_host_set(NULL);
+    assert_int_equal(pthread_atfork(note_fork, NULL, NULL), 0);
+    fork_at_end(21);
+    fork_at_end(23);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_that_enters),
-        cmocka_unit_test(call_that_waits),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(announced_at_the_end),
+        cmocka_unit_test(call_that_enters), cmocka_unit_test(call_that_waits),
+        cmocka_unit_test(numbers),          cmocka_unit_test(announced_at_the_end),
+        cmocka_unit_test(fork_in_walk),
     };
     /* A hang is a failure. */
     alarm(280);
