@@ -241,9 +241,10 @@ typedef struct trail_pc_name {
  * Callbacks into the host's runtime; each may be NULL. `context` is passed through.
  *
  * each_goroutine  calls visit(g, arg) for every goroutine that was created and has not ended. None
- *                 may be freed during the walk: hold the lock that guards the list. Add a goroutine
- *                 to the list after trail_g_init and before trail_go_create: a thread that is
- *                 preempted between creation and insertion would hide it for a whole generation.
+ *                 may be freed during the walk: hold the lock that guards the list (a reader-writer
+ *                 lock for reading: see stop_world). Add a goroutine to the list after trail_g_init
+ *                 and before trail_go_create: a thread that is preempted between creation and
+ *                 insertion would hide it for a whole generation.
  *                 Listed goroutines that are not created yet are skipped. Called by the thread that
  *                 starts a trace, or ends a generation or the trace (v2), while other threads run. The
  *                 host must not call the library while it holds that lock, nor take a lock under

@@ -633,6 +633,117 @@ static void calls_wait_for_snapshot(void **state)
     trace_free(&trace);
 }
 
+/*
+ * A host whose list is guarded by a lock that prefers readers, and some thread always has it. Its walk
+ * gets the lock for reading at any time, and during the start of a v1 trace also for writing: threads
+ * that give it back are held in their next call.
+ */
+#define READERS 3
+
+static struct {
+    pthread_rwlock_t lock;
+    pthread_t threads[READERS];
+    unsigned turns;    /* atomic: how often the lock was taken */
+    unsigned walks;    /* atomic: odd during a walk that takes it for writing */
+    unsigned went_on;  /* atomic: calls that began and returned during such a walk */
+    bool writes, quit; /* atomic */
+} crowd = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static unsigned number(const unsigned *of)
+{
+    return __atomic_load_n(of, __ATOMIC_ACQUIRE);
+}
+
+static bool crowd_is_waited_for(void)
+{
+    return number(&crowd.walks) % 2 || __atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE);
+}
+
+/* Takes the lock in its turn, and gives it back when the next thread has it, too. */
+static void take_turn(unsigned turn)
+{
+    while (number(&crowd.turns) < turn && !__atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE))
+        sched_yield();
+    pthread_rwlock_rdlock(&crowd.lock);
+    __atomic_store_n(&crowd.turns, turn + 1, __ATOMIC_RELEASE);
+    while (number(&crowd.turns) == turn + 1 && !crowd_is_waited_for())
+        sched_yield();
+    pthread_rwlock_unlock(&crowd.lock);
+}
+
+static void *crowd_around(void *arg)
+{
+    unsigned turn = (unsigned)(uintptr_t)arg;
+    trail_m own;
+    trail_p own_p;
+    trail_m_start(&own);
+    trail_p_init(&own_p, 1 + (int32_t)turn);
+    for (; !__atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE); turn += READERS) {
+        unsigned before;
+        take_turn(turn);
+        before = number(&crowd.walks);
+        trail_proc_start(&own, &own_p);
+        if (before % 2 && number(&crowd.walks) == before)
+            __atomic_fetch_add(&crowd.went_on, 1, __ATOMIC_RELAXED);
+        trail_proc_stop(&own);
+    }
+    trail_p_fini(&own_p);
+    trail_m_exit(&own);
+    return NULL;
+}
+
+static void walk_in_crowd(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    bool writes = __atomic_load_n(&crowd.writes, __ATOMIC_ACQUIRE);
+    __atomic_fetch_add(&crowd.walks, writes, __ATOMIC_ACQ_REL);
+    if (writes)
+        pthread_rwlock_wrlock(&crowd.lock);
+    else
+        pthread_rwlock_rdlock(&crowd.lock);
+    each_goroutine(context, visit, arg);
+    pthread_rwlock_unlock(&crowd.lock);
+    __atomic_fetch_add(&crowd.walks, writes, __ATOMIC_ACQ_REL);
+}
+
+static void start_in_crowd(int format, bool writes, struct trace *trace)
+{
+    trail_options options = {.format = format};
+    unsigned before;
+    __atomic_store_n(&crowd.writes, writes, __ATOMIC_RELEASE);
+    start_good(&options, trace);
+    __atomic_store_n(&crowd.writes, false, __ATOMIC_RELEASE);
+    before = number(&crowd.turns);
+    while (number(&crowd.turns) < before + 2 * READERS)
+        sched_yield();
+    stop_good(&options);
+    nothing_lost("crowd");
+    read_good(trace, NULL, NULL, "crowd");
+}
+
+static void readers_do_not_starve_a_start(void **state)
+{
+    static const trail_host host = {.each_goroutine = walk_in_crowd};
+    struct trace trace = {0};
+    (void)state;
+    alone(true);
+    init_goroutines();
+    trail_host_set(&host);
+    for (uintptr_t i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&crowd.threads[i], NULL, crowd_around, (void *)i), 0);
+    for (size_t f = 0; f < FORMATS; f++) {
+        start_in_crowd(all_formats[f], false, &trace);
+        if (all_formats[f] < 22)
+            start_in_crowd(all_formats[f], true, &trace);
+    }
+    assert_int_equal(crowd.went_on, 0);
+    __atomic_store_n(&crowd.quit, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(crowd.threads[i], NULL);
+    trail_host_set(NULL);
+    alone(false);
+    trace_free(&trace);
+}
+
 /* MARK: For other readers */
 
 static int write_story(int format, const char *path)
@@ -653,9 +764,10 @@ static int write_story(int format, const char *path)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(annotates_in_every_situation), cmocka_unit_test(wakes_have_stacks),
-        cmocka_unit_test(proc_is_taken_meanwhile),      cmocka_unit_test(unannounced_threads_wait),
-        cmocka_unit_test(handlers_do_not_wait),         cmocka_unit_test(calls_wait_for_snapshot),
+        cmocka_unit_test(annotates_in_every_situation),  cmocka_unit_test(wakes_have_stacks),
+        cmocka_unit_test(proc_is_taken_meanwhile),       cmocka_unit_test(unannounced_threads_wait),
+        cmocka_unit_test(handlers_do_not_wait),          cmocka_unit_test(calls_wait_for_snapshot),
+        cmocka_unit_test(readers_do_not_starve_a_start),
     };
     if (argc == 4)
         return write_story(atoi(argv[2]), argv[3]);
