@@ -54,12 +54,13 @@ static void claim_one(trail_g *g, void *arg)
     claims->goroutines++;
 }
 
-/* Those that belong to the library, of threads that run others or none. */
+/* Those that belong to the library, of threads that run others or none; and a P. */
 static void claim_own(struct claims *claims)
 {
     pthread_mutex_lock(&tracer.threads);
     for (trail_m *m = tracer.ms; m; m = m->next_)
         states_claim(thread_own_goroutine(m), claims->generation, &claims->writer);
+    states_claim_proc(claims->generation, &claims->writer);
     pthread_mutex_unlock(&tracer.threads);
 }
 

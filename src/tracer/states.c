@@ -348,6 +348,37 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
     }
 }
 
+/* Returns an idle P whose state is certain, NULL if there is none; *has: no status is missing. */
+static trail_p *idle_proc(uint64_t generation, bool *has)
+{
+    trail_p *idle = NULL;
+    for (trail_p *p = tracer.ps; p; p = p->next_) {
+        trail_state_ word = state_load_before(&p->state_);
+        bool certain = state_in_session(word) || recording();
+        *has |= word >> STATE_BITS >= generation ||
+                (recording() && __atomic_load_n(&p->m_, __ATOMIC_RELAXED));
+        if (certain && (word & STATE_MASK) == TRAIL_P_IDLE_)
+            idle = p;
+    }
+    return idle;
+}
+
+void states_claim_proc(uint64_t generation, struct trail_writer_ *writer)
+{
+    bool has = false;
+    trail_p *p = idle_proc(generation, &has);
+    trail_state_ word;
+    if (has)
+        return;
+    if (!p)
+        p = threads_spare_proc();
+    word = state_load(&p->state_);
+    /* Otherwise another thread writes its status. */
+    if (word >> STATE_BITS < generation && (word & STATE_MASK) == TRAIL_P_IDLE_ &&
+        claim(&p->state_, word, generation, TRAIL_P_IDLE_))
+        write_proc_status(writer, V2_NO_THREAD, generation, p, TRAIL_P_IDLE_);
+}
+
 void states_carry_stack(trail_g *g, uint64_t generation)
 {
     const struct table_entry *stack = NULL;

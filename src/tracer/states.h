@@ -29,6 +29,13 @@ void states_unlock(trail_m *m);
  */
 void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer);
 
+/*
+ * v2: writes the status of an idle P, unless the generation has that of a P or will have it when an M
+ * is closed: Go 1.22 and 1.23 reject a generation without any. No generation has begun after it yet.
+ * `threads` is held.
+ */
+void states_claim_proc(uint64_t generation, struct trail_writer_ *writer);
+
 /* v2: copies the stack of a waiting goroutine to the tables of the next generation. */
 void states_carry_stack(trail_g *g, uint64_t generation);
 

@@ -271,6 +271,14 @@ void thread_exited(void *inner)
     leave_thread(inner);
 }
 
+trail_p *threads_spare_proc(void)
+{
+    static trail_p spare;
+    if (!spare.check_)
+        proc_register(&spare, &spare, FIRST_OWN_PROC + own_procs++);
+    return &spare;
+}
+
 /* MARK: Threads that only annotate */
 
 /*

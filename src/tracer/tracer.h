@@ -292,6 +292,8 @@ bool thread_is_in_call(void);
 /* Whether its M is being set up or removed. */
 bool thread_is_changing(void);
 void threads_after_fork(void);
+/* Returns a P of the library's that is always idle. `threads` is held. */
+trail_p *threads_spare_proc(void);
 /*
  * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list
  * (proc.c). `threads` is held.

@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
-from go_readers import GO_READERS, go_of, go_prints
+from go_readers import GO_READERS, go_of, go_prints, go_tools
 from tap import finish, report, skip
 
 trail, program = sys.argv[1:3]
@@ -60,4 +60,9 @@ with tempfile.TemporaryDirectory() as folder:
             if mode == "-d" and format >= 11:
                 logs = goroutines(out.splitlines(), r" UserLog p=\d+ g=(?P<g>\d+) .* message=(?P<message>.*)$")
                 report(right(logs), f"1.{format}: Go {release}: logs are where they should be", str(logs))
+    for format in (7, 11, 19, 21, 22, 23, 26):
+        path = os.path.join(folder, f"quiet-{format}.trace")
+        done = subprocess.run([program, "quiet", str(format), path], capture_output=True, text=True)
+        report(done.returncode == 0, f"1.{format}, nearly empty: recorded", done.stderr)
+        go_tools(f"1.{format}, nearly empty", format, path)
 sys.exit(finish())

@@ -1,8 +1,10 @@
 /*
  * Calls from threads that run no goroutine on a P: in a system call, with the P lost or kept, between
- * goroutines, without a P, not announced. And the start of a v1 trace, which holds all threads.
+ * goroutines, without a P, not announced. The start of a v1 trace, which holds all threads. Generations
+ * without anything.
  *
  *     test_contexts write FORMAT PATH     writes the trace of `story`, for other readers
+ *     test_contexts quiet FORMAT PATH     one with generations in which nothing happens
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -744,7 +746,76 @@ static void readers_do_not_starve_a_start(void **state)
     trace_free(&trace);
 }
 
+/* MARK: Generations in which nothing happens */
+
+static void *log_once(void *arg)
+{
+    trail_log(0, "brief", "in the second generation");
+    return arg;
+}
+
+/* Only in the second one there is a thread. */
+static void quiet_generations(void)
+{
+    pthread_t thread;
+    trail_advance();
+    if (pthread_create(&thread, NULL, log_once, NULL) == 0)
+        pthread_join(thread, NULL);
+    trail_advance();
+    trail_advance();
+}
+
+struct calm {
+    unsigned generations, with_proc; /* those that have an event of a P */
+    bool has_proc;
+};
+
+static void count_generation(trail_reader *reader, const trail_event *event, void *context)
+{
+    struct calm *calm = context;
+    (void)reader;
+    if (event->kind == TRAIL_SYNC) {
+        calm->with_proc += calm->has_proc;
+        calm->has_proc = false;
+        calm->generations++;
+    }
+    if (event->kind == TRAIL_STATE_TRANSITION)
+        calm->has_proc |= event->transition.resource == TRAIL_RESOURCE_PROC;
+}
+
+/* Go 1.22 and 1.23 reject a generation without an event. */
+static void no_generation_is_empty(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    for (size_t f = 0; f < FORMATS; f++) {
+        trail_options options = {.format = all_formats[f], .generation_ns = INT64_C(3600000000000)};
+        struct calm calm = {0};
+        if (all_formats[f] < 22)
+            continue;
+        start_good(&options, &trace);
+        quiet_generations();
+        stop_good(&options);
+        nothing_lost("quiet");
+        read_good(&trace, count_generation, &calm, "quiet");
+        /* A sync begins each of the four, and one ends the trace. */
+        assert_int_equal(calm.generations, 5);
+        assert_int_equal(calm.with_proc, 4);
+    }
+    trace_free(&trace);
+}
+
 /* MARK: For other readers */
+
+static int write_quiet(int format, const char *path)
+{
+    trail_options options = {.format = format, .generation_ns = INT64_C(3600000000000)};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (!trail_start_fd(&options, fd, NULL))
+        return 1;
+    quiet_generations();
+    return !trail_stop(NULL);
+}
 
 static int write_story(int format, const char *path)
 {
@@ -767,8 +838,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(annotates_in_every_situation),  cmocka_unit_test(wakes_have_stacks),
         cmocka_unit_test(proc_is_taken_meanwhile),       cmocka_unit_test(unannounced_threads_wait),
         cmocka_unit_test(handlers_do_not_wait),          cmocka_unit_test(calls_wait_for_snapshot),
-        cmocka_unit_test(readers_do_not_starve_a_start),
+        cmocka_unit_test(readers_do_not_starve_a_start), cmocka_unit_test(no_generation_is_empty),
     };
+    if (argc == 4 && strcmp(argv[1], "quiet") == 0)
+        return write_quiet(atoi(argv[2]), argv[3]);
     if (argc == 4)
         return write_story(atoi(argv[2]), argv[3]);
     /* A hang is a failure. */
