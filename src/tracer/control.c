@@ -232,7 +232,11 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         options.format = 23;
     if (!check_options(&options, err))
         return false;
+    /* Threads begin and end meanwhile, and Ps are initialized. */
+    pthread_mutex_lock(&tracer.threads);
     apply_options(&options);
+    tracer.first_generation = ++tracer.last_generation;
+    pthread_mutex_unlock(&tracer.threads);
     tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
     stack_forget_unloaded();
@@ -245,7 +249,6 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
     tracer.stopped_worlds = 0;
-    tracer.first_generation = ++tracer.last_generation;
     tracer.active = true;
     tracer.walked = false;
     tracer.generation_reserve = RESERVE_GENERATION;

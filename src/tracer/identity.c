@@ -20,8 +20,8 @@ static uintptr_t start_of(const trail_g *g)
 
 const struct table_entry *identity_stack(uint64_t generation, const trail_g *g)
 {
-    uintptr_t start = start_of(g), pc = start + 1;
-    return start ? stack_put(generation, &pc, 1) : NULL;
+    uintptr_t start = start_of(g), pc = start ? start + 1 : IDENTITY_UNKNOWN_PC;
+    return start || !tracer.v2 ? stack_put(generation, &pc, 1) : NULL;
 }
 
 const struct table_entry *identity_under(uint64_t generation, const trail_g *g,

@@ -12,7 +12,14 @@
 
 #include "tracer/event.h"
 
-/* Returns the stack of a start function: one PC, as a return address (§2.7). NULL: unknown. */
+/*
+ * In v1, that of a start function which is not known: the goroutine analysis of Go 1.19 and earlier
+ * crashes if a goroutine has no stack when it starts.
+ */
+#define IDENTITY_UNKNOWN_PC ((uintptr_t)1)
+#define IDENTITY_UNKNOWN    "(unknown)"
+
+/* Returns the stack of a start function: one PC, as a return address (§2.7). v2: NULL if unknown. */
 const struct table_entry *identity_stack(uint64_t generation, const trail_g *g);
 
 /*

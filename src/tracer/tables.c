@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/modules.h"
+#include "tracer/identity.h"
 #include "tracer/pause.h"
 
 /* v1: returns the P in the Batch records of the tables; V1_NO_BATCH if they have none (§1.5). */
@@ -49,7 +50,9 @@ static uint8_t *put_frame(struct stacks *out, uint8_t *at, uintptr_t pc)
 {
     struct frame_name name = {"", "", 0};
     struct trail_writer_ *v1_writer = tracer.v2 ? NULL : out->writer;
-    if (!tracer.options.no_symbols)
+    if (pc == IDENTITY_UNKNOWN_PC)
+        name.function = IDENTITY_UNKNOWN;
+    else if (!tracer.options.no_symbols)
         name = symbol_of(pc);
     at = put(at, pc);
     at = put(at, name_id(v1_writer, out->generation, name.function, &out->failed));

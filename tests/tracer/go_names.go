@@ -1,11 +1,11 @@
 // Go_names prints what Go's own analysis of v1 traces (GoroutineStats) calls each goroutine: ID, tab, name.
-// It is built beside a copy of Go's internal/trace, which nothing outside Go's tree may import.
+// It is built as a part of the tree of Go 1.19 or 1.21: nothing outside may import that analysis.
 package main
 
 import (
 	"bufio"
 	"fmt"
-	"names/trace"
+	"internal/trace"
 	"os"
 )
 

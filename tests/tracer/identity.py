@@ -7,7 +7,9 @@ The host (identity_host.c) prints what its goroutines are. Of each trace this is
 
   by trail                       in all formats: name, else start function, and the kind in parentheses
   by Go's rule (section 9.1)     in 1.23 and 1.26, from the bytes: the root of the first stack of a transition
-  by Go 1.19 itself              in 1.7, 1.11 and 1.19: GoroutineStats, which names at GoStart
+  by Go itself                   its analysis of goroutines (go_names.go, go_names_v2.go): up to 1.21 names at GoStart;
+                                 1.22 and 1.23, and newer releases in formats before 1.23, by the first stack of a
+                                 creation or transition; newer releases in 1.23 and 1.26 also by that of a status
   in the bytes                   in v1: the stack of each GoCreate; in 1.22: no stack in a status, and no string that
                                  readers refuse
 
@@ -23,6 +25,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from go_readers import GO_READERS, go_of
 from tap import finish, report, skip
 
 TRAIL, ROOT, HOST = (os.path.abspath(a) for a in sys.argv[1:4])
@@ -227,38 +230,51 @@ def check_trail(what, path, expected):
 # By Go
 
 
-def build_go_names(folder):
-    """The program, with Go 1.19's parser; None without it."""
-    source = "/usr/lib/go-1.19/src/internal/trace"
-    if not os.path.isdir(source):
+def build_go_names(folder, release):
+    """The program, as a part of Go's own tree, which alone may import its parser; None without that release."""
+    go = go_of(release)
+    if not go:
         return None
-    package = os.path.join(folder, "go")
-    os.makedirs(os.path.join(package, "trace"))
-    for name in os.listdir(source):
-        if name.endswith(".go") and not name.endswith("_test.go"):
-            shutil.copy(os.path.join(source, name), os.path.join(package, "trace"))
-    shutil.copy(os.path.join(HERE, "go_names.go"), package)
-    with open(os.path.join(package, "go.mod"), "w") as f:
-        f.write("module names\n\ngo 1.19\n")
-    p = subprocess.run(
-        ["/usr/lib/go-1.19/bin/go", "build", "-o", "names", "."],
-        cwd=package,
-        capture_output=True,
-        env={**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": os.path.join(folder, "go-cache")},
-    )
-    report(p.returncode == 0, "Go 1.19's parser is built", p.stderr.decode())
-    return os.path.join(package, "names") if p.returncode == 0 else None
+    env = {**os.environ, "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOCACHE": os.path.join(folder, "go-cache")}
+    root = subprocess.run([go, "env", "GOROOT"], capture_output=True, text=True, env=env).stdout.strip()
+    tree = os.path.join(os.path.realpath(os.path.join(root, "src")), "cmd")
+    here = os.path.join(folder, f"go-{release}")
+    os.makedirs(here)
+    source, overlay, program = (os.path.join(here, name) for name in ("names.go", "overlay", "names"))
+    shutil.copy(os.path.join(HERE, "go_names.go" if release in ("1.19", "1.21") else "go_names_v2.go"), source)
+    with open(overlay, "w") as f:
+        json.dump({"Replace": {os.path.join(tree, "trail_names", "main.go"): source}}, f)
+    args = ["build", "-overlay", overlay, "-o", program, "cmd/trail_names"]
+    p = subprocess.run([go, *args], cwd=tree, capture_output=True, env=env)
+    report(p.returncode == 0, f"Go {release}: its parser is built", p.stderr.decode())
+    return program if p.returncode == 0 else None
 
 
-def check_go_119(what, go_names, format, path, expected):
-    if not go_names or format == 21:
-        skip(f"{what}: Go 1.19 names what runs", "no Go 1.19" if format != 21 else "newer than Go 1.19")
-        return
-    code, out, err = run(go_names, path)
-    names = {int(id): name for id, name in (line.split("\t") for line in out.splitlines())}
-    started = {args[0] for type, args in read_v1(read(path))[0] if type in (14, 38)}
-    wrong = differences(names, {id: expected[id].start for id in started})
-    report(code == 0 and started and not wrong, f"{what}: Go 1.19 names what runs", *wrong, err)
+def started(path):
+    return {args[0] for type, args in read_v1(read(path))[0] if type in (14, 38)}
+
+
+def named_by_go(release, format, path, expected):
+    """The goroutines that Go's rules name. Those without a name of the host's are there before the trace."""
+    if release in ("1.19", "1.21"):
+        return started(path)
+    if release not in ("1.22", "1.23") and format >= 23:
+        return {id for id, g in expected.items() if g.start}
+    return {id for id, g in expected.items() if g.start and g.name} if "rename" in path else {}
+
+
+def check_go(what, go_names, format, path, expected):
+    for release, program in go_names.items():
+        if format not in GO_READERS[release][0]:
+            continue
+        if not program:
+            skip(f"{what}: Go {release} names what it can", f"no Go {release}")
+            continue
+        code, out, err = run(program, path)
+        names = {int(id): name for id, name in (line.split("\t") for line in out.splitlines())}
+        ids = named_by_go(release, format, path, expected)
+        wrong = differences(names, {id: expected[id].start or "(unknown)" for id in ids})
+        report(code == 0 and not wrong, f"{what}: Go {release} names the {len(ids)} that it can", *wrong, err)
 
 
 # In the bytes
@@ -306,11 +322,11 @@ def check_run(folder, go_names, format, scenario, n):
     check_trail(what, path, expected)
     if format in V1:
         check_v1_bytes(what, path, expected)
-        check_go_119(what, go_names, format, path, expected)
     elif format == 22:
         check_122_bytes(what, path, expected)
     else:
         check_gos_rule(what, path, expected)
+    check_go(what, go_names, format, path, expected)
 
 
 def check_converted(folder, format):
@@ -340,9 +356,10 @@ def check_window(folder):
     report(not wrong, "a part: trail has the names", *wrong, err)
 
 
-def check_renamed(folder, format):
+def check_renamed(folder, go_names, format):
     path, expected = record(folder, format, "rename", 0)
     check_trail(f"1.{format} rename", path, expected)
+    check_go(f"1.{format} rename", go_names, format, path, expected)
 
 
 def check_printed(folder):
@@ -387,14 +404,14 @@ def check_jobs(folder, format, unwinder):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="trail-identity-") as folder:
-        go_names = build_go_names(folder)
+        go_names = {release: build_go_names(folder, release) for release in ("1.19", "1.23", "1.26")}
         for format in V1 + V2:
             check_run(folder, go_names, format, "late", 40)
             check_run(folder, go_names, format, "late", MANY)
         for format in V2:
             check_run(folder, go_names, format, "flight", 40)
         for format in V1 + V2:
-            check_renamed(folder, format)
+            check_renamed(folder, go_names, format)
         for format in (21, 22, 26):
             check_converted(folder, format)
         check_window(folder)

@@ -160,19 +160,24 @@ static void flight(int format, int fd)
 
 /* MARK: Names that change */
 
-static trail_g *create_in_trace(const char *name)
+static trail_g *create_of(const char *name, void (*function)(void))
 {
     trail_g *g = &goroutines[count++];
     trail_g_init(g);
     trail_g_set_name(g, name);
-    trail_go_create(&m, g, (uintptr_t)start_parse, TRAIL_NO_STACK);
+    trail_go_create(&m, g, (uintptr_t)function, TRAIL_NO_STACK);
     return g;
 }
 
-/* Its only generation has nothing but its creation to say what it is. */
-static trail_g *short_life(void)
+static trail_g *create_in_trace(const char *name)
 {
-    trail_g *self = m.g, *g = create_in_trace("short life");
+    return create_of(name, start_parse);
+}
+
+/* Its only generation has nothing but its creation to say what it is. */
+static trail_g *short_life(const char *name, void (*function)(void))
+{
+    trail_g *self = m.g, *g = create_of(name, function);
     trail_go_block(&m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
     trail_go_start(&m, g);
     trail_go_end(&m);
@@ -205,7 +210,7 @@ static void rename_all(int format, int fd)
         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
         "\xc3\xa4";
     trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
-    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed, *brief, *foreign;
+    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed, *brief, *unknown, *foreign;
     char longer[sizeof e31 + 8];
     trail_error err;
     check(trail_start_fd(&options, fd, &err), &err);
@@ -218,7 +223,8 @@ static void rename_all(int format, int fd)
     cut = create_in_trace(longer);
     trail_g_set_kind(cut, "tab\there");
     removed = create_in_trace("removed");
-    brief = short_life();
+    brief = short_life("short life", start_parse);
+    unknown = short_life("no function", NULL);
     foreign = foreign_call();
     trail_advance();
     trail_g_set_name(later, "named later");
@@ -233,6 +239,7 @@ static void rename_all(int format, int fd)
     print(cut, "start_parse", e31, "tab here");
     print(removed, "start_parse", "", "");
     print(brief, "start_parse", "short life", "");
+    print(unknown, "", "no function", "");
     print(foreign, "", "foreign call", "");
 }
 
