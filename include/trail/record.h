@@ -383,7 +383,8 @@ TRAIL_API bool trail_start_sink(const trail_options *options, trail_chunk_fn sin
  * Ends the trace, and returns when everything recorded was read or written, or when its consumer,
  * though it had a processor, has taken nothing for wait_ns. Do
  * not call it from the thread that calls trail_read, or from a sink. Returns false with *err if
- * something was lost or could not be written; true without a trace. After wrong calls the trace is
+ * events were lost or could not be written; true without a trace. Lost texts, stacks and CPU samples
+ * are counted only (trail_stats). After wrong calls the trace is
  * good without them, and *err (TRAIL_USAGE) has the first one's function, reason, thread and stack.
  *
  * A trace to a descriptor is completed at exit(), without calling the host. A sink is not called
