@@ -210,7 +210,8 @@ static void rename_all(int format, int fd)
         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
         "\xc3\xa4";
     trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
-    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed, *brief, *unknown, *foreign;
+    trail_g *before = create(start_flush, true), *same, *later, *cut, *removed, *brief, *unknown,
+            *foreign;
     char longer[sizeof e31 + 8];
     trail_error err;
     check(trail_start_fd(&options, fd, &err), &err);
