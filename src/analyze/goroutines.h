@@ -72,7 +72,8 @@ struct goroutine {
     trail_named_time few[2];
     uint32_t block_count, block_capacity;
     trail_name reason;        /* of the last transition to waiting */
-    uint32_t stack : 30;      /* for profiles: stack of the transition to `state` */
+    uint32_t stack : 29;      /* for profiles: stack of the transition to `state` */
+    uint32_t nameless : 1;    /* for profiles: that stack is one frame without name and PC */
     uint32_t found : 1;       /* for profiles: `state` lasts since creation_ns */
     uint32_t has_pending : 1; /* for profiles: it has pending waits */
 

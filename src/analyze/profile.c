@@ -13,7 +13,10 @@
 enum { MOST_FRAMES = 128 };
 
 /* The limit of goroutine.stack. */
-#define MOST_STACKS ((UINT32_C(1) << 30) - 1)
+#define MOST_STACKS ((UINT32_C(1) << 29) - 1)
+
+/* The number of the empty stack, + 1. */
+enum { NO_STACK = 1 };
 
 #define TYPE(name)   (1U << TRAIL_PROFILE_##name)
 #define GO_TYPES     (TYPE(NET) | TYPE(SYNC) | TYPE(SYSCALL) | TYPE(SCHED))
@@ -30,6 +33,7 @@ struct wait {
     int64_t begin_ns, end_ns;
     struct row_key key; /* the last three members are for OFFCPU only */
     unsigned types;
+    bool nameless; /* the stack is one frame without name and PC, and counted as NO_STACK */
 };
 
 struct interval {
@@ -155,7 +159,7 @@ static uint32_t stack_of_start(struct profiles *p, const struct goroutine *g)
     trail_profile_frame frame = {.pc = g->pc, .function = g->name};
     uint32_t index;
     if (g->name == 0)
-        return stack_number(p, NULL, 0);
+        return NO_STACK;
     return frame_put(p, &frame, &index) ? stack_number(p, &index, 1) : 0;
 }
 
@@ -236,9 +240,10 @@ static uint32_t row_of_kind(struct profiles *p, struct profile_rows *rows,
         p, rows, &(struct row_key){.stack = key->stack, .reason = facts ? facts->kind_name : 0});
 }
 
-static bool row_add(struct profiles *p, trail_profile_type type, const struct row_key *key,
+static bool row_add(struct profiles *p, trail_profile_type type, const struct wait *wait,
                     int64_t ns)
 {
+    const struct row_key *key = &wait->key;
     struct profile_rows *rows = &p->rows[type];
     uint32_t place;
     if (type == TRAIL_PROFILE_OFFCPU)
@@ -252,6 +257,7 @@ static bool row_add(struct profiles *p, trail_profile_type type, const struct ro
     if (place == 0)
         return false;
     trail_profile_sample *row = &rows->items[place - 1];
+    row->nameless = wait->nameless;
     row->count++;
     ns_add(&row->ns, ns);
     rows->sum_count++;
@@ -265,7 +271,7 @@ static bool wait_add(struct profiles *p, const struct wait *wait, int64_t ns)
 {
     for (unsigned types = wait->types; types; types &= types - 1) {
         trail_profile_type type = (trail_profile_type)__builtin_ctz(types);
-        if ((ns > 0 || type == TRAIL_PROFILE_CPU) && !row_add(p, type, &wait->key, ns))
+        if ((ns > 0 || type == TRAIL_PROFILE_CPU) && !row_add(p, type, wait, ns))
             return false;
     }
     return true;
@@ -459,6 +465,15 @@ static void forget_first_waits(struct profile_pending *pending)
 
 /* MARK: Events */
 
+/* Go writes a stack of which nothing is left as one empty frame. */
+static bool is_nameless(const struct profiles *p, uint32_t stack, trail_stack_handle handle)
+{
+    size_t count = 0;
+    if (stack == NO_STACK)
+        (void)trail_reader_stack(p->analysis->reader, handle, &count);
+    return count > 0;
+}
+
 /* Records the state that begins at this event. */
 static bool enter(struct profiles *p, struct goroutine *g, const trail_event *event)
 {
@@ -467,6 +482,7 @@ static bool enter(struct profiles *p, struct goroutine *g, const trail_event *ev
     if (types == 0)
         return true;
     g->stack = stack_of(p, event->stack) & MOST_STACKS;
+    g->nameless = is_nameless(p, g->stack, event->stack);
     return g->stack != 0;
 }
 
@@ -492,10 +508,12 @@ static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
         .end_ns = now,
         .types = types & GO_TYPES,
         .key = *key,
+        .nameless = g->nameless,
     };
     if (wait.types && !wait_take(p, g, &wait))
         return false;
     wait.types = types & ~GO_TYPES;
+    wait.nameless = false;
     if (g->found)
         wait.begin_ns = g->creation_ns > counted ? g->creation_ns : counted;
     return !wait.types || wait_take(p, g, &wait);
@@ -725,7 +743,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     (void)needed;
     p->analysis = analysis;
     p->options = &analysis->options.profile;
-    return true;
+    return stack_number(p, NULL, 0) == NO_STACK;
 }
 
 static void drop(void *part)

@@ -24,7 +24,7 @@ struct pprof {
     const trail_profile *profile;
     struct protobuf message, part, inner;
     struct intern strings, functions;
-    uint8_t *used; /* by frame: whether a sample refers to it */
+    uint8_t *used; /* by frame, and for the one without name, which is the last: whether a sample refers to it */
     bool failed;
 };
 
@@ -74,7 +74,9 @@ static uint64_t put_function(struct pprof *p, const trail_profile_frame *frame)
 
 static void put_location(struct pprof *p, uint32_t index)
 {
-    const trail_profile_frame *frame = &p->profile->frames[index];
+    static const trail_profile_frame nameless = {0};
+    const trail_profile_frame *frame =
+        index < p->profile->frame_count ? &p->profile->frames[index] : &nameless;
     uint64_t function = put_function(p, frame);
     protobuf_number(&p->inner, 1, function);
     protobuf_number(&p->inner, 2, frame->line);
@@ -84,12 +86,18 @@ static void put_location(struct pprof *p, uint32_t index)
     protobuf_part(&p->message, 4, &p->part);
 }
 
+static void refer_to_frame(struct pprof *p, size_t index)
+{
+    protobuf_varint(&p->inner, (uint64_t)index + 1);
+    p->used[index] = 1;
+}
+
 static void put_sample(struct pprof *p, const trail_profile_sample *sample, bool times)
 {
-    for (uint32_t i = 0; i < sample->frame_count; i++) {
-        protobuf_varint(&p->inner, (uint64_t)sample->frames[i] + 1);
-        p->used[sample->frames[i]] = 1;
-    }
+    for (uint32_t i = 0; i < sample->frame_count; i++)
+        refer_to_frame(p, sample->frames[i]);
+    if (sample->nameless)
+        refer_to_frame(p, p->profile->frame_count);
     protobuf_part(&p->part, 1, &p->inner);
     protobuf_varint(&p->inner, sample->count);
     if (times)
@@ -107,7 +115,7 @@ static void build(struct pprof *p)
         put_value_type(p, 1, words.time, "nanoseconds");
     for (size_t i = 0; i < p->profile->sample_count; i++)
         put_sample(p, &p->profile->samples[i], words.time != NULL);
-    for (size_t i = 0; i < p->profile->frame_count; i++)
+    for (size_t i = 0; i <= p->profile->frame_count; i++)
         if (p->used[i])
             put_location(p, (uint32_t)i);
     put_value_type(p, 11, "trace", "count");

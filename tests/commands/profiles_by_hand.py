@@ -22,6 +22,7 @@ from pprof import read_pprof  # noqa: E402
 TYPES = ["net", "sync", "syscall", "sched", "cpu", "running", "offcpu"]
 
 # Leaf first, as the trace has them.
+EMPTY_FRAME = ((0, "", "", 0),)
 RECEIVE = ("main.receive:42", "main.main:7")
 READ = ("main.read:100", "main.worker:101")
 
@@ -227,7 +228,7 @@ def all_formats_say_the_same():
             units = [unit for _, unit in pprof["types"]]
             equal(units, ["count"] if kind == "cpu" else ["count", "nanoseconds"])
             equal(
-                pprof["samples"],
+                [(() if stack == EMPTY_FRAME else stack, values) for stack, values in pprof["samples"]],
                 [
                     (
                         tuple((int(f["pc"], 16), f["name"], f["file"], f["line"]) for f in stack),
@@ -281,6 +282,68 @@ def names_may_be_any_bytes():
     )
     tree = good("profile", path)
     assert b"\x01" not in tree and tree.count(b"\n") == 3, tree
+
+
+# G 1 makes G 2 ready twice, 10 ns before it runs: once without a stack and once with one of which nothing is left. G 2
+# makes G 1 ready twice, 2 ns before that runs. (The first time that a goroutine runs does not count.)
+NAMELESS = """Trace Go1.23
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Frequency freq=1000000000
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+GoStatus dt=1 g=2 m=18446744073709551615 gstatus=4
+GoUnblock dt=1 g=2 g_seq=1 stack=0
+GoBlock dt=1 reason_string=1 stack=3
+GoStart dt=1 g=2 g_seq=2
+GoUnblock dt=1 g=1 g_seq=1 stack=3
+GoBlock dt=1 reason_string=1 stack=3
+GoStart dt=1 g=1 g_seq=2
+GoUnblock dt=1 g=2 g_seq=3 stack={first}
+GoBlock dt=1 reason_string=1 stack=3
+GoStart dt=9 g=2 g_seq=4
+GoUnblock dt=1 g=1 g_seq=3 stack=3
+GoBlock dt=1 reason_string=1 stack=3
+GoStart dt=1 g=1 g_seq=4
+GoUnblock dt=1 g=2 g_seq=5 stack={last}
+GoBlock dt=1 reason_string=1 stack=3
+GoStart dt=9 g=2 g_seq=6
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Stacks
+Stack id=1 nframes=1
+	pc=0 func=0 file=0 line=0
+Stack id=3 nframes=1
+	pc=4096 func=2 file=3 line=42
+EventBatch gen=1 m=18446744073709551615 time=1001 size=auto
+Strings
+String id=1
+	data="chan receive"
+String id=2
+	data="main.receive"
+String id=3
+	data="main.go"
+"""
+
+
+def nameless(last_stack):
+    """The profile of waits to run, for `go tool pprof`: {stack: (count, ns)}; and the trace."""
+    path = assembled(f"nameless-{last_stack}", NAMELESS.format(first=1 - last_stack, last=last_stack))
+    return path, dict(read_pprof(good("profile", "--type=sched", "--format=pprof", path))["samples"])
+
+
+@test
+def an_empty_stack_is_written_like_the_last_of_its_kind_as_go_does():
+    receive = ((4096, "main.receive", "main.go", 42),)
+    for last_stack, empty in ((0, ()), (1, EMPTY_FRAME)):
+        path, ours = nameless(last_stack)
+        equal(ours, {empty: (2, 20), receive: (2, 4)})
+        equal(profile("sched", path), {(): (2, 20), ("main.receive:42",): (2, 4)})
+        go = go_of("1.27")
+        if go:
+            made = subprocess.run([go, "tool", "trace", "-pprof=sched", path], capture_output=True)
+            equal(dict(read_pprof(made.stdout)["samples"]), ours, "Go has")
+        offcpu = read_pprof(good("profile", "--type=offcpu", "--format=pprof", path))
+        assert all(frame[1] for stack, _ in offcpu["samples"] for frame in stack), offcpu
 
 
 @test

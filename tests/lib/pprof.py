@@ -32,11 +32,17 @@ def message(data):
     return dict(fields(data))
 
 
-def packed(data):
-    values, at = [], 0
-    while at < len(data):
-        value, at = varint(data, at)
-        values.append(value)
+def numbers(data, number):
+    """The values of a repeated field, which may be packed or one by one."""
+    values = []
+    for field, value in fields(data):
+        if field == number and isinstance(value, int):
+            values.append(value)
+        elif field == number:
+            at = 0
+            while at < len(value):
+                one, at = varint(value, at)
+                values.append(one)
     return values
 
 
@@ -62,9 +68,9 @@ def read_pprof(data):
         function, file = functions[line[1]]
         locations[m[1]] = m.get(3, 0), function, file, line.get(2, 0)
     samples = []
-    for m in map(message, parts.get(2, [])):
-        stack = tuple(locations[i] for i in packed(m.get(1, b"")))
-        samples.append((stack, tuple(packed(m[2]))))
+    for sample in parts.get(2, []):
+        stack = tuple(locations[i] for i in numbers(sample, 1))
+        samples.append((stack, tuple(numbers(sample, 2))))
     return {
         "types": [unit(t) for t in parts[1]],
         "period": (unit(parts[11][0]), parts[12][0]),
