@@ -63,7 +63,7 @@ debian_mirror() {
     debian_sources suite | awk '$2 == "suite" { print $1; exit }'
 }
 
-# Installs the npm packages for the tests of Parquet into a folder, and sets TRAIL_DUCKDB to it; without them these
+# Installs the npm packages for the tests of tables and exports into a folder, and sets TRAIL_DUCKDB to it; without them these
 # tests are skipped.
 packages_npm() {
     if ! command -v npm >/dev/null; then
@@ -71,9 +71,9 @@ packages_npm() {
         return 0
     fi
     mkdir -p "$1"
-    if ! cmp -s tests/commands/parquet/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
-        say "Installing DuckDB's library, and a reader of Parquet"
-        cp tests/commands/parquet/package.json tests/commands/parquet/package-lock.json "$1"
+    if ! cmp -s tests/commands/npm/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
+        say "Installing DuckDB's library, and readers of Parquet and OTLP"
+        cp tests/commands/npm/package.json tests/commands/npm/package-lock.json "$1"
         (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund </dev/null) || return 0
     fi
     TRAIL_DUCKDB=$(cd "$1" && pwd)

@@ -345,6 +345,7 @@ typedef struct trail_export_options {
     /* OTLP: attributes of the resource. "service.name" is `title` unless it is one of them. */
     const trail_export_attribute *resource;
     size_t resource_count;
+    bool otlp_protobuf; /* OTLP: protocol buffers instead of JSON */
 } trail_export_options;
 
 typedef struct trail_export_stats {
@@ -379,8 +380,9 @@ TRAIL_API int trail_export_perfetto(trail_reader *reader, const trail_export_opt
                                     trail_error *err);
 
 /*
- * OTLP as JSON, one TracesData message per line, for OpenTelemetry's collector, Jaeger and others:
- * tasks and regions as spans, logs as their events. Writes nothing if the trace has none. Without a
+ * OTLP as JSON, one TracesData message per line, or as protocol buffers, for OpenTelemetry's collector,
+ * Jaeger and others: tasks and regions as spans, logs as their events. Each call of the sink has one
+ * whole message. Writes nothing if the trace has none. Without a
  * wall clock in the trace (Go 1.24 and before), trace times are written as Unix times.
  */
 TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options *options,

@@ -311,6 +311,15 @@ static void print_no_span(const struct export_request *request, const trail_expo
         print_message("%s: no task and no region is in it", source_title(request->word));
 }
 
+/* The variables of OpenTelemetry's SDKs; the one for traces comes first. */
+static enum push_form endpoint_form(void)
+{
+    const char *traces = getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
+    const char *all = getenv("OTEL_EXPORTER_OTLP_PROTOCOL");
+    const char *protocol = traces && *traces ? traces : all ? all : "";
+    return strcmp(protocol, "http/json") == 0 ? PUSH_JSON : PUSH_PROTOBUF;
+}
+
 /* Sends to a collector what else goes to the output. */
 static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
 {
@@ -321,7 +330,9 @@ static int stream_to_endpoint(struct export_request *request, trail_reader *read
     bool made;
     if (more && !pairs_add(&headers, more))
         print_message("OTEL_EXPORTER_OTLP_HEADERS is KEY=VALUE,...; it is not used");
-    struct push *push = push_begin(request->endpoint, &headers);
+    enum push_form form = endpoint_form();
+    request->options.otlp_protobuf = form == PUSH_PROTOBUF;
+    struct push *push = push_begin(request->endpoint, form, &headers);
     pairs_free(&headers);
     if (!push)
         return EXIT_INOUT;

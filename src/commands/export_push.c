@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/grow.h"
+#include "import/proto_read.h"
 
 /* Of libcurl's ABI, which never changes: the numbers of options and results that are used. */
 enum {
@@ -21,6 +21,7 @@ enum {
     CURL_NOSIGNAL = 99,
     CURL_TIMEOUT_MS = 155,
     CURL_CONNECTTIMEOUT_MS = 156,
+    CURLINFO_TYPE = 0x100012,
     CURLINFO_STATUS = 0x200002,
     CURLINFO_RETRY = 0x600039
 };
@@ -39,6 +40,11 @@ enum {
 enum { TRIES = 6, FIRST_WAIT_S = 1, MOST_WAIT_S = 60, TIMEOUT_MS = 30000, CONNECT_MS = 10000 };
 enum { REPLY_SIZE = 1024 };
 
+static const char *const content_types[] = {
+    [PUSH_PROTOBUF] = "application/x-protobuf",
+    [PUSH_JSON] = "application/json",
+};
+
 struct push {
     struct curl {
 #define CURL_POINTER(result, name, arguments) result(*name) arguments;
@@ -47,8 +53,6 @@ struct push {
     } curl;
     void *handle, *headers;
     char *url;
-    char *line; /* of the request that is not complete yet */
-    size_t size, capacity;
     char reply[REPLY_SIZE]; /* the begin of the collector's answer */
     size_t reply_size;
     char error[256]; /* CURL_ERROR_SIZE */
@@ -115,30 +119,88 @@ static void report(const struct push *push, int result, long status, const char 
                       (int)strcspn(push->reply, "\r\n"), push->reply, then);
 }
 
-/* An answer of success may say that some spans were not taken. */
-static bool is_partial(const char *reply)
+/* Moves the text to the begin of the reply, which it is a part of. */
+static void keep_text(struct push *push, const struct proto *text)
 {
-    const char *at = strstr(reply, "\"rejectedSpans\"");
+    push->reply_size = (size_t)(text->end - text->at);
+    memmove(push->reply, text->at, push->reply_size);
+    push->reply[push->reply_size] = '\0';
+}
+
+/* Returns the last part of a message with that number; an empty one without. */
+static struct proto part_of(struct proto message, uint32_t id)
+{
+    struct proto part = {.at = message.end, .end = message.end};
+    struct proto_field field;
+    while (proto_next(&message, &field))
+        if (field.id == id && field.type == PROTO_BYTES)
+            part = field.bytes;
+    return part;
+}
+
+static uint64_t number_of(struct proto message, uint32_t id)
+{
+    struct proto_field field;
+    uint64_t number = 0;
+    while (proto_next(&message, &field))
+        if (field.id == id && field.type == PROTO_NUMBER)
+            number = field.number;
+    return number;
+}
+
+/*
+ * Whether the collector has not taken some spans, though it answered with success. Then, and of an
+ * error, only the text of the reply is kept.
+ *
+ *     ExportTraceServiceResponse: 1 partial_success: 1 rejected_spans, 2 error_message
+ *     Status, of errors: 2 message
+ */
+static bool read_protobuf(struct push *push, bool success)
+{
+    const uint8_t *begin = (const uint8_t *)push->reply;
+    struct proto reply = {.at = begin, .end = begin + push->reply_size}, text;
+    if (success)
+        reply = part_of(reply, 1);
+    bool rejected = success && number_of(reply, 1) > 0;
+    text = part_of(reply, 2);
+    keep_text(push, &text);
+    return rejected;
+}
+
+static bool read_json(const struct push *push)
+{
+    const char *at = strstr(push->reply, "\"rejectedSpans\"");
     at = at ? at + strlen("\"rejectedSpans\"") : "";
     at += strspn(at, " :\"");
     return *at >= '1' && *at <= '9';
 }
 
-/* Sends the line. Returns false after a message. */
-static bool send_line(struct push *push)
+/* Returns whether it says that some spans were rejected. */
+static bool read_reply(struct push *push, bool success)
+{
+    const char *type = NULL, *protobuf = content_types[PUSH_PROTOBUF];
+    (void)push->curl.easy_getinfo(push->handle, CURLINFO_TYPE, &type);
+    push->reply[push->reply_size] = '\0';
+    return type && strncmp(type, protobuf, strlen(protobuf)) == 0 ? read_protobuf(push, success)
+                                                                  : success && read_json(push);
+}
+
+/* Sends a message. Returns false after a message on stderr. */
+static bool send_message(struct push *push, const void *data, size_t size)
 {
     long wait_s = FIRST_WAIT_S, status = 0;
     int result = 0;
-    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDS, push->line);
-    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDSIZE_LARGE, (int64_t)push->size);
+    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDS, data);
+    (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDSIZE_LARGE, (int64_t)size);
     for (int i = 0; i < TRIES; i++, wait_s *= 2) {
         push->reply_size = 0;
         *push->error = '\0';
         result = push->curl.easy_perform(push->handle);
         (void)push->curl.easy_getinfo(push->handle, CURLINFO_STATUS, &status);
-        push->reply[push->reply_size] = '\0';
-        if (result == 0 && status >= 200 && status < 300) {
-            if (!is_partial(push->reply))
+        bool success = result == 0 && status >= 200 && status < 300;
+        bool rejected = read_reply(push, success);
+        if (success) {
+            if (!rejected)
                 return true;
             print_message("%s: not all spans were accepted: %s", push->url, push->reply);
             return false;
@@ -155,31 +217,17 @@ static bool send_line(struct push *push)
 
 /* MARK: The sink */
 
-static bool write_lines(void *context, const void *data, size_t size)
+static bool write_message(void *context, const void *data, size_t size)
 {
     struct push *push = context;
-    const char *at = data, *end = at + size;
-    while (at < end && !push->failed) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t part = (size_t)((newline ? newline : end) - at);
-        push->failed = !GROW(push->line, push->capacity, push->size + part + 1);
-        if (push->failed)
-            break;
-        memcpy(push->line + push->size, at, part);
-        push->size += part;
-        at += part + (newline != NULL);
-        if (newline && push->size > 0)
-            push->failed = !send_line(push);
-        if (newline)
-            push->size = 0;
-    }
+    push->failed = push->failed || !send_message(push, data, size);
     errno = EIO;
     return !push->failed;
 }
 
 trail_sink push_sink(struct push *push)
 {
-    return (trail_sink){.write = write_lines, .context = push};
+    return (trail_sink){.write = write_message, .context = push};
 }
 
 /* "/v1/traces" behind an address without a path. */
@@ -207,9 +255,9 @@ static bool add_header(struct push *push, const char *key, const char *value)
     return list != NULL;
 }
 
-static bool set_options(struct push *push, const struct pairs *headers)
+static bool set_options(struct push *push, enum push_form form, const struct pairs *headers)
 {
-    bool good = add_header(push, "Content-Type", "application/json");
+    bool good = add_header(push, "Content-Type", content_types[form]);
     for (size_t i = 0; i < headers->count && good; i++)
         good = add_header(push, headers->items[i].key, headers->items[i].value);
     const struct curl *curl = &push->curl;
@@ -230,11 +278,10 @@ static void push_free(struct push *push)
     if (push->headers)
         push->curl.slist_free_all(push->headers);
     free(push->url);
-    free(push->line);
     free(push);
 }
 
-struct push *push_begin(const char *endpoint, const struct pairs *headers)
+struct push *push_begin(const char *endpoint, enum push_form form, const struct pairs *headers)
 {
     struct push *push = calloc(1, sizeof *push);
     if (!push || !load(&push->curl)) {
@@ -243,7 +290,7 @@ struct push *push_begin(const char *endpoint, const struct pairs *headers)
     }
     push->url = url_of(endpoint);
     push->handle = push->url ? push->curl.easy_init() : NULL;
-    if (push->handle && set_options(push, headers))
+    if (push->handle && set_options(push, form, headers))
         return push;
     print_message("--endpoint=%s: %s", endpoint,
                   push->url ? "no memory" : "this is an address like http://localhost:4318");

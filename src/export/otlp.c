@@ -1,6 +1,6 @@
 /*
- * OTLP, the span format of OpenTelemetry, as lines of JSON: each line is one TracesData message with
- * up to LINE_SPANS spans, as the collector's file exporter writes it.
+ * OTLP, the span format of OpenTelemetry: messages TracesData with up to MESSAGE_SPANS spans, as protocol
+ * buffers or as lines of JSON, as the collector's file exporter writes them (otlp_message.h).
  *
  * A task is a span. A region is a child span of the region or task that contains it. Tasks with the
  * same root form one OTLP trace; a region without a task is an OTLP trace of its own. IDs derive from
@@ -15,12 +15,12 @@
 
 #include "analyze/wait_names.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/text.h"
+#include "export/otlp_message.h"
 #include "export/otlp_waits.h"
 
-#define LINE_SPANS  256
-#define MOST_LEVELS 64 /* of nested tasks, up to the root */
+#define MESSAGE_SPANS 256
+#define MOST_LEVELS   64 /* of nested tasks, up to the root */
 
 struct log_note {
     struct log_note *next;
@@ -58,12 +58,19 @@ struct otlp {
     struct out out;
     struct slab notes, goroutines;
     uint64_t identity; /* of the trace */
-    unsigned in_line;
+    struct otlp_message message;
+    unsigned in_message; /* spans */
     bool has_clock;
     uint64_t clock; /* Unix time minus trace time, in ns */
 };
 
-#define PUT(o, literal) out_bytes(&(o)->out, (literal), sizeof(literal) - 1)
+/* Span.SpanKind */
+enum { KIND_INTERNAL = 1 };
+
+static trail_string string_of(const char *text)
+{
+    return (trail_string){text, strlen(text)};
+}
 
 /* MARK: IDs */
 
@@ -200,7 +207,7 @@ static void own_task(struct otlp *o, const struct timeline_span *span, struct sp
     own->tasks = note;
 }
 
-static void otlp_open(void *writer, struct timeline_span *span)
+static void otlp_open_span(void *writer, struct timeline_span *span)
 {
     struct otlp *o = writer;
     if (span->kind == TIMELINE_RANGE)
@@ -410,97 +417,97 @@ static void otlp_log(void *writer, const trail_event *event)
     note->end = &log->next;
 }
 
-/* MARK: JSON */
+/* MARK: Messages */
 
-static void put_time(struct otlp *o, const char *key, int64_t ns)
+static void put_time(struct otlp *o, enum otlp_field field, int64_t ns)
 {
-    out_str(&o->out, key);
-    out_u64(&o->out, (uint64_t)ns + o->clock);
-    PUT(o, "\"");
+    otlp_number(&o->message, field, (uint64_t)ns + o->clock);
 }
 
-static void put_text_attribute(struct otlp *o, const char *key, trail_string text)
+/* The attribute's value is to follow, and its end. */
+static void open_attribute(struct otlp *o, enum otlp_field list, trail_string key)
 {
-    out_str(&o->out, "{\"key\":\"");
-    out_str(&o->out, key);
-    PUT(o, "\",\"value\":{\"stringValue\":");
-    (void)json_put_text(&o->out, text);
-    PUT(o, "}}");
+    otlp_open(&o->message, list);
+    otlp_text(&o->message, OTLP_KEY, key);
+    otlp_open(&o->message, OTLP_VALUE);
 }
 
-static void put_number_attribute(struct otlp *o, const char *key, uint64_t value)
+static void close_attribute(struct otlp *o)
 {
-    out_str(&o->out, ",{\"key\":\"");
-    out_str(&o->out, key);
-    PUT(o, "\",\"value\":{\"intValue\":\"");
-    out_i64(&o->out, (int64_t)value);
-    PUT(o, "\"}}");
+    otlp_close(&o->message);
+    otlp_close(&o->message);
 }
 
-static void put_flag_attribute(struct otlp *o, const char *key)
+static void put_text(struct otlp *o, enum otlp_field list, const char *key, trail_string text)
 {
-    out_str(&o->out, ",{\"key\":\"");
-    out_str(&o->out, key);
-    PUT(o, "\",\"value\":{\"boolValue\":true}}");
+    open_attribute(o, list, string_of(key));
+    otlp_text(&o->message, OTLP_STRING_VALUE, text);
+    close_attribute(o);
 }
 
-static void put_event(struct otlp *o, bool *comma, int64_t time_ns, trail_string name)
+static void put_number(struct otlp *o, enum otlp_field list, const char *key, int64_t value)
 {
-    out_str(&o->out, *comma ? "," : ",\"events\":[");
-    *comma = true;
-    put_time(o, "{\"timeUnixNano\":\"", time_ns);
-    PUT(o, ",\"name\":");
-    (void)json_put_text(&o->out, name);
-    PUT(o, ",\"attributes\":[");
+    open_attribute(o, list, string_of(key));
+    otlp_number(&o->message, OTLP_INT_VALUE, (uint64_t)value);
+    close_attribute(o);
 }
 
-static void put_log(struct otlp *o, bool *comma, const struct log_note *log)
+static void put_flag(struct otlp *o, enum otlp_field list, const char *key)
 {
-    put_event(o, comma, log->time_ns,
-              (trail_string){log->text + log->category_size, log->message_size});
-    put_text_attribute(o, "log.category", (trail_string){log->text, log->category_size});
-    put_number_attribute(o, "go.goroutine.id", (uint64_t)log->goroutine);
-    PUT(o, "]}");
+    open_attribute(o, list, string_of(key));
+    otlp_number(&o->message, OTLP_BOOL_VALUE, true);
+    close_attribute(o);
 }
 
-static void put_wait(struct otlp *o, bool *comma, const struct otlp_wait *wait)
+static void open_event(struct otlp *o, int64_t time_ns, trail_string name)
+{
+    otlp_open(&o->message, OTLP_EVENTS);
+    put_time(o, OTLP_EVENT_TIME, time_ns);
+    otlp_text(&o->message, OTLP_EVENT_NAME, name);
+}
+
+static void put_log(struct otlp *o, const struct log_note *log)
+{
+    open_event(o, log->time_ns, (trail_string){log->text + log->category_size, log->message_size});
+    put_text(o, OTLP_EVENT_ATTRIBUTES, "log.category",
+             (trail_string){log->text, log->category_size});
+    put_number(o, OTLP_EVENT_ATTRIBUTES, "go.goroutine.id", log->goroutine);
+    otlp_close(&o->message);
+}
+
+static void put_wait(struct otlp *o, const struct otlp_wait *wait)
 {
     trail_name function = stacks_function(&o->timeline.stacks, wait->stack);
-    put_event(o, comma, wait->begin_ns, (trail_string){"wait", 4});
-    put_text_attribute(o, "wait.for", timeline_text(&o->timeline, wait->what));
-    put_number_attribute(o, "wait.ns", (uint64_t)wait->ns);
-    if (function) {
-        PUT(o, ",");
-        put_text_attribute(o, "code.function.name", timeline_text(&o->timeline, function));
-    }
+    open_event(o, wait->begin_ns, string_of("wait"));
+    put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.for", timeline_text(&o->timeline, wait->what));
+    put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.ns", wait->ns);
+    if (function)
+        put_text(o, OTLP_EVENT_ATTRIBUTES, "code.function.name",
+                 timeline_text(&o->timeline, function));
     if (wait->waker >= 0)
-        put_number_attribute(o, "wait.waker.id", (uint64_t)wait->waker);
-    PUT(o, "]}");
+        put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.waker.id", wait->waker);
+    otlp_close(&o->message);
 }
 
 /* Logs and waits, in the order of time. */
 static void put_events(struct otlp *o, struct span_note *note)
 {
     struct otlp_times *times = &note->times;
-    bool comma = false;
     size_t i = 0;
     otlp_times_sort(times);
     for (struct log_note *next, *log = note->logs; log || i < times->count;) {
         if (!log || (i < times->count && times->waits[i].begin_ns <= log->time_ns)) {
-            put_wait(o, &comma, &times->waits[i++]);
+            put_wait(o, &times->waits[i++]);
             continue;
         }
-        put_log(o, &comma, log);
+        put_log(o, log);
         next = log->next;
         free(log);
         log = next;
     }
-    if (comma)
-        PUT(o, "]");
-    if (times->dropped > 0) {
-        PUT(o, ",\"droppedEventsCount\":");
-        out_u64(&o->out, times->dropped < UINT32_MAX ? times->dropped : UINT32_MAX);
-    }
+    if (times->dropped > 0)
+        otlp_number(&o->message, OTLP_DROPPED_EVENTS,
+                    times->dropped < UINT32_MAX ? times->dropped : UINT32_MAX);
 }
 
 /* How long the span's goroutine was in which state. */
@@ -518,104 +525,91 @@ static void put_times(struct otlp *o, const struct otlp_times *times)
     };
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (sums[i].ns > 0)
-            put_number_attribute(o, sums[i].key, (uint64_t)sums[i].ns);
+            put_number(o, OTLP_SPAN_ATTRIBUTES, sums[i].key, sums[i].ns);
 }
 
 static void put_attributes(struct otlp *o, const struct timeline_span *span,
                            const struct otlp_times *times)
 {
+    const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;
     trail_name function = stacks_function(&o->timeline.stacks, span->stack);
-    PUT(o, ",\"attributes\":[");
-    const char *kind = span->kind == TIMELINE_TASK ? "task" : "region";
-    put_text_attribute(o, "go.trace.kind", (trail_string){kind, strlen(kind)});
+    put_text(o, list, "go.trace.kind", string_of(span->kind == TIMELINE_TASK ? "task" : "region"));
     if (span->goroutine >= 0)
-        put_number_attribute(o, "go.goroutine.id", (uint64_t)span->goroutine);
+        put_number(o, list, "go.goroutine.id", span->goroutine);
     if (is_task(span->task))
-        put_number_attribute(o, "go.task.id", span->task);
-    if (function) {
-        PUT(o, ",");
-        put_text_attribute(o, "code.function.name", timeline_text(&o->timeline, function));
-    }
+        put_number(o, list, "go.task.id", (int64_t)span->task);
+    if (function)
+        put_text(o, list, "code.function.name", timeline_text(&o->timeline, function));
     if (span->before)
-        put_flag_attribute(o, "go.began_before_trace");
+        put_flag(o, list, "go.began_before_trace");
     if (span->after)
-        put_flag_attribute(o, "go.goes_on_after_trace");
+        put_flag(o, list, "go.goes_on_after_trace");
     put_times(o, times);
-    PUT(o, "]");
 }
 
 static void put_resource(struct otlp *o)
 {
     const trail_export_options *options = o->timeline.options;
-    const char *title = options->title ? options->title : "trail", *key;
     bool named = false;
+    otlp_open(&o->message, OTLP_RESOURCE);
     for (size_t i = 0; i < options->resource_count; i++) {
         const trail_export_attribute *item = &options->resource[i];
-        PUT(o, "{\"key\":");
-        key = item->key;
-        (void)json_put_text(&o->out, (trail_string){key, strlen(key)});
-        PUT(o, ",\"value\":{\"stringValue\":");
-        (void)json_put_text(&o->out, (trail_string){item->value, strlen(item->value)});
-        out_str(&o->out, i + 1 < options->resource_count ? "}}," : "}}");
-        named = named || strcmp(key, "service.name") == 0;
+        put_text(o, OTLP_RESOURCE_ATTRIBUTES, item->key, string_of(item->value));
+        named = named || strcmp(item->key, "service.name") == 0;
     }
-    if (named)
-        return;
-    if (options->resource_count > 0)
-        PUT(o, ",");
-    put_text_attribute(o, "service.name", (trail_string){title, strlen(title)});
+    if (!named)
+        put_text(o, OTLP_RESOURCE_ATTRIBUTES, "service.name",
+                 string_of(options->title ? options->title : "trail"));
+    otlp_close(&o->message);
 }
 
-static void begin_line(struct otlp *o)
+/* Begins a message of many spans. */
+static void begin_message(struct otlp *o)
 {
-    PUT(o, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
+    otlp_open(&o->message, OTLP_RESOURCE_SPANS);
     put_resource(o);
-    PUT(o, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"trail\"},\"spans\":[");
+    otlp_open(&o->message, OTLP_SCOPE_SPANS);
+    otlp_open(&o->message, OTLP_SCOPE);
+    otlp_text(&o->message, OTLP_SCOPE_NAME, string_of("trail"));
+    otlp_close(&o->message);
 }
 
-static void end_line(struct otlp *o)
+static void end_message(struct otlp *o)
 {
-    if (o->in_line > 0)
-        PUT(o, "]}]}]}\n");
-    o->in_line = 0;
+    if (o->in_message > 0 && !otlp_write(&o->message, &o->out))
+        o->timeline.failed = true;
+    o->in_message = 0;
 }
 
-static void put_ids(struct otlp *o, const struct span_note *note)
+static void put_span(struct otlp *o, const struct timeline_span *span, struct span_note *note,
+                     int64_t now)
 {
-    PUT(o, "{\"traceId\":\"");
-    out_hex(&o->out, note->trace.high, 16);
-    out_hex(&o->out, note->trace.low, 16);
-    PUT(o, "\",\"spanId\":\"");
-    out_hex(&o->out, note->id, 16);
-    if (note->parent) {
-        PUT(o, "\",\"parentSpanId\":\"");
-        out_hex(&o->out, note->parent, 16);
-    }
-    PUT(o, "\"");
+    otlp_open(&o->message, OTLP_SPANS);
+    otlp_trace_id(&o->message, OTLP_TRACE_ID, note->trace.high, note->trace.low);
+    otlp_span_id(&o->message, OTLP_SPAN_ID, note->id);
+    if (note->parent)
+        otlp_span_id(&o->message, OTLP_PARENT_SPAN_ID, note->parent);
+    otlp_text(&o->message, OTLP_SPAN_NAME, timeline_text(&o->timeline, span->name));
+    otlp_number(&o->message, OTLP_KIND, KIND_INTERNAL);
+    put_time(o, OTLP_START_TIME, span->begin_ns);
+    put_time(o, OTLP_END_TIME, now);
+    put_attributes(o, span, &note->times);
+    put_events(o, note);
+    otlp_close(&o->message);
 }
 
-static void otlp_close(void *writer, struct timeline_span *span, int64_t now)
+static void otlp_close_span(void *writer, struct timeline_span *span, int64_t now)
 {
     struct otlp *o = writer;
     struct span_note *note = note_of(span);
     if (!note)
         return;
-    if (o->in_line == LINE_SPANS)
-        end_line(o);
-    if (o->in_line++ == 0)
-        begin_line(o);
-    else
-        PUT(o, ",");
-    put_ids(o, note);
-    PUT(o, ",\"name\":");
-    (void)json_put_text(&o->out, timeline_text(&o->timeline, span->name));
-    PUT(o, ",\"kind\":1");
-    put_time(o, ",\"startTimeUnixNano\":\"", span->begin_ns);
-    put_time(o, ",\"endTimeUnixNano\":\"", now);
+    if (o->in_message == MESSAGE_SPANS)
+        end_message(o);
+    if (o->in_message++ == 0)
+        begin_message(o);
     add_open(o, note, now);
-    put_attributes(o, span, &note->times);
-    put_events(o, note);
-    PUT(o, "}");
+    put_span(o, span, note, now);
     o->timeline.stats.spans++;
     disown_task(note);
     slab_put(&o->notes, note);
@@ -658,8 +652,8 @@ static const struct timeline_ops ops = {
     .enter = otlp_enter,
     .leave = otlp_leave,
     .gone = otlp_gone,
-    .open = otlp_open,
-    .close = otlp_close,
+    .open = otlp_open_span,
+    .close = otlp_close_span,
     .log = otlp_log,
     .clocks = otlp_clocks,
 };
@@ -676,13 +670,20 @@ int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
         *stats = (trail_export_stats){0};
     if (!out_init(&o.out, sink->write, sink->context))
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    if (!otlp_message_init(&o.message, options->otlp_protobuf)) {
+        out_drop(&o.out);
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    }
     int result = timeline_run(&o.timeline, &o.out, err);
-    end_line(&o);
+    end_message(&o);
+    if (result == 0 && o.timeline.failed)
+        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
     if (out_finish(&o.out, err) < 0)
         result = -1;
     if (stats)
         *stats = o.timeline.stats;
     timeline_free(&o.timeline);
+    otlp_message_free(&o.message);
     slab_free(&o.notes);
     slab_free(&o.goroutines);
     return result;

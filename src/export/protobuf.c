@@ -6,13 +6,13 @@
 #include "base/grow.h"
 #include "base/utf8.h"
 
-static void put_bytes(struct protobuf *to, const void *data, size_t size)
+void protobuf_raw(struct protobuf *to, const void *data, size_t size)
 {
     if (to->failed || !GROW(to->data, to->capacity, to->size + size)) {
         to->failed = true;
         return;
     }
-    if (data)
+    if (size > 0)
         memcpy(to->data + to->size, data, size);
     to->size += size;
 }
@@ -28,19 +28,34 @@ void protobuf_varint(struct protobuf *to, uint64_t value)
 
 void protobuf_number(struct protobuf *to, unsigned field, uint64_t value)
 {
-    if (value == 0)
-        return;
+    if (value != 0)
+        protobuf_present_number(to, field, value);
+}
+
+void protobuf_present_number(struct protobuf *to, unsigned field, uint64_t value)
+{
     protobuf_varint(to, field << 3 | PROTOBUF_VARINT);
     protobuf_varint(to, value);
+}
+
+void protobuf_fixed64(struct protobuf *to, unsigned field, uint64_t value)
+{
+    uint8_t bytes[PROTOBUF_VARINT_MAX + 8];
+    protobuf_raw(to, bytes, (size_t)(protobuf_put_fixed64(bytes, field, value) - bytes));
+}
+
+void protobuf_data(struct protobuf *to, unsigned field, const void *data, size_t size)
+{
+    protobuf_varint(to, (uint64_t)field << 3 | PROTOBUF_BYTES);
+    protobuf_varint(to, size);
+    protobuf_raw(to, data, size);
 }
 
 void protobuf_text(struct protobuf *to, unsigned field, trail_string text)
 {
     struct protobuf part = {0};
     if (utf8_valid(text)) {
-        protobuf_varint(to, (uint64_t)field << 3 | PROTOBUF_BYTES);
-        protobuf_varint(to, text.size);
-        put_bytes(to, text.data, text.size);
+        protobuf_data(to, field, text.data, text.size);
         return;
     }
     if (GROW(part.data, part.capacity, 3 * text.size))
@@ -58,9 +73,7 @@ void protobuf_word(struct protobuf *to, unsigned field, const char *text)
 
 void protobuf_part(struct protobuf *to, unsigned field, struct protobuf *part)
 {
-    protobuf_varint(to, field << 3 | PROTOBUF_BYTES);
-    protobuf_varint(to, part->size);
-    put_bytes(to, part->data, part->size);
+    protobuf_data(to, field, part->data, part->size);
     to->failed |= part->failed;
     part->size = 0;
 }

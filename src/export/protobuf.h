@@ -56,6 +56,16 @@ void protobuf_varint(struct protobuf *to, uint64_t value);
 /* Adds a field. 0 is the default value, and is left out. */
 void protobuf_number(struct protobuf *to, unsigned field, uint64_t value);
 
+/* The same where 0 is not left out: for one of the fields of which only one may be there. */
+void protobuf_present_number(struct protobuf *to, unsigned field, uint64_t value);
+void protobuf_fixed64(struct protobuf *to, unsigned field, uint64_t value);
+
+/* Adds a field of bytes as they are. */
+void protobuf_data(struct protobuf *to, unsigned field, const void *data, size_t size);
+
+/* Appends bytes without a tag and a size. */
+void protobuf_raw(struct protobuf *to, const void *data, size_t size);
+
 /* Adds any bytes as UTF-8: invalid ones become U+FFFD. */
 void protobuf_text(struct protobuf *to, unsigned field, trail_string text);
 

@@ -7,15 +7,20 @@ usage: export_push.py TRAIL SOURCE_ROOT
 import http.server
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import ENV, ROOT, TRAIL, equal  # noqa: E402
+from command import ENV, ROOT, TRAIL, WORK, equal  # noqa: E402
 from tap import Skip, main, test
 
 TRACE = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+MODULES = os.path.join(os.environ.get("TRAIL_DUCKDB", ""), "node_modules")
+PROTOBUF = "application/x-protobuf"
+# An ExportTraceServiceResponse: partial_success = 1 { rejected_spans = 1: 3, error_message = 2: "too old" }
+REJECTED = b"\x0a\x0b\x08\x03\x12\x07too old"
 
 
 class Collector:
@@ -51,22 +56,87 @@ class Collector:
         self.server.server_close()
 
 
-def export(*args, env=None):
-    p = subprocess.run([TRAIL, "export", "--to=otlp", *args, TRACE], capture_output=True, text=True, timeout=120,
+def export(*args, env=None, trace=TRACE):
+    p = subprocess.run([TRAIL, "export", "--to=otlp", *args, trace], capture_output=True, text=True, timeout=120,
                        env={**ENV, "no_proxy": "127.0.0.1", **(env or {})})  # fmt: skip
     if "needs libcurl" in p.stderr:
         raise Skip("no libcurl.so.4")
     return p
 
 
+def decoded(*bodies):
+    """Requests as OTLP's JSON, by OpenTelemetry's own decoder; and its answer that is like REJECTED."""
+    if not os.path.isdir(os.path.join(MODULES, "@opentelemetry")) or not shutil.which("node"):
+        raise Skip("nothing of npm: no @opentelemetry/otlp-transformer in TRAIL_DUCKDB")
+    files = [os.path.join(WORK, f"{i}.pb") for i in range(len(bodies))]
+    for file, body in zip(files, bodies):
+        with open(file, "wb") as f:
+            f.write(body)
+    script = os.path.join(ROOT, "tests", "commands", "npm", "spans.mjs")
+    p = subprocess.run(["node", script, MODULES, *files], capture_output=True, text=True, timeout=120)
+    equal((p.returncode, p.stderr), (0, ""))
+    *requests, answer = p.stdout.splitlines()
+    return [json.loads(line) for line in requests], bytes.fromhex(answer)
+
+
 @test
-def what_would_be_written_is_sent():
+def the_same_is_sent_in_protocol_buffers_as_is_written_in_json():
+    for trace in (TRACE, os.path.join(ROOT, "examples", "traces", "load-go1.23.trace"), odd()):
+        with Collector() as collector:
+            p = export(f"--endpoint={collector.url}", trace=trace)
+            assert (p.returncode, p.stdout, p.stderr) == (0, "", ""), p
+        equal({(path, h["Content-Type"]) for path, h, _ in collector.requests}, {("/v1/traces", PROTOBUF)})
+        requests, answer = decoded(*(body for _, _, body in collector.requests))
+        written = [json.loads(line) for line in export(trace=trace).stdout.splitlines()]
+        assert written, trace
+        equal(requests, written)
+        equal(answer, REJECTED)
+
+
+def odd():
+    """A trace with a name that is not UTF-8, and an empty one."""
+    path = os.path.join(WORK, "odd.trace")
+    text = ODD.encode().replace(b"BYTES", b"a\\xffb")
+    p = subprocess.run([TRAIL, "assemble", "-", "-o", path], input=text, capture_output=True)
+    assert p.returncode == 0, p.stderr
+    return path
+
+
+ODD = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=7
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+UserTaskBegin dt=5 task=7 parent_task=18446744073709551615 name_string=1 stack=0
+UserRegionBegin dt=5 task=7 name_string=2 stack=0
+UserLog dt=2 task=7 key_string=2 value_string=1 stack=0
+UserRegionEnd dt=5 task=7 name_string=2 stack=0
+EventBatch gen=1 m=18446744073709551615 time=1001 size=auto
+Strings
+String id=1
+	data="BYTES"
+String id=2
+	data=""
+EndOfGeneration
+"""
+
+
+@test
+def json_is_sent_if_the_environment_requests_it():
+    for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"):
+        with Collector() as collector:
+            p = export(f"--endpoint={collector.url}", env={name: "http/json"})
+            assert (p.returncode, p.stdout, p.stderr) == (0, "", ""), p
+        (path, headers, body), = collector.requests
+        equal((path, headers["Content-Type"]), ("/v1/traces", "application/json"))
+        equal(body.decode(), export().stdout)
     with Collector() as collector:
-        p = export(f"--endpoint={collector.url}")
-        assert (p.returncode, p.stdout, p.stderr) == (0, "", ""), p
-    (path, headers, body), = collector.requests
-    equal((path, headers["Content-Type"]), ("/v1/traces", "application/json"))
-    equal(body.decode() + "\n", export().stdout)
+        env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}
+        equal(export(f"--endpoint={collector.url}", env=env).returncode, 0)
+    equal(collector.requests[0][1]["Content-Type"], PROTOBUF)
 
 
 @test
@@ -98,6 +168,22 @@ def what_a_collector_refuses_is_reported_and_not_sent_again():
         assert p.returncode == 3 and "not all spans were accepted" in p.stderr and "too old" in p.stderr, p
     with Collector((200, {}, b'{"partialSuccess":{"rejectedSpans":"0"}}')) as collector:
         equal(export(f"--endpoint={collector.url}").returncode, 0)
+
+
+@test
+def answers_in_protocol_buffers_are_understood():
+    protobuf = {"Content-Type": PROTOBUF}
+    # A Status: code = 1: 3, message = 2
+    with Collector((400, protobuf, b"\x08\x03\x12\x11no spans of yours")) as collector:
+        p = export(f"--endpoint={collector.url}")
+        equal((p.returncode, p.stderr), (3, f"trail: {collector.url}/v1/traces: HTTP status 400: no spans of yours\n"))
+    with Collector((200, protobuf, REJECTED)) as collector:
+        p = export(f"--endpoint={collector.url}")
+        equal((p.returncode, p.stderr), (3, f"trail: {collector.url}/v1/traces: not all spans were accepted: too old\n"))
+    for answer in (b"", REJECTED.replace(b"\x08\x03", b"\x08\x00"), b"\xff\xff\xff"):
+        with Collector((200, protobuf, answer)) as collector:
+            p = export(f"--endpoint={collector.url}")
+            equal((p.returncode, p.stderr), (0, ""), answer)
 
 
 def resource(*args, env=None):

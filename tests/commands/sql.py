@@ -817,7 +817,7 @@ def parquet_has_the_rows_of_csv():
         equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))
     if not have_hyparquet:
         raise Skip("no hyparquet beside libduckdb.so, or no node: Parquet was read by DuckDB only")
-    script = os.path.join(ROOT, "tests", "commands", "parquet", "rows.mjs")
+    script = os.path.join(ROOT, "tests", "commands", "npm", "rows.mjs")
     p = subprocess.run(["node", script, modules, *files.values()], capture_output=True, text=True)
     assert p.returncode == 0, p.stderr
     read, rows = {}, None

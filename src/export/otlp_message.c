@@ -1,0 +1,212 @@
+#include "export/otlp_message.h"
+
+#include "base/grow.h"
+#include "base/json.h"
+
+enum otlp_type {
+    TYPE_MESSAGE,
+    TYPE_MESSAGES,
+    TYPE_TEXT,
+    TYPE_ID,
+    TYPE_NUMBER,
+    TYPE_FIXED64,
+    TYPE_INT64,
+    TYPE_BOOL,
+};
+
+static const struct {
+    unsigned number;
+    enum otlp_type type;
+    const char *key;
+} fields[OTLP_FIELDS] = {
+#define FIELD(name, number, type, key) [OTLP_##name] = {number, TYPE_##type, key},
+#include "export/otlp_fields.def"
+#undef FIELD
+};
+
+static struct otlp_level *innermost(struct otlp_message *m)
+{
+    return &m->levels[m->depth];
+}
+
+/* MARK: JSON */
+
+static bool collect(void *context, const void *data, size_t size)
+{
+    struct otlp_message *m = context;
+    protobuf_raw(&m->levels[0].bytes, data, size);
+    return true;
+}
+
+static void end_array(struct otlp_message *m)
+{
+    struct otlp_level *level = innermost(m);
+    if (level->array != OTLP_FIELDS)
+        out_char(&m->text, ']');
+    level->array = OTLP_FIELDS;
+}
+
+/* Writes what precedes a value. */
+static void begin_value(struct otlp_message *m, enum otlp_field field)
+{
+    struct otlp_level *level = innermost(m);
+    bool goes_on = level->array == field;
+    if (!goes_on)
+        end_array(m);
+    if (level->comma)
+        out_char(&m->text, ',');
+    level->comma = true;
+    if (goes_on)
+        return;
+    json_put_key(&m->text, fields[field].key);
+    if (fields[field].type != TYPE_MESSAGES)
+        return;
+    level->array = field;
+    out_char(&m->text, '[');
+}
+
+static void put_json_number(struct otlp_message *m, enum otlp_field field, uint64_t value)
+{
+    begin_value(m, field);
+    if (fields[field].type == TYPE_NUMBER) {
+        out_u64(&m->text, value);
+    } else if (fields[field].type == TYPE_BOOL) {
+        json_put_bool(&m->text, value);
+    } else {
+        out_char(&m->text, '"');
+        if (fields[field].type == TYPE_INT64)
+            out_i64(&m->text, (int64_t)value);
+        else
+            out_u64(&m->text, value);
+        out_char(&m->text, '"');
+    }
+}
+
+/* MARK: Fields */
+
+static void put_number(struct protobuf *to, enum otlp_field field, uint64_t value)
+{
+    unsigned number = fields[field].number;
+    if (fields[field].type == TYPE_FIXED64)
+        protobuf_fixed64(to, number, value);
+    else if (fields[field].type == TYPE_NUMBER)
+        protobuf_number(to, number, value);
+    else
+        protobuf_present_number(to, number, value);
+}
+
+void otlp_number(struct otlp_message *m, enum otlp_field field, uint64_t value)
+{
+    if (m->protobuf)
+        put_number(&innermost(m)->bytes, field, value);
+    else
+        put_json_number(m, field, value);
+}
+
+void otlp_text(struct otlp_message *m, enum otlp_field field, trail_string text)
+{
+    if (m->protobuf) {
+        protobuf_text(&innermost(m)->bytes, fields[field].number, text);
+        return;
+    }
+    begin_value(m, field);
+    (void)json_put_text(&m->text, text);
+}
+
+/* An ID's bytes are in the order of its hexadecimal digits. */
+static void put_id(struct otlp_message *m, enum otlp_field field, const uint64_t *words,
+                   size_t count)
+{
+    uint8_t bytes[16];
+    if (m->protobuf) {
+        for (size_t i = 0; i < 8 * count; i++)
+            bytes[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
+        protobuf_data(&innermost(m)->bytes, fields[field].number, bytes, 8 * count);
+        return;
+    }
+    begin_value(m, field);
+    out_char(&m->text, '"');
+    for (size_t i = 0; i < count; i++)
+        out_hex(&m->text, words[i], 16);
+    out_char(&m->text, '"');
+}
+
+void otlp_trace_id(struct otlp_message *m, enum otlp_field field, uint64_t high, uint64_t low)
+{
+    put_id(m, field, (const uint64_t[]){high, low}, 2);
+}
+
+void otlp_span_id(struct otlp_message *m, enum otlp_field field, uint64_t id)
+{
+    put_id(m, field, &id, 1);
+}
+
+/* MARK: Messages */
+
+void otlp_open(struct otlp_message *m, enum otlp_field field)
+{
+    if (!m->protobuf) {
+        begin_value(m, field);
+        out_char(&m->text, '{');
+    }
+    m->depth++;
+    innermost(m)->field = field;
+    innermost(m)->array = OTLP_FIELDS;
+    innermost(m)->comma = false;
+}
+
+void otlp_close(struct otlp_message *m)
+{
+    struct otlp_level *level = innermost(m);
+    if (!m->protobuf) {
+        end_array(m);
+        out_char(&m->text, '}');
+    }
+    m->depth--;
+    if (m->protobuf)
+        protobuf_part(&innermost(m)->bytes, fields[level->field].number, &level->bytes);
+}
+
+/* The outermost message, which is no field of another. */
+static void begin(struct otlp_message *m)
+{
+    m->levels[0].array = OTLP_FIELDS;
+    m->levels[0].comma = false;
+    m->levels[0].bytes.size = 0;
+    if (!m->protobuf)
+        out_char(&m->text, '{');
+}
+
+bool otlp_message_init(struct otlp_message *m, bool protobuf)
+{
+    *m = (struct otlp_message){.protobuf = protobuf};
+    if (!protobuf && !out_init(&m->text, collect, m))
+        return false;
+    begin(m);
+    return true;
+}
+
+void otlp_message_free(struct otlp_message *m)
+{
+    for (size_t i = 0; i < OTLP_LEVELS; i++)
+        protobuf_free(&m->levels[i].bytes);
+    out_drop(&m->text);
+}
+
+bool otlp_write(struct otlp_message *m, struct out *to)
+{
+    while (m->depth > 0)
+        otlp_close(m);
+    if (!m->protobuf) {
+        end_array(m);
+        out_str(&m->text, "}\n");
+        out_flush(&m->text);
+    }
+    const struct protobuf *whole = &m->levels[0].bytes;
+    if (whole->failed)
+        return false;
+    out_bytes(to, whole->data, whole->size);
+    out_flush(to);
+    begin(m);
+    return true;
+}
