@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/grow.h"
 #include "base/hash.h"
 #include "import/forms.h"
 #include "import/json_read.h"
@@ -162,62 +161,7 @@ static bool take_member(struct json_read *json, const char *key, struct raw *raw
     return json_skip(json);
 }
 
-/* MARK: Threads */
-
-/* The TID itself, if it is one and no other process has it, else a free number. */
-static int32_t take_tid(struct chrome *chrome, uint64_t tid)
-{
-    bool usable = tid > 0 && tid <= IMPORT_TID_MAX && !(chrome->numbers[tid / 8] & 1u << tid % 8);
-    if (!usable) {
-        while (chrome->next_number > 0 &&
-               chrome->numbers[chrome->next_number / 8] & 1u << chrome->next_number % 8)
-            chrome->next_number--;
-        tid = (uint64_t)chrome->next_number;
-    }
-    chrome->numbers[tid / 8] |= (uint8_t)(1u << tid % 8);
-    return (int32_t)tid;
-}
-
-static uint32_t add_thread(struct chrome *chrome, uint64_t pid, uint64_t tid, uint64_t hash)
-{
-    uintptr_t number = chrome->thread_count + 1;
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed. */
-    if (number >= IMPORT_TID_MAX || !GROW(chrome->threads, chrome->thread_room, number) ||
-        !idmap_put(&chrome->thread_map, hash, (void *)number)) {
-        chrome->failed = true;
-        return 0;
-    }
-    chrome->threads[chrome->thread_count++] =
-        (struct chrome_thread){.pid = pid, .tid = tid, .number = take_tid(chrome, tid)};
-    return (uint32_t)(number - 1);
-}
-
-/* Threads of equal hash take the next place, as in open addressing. */
-static uint32_t thread_of(struct chrome *chrome, uint64_t pid, uint64_t tid)
-{
-    uint64_t hash = hash_mix(pid, tid);
-    for (;; hash++) {
-        uintptr_t number = (uintptr_t)idmap_find(&chrome->thread_map, hash);
-        if (number == 0)
-            return add_thread(chrome, pid, tid, hash);
-        const struct chrome_thread *thread = &chrome->threads[number - 1];
-        if (thread->pid == pid && thread->tid == tid)
-            return (uint32_t)(number - 1);
-    }
-}
-
 /* MARK: Keeping */
-
-static const char *keep(struct chrome *chrome, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = arena_alloc(&chrome->arena, size);
-    if (!copy) {
-        chrome->failed = true;
-        return "";
-    }
-    return memcpy(copy, text, size);
-}
 
 /* What begins and ends belong together by. */
 static uint64_t id_of(const struct raw *raw, bool by_name)
@@ -233,21 +177,14 @@ static void put(struct chrome *chrome, const struct raw *raw, enum chrome_phase 
         import_count_bad(chrome->stats);
         return;
     }
-    if (!GROW(chrome->events, chrome->event_room, chrome->event_count + 1)) {
-        chrome->failed = true;
-        return;
-    }
-    chrome->stats->events++;
-    chrome->events[chrome->event_count] = (struct chrome_event){
-        .time_ns = raw->time_ns + (raw->time_ns == 0),
-        .duration_ns = phase == CHROME_COMPLETE ? raw->duration_ns : 0,
-        .order = chrome->event_count,
-        .thread = thread_of(chrome, raw->pid, raw->tid),
-        .phase = (uint8_t)phase,
-        .name = keep(chrome, raw->name),
-        .id = id_of(raw, by_name),
-    };
-    chrome->event_count++;
+    chrome_add(chrome, &(struct chrome_event){
+                           .time_ns = raw->time_ns,
+                           .duration_ns = phase == CHROME_COMPLETE ? raw->duration_ns : 0,
+                           .thread = chrome_thread(chrome, raw->pid, raw->tid),
+                           .phase = (uint8_t)phase,
+                           .name = chrome_keep(chrome, raw->name, strlen(raw->name)),
+                           .id = id_of(raw, by_name),
+                       });
 }
 
 static void put_metadata(struct chrome *chrome, const struct raw *raw)
@@ -255,34 +192,17 @@ static void put_metadata(struct chrome *chrome, const struct raw *raw)
     chrome->stats->events++;
     if (strcmp(raw->name, "thread_name") != 0)
         return;
-    uint32_t thread = thread_of(chrome, raw->pid, raw->tid);
-    if (!chrome->failed)
-        import_thread_name(&chrome->model->threads, chrome->threads[thread].number,
-                           (trail_string){raw->thread_name, strlen(raw->thread_name)});
+    chrome_name(chrome, chrome_thread(chrome, raw->pid, raw->tid),
+                (trail_string){raw->thread_name, strlen(raw->thread_name)});
 }
 
-/* docs/importing.md has the same rows. */
 static void put_event(struct chrome *chrome, const struct raw *raw)
 {
-    static const struct {
-        char letter;
-        uint8_t phase;
-        bool by_name;
-    } phases[] = {
-        {'B', CHROME_BEGIN, false},       {'E', CHROME_END, false},
-        {'X', CHROME_COMPLETE, false},    {'i', CHROME_INSTANT, false},
-        {'I', CHROME_INSTANT, false},     {'R', CHROME_INSTANT, false},
-        {'b', CHROME_ASYNC_BEGIN, false}, {'e', CHROME_ASYNC_END, false},
-        {'S', CHROME_ASYNC_BEGIN, true},  {'F', CHROME_ASYNC_END, true},
-        {'s', CHROME_FLOW_BEGIN, true},   {'t', CHROME_FLOW_STEP, true},
-        {'f', CHROME_FLOW_END, true},
-    };
+    const struct chrome_letter *letter = chrome_letter((unsigned char)raw->phase[0]);
     char name[16];
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-        if (raw->phase[0] == phases[i].letter && !raw->phase[1]) {
-            put(chrome, raw, phases[i].phase, phases[i].by_name);
-            return;
-        }
+    if (letter && !raw->phase[1]) {
+        put(chrome, raw, (enum chrome_phase)letter->phase, letter->by_name);
+        return;
     }
     if (strcmp(raw->phase, "M") == 0) {
         put_metadata(chrome, raw);
@@ -344,19 +264,6 @@ static bool read_file(struct chrome *chrome, struct json_read *json)
     return !json->bad;
 }
 
-static void chrome_free(struct chrome *chrome)
-{
-    for (size_t i = 0; i < chrome->thread_count; i++) {
-        free(chrome->threads[i].spans);
-        free(chrome->threads[i].open);
-    }
-    free(chrome->threads);
-    free(chrome->events);
-    free(chrome->numbers);
-    idmap_free(&chrome->thread_map);
-    arena_free(&chrome->arena);
-}
-
 /* Where the file is damaged or, as after a crash, has no end, the events before that are used. */
 static int read_json(struct chrome *chrome, const char *data, size_t size, trail_error *err)
 {
@@ -376,14 +283,11 @@ static int read_json(struct chrome *chrome, const char *data, size_t size, trail
 
 int import_chrome(trail_source *source, struct import_model *model, trail_error *err)
 {
-    struct chrome chrome = {.model = model,
-                            .stats = model->threads.stats,
-                            .next_number = IMPORT_TID_MAX,
-                            .numbers = calloc(IMPORT_TID_MAX / 8 + 1, 1)};
+    struct chrome chrome;
     const uint8_t *data;
     size_t size;
     int result = -1;
-    if (!chrome.numbers)
+    if (!chrome_init(&chrome, model))
         (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
     else if (source_whole(source, &data, &size, err) == 0)
         result = read_json(&chrome, (const char *)data, size, err);

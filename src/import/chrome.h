@@ -1,5 +1,6 @@
 /*
- * Chrome's trace events: what is read of the JSON (chrome.c), and what it means (chrome_spans.c).
+ * Chrome's trace events: what is read of the JSON (chrome.c) is held (chrome_events.c), and what it means
+ * (chrome_spans.c). Perfetto's track events are the same in another form (perfetto_tracks.h).
  *
  * Events have no order, and begins and ends of spans may be anywhere: all are held, then sorted.
  */
@@ -36,6 +37,8 @@ enum chrome_phase {
     CHROME_FLOW_BEGIN, /* s */
     CHROME_FLOW_STEP,  /* t */
     CHROME_FLOW_END,   /* f */
+    CHROME_FLOW,       /* begins a flow, or is a step of the one that has begun */
+    CHROME_FLOW_LAST,  /* the same, and nothing of that ID follows */
 };
 
 struct chrome_event {
@@ -58,8 +61,32 @@ struct chrome {
     size_t event_count, event_room;
     int32_t next_number; /* for threads whose TIDs cannot be used */
     uint8_t *numbers;    /* a bit for each that is used */
+    bool has_states;     /* the recording says when threads run: spans do not decide it */
     bool failed;         /* memory is out */
 };
+
+/* What `ph` says; events that belong together have one ID, and, by name, one name. */
+struct chrome_letter {
+    char letter;
+    uint8_t phase; /* enum chrome_phase */
+    bool by_name;
+};
+
+/* Returns NULL for letters that have no meaning here. */
+const struct chrome_letter *chrome_letter(uint64_t letter);
+
+bool chrome_init(struct chrome *chrome, struct import_model *model);
+void chrome_free(struct chrome *chrome);
+
+/* The place of a thread in threads[]; 0 if memory is out, which chrome->failed says. */
+uint32_t chrome_thread(struct chrome *chrome, uint64_t pid, uint64_t tid);
+void chrome_name(struct chrome *chrome, uint32_t thread, trail_string name);
+
+/* Returns a copy of the text that lives as long as the events. */
+const char *chrome_keep(struct chrome *chrome, const char *text, size_t size);
+
+/* Takes an event; its place in the order is set here. */
+void chrome_add(struct chrome *chrome, const struct chrome_event *event);
 
 /* Passes what the events mean to the model. */
 void chrome_mean(struct chrome *chrome);

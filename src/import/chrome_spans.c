@@ -14,6 +14,12 @@
 
 /* MARK: Passing on */
 
+/* Whether the event is about when a thread runs. */
+static bool is_state(enum import_kind kind)
+{
+    return kind == IMPORT_RUN || kind == IMPORT_PAUSE || kind == IMPORT_WAKING;
+}
+
 static void emit(struct chrome *chrome, enum import_kind kind, int64_t time_ns, int32_t tid,
                  int32_t other, const char *text, uint64_t number)
 {
@@ -24,6 +30,8 @@ static void emit(struct chrome *chrome, enum import_kind kind, int64_t time_ns, 
                                  .other = other,
                                  .number = number,
                                  .text = text ? strdup(text) : NULL};
+    if (chrome->has_states && is_state(kind))
+        return;
     chrome->failed |= (text && !event.text) || !import_model_put(chrome->model, &event);
 }
 
@@ -249,6 +257,13 @@ static void emit_others(struct chrome *chrome)
             else
                 import_count_bad(chrome->stats);
             chrome->failed |= e->phase == CHROME_FLOW_STEP && !idmap_put(&flows, e->id, e);
+            break;
+        case CHROME_FLOW:
+        case CHROME_FLOW_LAST:
+            from = idmap_remove(&flows, e->id);
+            if (from)
+                do_flow(chrome, from, e);
+            chrome->failed |= e->phase == CHROME_FLOW && !idmap_put(&flows, e->id, e);
             break;
         case CHROME_FLOW_BEGIN:
             chrome->failed |= !idmap_put(&flows, e->id, e);

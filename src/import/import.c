@@ -17,7 +17,7 @@ struct form {
 
 static const struct form sched_text = {"text of perf script or ftrace", import_sched_text, false};
 static const struct form ctf_text = {"text of babeltrace2", import_ctf_text, false};
-static const struct form perfetto = {"Perfetto's ftrace events", import_perfetto, true};
+static const struct form perfetto = {"a Perfetto trace", import_perfetto, true};
 static const struct form chrome = {"Chrome trace events", import_chrome, true};
 
 bool import_is_perf_data(trail_source *source)

@@ -136,7 +136,7 @@ static void do_span(struct import_threads *all, const struct import_event *e)
     struct import_thread *thread = import_thread_of(all, e->tid);
     if (!thread)
         return;
-    bool runs = thread->state == IMPORT_RUNNING;
+    bool runs = thread->state == IMPORT_RUNNING, ready = thread->state == IMPORT_READY;
     if (e->kind != IMPORT_PAUSE && !runs)
         import_thread_run(all, thread, import_free_cpu(all));
     if (e->kind == IMPORT_REGION_BEGIN || e->kind == IMPORT_REGION_END)
@@ -146,7 +146,7 @@ static void do_span(struct import_threads *all, const struct import_event *e)
     else if (e->kind == IMPORT_LOG)
         do_log(all, thread, e);
     if (e->kind == IMPORT_PAUSE || (!runs && e->kind != IMPORT_RUN))
-        import_thread_leave(all, thread, IMPORT_PAUSED, NULL);
+        import_thread_leave(all, thread, ready ? IMPORT_PREEMPTED : IMPORT_PAUSED, NULL);
 }
 
 static void do_event(struct import_model *model, const struct import_event *e)

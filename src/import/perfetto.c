@@ -1,6 +1,6 @@
 /*
  * Perfetto's traces: the kernel's scheduling events in FtraceEventBundle (protos/perfetto/trace/ftrace), each
- * CPU's by themselves: all are held and sorted. Track events, which are Chrome's in another form, are counted.
+ * CPU's by themselves: all are held and sorted. perfetto_tracks.h has the track events.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "import/forms.h"
-#include "import/proto_read.h"
+#include "import/perfetto_tracks.h"
 #include "read/source.h"
 
 /* Field numbers, which never change. */
 enum { TRACE_PACKET = 1 };
-enum { PACKET_FTRACE = 1, PACKET_COMPRESSED = 50, PACKET_TRACK_EVENT = 11 };
+enum { PACKET_FTRACE = 1, PACKET_COMPRESSED = 50 };
 enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2, BUNDLE_LOST = 3, BUNDLE_COMPACT = 4 };
 enum { EVENT_TIME = 1, EVENT_TID = 2, EVENT_FLAGS = 5 };
 enum {
@@ -37,8 +37,9 @@ enum {
 struct perfetto {
     struct import_model *model;
     struct import_stats *stats;
-    int32_t cpu; /* of the bundle */
-    bool failed; /* memory is out */
+    int32_t cpu;     /* of the bundle */
+    bool has_states; /* an event of the kernel was taken */
+    bool failed;     /* memory is out */
 };
 
 /* MARK: Values */
@@ -81,6 +82,7 @@ static void put(struct perfetto *p, const struct import_event *event, bool good)
         return;
     }
     p->stats->events++;
+    p->has_states = true;
     p->failed |= !import_model_put(p->model, event);
 }
 
@@ -344,13 +346,11 @@ static void read_bundle(struct perfetto *p, struct proto bundle)
 
 static void read_packet(struct perfetto *p, struct proto packet)
 {
+    static const char compressed[] = "compressed packets";
     struct proto_field field;
     while (!p->failed && proto_next(&packet, &field)) {
-        const char *unknown = field.id == PACKET_TRACK_EVENT  ? "track event"
-                              : field.id == PACKET_COMPRESSED ? "compressed packets"
-                                                              : NULL;
-        if (unknown)
-            import_count_unknown(p->stats, (trail_string){unknown, strlen(unknown)});
+        if (field.id == PACKET_COMPRESSED)
+            import_count_unknown(p->stats, (trail_string){compressed, strlen(compressed)});
         else if (field.id == PACKET_FTRACE && field.type == PROTO_BYTES)
             read_bundle(p, field.bytes);
     }
@@ -358,24 +358,51 @@ static void read_packet(struct perfetto *p, struct proto packet)
         import_count_bad(p->stats);
 }
 
-int import_perfetto(trail_source *source, struct import_model *model, trail_error *err)
+/* Takes the next packet of a trace. */
+static bool next_packet(struct proto *trace, struct proto *packet)
 {
-    struct perfetto p = {.model = model, .stats = model->threads.stats};
-    const uint8_t *data;
-    size_t size;
     struct proto_field field;
-    if (source_whole(source, &data, &size, err) != 0)
-        return -1;
-    struct proto trace = {data, data + size, false};
-    while (!p.failed && proto_next(&trace, &field)) {
-        p.stats->lines++;
-        if (field.id == TRACE_PACKET && field.type == PROTO_BYTES)
-            read_packet(&p, field.bytes);
+    while (proto_next(trace, &field)) {
+        if (field.id == TRACE_PACKET && field.type == PROTO_BYTES) {
+            *packet = field.bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_trace(struct perfetto *p, struct tracks *tracks, struct proto trace)
+{
+    struct proto packet, rest = trace;
+    while (!tracks->chrome.failed && next_packet(&rest, &packet))
+        tracks_learn(tracks, packet);
+    tracks_learnt(tracks);
+    while (!p->failed && !tracks->chrome.failed && next_packet(&trace, &packet)) {
+        p->stats->lines++;
+        read_packet(p, packet);
+        tracks_packet(tracks, packet);
     }
     /* The last packet of a recording that was cut off. */
     if (trace.bad)
-        import_count_bad(p.stats);
-    return p.failed ? error_set(err, TRAIL_NO_MEMORY, "out of memory") : 0;
+        import_count_bad(p->stats);
+    return !p->failed && tracks_mean(tracks, p->has_states);
+}
+
+int import_perfetto(trail_source *source, struct import_model *model, trail_error *err)
+{
+    struct perfetto p = {.model = model, .stats = model->threads.stats};
+    struct tracks tracks;
+    const uint8_t *data;
+    size_t size;
+    int result = -1;
+    if (!tracks_init(&tracks, model))
+        return error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    if (source_whole(source, &data, &size, err) == 0)
+        result = read_trace(&p, &tracks, (struct proto){data, data + size, false})
+                     ? 0
+                     : error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    tracks_free(&tracks);
+    return result;
 }
 
 /*

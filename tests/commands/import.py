@@ -743,12 +743,165 @@ def what_perfetto_says_of_interrupts_and_of_what_is_unknown():
     data = bundle(0, (2, ftrace_event(200, T - 100, switch("other", 200, "S", "swapper/0", 0))))
     data += bundle(0, *((2, ftrace_event(tid, us, event, flags)) for tid, us, event, flags in events), (3, 1))
     data += bundle(0, (2, message((1, T * 1000), (2, 100), (11, message((1, 5))))))  # cpu_frequency
-    data += message((1, message((8, 1), (11, message((9, 1))))))  # a track event
+    data += message((1, message((8, 1), (11, message((9, 4))))))  # a counter
     path, err = imported(data)
     got = states(path)
     equal([s for s in got[200] if s[0] == "Waiting"][0], ("Waiting", T - 100, T + 100, 0))
     assert ("Runnable", T + 200, T + 300, 0) in got[100], got  # preempted: prev_state 256
-    assert "ftrace event 11 1" in err and "track event 1" in err and "1 event was lost" in err, err
+    assert "ftrace event 11 1" in err and "track event, type 4 1" in err and "1 event was lost" in err, err
+
+
+# MARK: Perfetto's track events, in protobuf's text form
+
+
+def encoded(text):
+    proto = os.path.join(os.path.dirname(os.path.abspath(__file__)))
+    if not shutil.which("protoc"):
+        raise Skip("no protoc")
+    p = subprocess.run(["protoc", "--encode=Trace", f"--proto_path={proto}", "perfetto.proto"], input=text.encode(), capture_output=True)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+def packets(*texts):
+    return encoded("\n".join("packet { %s }" % text for text in texts))
+
+
+def thread_track(uuid, tid, name, pid=1):
+    return f'track_descriptor {{ uuid: {uuid} thread {{ pid: {pid} tid: {tid} thread_name: "{name}" }} }}'
+
+
+def track_event(us, what, sequence=1, packet=""):
+    return f"timestamp: {us * 1000} trusted_packet_sequence_id: {sequence} {packet} track_event {{ {what} }}"
+
+
+# The same story as SPANS, each thread by its own sequence; the tracks are described at the end.
+BEGIN, END, INSTANT, COUNTER = "type: 1", "type: 2", "type: 3", "type: 4"
+DEFAULTS = "sequence_flags: 1 trusted_packet_sequence_id: {0} trace_packet_defaults {{ track_event_defaults {{ track_uuid: {1} }} }}"
+TRACKS = (
+    DEFAULTS.format(1, 110), DEFAULTS.format(2, 111),
+    track_event(100, f"{BEGIN} name_iid: 5", packet='interned_data { event_names { iid: 5 name: "parse" } event_names { iid: 6 name: "lex" } }'),
+    track_event(150, f"{BEGIN} name_iid: 6"), track_event(250, END),
+    track_event(280, f"{BEGIN} name: \"send\" flow_ids: 7"), track_event(280, END), track_event(300, END),
+    track_event(50, f"{BEGIN} name: \"first\"", 2), track_event(70, END, 2),
+    track_event(400, f"{BEGIN} name_iid: 5 terminating_flow_ids: 7", 2, packet='interned_data { event_names { iid: 5 name: "work" } }'),
+    track_event(450, f"{INSTANT} name: \"mark\"", 2), track_event(500, END, 2),
+    track_event(100, f"{BEGIN} track_uuid: 112 name: \"request\""), track_event(500, f"{END} track_uuid: 112", 2),
+    thread_track(110, 10, "main"), thread_track(111, 11, "w\u00f6rker"), 'track_descriptor { uuid: 112 name: "requests" parent_uuid: 110 }',
+)  # fmt: skip
+
+
+@test
+def slices_of_perfetto_are_regions_of_threads_that_run_meanwhile():
+    path, err = imported(packets(*TRACKS))
+    assert "fields" not in err and "left out" not in err, err
+    got = states(path)
+    equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
+    # Ready from the flow's begin on.
+    equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
+    equal({k: v for k, v in regions(path).items() if k[1] != "send"},
+          {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
+    # A slice on a track that is no thread's is a task.
+    equal([(t["name"], t["start_ns"] // 1000, t["end_ns"] // 1000, t["complete"]) for t in answer("tasks", path)["tasks"]],
+          [("request", 100, 500, True)])
+    equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {10: "main", 11: "wörker"})
+    assert "mark" in good_text("print", path)
+
+
+@test
+def interned_names_are_those_of_the_sequence_since_it_began_anew():
+    def names(iid, name):
+        return f'interned_data {{ event_names {{ iid: {iid} name: "{name}" }} }}'
+
+    def span(us, sequence, packet=""):
+        return track_event(us, f"{BEGIN} name_iid: 1", sequence, packet), track_event(us + 5, END, sequence)
+
+    path, err = imported(packets(
+        thread_track(110, 10, "a"), thread_track(111, 11, "b"), DEFAULTS.format(1, 110), DEFAULTS.format(2, 111),
+        *span(10, 1, names(1, "x")), *span(20, 2, names(1, "y")), *span(30, 1),
+        DEFAULTS.format(1, 110), *span(40, 1), *span(50, 1, names(1, "z")), *span(60, 2)))  # fmt: skip
+    of = [(r["goroutine"], r["name"], r["start_ns"] // 1000) for r in answer("regions", "--members", path)["regions"]]
+    equal(sorted(of, key=lambda r: r[2]), [(10, "x", 10), (11, "y", 20), (10, "x", 30), (10, "", 40), (10, "z", 50), (11, "y", 60)])
+
+
+@test
+def times_of_other_clocks_are_converted_by_snapshots():
+    def clocks(*readings, sequence=9):
+        return f"trusted_packet_sequence_id: {sequence} clock_snapshot {{ %s }}" % " ".join("clocks { %s }" % r for r in readings)
+
+    def span(at, name, sequence, packet):
+        return (f'timestamp: {at} trusted_packet_sequence_id: {sequence} {packet} track_event {{ {BEGIN} name: "{name}" }}')
+
+    # CLOCK_MONOTONIC (3) is 1 ms behind CLOCK_BOOTTIME (6), and from a suspend on 2 ms. Clock 64 of sequence 1 counts
+    # microseconds from one event to the next.
+    path, err = imported(packets(
+        thread_track(110, 10, "a"), thread_track(111, 11, "b"), DEFAULTS.format(1, 110), DEFAULTS.format(2, 111),
+        clocks("clock_id: 3 timestamp: 1000000", "clock_id: 64 timestamp: 500 is_incremental: true unit_multiplier_ns: 1000", sequence=1),
+        "trusted_packet_sequence_id: 1 trace_packet_defaults { timestamp_clock_id: 64 }",
+        span(100, "a", 1, ""), span(50, "b", 1, ""), span(1300000, "c", 1, "timestamp_clock_id: 3"), span(50, "d", 1, ""),
+        span(5000000, "e", 2, "timestamp_clock_id: 3"), span(2000000, "f", 2, ""),
+        # The machine's clocks come last.
+        clocks("clock_id: 6 timestamp: 6000000", "clock_id: 3 timestamp: 4000000"),
+        clocks("clock_id: 6 timestamp: 2000000", "clock_id: 3 timestamp: 1000000")))  # fmt: skip
+    of = {r["name"]: r["start_ns"] // 1000 for r in answer("regions", "--members", path)["regions"]}
+    first = min(of.values())
+    equal({name: us - first for name, us in of.items()},
+          {"f": 0, "a": 100, "b": 150, "d": 200, "c": 300, "e": 5000})  # fmt: skip
+
+
+@test
+def legacy_events_are_those_of_chrome():
+    def legacy(phase, more="", legacy=""):
+        return f"trusted_packet_sequence_id: 1 track_event {{ legacy_event {{ phase: {ord(phase)} {legacy} }} {more} }}"
+
+    head = ("trusted_packet_sequence_id: 1 incremental_state_cleared: true "
+            'thread_descriptor { pid: 1 tid: 10 thread_name: "main" reference_timestamp_us: 1000 } '
+            'interned_data { event_names { iid: 1 name: "job" } event_categories { iid: 2 name: "c" } }')  # fmt: skip
+    path, err = imported(packets(
+        head,
+        legacy("X", "timestamp_delta_us: 100 name: \"x\"", "duration_us: 200"), legacy("B", "timestamp_delta_us: 50", "name_iid: 1"),
+        legacy("E", "timestamp_delta_us: 20"), legacy("X", "timestamp_absolute_us: 1500 name: \"other\"", "duration_us: 10 tid_override: 11"),
+        legacy("b", "timestamp_delta_us: 0 name: \"t\" category_iids: 2", "unscoped_id: 5"),
+        legacy("e", "timestamp_delta_us: 100 categories: \"c\"", "unscoped_id: 5"), legacy("e", "timestamp_delta_us: 1", "unscoped_id: 5"),
+        legacy("C", "timestamp_delta_us: 1 name: \"n\""), legacy("i", "timestamp_delta_us: 1 name: \"mark\"")))  # fmt: skip
+    assert "1 event left out, as its fields" in err and "track event, phase C 1" in err, err
+    got = regions(path)
+    first = min(begin for begin, _ in got.values())
+    equal({key: (b - first, e - first) for key, (b, e) in got.items()}, {(10, "x"): (0, 200), (10, "job"): (50, 70), (11, "other"): (400, 410)})
+    (task,) = answer("tasks", path)["tasks"]
+    equal((task["name"], task["end_ns"] // 1000 - task["start_ns"] // 1000), ("t", 100))
+
+
+@test
+def tracks_that_no_thread_writes_are_threads_of_their_own():
+    path, err = imported(packets('track_descriptor { uuid: 1 static_name: "queue" }', 'track_descriptor { uuid: 2 name: "disk" parent_uuid: 1 }',
+                                 track_event(10, f"{BEGIN} track_uuid: 1 name: \"a\""), track_event(20, f"{BEGIN} track_uuid: 2 name: \"b\""),
+                                 track_event(30, f"{END} track_uuid: 1"), track_event(40, f"{END} track_uuid: 2"), track_event(50, END)))  # fmt: skip
+    assert "1 event left out, as its fields" in err, err  # an end on the track 0 without a begin
+    names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
+    equal({(names[g], name): us for (g, name), us in regions(path).items()}, {("queue", "a"): (10, 30), ("disk", "b"): (20, 40)})
+
+
+@test
+def with_the_kernels_events_slices_do_not_decide_when_threads_run():
+    whole = b"".join(
+        bundle(cpu, *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu)) for cpu in (0, 1)
+    )
+    kernel, _ = imported(whole)
+    runs = [s for s in states(kernel)[101] if s[0] == "Running"]
+    at = runs[0][1]
+    assert runs[0][2] - at >= 3, runs
+    slices = (track_event(at + 1, f'{BEGIN} name: "r"'), track_event(runs[-1][2] - 1, END))
+    both, err = imported(whole + packets(thread_track(7, 101, "my worker"), DEFAULTS.format(1, 7), *slices))
+    equal(states(both), states(kernel))
+    equal(regions(both), {(101, "r"): (at + 1, runs[-1][2] - 1)})
+
+
+@test
+def an_export_for_perfetto_can_be_imported():
+    path, err = imported(good("export", "--to=perfetto", os.path.join(os.path.dirname(DATA), "..", "..", "examples", "traces", "load-go1.23.trace")))
+    assert "left out, as" not in err, err
+    assert answer("regions", path)["regions"]
 
 
 @test

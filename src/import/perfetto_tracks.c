@@ -1,0 +1,590 @@
+#include "import/perfetto_tracks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* Field numbers, which never change. */
+enum {
+    PACKET_CLOCKS = 6,
+    PACKET_TIME = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_CLEARED = 41,
+    PACKET_DROPPED = 42,
+    PACKET_THREAD = 44,
+    PACKET_CLOCK = 58,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK = 60
+};
+enum { FLAG_CLEARED = 1 };
+enum { DEFAULTS_EVENT = 11 }; /* and PACKET_CLOCK */
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_THREAD = 4, TRACK_STATIC_NAME = 10 };
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5, THREAD_TIME_US = 6 };
+enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2 };
+enum { ENTRY_IID = 1, ENTRY_NAME = 2 };
+enum {
+    EVENT_DELTA_US = 1,
+    EVENT_CATEGORY_IID = 3,
+    EVENT_LEGACY = 6,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_ABSOLUTE_US = 16,
+    EVENT_CATEGORY = 22,
+    EVENT_NAME = 23,
+    EVENT_FLOW_OLD = 36,
+    EVENT_LAST_FLOW_OLD = 42,
+    EVENT_FLOW = 47,
+    EVENT_LAST_FLOW = 48
+};
+enum {
+    LEGACY_NAME_IID = 1,
+    LEGACY_PHASE = 2,
+    LEGACY_DURATION_US = 3,
+    LEGACY_ID = 6,
+    LEGACY_SCOPE = 7,
+    LEGACY_LOCAL_ID = 10,
+    LEGACY_GLOBAL_ID = 11,
+    LEGACY_PID = 18,
+    LEGACY_TID = 19
+};
+enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+
+/* A time in microseconds that can be one in nanoseconds. */
+#define MOST_US (INT64_MAX / 2000)
+
+struct track {
+    uint32_t thread; /* + 1, in the threads of Chrome's events; 0: it is no thread's */
+    const char *name;
+};
+
+/* What holds for the packets of one writer. */
+struct sequence {
+    struct idmap names, categories; /* IID -> text */
+    bool has_track;
+    uint64_t track;  /* of events that name none */
+    uint32_t thread; /* + 1: of its ThreadDescriptor */
+    int64_t time_us; /* of the last event that has the difference to the one before */
+    uint64_t clock;
+    struct sequence_clocks clocks;
+};
+
+/* A packet's parts. */
+struct packet {
+    uint64_t time, sequence, clock;
+    bool has_time, has_clock, cleared, dropped;
+    struct proto clocks, event, interned, thread, defaults, track;
+};
+
+/* An event as it is read. */
+struct raw_event {
+    struct proto name, category, scope;
+    uint64_t type, name_iid, category_iid, track, phase, duration_us, id, pid, tid;
+    int64_t delta_us, absolute_us;
+    bool has_track, has_pid, has_tid;
+};
+
+/* MARK: Parts */
+
+static bool is_part(const struct proto *part)
+{
+    return part->at != NULL;
+}
+
+static size_t size_of(const struct proto *text)
+{
+    return (size_t)(text->end - text->at);
+}
+
+static void read_packet(struct proto rest, struct packet *packet)
+{
+    struct proto_field field;
+    *packet = (struct packet){0};
+    while (proto_next(&rest, &field)) {
+        switch (field.id) {
+        case PACKET_CLOCKS:
+            packet->clocks = field.bytes;
+            break;
+        case PACKET_TIME:
+            packet->time = field.number;
+            packet->has_time = true;
+            break;
+        case PACKET_SEQUENCE:
+            packet->sequence = field.number;
+            break;
+        case PACKET_EVENT:
+            packet->event = field.bytes;
+            break;
+        case PACKET_INTERNED:
+            packet->interned = field.bytes;
+            break;
+        case PACKET_FLAGS:
+            packet->cleared |= (field.number & FLAG_CLEARED) != 0;
+            break;
+        case PACKET_CLEARED:
+            packet->cleared |= field.number != 0;
+            break;
+        case PACKET_DROPPED:
+            packet->dropped = field.number != 0;
+            break;
+        case PACKET_THREAD:
+            packet->thread = field.bytes;
+            break;
+        case PACKET_CLOCK:
+            packet->clock = field.number;
+            packet->has_clock = true;
+            break;
+        case PACKET_DEFAULTS:
+            packet->defaults = field.bytes;
+            break;
+        case PACKET_TRACK:
+            packet->track = field.bytes;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static const char *keep(struct tracks *t, const struct proto *text)
+{
+    size_t size = size_of(text);
+    return chrome_keep(&t->chrome, (const char *)text->at,
+                       size < CHROME_NAME_MAX ? size : CHROME_NAME_MAX - 1);
+}
+
+/* MARK: Tracks */
+
+/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has one. */
+static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *time_us)
+{
+    struct proto_field field;
+    struct proto name = {0};
+    uint64_t pid = 0, tid = 0;
+    while (proto_next(&descriptor, &field)) {
+        if (field.id == THREAD_PID)
+            pid = field.number;
+        else if (field.id == THREAD_TID)
+            tid = field.number;
+        else if (field.id == THREAD_NAME)
+            name = field.bytes;
+        else if (field.id == THREAD_TIME_US && field.number <= MOST_US)
+            *time_us = (int64_t)field.number;
+    }
+    if (tid == 0)
+        return 0;
+    uint32_t thread = chrome_thread(&t->chrome, pid, tid);
+    if (size_of(&name) > 0)
+        chrome_name(&t->chrome, thread, (trail_string){(const char *)name.at, size_of(&name)});
+    return thread + 1;
+}
+
+/* Returns the track, which may not be described; NULL if memory is out. */
+static struct track *track_of(struct tracks *t, uint64_t uuid)
+{
+    struct track *track = idmap_find(&t->tracks, uuid);
+    if (track)
+        return track;
+    track = arena_alloc(&t->chrome.arena, sizeof *track);
+    if (!track || !idmap_put(&t->tracks, uuid, track)) {
+        t->chrome.failed = true;
+        return NULL;
+    }
+    *track = (struct track){.name = ""};
+    return track;
+}
+
+static void learn_track(struct tracks *t, struct proto descriptor)
+{
+    struct proto_field field;
+    struct proto name = {0}, thread = {0};
+    uint64_t uuid = 0;
+    int64_t unused = 0;
+    while (proto_next(&descriptor, &field)) {
+        if (field.id == TRACK_UUID)
+            uuid = field.number;
+        else if (field.id == TRACK_NAME || field.id == TRACK_STATIC_NAME)
+            name = field.bytes;
+        else if (field.id == TRACK_THREAD)
+            thread = field.bytes;
+    }
+    struct track *track = track_of(t, uuid);
+    if (track && is_part(&thread))
+        track->thread = read_thread(t, thread, &unused);
+    if (track && size_of(&name) > 0)
+        track->name = keep(t, &name);
+}
+
+/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than PIDs. */
+static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t uuid)
+{
+    uint32_t thread = chrome_thread(&t->chrome, UINT64_MAX, uuid | UINT64_C(1) << 63);
+    if (*track->name)
+        chrome_name(&t->chrome, thread, (trail_string){track->name, strlen(track->name)});
+    return thread;
+}
+
+/* MARK: Sequences */
+
+/* Returns NULL if memory is out. */
+static struct sequence *sequence_of(struct tracks *t, uint64_t id)
+{
+    struct sequence *sequence = idmap_find(&t->sequences, id);
+    if (sequence)
+        return sequence;
+    sequence = arena_alloc(&t->chrome.arena, sizeof *sequence);
+    if (!sequence || !idmap_put(&t->sequences, id, sequence)) {
+        t->chrome.failed = true;
+        return NULL;
+    }
+    *sequence = (struct sequence){.clock = CLOCK_OF_TRACE};
+    return sequence;
+}
+
+static void begin_anew(struct sequence *sequence)
+{
+    idmap_clear(&sequence->names);
+    idmap_clear(&sequence->categories);
+    sequence->has_track = false;
+    sequence->thread = 0;
+    sequence->time_us = 0;
+    sequence->clock = CLOCK_OF_TRACE;
+}
+
+static void take_defaults(struct sequence *sequence, struct proto defaults)
+{
+    struct proto_field field, part;
+    while (proto_next(&defaults, &field)) {
+        if (field.id == PACKET_CLOCK)
+            sequence->clock = field.number;
+        while (field.id == DEFAULTS_EVENT && proto_next(&field.bytes, &part)) {
+            sequence->has_track |= part.id == EVENT_TRACK;
+            if (part.id == EVENT_TRACK)
+                sequence->track = part.number;
+        }
+    }
+}
+
+static void take_interned(struct tracks *t, struct sequence *sequence, struct proto interned)
+{
+    struct proto_field field, part;
+    while (proto_next(&interned, &field)) {
+        struct idmap *map = field.id == INTERNED_NAME       ? &sequence->names
+                            : field.id == INTERNED_CATEGORY ? &sequence->categories
+                                                            : NULL;
+        uint64_t iid = 0;
+        const char *text = "";
+        while (map && proto_next(&field.bytes, &part)) {
+            if (part.id == ENTRY_IID)
+                iid = part.number;
+            else if (part.id == ENTRY_NAME)
+                text = keep(t, &part.bytes);
+        }
+        if (map && !idmap_put(map, iid, (void *)(uintptr_t)text))
+            t->chrome.failed = true;
+    }
+}
+
+/* What the packet says of its sequence holds for its own event, too. */
+static void take_state(struct tracks *t, struct sequence *sequence, const struct packet *packet)
+{
+    if (packet->dropped)
+        t->chrome.stats->lost++;
+    if (packet->cleared)
+        begin_anew(sequence);
+    if (is_part(&packet->clocks) && !clocks_take_own(&sequence->clocks, packet->clocks))
+        t->chrome.failed = true;
+    take_defaults(sequence, packet->defaults);
+    take_interned(t, sequence, packet->interned);
+    if (is_part(&packet->thread))
+        sequence->thread = read_thread(t, packet->thread, &sequence->time_us);
+}
+
+/* MARK: Events */
+
+static void read_legacy(struct proto legacy, struct raw_event *raw)
+{
+    struct proto_field field;
+    while (proto_next(&legacy, &field)) {
+        switch (field.id) {
+        case LEGACY_NAME_IID:
+            raw->name_iid = field.number;
+            break;
+        case LEGACY_PHASE:
+            raw->phase = field.number;
+            break;
+        case LEGACY_DURATION_US:
+            raw->duration_us = field.number;
+            break;
+        case LEGACY_ID:
+        case LEGACY_LOCAL_ID:
+        case LEGACY_GLOBAL_ID:
+            raw->id = hash_mix(field.id, field.number);
+            break;
+        case LEGACY_SCOPE:
+            raw->scope = field.bytes;
+            break;
+        case LEGACY_PID:
+            raw->pid = field.number;
+            raw->has_pid = true;
+            break;
+        case LEGACY_TID:
+            raw->tid = field.number;
+            raw->has_tid = true;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Flows are read when the event's thread and time are known. */
+static void read_event(struct proto event, struct raw_event *raw)
+{
+    struct proto_field field;
+    *raw = (struct raw_event){.absolute_us = -1};
+    while (proto_next(&event, &field)) {
+        switch (field.id) {
+        case EVENT_DELTA_US:
+            raw->delta_us = field.number <= MOST_US ? (int64_t)field.number : 0;
+            break;
+        case EVENT_ABSOLUTE_US:
+            raw->absolute_us = field.number <= MOST_US ? (int64_t)field.number : -1;
+            break;
+        case EVENT_CATEGORY_IID:
+            raw->category_iid = field.number;
+            break;
+        case EVENT_CATEGORY:
+            raw->category = field.bytes;
+            break;
+        case EVENT_TYPE:
+            raw->type = field.number;
+            break;
+        case EVENT_NAME_IID:
+            raw->name_iid = field.number;
+            break;
+        case EVENT_NAME:
+            raw->name = field.bytes;
+            break;
+        case EVENT_TRACK:
+            raw->track = field.number;
+            raw->has_track = true;
+            break;
+        case EVENT_LEGACY:
+            if (field.type == PROTO_BYTES)
+                read_legacy(field.bytes, raw);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Returns false if the packet's time is none. */
+static bool time_of(struct tracks *t, struct sequence *sequence, const struct packet *packet,
+                    const struct raw_event *raw, int64_t *ns)
+{
+    uint64_t clock = packet->has_clock ? packet->clock : sequence->clock;
+    if (packet->has_time)
+        return clocks_trace_ns(&t->clocks, &sequence->clocks, clock, packet->time, ns) && *ns >= 0;
+    if (raw->absolute_us < 0 && sequence->thread == 0)
+        return false;
+    if (raw->absolute_us < 0 && sequence->time_us <= MOST_US - raw->delta_us)
+        sequence->time_us += raw->delta_us;
+    int64_t us = raw->absolute_us < 0 ? sequence->time_us : raw->absolute_us;
+    return clocks_trace_ns(&t->clocks, &sequence->clocks, CLOCK_MONOTONIC_ID, (uint64_t)us * 1000,
+                           ns) &&
+           *ns >= 0;
+}
+
+/* The thread, + 1, that writes the sequence; 0: not known. */
+static uint32_t writer_of(struct tracks *t, const struct sequence *sequence)
+{
+    const struct track *track = sequence->has_track ? track_of(t, sequence->track) : NULL;
+    return track && track->thread ? track->thread : sequence->thread;
+}
+
+/* An event belongs to a thread, and is on its track; or on another, when it is a task's. */
+struct place {
+    uint32_t thread;
+    bool is_task;
+    uint64_t track;
+};
+
+static struct place place_of(struct tracks *t, const struct sequence *sequence,
+                             const struct raw_event *raw)
+{
+    uint32_t writer = writer_of(t, sequence);
+    struct place place = {.track = raw->has_track ? raw->track : sequence->track};
+    if (!raw->has_track && !sequence->has_track && sequence->thread) {
+        place.thread = sequence->thread - 1;
+        return place;
+    }
+    const struct track *track = track_of(t, place.track);
+    if (!track)
+        return place;
+    place.is_task = !track->thread && writer;
+    place.thread = track->thread ? track->thread - 1
+                   : writer      ? writer - 1
+                                 : own_thread(t, track, place.track);
+    return place;
+}
+
+static const char *text_of(struct tracks *t, const struct proto *text, const struct idmap *interned,
+                           uint64_t iid)
+{
+    const char *known = is_part(text) ? keep(t, text) : idmap_find(interned, iid);
+    return known ? known : "";
+}
+
+/* Flows of the event: each links it to the one before with the same ID. */
+static void put_flows(struct tracks *t, struct proto event, const struct chrome_event *at)
+{
+    struct proto_field field;
+    struct chrome_event flow = *at;
+    while (proto_next(&event, &field)) {
+        bool is_flow = field.id == EVENT_FLOW || field.id == EVENT_FLOW_OLD;
+        bool is_last = field.id == EVENT_LAST_FLOW || field.id == EVENT_LAST_FLOW_OLD;
+        flow.phase = is_last ? CHROME_FLOW_LAST : CHROME_FLOW;
+        flow.id = hash_mix(EVENT_FLOW, field.number);
+        if ((is_flow || is_last) && field.type != PROTO_BYTES)
+            chrome_add(&t->chrome, &flow);
+    }
+}
+
+static void count_unknown(struct tracks *t, const char *name, uint64_t number)
+{
+    char text[48];
+    int size = number > ' ' && number < 0x7f
+                   ? snprintf(text, sizeof text, "%s %c", name, (char)number)
+                   : snprintf(text, sizeof text, "%s %llu", name, (unsigned long long)number);
+    import_count_unknown(t->chrome.stats, (trail_string){text, (size_t)size});
+}
+
+/* An event of a type: a slice of a thread, or of another track. */
+static void put_typed(struct tracks *t, const struct raw_event *raw, struct place place,
+                      struct chrome_event *event)
+{
+    static const uint8_t phases[2][4] = {
+        {0, CHROME_BEGIN, CHROME_END, CHROME_INSTANT},
+        {0, CHROME_ASYNC_BEGIN, CHROME_ASYNC_END, CHROME_INSTANT},
+    };
+    event->phase = phases[place.is_task][raw->type];
+    event->id = hash_mix(EVENT_TRACK, place.track);
+    chrome_add(&t->chrome, event);
+}
+
+/* An event with a letter, as in Chrome's JSON; docs/importing.md has the same rows. */
+static void put_legacy(struct tracks *t, const struct raw_event *raw, const char *category,
+                       struct chrome_event *event)
+{
+    const struct chrome_thread *thread = &t->chrome.threads[event->thread];
+    const struct chrome_letter *letter = chrome_letter(raw->phase);
+    if (!letter) {
+        count_unknown(t, "track event, phase", raw->phase);
+        return;
+    }
+    if (raw->has_tid || raw->has_pid)
+        event->thread = chrome_thread(&t->chrome, raw->has_pid ? raw->pid : thread->pid,
+                                      raw->has_tid ? raw->tid : thread->tid);
+    event->phase = letter->phase;
+    event->duration_ns = raw->duration_us <= MOST_US ? (int64_t)raw->duration_us * 1000 : 0;
+    event->id = hash_mix(hash_bytes(category, strlen(category)), raw->id);
+    if (is_part(&raw->scope))
+        event->id = hash_mix(event->id, hash_bytes(raw->scope.at, size_of(&raw->scope)));
+    if (letter->by_name)
+        event->id = hash_mix(event->id, hash_bytes(event->name, strlen(event->name)));
+    chrome_add(&t->chrome, event);
+}
+
+static void take_event(struct tracks *t, struct sequence *sequence, const struct packet *packet)
+{
+    struct raw_event raw;
+    struct chrome_event event = {0};
+    read_event(packet->event, &raw);
+    if (!time_of(t, sequence, packet, &raw, &event.time_ns)) {
+        import_count_bad(t->chrome.stats);
+        return;
+    }
+    if (raw.type > TYPE_INSTANT) {
+        count_unknown(t, "track event, type", raw.type);
+        return;
+    }
+    struct place place = place_of(t, sequence, &raw);
+    if (t->chrome.failed)
+        return;
+    event.thread = place.thread;
+    event.name = text_of(t, &raw.name, &sequence->names, raw.name_iid);
+    if (raw.type == TYPE_NONE)
+        put_legacy(t, &raw, text_of(t, &raw.category, &sequence->categories, raw.category_iid),
+                   &event);
+    else
+        put_typed(t, &raw, place, &event);
+    put_flows(t, packet->event, &event);
+}
+
+/* MARK: Packets */
+
+void tracks_learn(struct tracks *t, struct proto packet)
+{
+    struct packet parts;
+    read_packet(packet, &parts);
+    if (is_part(&parts.track))
+        learn_track(t, parts.track);
+    if (is_part(&parts.clocks))
+        clocks_take(&t->clocks, parts.clocks);
+}
+
+void tracks_learnt(struct tracks *t)
+{
+    clocks_sort(&t->clocks);
+}
+
+void tracks_packet(struct tracks *t, struct proto packet)
+{
+    struct packet parts;
+    read_packet(packet, &parts);
+    if (parts.sequence == 0 && !is_part(&parts.event))
+        return;
+    struct sequence *sequence = sequence_of(t, parts.sequence);
+    if (!sequence)
+        return;
+    take_state(t, sequence, &parts);
+    if (is_part(&parts.event))
+        take_event(t, sequence, &parts);
+}
+
+bool tracks_mean(struct tracks *t, bool has_states)
+{
+    t->chrome.has_states = has_states;
+    if (!t->chrome.failed && !t->clocks.failed)
+        chrome_mean(&t->chrome);
+    return !t->chrome.failed && !t->clocks.failed;
+}
+
+bool tracks_init(struct tracks *t, struct import_model *model)
+{
+    *t = (struct tracks){0};
+    return chrome_init(&t->chrome, model);
+}
+
+void tracks_free(struct tracks *t)
+{
+    for (size_t i = 0; t->sequences.slots && i <= t->sequences.mask; i++) {
+        struct sequence *sequence = t->sequences.slots[i].value;
+        if (sequence) {
+            idmap_free(&sequence->names);
+            idmap_free(&sequence->categories);
+            free(sequence->clocks.items);
+        }
+    }
+    idmap_free(&t->sequences);
+    idmap_free(&t->tracks);
+    clocks_free(&t->clocks);
+    chrome_free(&t->chrome);
+}
