@@ -1,7 +1,7 @@
 # The packages of Debian 12 and 13 by purpose, and functions that install them. Sourced by ./try, ./test and .ci/run.
 
 packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev liblzma-dev libdw-dev libelf-dev libiberty-dev libmicrohttpd-dev xz-utils"
-packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev libboost-fiber-dev libuv1-dev zsh fish bash-completion curl"
+packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev libboost-fiber-dev libuv1-dev zsh fish bash-completion curl linux-perf lttng-tools liblttng-ust-dev"
 packages_sql="clickhouse-server clickhouse-client nodejs" # tests of the tables with two shards
 packages_web="chromium nodejs" # a browser for the tests of the viewer
 packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm

@@ -6,13 +6,20 @@
  *
  * Groups of fields follow the name: of the packet, contexts, and last of the event. Events say on which CPU
  * they happened, but not in which thread: it is the one that runs there.
+ *
+ * So are events of programs' mutexes (ust.h), which need the context vtid for their thread:
+ *
+ *     [10.000300000] (+0.1) host lttng_ust_pthread:pthread_mutex_unlock: { cpu_id = 0 }, { vtid = 7 }, { mutex = 0x10, status = 0 }
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "import/forms.h"
 #include "import/lines.h"
 #include "import/scan.h"
+#include "import/ust.h"
 
 struct parsed {
     struct import_model *model;
@@ -51,11 +58,12 @@ static bool find_tid(trail_string fields, const char *name, int32_t *tid)
 }
 
 /* Takes a name, "sh", for the thread. Names have quotes and backslashes escaped, and stay so. */
-static void name_thread(struct parsed *parsed, const char *name, int32_t tid)
+static void name_thread(const struct parsed *parsed, trail_string fields, const char *name,
+                        int32_t tid)
 {
     trail_string rest;
     size_t size = 0;
-    if (!find_field(parsed->fields, name, &rest) || !scan_word(&rest, "\""))
+    if (!find_field(fields, name, &rest) || !scan_word(&rest, "\""))
         return;
     while (size < rest.size && rest.data[size] != '"')
         size += rest.data[size] == '\\' && size + 1 < rest.size ? 2 : 1;
@@ -101,8 +109,8 @@ static bool parse_switch(struct parsed *p)
     if (!find_tid(p->fields, "prev_tid", &p->event.tid) ||
         !find_tid(p->fields, "next_tid", &p->event.other) || !find_state(p->fields, &p->event.left))
         return false;
-    name_thread(p, "prev_comm", p->event.tid);
-    name_thread(p, "next_comm", p->event.other);
+    name_thread(p, p->fields, "prev_comm", p->event.tid);
+    name_thread(p, p->fields, "next_comm", p->event.other);
     return true;
 }
 
@@ -111,7 +119,7 @@ static bool parse_other(struct parsed *p, enum import_kind kind, const char *com
     p->event.kind = (uint8_t)kind;
     if (!find_tid(p->fields, tid, &p->event.other) || p->event.other == 0)
         return false;
-    name_thread(p, comm, p->event.other);
+    name_thread(p, p->fields, comm, p->event.other);
     return true;
 }
 
@@ -220,25 +228,82 @@ static void take_state_dump(struct parsed *parsed)
 {
     int32_t tid;
     if (find_tid(parsed->fields, "tid", &tid))
-        name_thread(parsed, "name", tid);
+        name_thread(parsed, parsed->fields, "name", tid);
+}
+
+static bool is_word(trail_string text, const char *word)
+{
+    return strlen(word) == text.size && memcmp(word, text.data, text.size) == 0;
+}
+
+/* Takes an address, "0x10", of the event's own fields. */
+static bool find_address(trail_string fields, const char *name, uint64_t *address)
+{
+    trail_string rest;
+    char text[2 + 16 + 1], *end;
+    if (!find_field(fields, name, &rest))
+        return false;
+    (void)snprintf(text, sizeof text, "%.*s",
+                   (int)(rest.size < sizeof text ? rest.size : sizeof text - 1), rest.data);
+    *address = strtoull(text, &end, 16);
+    return end > text + 2;
+}
+
+static const struct {
+    const char *name;
+    enum ust_kind kind;
+    bool has_status; /* 0: it succeeded */
+} ust_rows[] = {
+    {"lttng_ust_pthread:pthread_mutex_lock_req", UST_REQUEST, false},
+    {"lttng_ust_pthread:pthread_mutex_lock_acq", UST_ACQUIRE, true},
+    {"lttng_ust_pthread:pthread_mutex_trylock", UST_ACQUIRE, true},
+    {"lttng_ust_pthread:pthread_mutex_unlock", UST_UNLOCK, true},
+};
+
+/* Takes an event of a mutex; *known: whether it is one. Returns false if memory is out. */
+static bool take_ust(struct ust *ust, trail_string name, struct parsed *parsed, trail_string groups,
+                     bool *known)
+{
+    struct import_stats *stats = ust->model->threads.stats;
+    struct ust_event event = {.time_ns = parsed->event.time_ns};
+    size_t i = 0, count = sizeof ust_rows / sizeof *ust_rows;
+    trail_string status;
+    while (i < count && !is_word(name, ust_rows[i].name))
+        i++;
+    *known = i < count;
+    if (i == count)
+        return true;
+    event.kind = ust_rows[i].kind;
+    if (!find_tid(groups, "vtid", &event.tid) || event.tid == 0 ||
+        !find_address(parsed->fields, "mutex", &event.mutex)) {
+        import_count_bad(stats);
+        return true;
+    }
+    name_thread(parsed, groups, "procname", event.tid);
+    stats->events++;
+    bool failed = ust_rows[i].has_status && find_field(parsed->fields, "status", &status) &&
+                  !scan_word(&status, "0");
+    return failed || ust_take(ust, &event);
 }
 
 /* Returns false if memory is out. */
-static bool take_event(struct import_model *model, trail_string name, trail_string groups,
-                       int64_t ns)
+static bool take_event(struct ust *ust, trail_string name, trail_string groups, int64_t ns)
 {
+    struct import_model *model = ust->model;
     struct import_stats *stats = model->threads.stats;
+    bool is_ust;
     struct parsed parsed = {.model = model};
     size_t i = 0, last = scan_find_last(groups, "}, {"), count = sizeof rows / sizeof *rows;
-    while (i < count &&
-           (strlen(rows[i].name) != name.size || memcmp(rows[i].name, name.data, name.size) != 0))
-        i++;
-    if (i == count) {
-        import_count_unknown(stats, name);
-        return true;
-    }
     parsed.event = (struct import_event){.time_ns = ns, .tid = IMPORT_TID_OF_CPU};
     parsed.fields = scan_part(groups, last == SIZE_MAX ? 0 : last + 3, groups.size);
+    while (i < count && !is_word(name, rows[i].name))
+        i++;
+    if (i == count) {
+        bool good = take_ust(ust, name, &parsed, groups, &is_ust);
+        if (!is_ust)
+            import_count_unknown(stats, name);
+        return good;
+    }
     if (!rows[i].parse) {
         take_state_dump(&parsed);
     } else if (!take_cpu(groups, &parsed.event.cpu) || !rows[i].parse(&parsed)) {
@@ -255,14 +320,16 @@ int import_ctf_text(trail_source *source, struct import_model *model, trail_erro
     struct import_stats *stats = model->threads.stats;
     trail_string line, name;
     int64_t ns;
+    struct ust ust = {.model = model};
     bool good = true;
     while (good && lines_next(&lines, &line)) {
         stats->lines++;
         if (take_header(&line, &ns, &name))
-            good = take_event(model, name, line, ns);
+            good = take_event(&ust, name, line, ns);
         else if (line.size > 0)
             import_count_unreadable(stats);
     }
+    ust_free(&ust);
     lines_free(&lines);
     if (lines.failed)
         return -1;

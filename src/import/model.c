@@ -145,7 +145,9 @@ static void do_span(struct import_threads *all, const struct import_event *e)
         do_task(all, thread, e);
     else if (e->kind == IMPORT_LOG)
         do_log(all, thread, e);
-    if (e->kind == IMPORT_PAUSE || (!runs && e->kind != IMPORT_RUN))
+    if (e->kind == IMPORT_PAUSE && e->text)
+        import_thread_wait(all, thread, e->text);
+    else if (e->kind == IMPORT_PAUSE || (!runs && e->kind != IMPORT_RUN))
         import_thread_leave(all, thread, ready ? IMPORT_PREEMPTED : IMPORT_PAUSED, NULL);
 }
 

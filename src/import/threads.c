@@ -257,6 +257,13 @@ static void declare_running(struct import_threads *all, struct import_thread *th
 
 /* MARK: States */
 
+/* The log in front of a wait. */
+static void say_wait(struct import_threads *all, const struct import_thread *thread,
+                     const char *words)
+{
+    EMIT(all, thread->m, V2_UserLog, 0, import_text(all, "wait"), import_text(all, words), 0);
+}
+
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,
                          enum import_left left, const struct import_stack *stack)
 {
@@ -275,16 +282,26 @@ void import_thread_leave(struct import_threads *all, struct import_thread *threa
         forget(all, thread);
         return;
     }
-    const struct import_wait *wait = left == IMPORT_PREEMPTED ? NULL : import_wait_of(stack);
+    bool ready = left == IMPORT_PREEMPTED;
+    const struct import_wait *wait = ready ? NULL : import_wait_of(stack);
     const char *reason =
         wait && strcmp(wait->reason, "syscall") != 0 ? wait->reason : reasons[left];
     if (wait && strcmp(wait->reason, "sleep") != 0)
-        EMIT(all, thread->m, V2_UserLog, 0, import_text(all, "wait"), import_text(all, wait->words),
-             0);
-    EMIT(all, thread->m, left == IMPORT_PREEMPTED ? V2_GoStop : V2_GoBlock,
-         import_text(all, reason), import_stack_id(all, stack));
+        say_wait(all, thread, wait->words);
+    EMIT(all, thread->m, ready ? V2_GoStop : V2_GoBlock, import_text(all, reason),
+         import_stack_id(all, stack));
     give_cpu(all, thread);
-    thread->state = left == IMPORT_PREEMPTED ? IMPORT_READY : IMPORT_WAITING;
+    thread->state = ready ? IMPORT_READY : IMPORT_WAITING;
+}
+
+void import_thread_wait(struct import_threads *all, struct import_thread *thread, const char *words)
+{
+    if (thread->state != IMPORT_RUNNING)
+        return;
+    say_wait(all, thread, words);
+    EMIT(all, thread->m, V2_GoBlock, import_text(all, "sync"), 0);
+    give_cpu(all, thread);
+    thread->state = IMPORT_WAITING;
 }
 
 /* What a thread does that the recording shows elsewhere next is not known. */

@@ -104,6 +104,10 @@ void import_thread_run(struct import_threads *all, struct import_thread *thread,
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,
                          enum import_left left, const struct import_stack *stack);
 
+/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it does not run. */
+void import_thread_wait(struct import_threads *all, struct import_thread *thread,
+                        const char *words);
+
 /* A thread that waits is ready; `waker` is NULL if it is not known, or none. */
 void import_thread_wake(struct import_threads *all, struct import_thread *waker,
                         struct import_thread *thread, const struct import_stack *stack);

@@ -484,6 +484,39 @@ def babeltrace_of_lttng_means_the_same():
         equal(states(imported(text + ctf(STORY[4:5]))[0])[100][1][0], state, number)
 
 
+def ust(*events):
+    """Events of LTTng's wrapper of pthread: (microseconds, TID, event, mutex)."""
+    return "".join(
+        f"[{us // 10**6}.{us % 10**6:06}000] host lttng_ust_pthread:pthread_mutex_{event}: {{ cpu_id = 0 }}, "
+        f'{{ vtid = {tid}, procname = "t{tid}" }}, {{ mutex = 0x{mutex:X}{"" if event == "lock_req" else f", status = {status}"} }}\n'
+        for us, tid, event, mutex, status in ((*e, 0)[:5] for e in events)
+    )
+
+
+@test
+def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
+    EBUSY = 16
+    path, err = imported(ust(
+        (10, 1, "lock_req", 0xA0), (10, 1, "lock_acq", 0xA0),
+        (20, 2, "lock_req", 0xA0), (25, 3, "trylock", 0xA0, EBUSY), (30, 1, "lock_req", 0xA0), (30, 1, "lock_acq", 0xA0), (35, 1, "unlock", 0xA0),
+        (40, 1, "unlock", 0xA0), (45, 2, "lock_acq", 0xA0),
+        # The next unlock is recorded after the lock that it allows; and a mutex that is free.
+        (50, 3, "lock_req", 0xA0), (60, 3, "lock_acq", 0xA0), (61, 2, "unlock", 0xA0), (62, 3, "unlock", 0xA0),
+        (70, 1, "lock_req", 0xB0), (71, 1, "lock_acq", 0xB0), (72, 1, "unlock", 0xB0), (80, 2, "trylock", 0xB0),
+        # It asked when it was locked by what was recorded, and the unlock came in between.
+        (90, 1, "lock_req", 0xB0), (95, 2, "unlock", 0xB0), (99, 1, "lock_acq", 0xB0)))  # fmt: skip
+    assert "left out" not in err and "fields" not in err, err
+    got = states(path)
+    waits = {g: [s[1:] for s in of if s[0] == "Waiting" and s[1] > 10] for g, of in got.items()}
+    equal(waits, {1: [(90, 95, 2)], 2: [(20, 40, 1)], 3: [(50, 60, 2)]})
+    equal({k: v for k, v in reasons(path).items() if k[1] > 10}, {(2, 20): ("sync", "mutex"), (3, 50): ("sync", "mutex"), (1, 90): ("sync", "mutex")})
+    equal({(k["object"], k["waits"]) for k in answer("locks", path)["locks"]}, {("0xa0", 2), ("0xb0", 1)})
+    equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {1: "t1", 2: "t2", 3: "t3"})
+    # Without the context of the thread, nothing is known.
+    code, _, err = run("import", "-", "-o", os.path.join(WORK, "none.trace"), stdin=ust((10, 1, "lock_req", 0xA0)).replace("vtid", "x").encode())
+    assert code == 1 and "1 event left out, as its fields" in err, err
+
+
 @test
 def damaged_lines_of_babeltrace_are_counted():
     bad = '[10.5] host sched_switch: { cpu_id = 0 }, { prev_comm = "x" }\n[10.5] host sched_waking: { comm = "x", tid = 5 }\n[nonsense\n'

@@ -1,0 +1,141 @@
+#include "import/ust.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ust_mutex {
+    int32_t holder; /* 0: none */
+    uint32_t depth; /* how often it has locked it */
+    int32_t releaser;
+    int64_t released_ns;
+};
+
+struct ust_thread {
+    uint64_t mutex; /* that it has requested */
+    int64_t requested_ns;
+    bool requests, waits;
+};
+
+/* Returns the value of the key, a new one if there is none; NULL if memory is out. */
+static void *value_of(struct idmap *map, uint64_t key, size_t size, bool *fresh)
+{
+    void *value = idmap_find(map, key);
+    *fresh = !value;
+    if (value)
+        return value;
+    value = calloc(1, size);
+    if (value && !idmap_put(map, key, value)) {
+        free(value);
+        value = NULL;
+    }
+    return value;
+}
+
+static bool emit(struct ust *ust, enum import_kind kind, int64_t time_ns, int32_t tid,
+                 int32_t other, const char *text)
+{
+    struct import_event event = {.kind = (uint8_t)kind,
+                                 .time_ns = time_ns,
+                                 .cpu = IMPORT_NO_CPU,
+                                 .tid = tid,
+                                 .other = other,
+                                 .text = text ? strdup(text) : NULL};
+    return (!text || event.text) && import_model_put(ust->model, &event);
+}
+
+/* The thread has waited since its request. */
+static bool wait_since_request(struct ust *ust, struct ust_thread *thread, int32_t tid)
+{
+    char text[40];
+    (void)snprintf(text, sizeof text, "mutex 0x%" PRIx64, thread->mutex);
+    thread->waits = true;
+    return emit(ust, IMPORT_PAUSE, thread->requested_ns, tid, 0, text);
+}
+
+static bool request(struct ust *ust, const struct ust_event *e, const struct ust_mutex *mutex,
+                    struct ust_thread *thread)
+{
+    *thread = (struct ust_thread){.mutex = e->mutex, .requested_ns = e->time_ns, .requests = true};
+    return mutex->holder == 0 || mutex->holder == e->tid || wait_since_request(ust, thread, e->tid);
+}
+
+/*
+ * The thread that has unlocked the mutex since the request, and when; 0: none did. As an unlock is recorded
+ * behind it, this may still be the holder.
+ */
+static int32_t waker_of(const struct ust_mutex *mutex, const struct ust_thread *thread,
+                        const struct ust_event *e, int64_t *when_ns)
+{
+    *when_ns = e->time_ns;
+    if (mutex->holder != 0)
+        return mutex->holder != e->tid ? mutex->holder : 0;
+    *when_ns = mutex->released_ns;
+    return mutex->releaser != e->tid && mutex->released_ns >= thread->requested_ns ? mutex->releaser
+                                                                                   : 0;
+}
+
+static bool acquire(struct ust *ust, const struct ust_event *e, struct ust_mutex *mutex,
+                    struct ust_thread *thread)
+{
+    bool good = true;
+    int64_t when_ns;
+    int32_t waker =
+        thread->requests && thread->mutex == e->mutex ? waker_of(mutex, thread, e, &when_ns) : 0;
+    /* It was free at the request by the events, which are behind. */
+    if (waker != 0 && !thread->waits)
+        good = wait_since_request(ust, thread, e->tid);
+    if (waker != 0)
+        good = good && emit(ust, IMPORT_WAKING, when_ns, waker, e->tid, NULL);
+    if (thread->waits)
+        good = good && emit(ust, IMPORT_RUN, e->time_ns, e->tid, 0, NULL);
+    *thread = (struct ust_thread){0};
+    mutex->depth = mutex->holder == e->tid ? mutex->depth + 1 : 1;
+    mutex->holder = e->tid;
+    return good;
+}
+
+static void unlock(const struct ust_event *e, struct ust_mutex *mutex)
+{
+    /* The unlock is recorded after it: another thread may have the mutex already. */
+    if (mutex->holder != 0 && mutex->holder != e->tid)
+        return;
+    if (mutex->depth > 1) {
+        mutex->depth--;
+        return;
+    }
+    *mutex = (struct ust_mutex){.releaser = e->tid, .released_ns = e->time_ns};
+}
+
+bool ust_take(struct ust *ust, const struct ust_event *e)
+{
+    bool fresh, known;
+    struct ust_mutex *mutex = value_of(&ust->mutexes, e->mutex, sizeof *mutex, &known);
+    struct ust_thread *thread = value_of(&ust->threads, (uint64_t)e->tid, sizeof *thread, &fresh);
+    if (!mutex || !thread || (fresh && !emit(ust, IMPORT_RUN, e->time_ns, e->tid, 0, NULL)))
+        return false;
+    switch (e->kind) {
+    case UST_REQUEST:
+        return request(ust, e, mutex, thread);
+    case UST_ACQUIRE:
+        return acquire(ust, e, mutex, thread);
+    case UST_UNLOCK:
+        unlock(e, mutex);
+        break;
+    }
+    return true;
+}
+
+static void free_values(struct idmap *map)
+{
+    for (size_t i = 0; map->slots && i <= map->mask; i++)
+        free(map->slots[i].value);
+    idmap_free(map);
+}
+
+void ust_free(struct ust *ust)
+{
+    free_values(&ust->mutexes);
+    free_values(&ust->threads);
+}
