@@ -77,6 +77,7 @@ struct sequence {
 /* A packet's parts. */
 struct packet {
     uint64_t time, sequence, clock;
+    int64_t ns; /* its time; -1: it has one that cannot be */
     bool has_time, has_clock, cleared, dropped;
     struct proto clocks, event, interned, thread, defaults, track;
 };
@@ -385,13 +386,22 @@ static void read_event(struct proto event, struct raw_event *raw)
     }
 }
 
-/* Returns false if the packet's time is none. */
+/* The time of any packet counts where each is the difference to the one before. */
+static void take_time(const struct tracks *t, struct sequence *sequence, struct packet *packet)
+{
+    uint64_t clock = packet->has_clock ? packet->clock : sequence->clock;
+    if (packet->has_time &&
+        !clocks_trace_ns(&t->clocks, &sequence->clocks, clock, packet->time, &packet->ns))
+        packet->ns = -1;
+}
+
+/* Returns false if the event has no time that can be. */
 static bool time_of(struct tracks *t, struct sequence *sequence, const struct packet *packet,
                     const struct raw_event *raw, int64_t *ns)
 {
-    uint64_t clock = packet->has_clock ? packet->clock : sequence->clock;
+    *ns = packet->ns;
     if (packet->has_time)
-        return clocks_trace_ns(&t->clocks, &sequence->clocks, clock, packet->time, ns) && *ns >= 0;
+        return *ns >= 0;
     if (raw->absolute_us < 0 && sequence->thread == 0)
         return false;
     if (raw->absolute_us < 0 && sequence->time_us <= MOST_US - raw->delta_us)
@@ -555,6 +565,7 @@ void tracks_packet(struct tracks *t, struct proto packet)
     if (!sequence)
         return;
     take_state(t, sequence, &parts);
+    take_time(t, sequence, &parts);
     if (is_part(&parts.event))
         take_event(t, sequence, &parts);
 }

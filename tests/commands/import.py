@@ -871,7 +871,8 @@ def times_of_other_clocks_are_converted_by_snapshots():
         thread_track(110, 10, "a"), thread_track(111, 11, "b"), DEFAULTS.format(1, 110), DEFAULTS.format(2, 111),
         clocks("clock_id: 3 timestamp: 1000000", "clock_id: 64 timestamp: 500 is_incremental: true unit_multiplier_ns: 1000", sequence=1),
         "trusted_packet_sequence_id: 1 trace_packet_defaults { timestamp_clock_id: 64 }",
-        span(100, "a", 1, ""), span(50, "b", 1, ""), span(1300000, "c", 1, "timestamp_clock_id: 3"), span(50, "d", 1, ""),
+        span(100, "a", 1, ""), span(50, "b", 1, ""), span(1300000, "c", 1, "timestamp_clock_id: 3"),
+        "timestamp: 20 trusted_packet_sequence_id: 1", span(30, "d", 1, ""),
         span(5000000, "e", 2, "timestamp_clock_id: 3"), span(2000000, "f", 2, ""),
         # The machine's clocks come last.
         clocks("clock_id: 6 timestamp: 6000000", "clock_id: 3 timestamp: 4000000"),
