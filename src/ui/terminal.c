@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "ui/fit.h"
 #include "ui/wrap.h"
 
@@ -16,6 +17,7 @@ static struct {
     bool wrapped;
     char *text;
     size_t size, capacity;
+    int begun; /* columns of it that were written, before the text */
 } line;
 
 static bool put_guarded(void *context, const char *data, size_t size)
@@ -30,11 +32,21 @@ static bool flush_line(void)
         line.text[line.size] = '\0';
         /* A text with a NUL is none that is to be read. */
         good = strlen(line.text) == line.size
-                   ? wrap_line(line.text, fit_columns(), put_guarded, &guards[0])
+                   ? wrap_line(line.text, fit_columns() - line.begun, put_guarded, &guards[0])
                    : terminal_write(&guards[0], line.text, line.size);
     }
     line.size = 0;
     return good;
+}
+
+/* Writes the begin of a line; its rest is wrapped on its own. */
+static void begin_line(void)
+{
+    if (line.size > 0) {
+        line.text[line.size] = '\0';
+        line.begun += utf8_columns(line.text);
+    }
+    (void)flush_line();
 }
 
 /* Keeps what is not a line yet. Returns false on an error. */
@@ -42,12 +54,14 @@ static bool write_lines(const char *data, size_t size)
 {
     bool good = true;
     for (size_t i = 0; i < size && good; i++) {
-        if (data[i] == '\n')
+        if (data[i] == '\n') {
             good = flush_line() && terminal_write(&guards[0], "\n", 1);
-        else if (GROW(line.text, line.capacity, line.size + 2))
+            line.begun = 0;
+        } else if (GROW(line.text, line.capacity, line.size + 2)) {
             line.text[line.size++] = data[i];
-        else
+        } else {
             good = false;
+        }
     }
     return good;
 }
@@ -81,7 +95,7 @@ void terminal_control(FILE *to, const char *controls)
     struct terminal *terminal = &guards[to == stderr];
     (void)fflush(to);
     if (to == stdout)
-        (void)flush_line(); /* its rest is wrapped on its own */
+        begin_line();
     terminal->open = true;
     fputs(controls, to);
     (void)fflush(to);

@@ -583,6 +583,10 @@ def sentences_are_wrapped_between_words_and_commands_stay_whole():
                 assert text.split() == full.split(), (args, columns)
         for suggestion in re.findall(r"^ *(trail .*)$", full, re.M):
             assert suggestion in text, (args, suggestion)
+        # Colours take no room.
+        for columns in range(80, 130, 7):
+            for line in OWN_COLOURS.sub(b"", on_terminal(*args, columns=columns).out).decode().splitlines():
+                assert columns_of(line) <= columns or re.match(r" *trail ", line), (args, columns, line)
         # JSON is not touched.
         if command != "check":
             assert on_terminal(*args, "--json", columns=80, env=env).out == in_pipe(*args, "--json", env=env).out, args
