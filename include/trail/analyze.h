@@ -535,7 +535,7 @@ typedef struct trail_profile_sample {
     uint64_t
         idle_count; /* SYNC by kind: waits for work, as in trail_wait; not those open at the end */
     int64_t idle_ns;
-    bool nameless; /* without frames; the stack that was counted last has one frame, without name and PC */
+    bool nameless; /* it is empty; the one counted last has one frame, without name and PC */
 } trail_profile_sample;
 
 typedef struct trail_profile {

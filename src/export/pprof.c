@@ -24,7 +24,7 @@ struct pprof {
     const trail_profile *profile;
     struct protobuf message, part, inner;
     struct intern strings, functions;
-    uint8_t *used; /* by frame, and for the one without name, which is the last: whether a sample refers to it */
+    uint8_t *used; /* by frame, the one without name last: whether a sample refers to it */
     bool failed;
 };
 

@@ -12,7 +12,7 @@ void protobuf_raw(struct protobuf *to, const void *data, size_t size)
         to->failed = true;
         return;
     }
-    if (size > 0)
+    if (data)
         memcpy(to->data + to->size, data, size);
     to->size += size;
 }
