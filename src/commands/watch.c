@@ -155,12 +155,23 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
     free(path);
 }
 
+/* Whether the name says that the file gets another one when it is complete. */
+static bool is_temporary(const char *name)
+{
+    static const char *const ends[] = {".tmp", ".part", "~"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (size >= strlen(ends[i]) && strcmp(name + size - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return *name == '.';
+}
+
 /* Looks at a file; `complete`: its writer has closed it. */
 static void look_at(struct watch *watch, const char *name, bool complete)
 {
     struct stat file;
-    if (*name == '.' || fstatat(watch->folder, name, &file, 0) != 0 || !S_ISREG(file.st_mode) ||
-        ledger_has(&watch->ledger, name, &file))
+    if (is_temporary(name) || fstatat(watch->folder, name, &file, 0) != 0 ||
+        !S_ISREG(file.st_mode) || ledger_has(&watch->ledger, name, &file))
         return;
     if (!complete && !is_settled(watch, &file)) {
         watch->waits = true;
@@ -323,8 +334,8 @@ const struct command command_watch = {
     .synopsis = "[options] DIR -o DIR",
     .details =
         "Traces that are in the folder or appear in it become Parquet files, as trail export\n"
-        "writes them, each once: what is done is noted in a file of the output folder. It ends\n"
-        "by a signal.",
+        "writes them, each once: what is done is noted in a file of the output folder. Names\n"
+        "that begin with a dot or end in .tmp, .part or ~ are left alone. It ends by a signal.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

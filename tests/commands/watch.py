@@ -98,6 +98,22 @@ def what_is_there_and_what_comes_is_done_once():
 
 
 @test
+def a_file_that_is_renamed_when_it_is_complete_is_done_once():
+    folders = Folders()
+    process = folders.watch()
+    for name, temporary in (("a.trace", "a.trace.tmp"), ("b.trace", "b.trace.part"), ("c.trace", "c.trace~"), ("d.trace", ".d.trace")):
+        path = os.path.join(folders.traces, temporary)
+        shutil.copyfile(EXAMPLES[3], path)
+        folders.add("after-" + name)
+        folders.until(lambda done: "after-" + name in done)
+        os.rename(path, os.path.join(folders.traces, name))
+        folders.until(lambda done: name in done)
+    code, _, err = stop(process)
+    equal((code, err), (0, ""))
+    equal(folders.done(), [n for name in "abcd" for n in (f"after-{name}.trace", f"{name}.trace")])
+
+
+@test
 def what_is_no_trace_is_reported_once_and_left_alone():
     folders = Folders()
     with open(os.path.join(folders.traces, "notes.txt"), "w") as file:
