@@ -59,15 +59,20 @@ async function frames(key, times) {
     return page.evaluate(
         async ([name, count]) => {
             const intervals = [];
+            const send = (type, key) => dispatchEvent(new KeyboardEvent(type, { key }));
             trailFrameTimes.length = 0;
             let last = performance.now();
             for (let i = 0; i < count; i++) {
-                dispatchEvent(new KeyboardEvent("keydown", { key: i % 40 < 20 ? name[0] : name[1] }));
+                if (i % 20 === 0) {
+                    send("keyup", name[(i / 20 + 1) % 2]);
+                    send("keydown", name[(i / 20) % 2]);
+                }
                 await new Promise(requestAnimationFrame);
                 const now = performance.now();
                 intervals.push(now - last);
                 last = now;
             }
+            for (const key of name) send("keyup", key);
             return { intervals, work: [...trailFrameTimes] };
         },
         [key, times],

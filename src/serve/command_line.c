@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_VALUE = 1024 }; /* bytes of a parameter */
+enum { MOST_VALUE = 16 << 10 }; /* bytes of a parameter: the numbers of 1000 goroutines */
 
 /* MARK: Allowed commands and parameters */
 

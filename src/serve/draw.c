@@ -356,8 +356,7 @@ static void put_goroutine(struct out *out, const trail_lanes *lanes, size_t lane
     }
 }
 
-/* The members that say what a span waits for. */
-static void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
+void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
 {
     trail_wait_for what = trail_lanes_wait_for(lanes, wait);
     more_text(out, "reason", trail_lanes_text(lanes, what.reason));

@@ -20,6 +20,7 @@ void draw_marks(struct exchange *exchange, struct model *model, const trail_lane
 void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 
@@ -41,6 +42,9 @@ void put_lane_ref(struct out *out, const char *key, const trail_lanes *lanes, tr
 
 /* Writes "stack": a list of frames, innermost first. */
 void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack);
+
+/* Writes the members that say what a span waits for, each after a comma. */
+void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait);
 
 /* Whether the text contains `part`, ignoring the case of ASCII letters. */
 bool has_part(trail_string text, const char *part);

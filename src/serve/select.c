@@ -1,17 +1,18 @@
 /*
- * Answers of the API that add up spans: totals of a time range, and spans similar to one. They examine
- * many spans, so they let other requests run in between.
+ * Answers of the API that go through spans: totals of a time range, its longest spans, and spans similar
+ * to one. They examine many spans, so they let other requests run in between.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/heap.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "serve/draw.h"
 
-enum { MOST_NAMES = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
+enum { MOST_NAMES = 1000, MOST_LISTED = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
 
 /* Spans examined before other requests may run. */
 #define YIELD_SPANS (UINT64_C(1) << 19)
@@ -88,23 +89,32 @@ static void put_states(struct out *out, const int64_t ns[TRAIL_SPAN_STATES])
 }
 
 struct selection {
+    const trail_lanes *lanes;
+    struct pace pace;
     trail_lane_kind kind;
     struct window window;
     int64_t ns[TRAIL_SPAN_STATES];
     struct shares names, reasons;
-    uint64_t spans, lanes;
+    uint64_t spans, lane_count;
 };
 
+/* How long a span that touches the window is in it. */
+static int64_t part_inside(const struct window *window, const trail_span *row)
+{
+    int64_t begin = row->begin_ns > window->from_ns ? row->begin_ns : window->from_ns;
+    int64_t end = row->end_ns < window->to_ns ? row->end_ns : window->to_ns;
+    return end - begin;
+}
+
 /* Adds the lane's waits in the window, by reason. */
-static bool add_reasons(struct selection *s, const trail_lanes *lanes, size_t lane,
-                        struct pace *pace)
+static bool add_reasons(struct selection *s, size_t lane)
 {
     trail_span_cursor cursor;
     trail_span row;
-    trail_lanes_seek(lanes, s->kind, lane,
-                     trail_lanes_span_at(lanes, s->kind, lane, s->window.from_ns), &cursor);
-    while (trail_lanes_next(lanes, &cursor, &row) && row.begin_ns < s->window.to_ns) {
-        walk_on(pace, 1);
+    trail_lanes_seek(s->lanes, s->kind, lane,
+                     trail_lanes_span_at(s->lanes, s->kind, lane, s->window.from_ns), &cursor);
+    while (trail_lanes_next(s->lanes, &cursor, &row) && row.begin_ns < s->window.to_ns) {
+        walk_on(&s->pace, 1);
         if (row.state == TRAIL_SPAN_NONE || row.end_ns <= s->window.from_ns)
             continue;
         s->spans++;
@@ -113,20 +123,19 @@ static bool add_reasons(struct selection *s, const trail_lanes *lanes, size_t la
         struct share *reason = share_of(&s->reasons, row.reason);
         if (!reason)
             return false;
-        int64_t begin = row.begin_ns > s->window.from_ns ? row.begin_ns : s->window.from_ns;
-        int64_t end = row.end_ns < s->window.to_ns ? row.end_ns : s->window.to_ns;
-        reason->total_ns += end - begin;
+        reason->total_ns += part_inside(&s->window, &row);
         reason->count++;
     }
     return true;
 }
 
-static bool add_lane(struct selection *s, const trail_lanes *lanes, size_t lane, struct pace *pace)
+static bool add_lane(void *context, size_t lane)
 {
+    struct selection *s = context;
     int64_t before[TRAIL_SPAN_STATES], after[TRAIL_SPAN_STATES], total = 0;
-    trail_lanes_sums(lanes, s->kind, lane, s->window.from_ns, before);
-    trail_lanes_sums(lanes, s->kind, lane, s->window.to_ns, after);
-    struct share *name = share_of(&s->names, trail_lanes_name(lanes, s->kind, lane));
+    trail_lanes_sums(s->lanes, s->kind, lane, s->window.from_ns, before);
+    trail_lanes_sums(s->lanes, s->kind, lane, s->window.to_ns, after);
+    struct share *name = share_of(&s->names, trail_lanes_name(s->lanes, s->kind, lane));
     if (!name)
         return false;
     for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
@@ -137,9 +146,9 @@ static bool add_lane(struct selection *s, const trail_lanes *lanes, size_t lane,
     }
     name->total_ns += total;
     name->count += total > 0;
-    s->lanes++;
-    walk_on(pace, 16);
-    return add_reasons(s, lanes, lane, pace);
+    s->lane_count++;
+    walk_on(&s->pace, 16);
+    return add_reasons(s, lane);
 }
 
 /* With the kind and object where they are recorded. */
@@ -153,7 +162,7 @@ static void put_reason(struct out *out, const trail_lanes *lanes, trail_name wai
         more_text(out, "object", trail_lanes_text(lanes, what.object));
 }
 
-static void put_selection(struct out *out, struct selection *s, const trail_lanes *lanes)
+static void put_selection(struct out *out, struct selection *s)
 {
     out_char(out, '{');
     put_number(out, "duration", s->window.to_ns - s->window.from_ns);
@@ -164,7 +173,7 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
     size_t count = sort_shares(&s->names);
     for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
         out_str(out, i > 0 ? ",\n{" : "{");
-        put_text(out, "name", trail_lanes_text(lanes, s->names.items[i].name));
+        put_text(out, "name", trail_lanes_text(s->lanes, s->names.items[i].name));
         more_number(out, "lanes", (int64_t)s->names.items[i].count);
         out_str(out, ",\"states\":");
         put_states(out, s->names.items[i].ns);
@@ -175,13 +184,13 @@ static void put_selection(struct out *out, struct selection *s, const trail_lane
     count = sort_shares(&s->reasons);
     for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
         out_str(out, i > 0 ? ",\n{" : "{");
-        put_reason(out, lanes, s->reasons.items[i].name);
+        put_reason(out, s->lanes, s->reasons.items[i].name);
         more_number(out, "ns", s->reasons.items[i].total_ns);
         more_number(out, "spans", (int64_t)s->reasons.items[i].count);
         out_char(out, '}');
     }
     out_char(out, ']');
-    more_number(out, "lanes", (int64_t)s->lanes);
+    more_number(out, "lanes", (int64_t)s->lane_count);
     more_number(out, "spans_seen", (int64_t)s->spans);
     more_bool(out, "complete", complete && count <= MOST_NAMES);
     out_char(out, '}');
@@ -212,30 +221,153 @@ static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t 
     return true;
 }
 
-void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+/*
+ * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until it
+ * returns false. Returns whether it never did. Without a call if a parameter is wrong.
+ */
+static bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
+                      bool (*add)(void *context, size_t lane), void *context)
 {
-    struct selection s = {.kind = parameter_kind(exchange),
-                          .window = parameter_window(exchange, trail_lanes_end(lanes))};
-    struct pace pace = {.model = model};
     const char *filter = parameter_text(exchange, "match");
+    size_t count = trail_lanes_count(lanes, kind);
     struct lane_set set;
     bool good = true;
     parameter_lanes(exchange, &set);
     if (exchange->status)
-        return;
-    size_t count = trail_lanes_count(lanes, s.kind);
-    for (size_t i = 0; good && !set.given && i < count; i++)
-        if (lane_matches(lanes, s.kind, i, filter))
-            good = add_lane(&s, lanes, i, &pace);
-    for (size_t i = 0; good && i < set.count; i++)
-        if (set.lanes[i] < count && lane_matches(lanes, s.kind, set.lanes[i], filter))
-            good = add_lane(&s, lanes, set.lanes[i], &pace);
-    if (good)
-        put_selection(exchange->out, &s, lanes);
-    else
+        return true;
+    for (size_t i = 0; good && i < (set.given ? set.count : count); i++) {
+        size_t lane = set.given ? set.lanes[i] : i;
+        if (lane < count && lane_matches(lanes, kind, lane, filter))
+            good = add(context, lane);
+    }
+    return good;
+}
+
+void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+{
+    struct selection s = {.lanes = lanes,
+                          .pace = {.model = model},
+                          .kind = parameter_kind(exchange),
+                          .window = parameter_window(exchange, trail_lanes_end(lanes))};
+    bool good = each_lane(exchange, lanes, s.kind, add_lane, &s);
+    if (!good)
         exchange_refuse(exchange, 500, "no memory");
+    if (!exchange->status)
+        put_selection(exchange->out, &s);
     free(s.names.items);
     free(s.reasons.items);
+}
+
+/* MARK: Spans of a range */
+
+struct listed {
+    size_t lane;
+    uint64_t span;
+    trail_span row;
+    int64_t inside_ns; /* its part in the range */
+};
+
+struct list {
+    const trail_lanes *lanes;
+    struct pace pace;
+    trail_lane_kind kind;
+    struct window window;
+    uint64_t all;
+    size_t most, count;
+    struct listed rows[MOST_LISTED]; /* the longest so far: a heap with the shortest first */
+};
+
+/* Of equal length, the later one is left out first. */
+static int compare_listed(const struct listed *a, const struct listed *b)
+{
+    if (a->inside_ns != b->inside_ns)
+        return a->inside_ns > b->inside_ns ? -1 : 1;
+    if (a->row.begin_ns != b->row.begin_ns)
+        return a->row.begin_ns < b->row.begin_ns ? -1 : 1;
+    return a->lane < b->lane ? -1 : a->lane > b->lane;
+}
+
+static inline bool is_left_out_first(const struct listed *a, const struct listed *b)
+{
+    return compare_listed(a, b) > 0;
+}
+
+HEAP(listed, struct listed, is_left_out_first)
+
+static int compare_rows(const void *left, const void *right)
+{
+    return compare_listed(left, right);
+}
+
+static void list_span(struct list *list, struct listed span)
+{
+    list->all++;
+    if (list->count < list->most)
+        (void)listed_up(list->rows, list->count++, span);
+    else if (is_left_out_first(&list->rows[0], &span))
+        listed_down(list->rows, list->count, 0, span);
+}
+
+static bool list_lane(void *context, size_t lane)
+{
+    struct list *list = context;
+    const struct window *window = &list->window;
+    trail_span_cursor cursor;
+    struct listed span = {.lane = lane};
+    trail_lanes_seek(list->lanes, list->kind, lane,
+                     trail_lanes_span_at(list->lanes, list->kind, lane, window->from_ns), &cursor);
+    while (trail_lanes_next(list->lanes, &cursor, &span.row) && span.row.begin_ns < window->to_ns) {
+        walk_on(&list->pace, 1);
+        if (span.row.state == TRAIL_SPAN_NONE || span.row.end_ns <= window->from_ns)
+            continue;
+        span.span = cursor.next - 1;
+        span.inside_ns = part_inside(window, &span.row);
+        list_span(list, span);
+    }
+    return true;
+}
+
+static void put_listed(struct out *out, const struct list *list, const struct listed *span)
+{
+    put_lane_ref(out, NULL, list->lanes, list->kind, (int64_t)span->lane, (int64_t)span->span);
+    more_number(out, "begin", span->row.begin_ns);
+    more_number(out, "end", span->row.end_ns);
+    more_number(out, "inside", span->inside_ns);
+    more_text(out, "state", c_string(state_words[span->row.state]));
+    put_wait(out, list->lanes, span->row.reason);
+    if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0) {
+        put_lane_ref(out, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);
+        out_char(out, '}');
+    }
+    out_char(out, '}');
+}
+
+void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+{
+    struct out *out = exchange->out;
+    struct list *list = calloc(1, sizeof *list);
+    if (!list) {
+        exchange_refuse(exchange, 500, "no memory");
+        return;
+    }
+    list->lanes = lanes;
+    list->pace.model = model;
+    list->kind = parameter_kind(exchange);
+    list->window = parameter_window(exchange, trail_lanes_end(lanes));
+    list->most = (size_t)parameter_number(exchange, "count", 1, MOST_LISTED, MOST_LISTED);
+    (void)each_lane(exchange, lanes, list->kind, list_lane, list);
+    if (!exchange->status) {
+        qsort(list->rows, list->count, sizeof *list->rows, compare_rows);
+        out_char(out, '{');
+        put_number(out, "all", (int64_t)list->all);
+        out_str(out, ",\"spans\":[");
+        for (size_t i = 0; i < list->count; i++) {
+            out_str(out, i > 0 ? ",\n" : "");
+            put_listed(out, list, &list->rows[i]);
+        }
+        out_str(out, "]}");
+    }
+    free(list);
 }
 
 /* MARK: Similar spans */

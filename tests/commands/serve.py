@@ -802,7 +802,7 @@ BAD = (
     + ["picture?lanes=" + ",".join(["0"] * 2049)]
     + ["span?" + q for q in ("", "lane=0", "lane=0&at=-1", "lane=-1&at=1", "lane=4294967296&at=1", "lane=0&span=-1")]
     + ["bars?kind=x", "bars?width=0", "bars?from=2&to=1", "marks?kind=range", "marks?from=-9", "metrics?width=-1"]
-    + ["select?from=3&to=2", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
+    + ["select?from=3&to=2", "spans?from=3&to=2", "spans?count=0", "spans?count=1001", "spans?lanes=x", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
     + ["stack?stack=0", "stack", "mark", "mark?mark=-1", "mark?lane=0", "mark?at=0", "mark?kind=x&mark=0"]
 )
 

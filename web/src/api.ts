@@ -156,6 +156,24 @@ export interface Selection {
     complete: boolean;
 }
 
+/* The longest spans of a range, `inside` of it for so long. */
+export interface SpanList {
+    all: number;
+    spans: (LaneRef & {
+        span: number;
+        begin: number;
+        end: number;
+        inside: number;
+        state: string;
+        reason: string;
+        wait_kind?: string;
+        object?: string;
+        phrase?: string;
+        /* Of a P or thread. */
+        goroutine?: LaneRef;
+    })[];
+}
+
 export interface Found {
     type: string;
     text: string;
@@ -241,6 +259,7 @@ export const api = {
     metrics: (from: number, to: number, width: number) =>
         ask<Metrics>("metrics", { from, to, width }),
     select: (query: Query) => ask<Selection>("select", query),
+    spans: (query: Query) => ask<SpanList>("spans", query),
     find: (text: string, signal?: AbortSignal, most = 100) =>
         ask<{ results: Found[]; more: boolean }>("find", { text, most }, signal),
     like: (state: string, reason: string) =>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { type MarkFacts, type MarkKind, stateNames } from "./api";
 import { Choice } from "./choice";
-import { Details, spanWords } from "./details";
+import { Details } from "./details";
 import { Flame } from "./flame";
 import { bytes, count, duration, shortName } from "./format";
 import { isFramed } from "./framed";
@@ -13,6 +13,7 @@ import { keys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
 import { LatencyPanel } from "./latency";
 import { LocksPanel } from "./locks";
+import { ContextMenu } from "./menu";
 import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
@@ -24,6 +25,7 @@ import { RequestsPanel } from "./requests_panel";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
 import { ShareButton } from "./share";
+import { spanWords } from "./span_words";
 import { SqlPanel } from "./sql";
 import {
     filter,
@@ -464,8 +466,20 @@ function Help() {
                                 </dd>
                             </div>
                             <div>
+                                <dt>Drag over the ruler</dt>
+                                <dd>selects a range of all lanes</dd>
+                            </div>
+                            <div>
                                 <dt>Shift drag</dt>
-                                <dd>or a drag over the ruler: selects a range</dd>
+                                <dd>over lanes: selects a range of these lanes</dd>
+                            </div>
+                            <div>
+                                <dt>Ctrl drag</dt>
+                                <dd>zooms to the box</dd>
+                            </div>
+                            <div>
+                                <dt>Right click</dt>
+                                <dd>shows the commands for what is there</dd>
                             </div>
                             <div>
                                 <dt>Double click</dt>
@@ -538,6 +552,7 @@ export function App() {
                     <Timeline />
                     {live && <p class="wait">Waiting for the first events …</p>}
                     <Panels />
+                    <ContextMenu />
                 </main>
             )}
             {message.value && <div class="message">{message.value}</div>}

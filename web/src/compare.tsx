@@ -10,6 +10,7 @@ import { Choice } from "./choice";
 import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
+import { ContextMenu } from "./menu";
 import { type Range, theme } from "./state";
 import { type Column, Table } from "./table";
 
@@ -388,6 +389,7 @@ export function Compare() {
             <Bar />
             <Frame which={1} />
             {isDiffOpen.value && <Differences />}
+            <ContextMenu />
         </main>
     );
 }

@@ -8,13 +8,14 @@ import {
     type Like,
     type SourceLines,
     type Span,
-    stateNames,
 } from "./api";
 import { count, duration, shortName } from "./format";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { follow, followWakeUps, markWord, neighbour, nextMark, select, selectSpan } from "./select";
+import { spanWords } from "./span_words";
+import { Merged } from "./spans";
 import {
     chain,
     kind,
@@ -31,16 +32,6 @@ import {
     toggle,
 } from "./state";
 import { inWords } from "./words";
-
-export function stateWord(name: string): string {
-    return inWords(stateNames[stateNumber(name)] ?? name);
-}
-
-/* "waiting for mutex stats_mu"; where that is not recorded, the state and the reason between these. */
-export function spanWords(of: Span, before: string, after: string): string {
-    if (of.phrase) return of.object ? `${of.phrase} ${of.object}` : of.phrase;
-    return stateWord(of.state) + (of.reason ? before + of.reason + after : "");
-}
 
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
     const of = props.of ?? "goroutine";
@@ -389,6 +380,7 @@ export function Details() {
                     </button>
                 </div>
             </section>
+            <Merged />
             <Stacks of={of} />
             {place.kind === "goroutine" && <Alike of={of} />}
             {chain.value.length > 1 && (

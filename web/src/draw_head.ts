@@ -221,7 +221,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
         to.fillStyle = colors.accent;
         to.fillRect(Math.round(zero) - 1, 0, 2, RULER);
     }
-    drawRange(to, x, headHeight(), colors);
+    drawRange(to, x, { y: 0, height: headHeight() }, colors);
     to.restore();
     label(
         to,
@@ -237,11 +237,11 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
     if (hasPhases()) label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
 }
 
-/* Draws the selected range. */
+/* Draws the selected range, from one height to another. */
 export function drawRange(
     to: Context,
     x: (ns: number) => number,
-    height: number,
+    box: { y: number; height: number },
     colors: Palette,
 ): void {
     const now: Range | null = range.value;
@@ -249,10 +249,10 @@ export function drawRange(
     const left = x(now.from);
     const right = x(now.to);
     to.fillStyle = colors.dark ? "rgba(125,184,255,0.16)" : "rgba(11,95,192,0.10)";
-    to.fillRect(left, 0, right - left, height);
+    to.fillRect(left, box.y, right - left, box.height);
     to.fillStyle = colors.accent;
-    to.fillRect(left, 0, 1, height);
-    to.fillRect(right, 0, 1, height);
+    to.fillRect(left, box.y, 1, box.height);
+    to.fillRect(right, box.y, 1, box.height);
 }
 
 /* MARK: Overview */

@@ -19,6 +19,7 @@ import {
     rowsBetween,
     stateHeight,
 } from "./lanes";
+import { kindWord } from "./panel";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
 import { ticks } from "./ruler";
 import {
@@ -28,13 +29,14 @@ import {
     mark,
     markFacts,
     path,
+    range,
     scroll,
     selected,
     span,
     stateNumber,
     view,
+    zoomBox,
 } from "./state";
-import { term } from "./words";
 
 type Context = CanvasRenderingContext2D;
 
@@ -65,21 +67,14 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-/* "3 threads", "1 goroutine": of the kind of the lanes. */
-function counted(count: number): string {
-    const one = count === 1;
-    if (kind.value === "goroutine") return `${count} ${term(one ? "task" : "tasks")}`;
-    if (kind.value === "proc") return `${count} ${term(one ? "slot" : "slots")}`;
-    return `${count} ${one ? "thread" : "threads"}`;
-}
-
 function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void {
     const { to, colors } = scene;
     to.fillStyle = colors.raised;
     to.fillRect(0, y, scene.width, row.height - 1);
     /* The count is at the right of the column of names, and the name ends before it. */
     to.font = "12px system-ui, sans-serif";
-    const members = counted(row.count);
+    const count = row.members.length;
+    const members = `${count} ${kindWord(kind.value, count !== 1)}`;
     const end = LABELS - 8 - to.measureText(members).width;
     to.fillStyle = colors.faint;
     to.fillText(members, end, y + row.height / 2);
@@ -365,6 +360,34 @@ function drawStops(scene: Scene): void {
     drawShares(scene.to, "stopped", box, scene.x, color);
 }
 
+/* The selected range: over all lanes, or over those that it is restricted to. */
+function drawArea(scene: Scene): void {
+    const of = range.value?.of;
+    if (!of) {
+        drawRange(scene.to, scene.x, { y: 0, height: scene.height }, scene.colors);
+        return;
+    }
+    if (of.kind !== kind.value) return;
+    for (const lane of of.lanes) {
+        const row = layout.value.byLane.get(lane);
+        const y = row ? row.top - scroll.value : scene.height;
+        if (row && y < scene.height && y + row.height > 0)
+            drawRange(scene.to, scene.x, { y, height: row.height }, scene.colors);
+    }
+}
+
+function drawZoomBox(scene: Scene): void {
+    const box = zoomBox.value;
+    if (!box) return;
+    const top = Math.max(box.top, 1);
+    const bottom = Math.min(box.bottom, scene.height - 1);
+    scene.to.strokeStyle = scene.colors.text;
+    scene.to.lineWidth = 1;
+    scene.to.setLineDash([4, 3]);
+    scene.to.strokeRect(box.left + 0.5, top + 0.5, box.right - box.left, bottom - top);
+    scene.to.setLineDash([]);
+}
+
 export function drawRows(
     to: Context,
     width: number,
@@ -404,7 +427,8 @@ export function drawRows(
     to.beginPath();
     to.rect(LABELS, 0, inner, height);
     to.clip();
-    drawRange(to, scene.x, height, colors);
+    drawArea(scene);
+    drawZoomBox(scene);
     to.restore();
     drawPath(scene);
     to.fillStyle = colors.line;

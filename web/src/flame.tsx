@@ -7,6 +7,7 @@ import { CallTree } from "./calltree";
 import { Choice } from "./choice";
 import { nameColor, palette } from "./colors";
 import { count, duration, percent, shortName } from "./format";
+import { About } from "./panel";
 import { useRun } from "./run";
 import { functions, type Node, type Profile, sorted, tree } from "./stacks";
 import { status } from "./state";
@@ -155,6 +156,7 @@ export function Flame() {
     const isFull = answer.state === "good" && root && root.value > 0;
     return (
         <div class="flame">
+            <About />
             <div class="tools">
                 <Choice
                     label="Stacks of"

@@ -39,7 +39,7 @@ function NothingRead(props: { events: number }) {
     const events = `${count(props.events)} ${props.events === 1 ? "event" : "events"}`;
     return (
         <div>
-            <About />
+            <About ofAll />
             <p class="empty">
                 {inWords(
                     range.value
@@ -61,7 +61,7 @@ export function SummaryPanel() {
     if (of.goroutines === 0) return <NothingRead events={of.events} />;
     return (
         <div>
-            <About />
+            <About ofAll />
             <p>
                 {duration(of.end_ns - of.begin_ns)}, {activity.procs}{" "}
                 {term(activity.procs === 1 ? "slot" : "slots")}, {count(of.goroutines)}{" "}

@@ -220,7 +220,7 @@ export function HeatPanel() {
     if (!of) return <p class="empty">{inWords("No {slot} read yet.")}</p>;
     return (
         <div class="heat">
-            <About />
+            <About ofAll />
             <HeatLegend />
             {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it has keys of its own */}
             <canvas

@@ -1,6 +1,9 @@
-/* The table of keyboard shortcuts: their actions, and their texts in the help. */
+/* The table of keyboard shortcuts: their actions, and their texts in the help and in menus. */
+import { pointerTime } from "./coordinates";
 import { svgOfView } from "./export";
+import { menuOfSelection } from "./lane_menu";
 import { lanes, scrollTo } from "./lanes";
+import { type Move, press, release, settle } from "./motion";
 import { addNote } from "./notes";
 import {
     follow as followTo,
@@ -39,7 +42,7 @@ import {
     view,
     zoom,
 } from "./state";
-import { pointerTime, shownLanes } from "./timeline";
+import { shownLanes } from "./timeline";
 
 interface Key {
     keys: string[];
@@ -47,6 +50,12 @@ interface Key {
     text: string;
     group: string;
     run: () => void;
+    /* Of a key that moves on while it is held; `run` is one step. */
+    move?: Move;
+}
+
+function moving(keys: string[], shown: string, text: string, move: Move): Key {
+    return { group: "Window", keys, shown, text, move, run: () => move(1) };
 }
 
 /* What zooming keeps in place: the time under the pointer, else the selected span, else the middle. */
@@ -88,36 +97,12 @@ function step(by: () => void): () => void {
 }
 
 export const keys: Key[] = [
-    {
-        group: "Window",
-        keys: ["w", "+", "="],
-        shown: "W +",
-        text: "zoom in",
-        run: () => zoom(0.7, middle()),
-    },
-    {
-        group: "Window",
-        keys: ["s", "-"],
-        shown: "S −",
-        text: "zoom out",
-        run: () => zoom(1 / 0.7, middle()),
-    },
-    { group: "Window", keys: ["a"], shown: "A", text: "to the left", run: () => pan(-0.2) },
-    { group: "Window", keys: ["d"], shown: "D", text: "to the right", run: () => pan(0.2) },
-    {
-        group: "Window",
-        keys: ["PageUp"],
-        shown: "PageUp",
-        text: "up",
-        run: () => scrollTo(scroll.peek() - 300),
-    },
-    {
-        group: "Window",
-        keys: ["PageDown"],
-        shown: "PageDown",
-        text: "down",
-        run: () => scrollTo(scroll.peek() + 300),
-    },
+    moving(["w", "+", "="], "W +", "zoom in", (steps) => zoom(0.7 ** steps, middle())),
+    moving(["s", "-"], "S −", "zoom out", (steps) => zoom(0.7 ** -steps, middle())),
+    moving(["a"], "A", "to the left", (steps) => pan(-0.2 * steps)),
+    moving(["d"], "D", "to the right", (steps) => pan(0.2 * steps)),
+    moving(["PageUp"], "PageUp", "up", (steps) => scrollTo(scroll.peek() - 300 * steps)),
+    moving(["PageDown"], "PageDown", "down", (steps) => scrollTo(scroll.peek() + 300 * steps)),
     {
         group: "Window",
         keys: ["0", "Home"],
@@ -255,6 +240,13 @@ export const keys: Key[] = [
     },
     {
         group: "Selection",
+        keys: ["ContextMenu"],
+        shown: "Menu, Shift F10",
+        text: "the commands for what is selected",
+        run: menuOfSelection,
+    },
+    {
+        group: "Selection",
         keys: ["Escape"],
         shown: "Esc",
         text: "close, or select nothing",
@@ -337,6 +329,11 @@ function isTyping(target: EventTarget | null): boolean {
     return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
+/* The key's place; the letter, if it has none, as of a virtual keyboard. */
+function placeOf(event: KeyboardEvent): string {
+    return event.code || event.key;
+}
+
 export function listen(): void {
     addEventListener("keydown", (event) => {
         if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -346,12 +343,20 @@ export function listen(): void {
         }
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         if (isTyping(event.target) && event.key !== "Escape") return;
+        const name = event.shiftKey && event.key === "F10" ? "ContextMenu" : event.key;
         const onButton =
             event.target instanceof HTMLElement && event.target.closest("button, a, tr[tabindex]");
-        if (onButton && (event.key === "Enter" || event.key === " ")) return;
-        const key = keys.find((of) => of.keys.includes(event.key));
+        if (onButton && ["Enter", " ", "ContextMenu"].includes(name)) return;
+        const key = keys.find((of) => of.keys.includes(name));
         if (!key) return;
         event.preventDefault();
+        if (key.move) {
+            press(placeOf(event), event.repeat, key.move);
+            return;
+        }
+        settle();
         key.run();
     });
+    addEventListener("keyup", (event) => release(placeOf(event)));
+    addEventListener("blur", settle);
 }

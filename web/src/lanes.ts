@@ -38,7 +38,7 @@ export interface Lane {
 }
 
 export type Row =
-    | { type: "group"; name: string; count: number; folded: boolean; top: number; height: number }
+    | { type: "group"; name: string; members: Lane[]; folded: boolean; top: number; height: number }
     | { type: "lane"; lane: Lane; pinned: boolean; open: boolean; top: number; height: number };
 
 export const LANE_HEIGHT = 22;
@@ -238,8 +238,8 @@ class LayoutMaker {
 
     constructor(private readonly laneHeight: number) {}
 
-    addGroup(name: string, members: number, isFolded: boolean): void {
-        const row = { name, count: members, folded: isFolded, top: this.top, height: GROUP_HEIGHT };
+    addGroup(name: string, members: Lane[], isFolded: boolean): void {
+        const row = { name, members, folded: isFolded, top: this.top, height: GROUP_HEIGHT };
         this.rows.push({ type: "group", ...row });
         this.top += GROUP_HEIGHT;
     }
@@ -291,7 +291,7 @@ export const layout = computed<Layout>(() => {
             continue;
         }
         const isFolded = folded.value.has(name);
-        maker.addGroup(name, members.length, isFolded);
+        maker.addGroup(name, members, isFolded);
         for (const lane of isFolded ? [] : members) maker.addLane(lane, false);
     }
     return maker.finish();
@@ -309,6 +309,15 @@ export function rowsBetween(of: Layout, top: number, bottom: number): Row[] {
     let last = low;
     while (last < of.rows.length && of.rows[last].top < bottom) last++;
     return of.rows.slice(low, last);
+}
+
+/* The lanes of rows: of a folded group, all of its members. */
+export function lanesOfRows(rows: Row[]): number[] {
+    const found = rows.flatMap((row) => {
+        if (row.type === "lane") return [row.lane.lane];
+        return row.folded ? row.members.map((member) => member.lane) : [];
+    });
+    return [...new Set(found)];
 }
 
 export function scrollTo(top: number): void {

@@ -129,7 +129,7 @@ function whose(of: Path): string {
 export function queryOf(of: string): Query {
     const [name, value] = of.split(/=(.*)/s);
     if (name === "task" || name === "region") return { [name]: value };
-    return { ...window(), ...(name ? { [name]: value } : range.value ? { window: 1 } : {}) };
+    return { ...window("why"), ...(name ? { [name]: value } : range.value ? { window: 1 } : {}) };
 }
 
 /* Draws a path over the lanes as long as the component is there. */

@@ -50,6 +50,22 @@ export function cellAt(picture: Picture, index: number): Cell {
     };
 }
 
+/* The shares of the states in a cell's time, from 0 to 255, by number of the state. */
+export function sharesAt(picture: Picture, index: number): number[] {
+    const at = picture.offset + index * CELL;
+    return stateColors.map((_, state) => (state ? picture.data.getUint8(at + 5 + state) : 0));
+}
+
+/* The times of a cell, in whole ns. */
+export function timesOf(picture: Picture, cell: Cell): Range {
+    const scale = (picture.to - picture.from) / picture.width;
+    const from = Math.floor(picture.from + cell.x * scale);
+    return {
+        from,
+        to: Math.max(from + 1, Math.ceil(picture.from + (cell.x + cell.pixels) * scale)),
+    };
+}
+
 /* The first cell that ends after a time. */
 export function firstCell(picture: Picture, ns: number): number {
     const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;

@@ -1,26 +1,79 @@
-/* The panel of the selected range: totals by state, by start function, and by reason of waiting. */
-import { useSignal, useSignalEffect } from "@preact/signals";
-import { api, type Selection, states } from "./api";
-import { count, duration, percent, shortName } from "./format";
+/* The panel of the selected range: totals by state, by start function, and by reason of waiting; its longest spans. */
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { api, type Query, type Selection, states } from "./api";
+import { count, duration, shortName } from "./format";
+import { counted, kindWord } from "./panel";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
-import { filter, kind, range, showRange, tab } from "./state";
+import { SpanTable, StateShares } from "./spans";
+import { filter, kind, MOST_IN_AREA, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
 import { waitName } from "./waits";
+
+/* What the server is asked about the range: of the lanes of the area, or else those that the filter keeps. */
+function queryOf(): Query {
+    const now = range.value ?? { from: 0, to: 1 };
+    const times = { from: Math.round(now.from), to: Math.round(now.to) };
+    if (now.of) return { ...times, kind: now.of.kind, lanes: now.of.lanes.join(",") };
+    const match = filter.value.trim().split(/\s+/).join(" ") || undefined;
+    return { ...times, kind: kind.value, match };
+}
+
+/* Which lanes the sums are of, where that is not all. */
+function OfLanes(props: { lanes: number }) {
+    const now = range.value;
+    const all = (text: string, run: () => void) => (
+        <button type="button" onClick={run}>
+            {text}
+        </button>
+    );
+    if (now?.of)
+        return (
+            <p class="about">
+                Of {counted(now.of)}
+                {now.of.lanes.length >= MOST_IN_AREA && ", the most that an area can have"}{" "}
+                {all("All lanes", () => {
+                    range.value = { from: now.from, to: now.to };
+                })}
+            </p>
+        );
+    if (!filter.value) return null;
+    return (
+        <p class="about">
+            Of the {count(props.lanes)} lanes that match “{filter.value}”{" "}
+            {all("All lanes", () => {
+                filter.value = "";
+            })}
+        </p>
+    );
+}
+
+/* Its longest spans, listed when asked for: that goes through all spans of the range. */
+function LongestSpans() {
+    const isOpen = useSignal(false);
+    const query = useComputed(queryOf);
+    return (
+        <section>
+            <button
+                type="button"
+                aria-expanded={isOpen.value}
+                onClick={() => {
+                    isOpen.value = !isOpen.value;
+                }}
+            >
+                {isOpen.value ? "Hide its spans" : "List its longest spans"}
+            </button>
+            {isOpen.value && <SpanTable name="spans-of-range" query={query} order="in the range" />}
+        </section>
+    );
+}
 
 export function RangePanel() {
     const answer = useSignal<Selection | null>(null);
     const error = useSignal("");
     useSignalEffect(() => {
-        const now = range.value;
-        if (!now) return;
-        const query = {
-            kind: kind.value,
-            from: Math.round(now.from),
-            to: Math.round(now.to),
-            match: filter.value.trim().split(/\s+/).join(" ") || undefined,
-        };
-        api.select(query)
+        if (!range.value) return;
+        api.select(queryOf())
             .then((value) => {
                 answer.value = value;
                 error.value = "";
@@ -33,18 +86,18 @@ export function RangePanel() {
     if (!now)
         return (
             <p class="empty">
-                Drag over the ruler, or with Shift held over the lanes, to select a range and see
-                what happened in it.
+                Drag over the ruler to select a range and see what happened in it; with Shift held
+                over lanes, to select a range of these lanes.
             </p>
         );
     if (error.value) return <p class="empty">{error.value}</p>;
     if (!answer.value) return <p class="empty">Computing …</p>;
     const of = answer.value;
-    const all = states.slice(1).reduce((sum, name) => sum + (of.states[name] ?? 0), 0);
     const step = Math.max(1, of.duration / 1000);
+    const lanesWord = kindWord(now.of?.kind ?? kind.value, true);
     type Named = Selection["by_name"][number];
     const named: Column<Named>[] = [
-        { title: `${kind.value}s of`, value: (row) => shortName(row.name) || "(unknown)" },
+        { title: `${lanesWord} of`, value: (row) => shortName(row.name) || "(unknown)" },
         { title: "how many", value: (row) => row.lanes, unit: "number" },
         ...states.slice(1).map((name) => ({
             title: name as string,
@@ -57,19 +110,7 @@ export function RangePanel() {
             <h2>
                 {duration(of.duration)}, from {timeText(now.from, step)} to {timeText(now.to, step)}
             </h2>
-            {filter.value && (
-                <p class="about">
-                    Of the {count(of.lanes)} lanes that match “{filter.value}”{" "}
-                    <button
-                        type="button"
-                        onClick={() => {
-                            filter.value = "";
-                        }}
-                    >
-                        All lanes
-                    </button>
-                </p>
-            )}
+            <OfLanes lanes={of.lanes} />
             <div class="buttons">
                 <button type="button" onClick={() => showRange(now)}>
                     Zoom to it
@@ -94,26 +135,7 @@ export function RangePanel() {
                     Clear (Esc)
                 </button>
             </div>
-            <div class="stackbar" role="img" aria-label="Time by state">
-                {states.slice(1).map((name, i) => (
-                    <span
-                        key={name}
-                        class={`s${i + 1}`}
-                        style={{ width: `${all ? (100 * (of.states[name] ?? 0)) / all : 0}%` }}
-                        title={`${name}: ${duration(of.states[name] ?? 0)}`}
-                    />
-                ))}
-            </div>
-            <p>
-                {states.slice(1).map((name, i) =>
-                    of.states[name] ? (
-                        <span class="fact" key={name}>
-                            <i class={`swatch s${i + 1}`} /> {name} {duration(of.states[name])} (
-                            {percent(of.states[name], all)})
-                        </span>
-                    ) : null,
-                )}
-            </p>
+            <StateShares states={of.states} />
             {!of.complete && (
                 <p class="faint">
                     Reasons are of the first {count(of.spans_seen)} spans only: too many.
@@ -142,6 +164,7 @@ export function RangePanel() {
                     empty=""
                 />
             )}
+            <LongestSpans />
         </div>
     );
 }

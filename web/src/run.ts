@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
 import { lanes, reveal } from "./lanes";
 import { selectAt } from "./select";
-import { kind, range, say, showRange, status } from "./state";
+import { type Area, kind, range, say, showRange, status } from "./state";
 import { inWords } from "./words";
 
 export interface Answer<T> {
@@ -15,10 +15,25 @@ export interface Answer<T> {
 
 const kept = new Map<string, Answer<unknown>>();
 
-/* The range that tables cover: the selected range, or the whole trace. */
-export function window(): Query {
+/* The commands that can be restricted to goroutines. */
+const ofGoroutines = new Set(["goroutines", "regions", "profile", "latency", "locks", "find"]);
+
+/* The goroutines that an area is restricted to, as far as they exist in its time; null: all. */
+export function goroutinesOf(area: Area | null): number[] | null {
+    if (area?.of?.kind !== "goroutine") return null;
+    const there = area.of.lanes
+        .map((lane) => lanes.value[lane])
+        .filter((lane) => lane && lane.begin < area.to && lane.end > area.from);
+    return [...new Set(there.map((lane) => lane.id))];
+}
+
+/* The range that an answer covers: the selected range and its goroutines, or the whole trace. */
+export function window(command: string): Query {
     const now = range.value;
-    return now ? { from: Math.round(now.from), to: Math.round(now.to) } : {};
+    if (!now) return {};
+    const times = { from: Math.round(now.from), to: Math.round(now.to) };
+    const ids = ofGoroutines.has(command) ? goroutinesOf(now) : null;
+    return ids ? { ...times, goroutine: ids.join(",") } : times;
 }
 
 /* Requests an analysis once the trace has been read; unless it is of the whole trace, again when the selected range changes. */
@@ -31,8 +46,12 @@ export function useRun<T>(
     useSignalEffect(() => {
         const now = status.value;
         if (!now?.done) return;
-        const query = { ...(of === "range" ? window() : {}), ...extra() };
+        const query: Query = { ...(of === "range" ? window(command) : {}), ...extra() };
         const key = `${command} ${JSON.stringify(query)}`;
+        if (query.goroutine === "") {
+            answer.value = { state: "bad", error: inWords("No {task} of the area is there then.") };
+            return;
+        }
         const known = kept.get(key);
         if (known) {
             answer.value = known as Answer<T>;

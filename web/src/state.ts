@@ -18,6 +18,14 @@ export interface Range {
     to: number;
 }
 
+/* A selected range, of all lanes or of some of a kind. */
+export interface Area extends Range {
+    of?: { kind: Kind; lanes: readonly number[] };
+}
+
+/* How many lanes an area may have: their numbers are sent with each request. */
+export const MOST_IN_AREA = 1000;
+
 /* A span; without `span` a whole lane. */
 export interface Place {
     kind: Kind;
@@ -82,7 +90,13 @@ export const span = signal<Span | null>(null);
 /* A log or CPU sample on the selected lane, selected in place of a span. */
 export const mark = signal<{ kind: MarkKind; number: number } | null>(null);
 export const markFacts = signal<MarkFacts | null>(null);
-export const range = signal<Range | null>(null);
+export const range = signal<Area | null>(null);
+/* The part of a lane, a pixel wide, that was clicked on because several short spans are drawn in it. */
+export const merged = signal<(Range & { kind: Kind; lane: number }) | null>(null);
+/* The rectangle of a box zoom under way, in pixels of the lanes' area. */
+export const zoomBox = signal<{ left: number; top: number; right: number; bottom: number } | null>(
+    null,
+);
 /* The spans of the wake-up chain, latest first. */
 export const chain = signal<readonly Span[]>([]);
 /* What the critical path is of, as `trail why` takes it: "task=7", "region=parse#3", "goroutine=18", "window=1". */
@@ -239,8 +253,11 @@ function toFragment(): string {
     const place = selected.value;
     if (place) parts.set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
     if (mark.value) parts.set("mark", `${mark.value.kind[0]}${mark.value.number}`);
-    if (range.value)
-        parts.set("r", `${Math.round(range.value.from)}-${Math.round(range.value.to)}`);
+    if (range.value) {
+        const { from, to, of } = range.value;
+        parts.set("r", `${Math.round(from)}-${Math.round(to)}`);
+        if (of) parts.set("rl", `${letters[of.kind]}${of.lanes.join(".")}`);
+    }
     if (tab.value) parts.set("tab", tab.value);
     if (!overview.value) parts.set("top", "0");
     if (why.value) parts.set("why", why.value);
@@ -254,6 +271,13 @@ function parseRange(text: string | null): Range | null {
     const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? "");
     const parsed = match ? { from: Number(match[1]), to: Number(match[2]) } : null;
     return parsed && parsed.to > parsed.from ? parsed : null;
+}
+
+function parseArea(text: string | null, lanes: string | null): Area | null {
+    const parsed = parseRange(text);
+    if (!parsed || !lanes) return parsed;
+    const numbers = parseNumbers(lanes.slice(1)).slice(0, MOST_IN_AREA);
+    return { ...parsed, of: { kind: kindOf(lanes[0]), lanes: numbers } };
 }
 
 function parseNumbers(text: string | null): number[] {
@@ -302,7 +326,7 @@ export function fromFragment(): boolean {
         scroll.value = Number(parts.get("y")) || 0;
         selected.value = parsePlace(parts.get("sel"));
         mark.value = parseMark(parts.get("mark"));
-        range.value = parseRange(parts.get("r"));
+        range.value = parseArea(parts.get("r"), parts.get("rl"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
         overview.value = parts.get("top") !== "0";
         why.value = parts.get("why") ?? "";

@@ -1,6 +1,11 @@
-/* A table that can be sorted by column, filtered, and saved as CSV. Rows may have an action. */
-import { useSignal } from "@preact/signals";
+/*
+ * A table that can be sorted by column, filtered, and saved as CSV, with columns whose widths can be changed. Rows may have
+ * an action.
+ */
+import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { count, duration } from "./format";
+import { type Item, openMenu } from "./menu";
 import { inWords } from "./words";
 
 export interface Column<T> {
@@ -40,13 +45,111 @@ function show(column: Column<never>, value: string | number): string {
     return column.unit === "ns" ? duration(value) : count(value);
 }
 
+/* MARK: Widths of columns */
+
+/* In pixels, by number of the column; null: each column is as wide as its texts. */
+type Widths = Signal<number[] | null>;
+
+const LEAST_WIDTH = 40;
+const WIDER = 20;
+
+function widthsOf(head: HTMLTableRowElement): number[] {
+    return [...head.cells].map((cell) => cell.offsetWidth);
+}
+
+function setWidth(widths: Widths, head: HTMLTableRowElement, i: number, width: number): void {
+    const all = [...(widths.peek() ?? widthsOf(head))];
+    all[i] = Math.max(LEAST_WIDTH, Math.round(width));
+    widths.value = all;
+}
+
+/* The right edge of a column's head. The keys for it are those of the head. */
+function Edge(props: { widths: Widths; column: number }) {
+    const from = useRef({ x: 0, width: 0 });
+    return (
+        <span
+            class="edge"
+            aria-hidden="true"
+            onPointerDown={(event) => {
+                const cell = event.currentTarget.parentElement as HTMLElement;
+                from.current = { x: event.clientX, width: cell.offsetWidth };
+                event.currentTarget.setPointerCapture(event.pointerId);
+            }}
+            onPointerMove={(event) => {
+                const head = event.currentTarget.closest("tr");
+                if (!head || !event.buttons) return;
+                const width = from.current.width + event.clientX - from.current.x;
+                setWidth(props.widths, head, props.column, width);
+            }}
+            onDblClick={() => {
+                props.widths.value = null;
+            }}
+        />
+    );
+}
+
+/* Shift and an arrow key change the width of the head's column. */
+function onHeadKey(event: KeyboardEvent, widths: Widths, i: number): void {
+    const step = event.key === "ArrowLeft" ? -WIDER : event.key === "ArrowRight" ? WIDER : 0;
+    const cell = (event.currentTarget as HTMLElement).closest("th");
+    const head = cell?.closest("tr");
+    if (!event.shiftKey || step === 0 || !cell || !head) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setWidth(widths, head, i, cell.offsetWidth + step);
+}
+
+/* MARK: Menus */
+
+function copy(text: string): Item["run"] {
+    return () => void navigator.clipboard.writeText(text).catch(() => {});
+}
+
+/* The menu of a row; `cell` is the one under the pointer, if there is one. */
+function openRowMenu(
+    event: MouseEvent,
+    row: { run?: () => void; why?: () => void },
+    words: Signal<string>,
+): void {
+    event.preventDefault();
+    event.stopPropagation();
+    const line = event.currentTarget as HTMLTableRowElement;
+    const cell = (event.target as HTMLElement).closest("td");
+    const texts = [...line.cells].filter((one) => one.title).map((one) => one.textContent ?? "");
+    const places: Item[] = [];
+    if (row.run) places.push({ text: "show it in the timeline", key: "Enter", run: row.run });
+    if (row.why) places.push({ text: "show its critical path", run: row.why });
+    const copies: Item[] = [{ text: "copy the row", run: copy(texts.join("\t")) }];
+    if (cell?.title) {
+        copies.unshift({ text: "copy the cell", run: copy(cell.textContent ?? "") });
+        const text = cell.title;
+        copies.push({
+            text: "only rows with this text",
+            run: () => {
+                words.value = text;
+            },
+        });
+    }
+    const { left, bottom } = line.getBoundingClientRect();
+    /* A key has no place of its own. */
+    const isKey = event.button !== 2;
+    openMenu(isKey ? left + 20 : event.clientX, isKey ? bottom : event.clientY, texts[0] ?? "", [
+        places,
+        copies,
+    ]);
+}
+
+/* MARK: The table */
+
 const STEP = 200;
 
 export function Table<T>(props: {
     name: string;
     columns: Column<T>[];
     rows: T[];
+    /* The title of the column that it is sorted by at first, the greatest first unless `up`. */
     sort?: string;
+    up?: boolean;
     onRow?: (row: T) => void;
     /* Shows the critical path of a row: each row then has a button for it. */
     onWhy?: (row: T) => void;
@@ -55,9 +158,10 @@ export function Table<T>(props: {
     empty: string;
 }) {
     const by = useSignal(props.sort ?? "");
-    const up = useSignal(false);
+    const up = useSignal(props.up ?? false);
     const words = useSignal("");
     const shown = useSignal(STEP);
+    const widths: Widths = useSignal(null);
     const wanted = words.value.toLowerCase();
     const rows = props.rows.filter(
         (row) =>
@@ -104,14 +208,22 @@ export function Table<T>(props: {
                     Save as CSV
                 </button>
             </div>
-            <table>
+            <table
+                class={widths.value ? "fixed" : ""}
+                style={
+                    widths.value
+                        ? { width: `${widths.value.reduce((a, b) => a + b, 0)}px` }
+                        : undefined
+                }
+            >
                 <caption class="hidden">{props.name}</caption>
                 <thead>
                     <tr>
-                        {props.columns.map((column) => (
+                        {props.columns.map((column, i) => (
                             <th
                                 key={column.title}
                                 class={column.unit ? "number" : ""}
+                                style={widths.value ? { width: `${widths.value[i]}px` } : undefined}
                                 aria-sort={
                                     by.value !== column.title
                                         ? "none"
@@ -122,6 +234,8 @@ export function Table<T>(props: {
                             >
                                 <button
                                     type="button"
+                                    title="Sorts by this column. Shift and ← or → change its width."
+                                    onKeyDown={(event) => onHeadKey(event, widths, i)}
                                     onClick={() => {
                                         up.value =
                                             by.value === column.title ? !up.value : !column.unit;
@@ -131,6 +245,7 @@ export function Table<T>(props: {
                                     {inWords(column.title)}
                                     {by.value === column.title ? (up.value ? " ▲" : " ▼") : ""}
                                 </button>
+                                <Edge widths={widths} column={i} />
                             </th>
                         ))}
                         {props.onWhy && <th>critical path</th>}
@@ -145,6 +260,11 @@ export function Table<T>(props: {
                             onClick={() => props.onRow?.(row)}
                             onKeyDown={(event) => {
                                 if (event.key === "Enter") props.onRow?.(row);
+                            }}
+                            onContextMenu={(event) => {
+                                const run = props.onRow && (() => props.onRow?.(row));
+                                const why = props.onWhy && (() => props.onWhy?.(row));
+                                openRowMenu(event, { run, why }, words);
                             }}
                         >
                             {props.columns.map((column) => {

@@ -3,77 +3,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-    equal,
-    given as generate,
-    idle,
-    main,
-    needBrowser,
-    ok,
-    openPage,
-    scheduler as root,
-    runJson,
-    serve,
-    temporaryFolder,
-    test,
-    trail,
-    until,
-} from "./browser.mjs";
+import { equal, idle, main, needBrowser, ok, runJson, test, trail, until } from "./browser.mjs";
+import { example, folder, fragment, generated, rowsOf, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
-const folder = temporaryFolder();
-
-const example = (name) => join(root, "examples/traces", `${name}.trace`);
-
-/* Serves a trace until `run` has ended. `run` receives a page opener, and a function that asks the API. */
-async function serving(path, run) {
-    const { server, url } = await serve([path]);
-    const base = url.replace(/\?.*/, "");
-    const token = url.replace(/.*=/, "");
-    const headers = { authorization: `Bearer ${token}` };
-    const ask = (request) =>
-        fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
-    const pages = [];
-    const open = async (more = "", options = {}, sign = ".facts") => {
-        const page = await openPage(url + more, options, sign);
-        pages.push(page);
-        await idle(page);
-        return page;
-    };
-    try {
-        await until("it has been read", async () => (await ask("status")).done);
-        await run(open, ask);
-        for (const page of pages) equal(page.errors, [], "errors of the page");
-    } finally {
-        for (const page of pages) await page.context().close();
-        server.kill();
-    }
-}
-
-/* The rows of the first visible table, as the titles of its cells, by the titles of its columns. */
-function rowsOf(page) {
-    return page.evaluate(() => {
-        const table = document.querySelector(".table");
-        const titles = [...(table?.querySelectorAll("thead th") ?? [])].map((head) =>
-            head.textContent.replace(/ [▲▼]$/, ""),
-        );
-        return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) =>
-            Object.fromEntries([...row.cells].map((cell, i) => [titles[i], cell.title])),
-        );
-    });
-}
-
-async function rowsWhenThere(page) {
-    return until("rows", async () => {
-        const rows = await rowsOf(page);
-        return rows.length > 0 && rows;
-    });
-}
-
-async function fragment(page, name) {
-    await idle(page);
-    return page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
-}
 
 for (const [name, finding] of [
     [
@@ -118,13 +51,6 @@ for (const [name, finding] of [
             }
         });
     });
-
-/* A trace with many goroutines, made by bench/generate. */
-function generated(name, ...options) {
-    const path = join(folder, `${name}.trace`);
-    execFileSync(generate, [...options, "-o", path]);
-    return path;
-}
 
 test("the filter of the lanes holds for the sums of a range, however many lanes match", async () => {
     const path = generated("many", "--goroutines=3000", "--events=60K");

@@ -1,0 +1,93 @@
+/* What is under the pointer, in a few words beside it. */
+import { stateNames } from "./api";
+import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
+import { headHeight, MAP_HEIGHT } from "./draw_head";
+import { regions, tasks } from "./extras";
+import { duration } from "./format";
+import { LABELS } from "./geometry";
+import { LANE_HEIGHT, laneTitle } from "./lanes";
+import { cellAt, cellIndex, sharesAt } from "./pictures";
+import { markWord } from "./select";
+import { kind, scroll, size } from "./state";
+import { inWords } from "./words";
+
+export interface Tip {
+    x: number;
+    y: number;
+    title: string;
+    text: string;
+}
+
+/* "running 60 %, waiting 40 %", the largest share first. */
+function inPercent(shares: number[]): string {
+    const all = shares.reduce((sum, share) => sum + share, 0);
+    return shares
+        .map((share, state) => ({ share, state }))
+        .filter(({ share }) => share > 0)
+        .sort((a, b) => b.share - a.share)
+        .map(({ share, state }) => {
+            const percent = Math.round((100 * share) / all) || "<1";
+            return `${inWords(stateNames[state])} ${percent} %`;
+        })
+        .join(", ");
+}
+
+/* The region or task at that height of a row, and time. */
+function barAt(row: { lane: { lane: number }; open: boolean }, below: number, at: number) {
+    const bars = [...(regions.value.value ?? []), ...(tasks.value.value ?? [])];
+    return bars.find((of) => {
+        if (of.lane !== row.lane.lane || of.begin > at || of.end < at) return false;
+        return row.open
+            ? below >= LANE_HEIGHT && of.depth === Math.floor((below - LANE_HEIGHT) / 13)
+            : below > 15;
+    });
+}
+
+export function tipAt(x: number, y: number): Tip | null {
+    const row = rowAt(y);
+    if (!row || x < LABELS || row.type === "group") return null;
+    const at = timeAt(x);
+    const title = laneTitle(kind.value, row.lane);
+    const found = markAt(row, x, y);
+    if (found) {
+        const { mark } = found;
+        const word = markWord(found.kind);
+        const text = mark.count > 1 ? `${mark.count} ${word}s` : mark.text || word;
+        return { x, y, title, text: `${text}: a click shows the stack` };
+    }
+    const bar = barAt(row, y + scroll.value - row.top, at);
+    if (bar)
+        return { x, y, title: bar.name, text: `${bar.kind}, ${duration(bar.end - bar.begin)}` };
+    const picture = pictures[kind.value].get(row.lane.lane);
+    const index = picture ? cellIndex(picture, at) : -1;
+    if (!picture || index < 0) return null;
+    const cell = cellAt(picture, index);
+    if (cell.mixture) {
+        const text = `several short spans: ${inPercent(sharesAt(picture, index))}. A click lists them.`;
+        return { x, y, title, text };
+    }
+    const scale = (picture.to - picture.from) / picture.width;
+    return {
+        x,
+        y,
+        title,
+        text: `${inWords(stateNames[cell.state])}, about ${duration(cell.pixels * scale)}`,
+    };
+}
+
+export function TipBox(props: { of: Tip }) {
+    const { x, y, title, text } = props.of;
+    return (
+        <div
+            class="tip"
+            style={{
+                left: `${Math.min(x + 14, LABELS + inner() - 320)}px`,
+                top: `${Math.min(y + 16, size.value.height - 40) + headHeight() + MAP_HEIGHT}px`,
+            }}
+        >
+            <b>{title}</b>
+            <br />
+            {text}
+        </div>
+    );
+}

@@ -1,0 +1,76 @@
+// Shared by the tests of single traces: the examples of the tree and generated ones, a server for each, and tables.
+// Arguments: the trail command, the tree's folder, trail-generate.
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import {
+    equal,
+    given as generate,
+    idle,
+    openPage,
+    scheduler as root,
+    serve,
+    temporaryFolder,
+    until,
+} from "./browser.mjs";
+
+export const folder = temporaryFolder();
+
+export const example = (name) => join(root, "examples/traces", `${name}.trace`);
+
+/* Serves a trace until `run` has ended. `run` receives a page opener, and a function that asks the API. */
+export async function serving(path, run) {
+    const { server, url } = await serve([path]);
+    const base = url.replace(/\?.*/, "");
+    const token = url.replace(/.*=/, "");
+    const headers = { authorization: `Bearer ${token}` };
+    const ask = (request) =>
+        fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
+    const pages = [];
+    const open = async (more = "", options = {}, sign = ".facts", first = undefined) => {
+        const page = await openPage(url + more, options, sign, first);
+        pages.push(page);
+        await idle(page);
+        return page;
+    };
+    try {
+        await until("it has been read", async () => (await ask("status")).done);
+        await run(open, ask);
+        for (const page of pages) equal(page.errors, [], "errors of the page");
+    } finally {
+        for (const page of pages) await page.context().close();
+        server.kill();
+    }
+}
+
+/* The rows of a table, or of the first one there is, as the titles of its cells, by the titles of its columns. */
+export function rowsOf(page, name) {
+    return page.evaluate((wanted) => {
+        const tables = [...document.querySelectorAll(".table table")];
+        const table = tables.find((of) => !wanted || of.caption.textContent === wanted);
+        const titles = [...(table?.querySelectorAll("thead th") ?? [])].map((head) =>
+            head.textContent.replace(/ [▲▼]$/, ""),
+        );
+        return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) =>
+            Object.fromEntries([...row.cells].map((cell, i) => [titles[i], cell.title])),
+        );
+    }, name);
+}
+
+export async function rowsWhenThere(page) {
+    return until("rows", async () => {
+        const rows = await rowsOf(page);
+        return rows.length > 0 && rows;
+    });
+}
+
+export async function fragment(page, name) {
+    await idle(page);
+    return page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
+}
+
+/* A trace with many goroutines, made by bench/generate. */
+export function generated(name, ...options) {
+    const path = join(folder, `${name}.trace`);
+    execFileSync(generate, [...options, "-o", path]);
+    return path;
+}
