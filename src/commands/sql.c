@@ -12,11 +12,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "sql/queries.h"
 #include "sql/show.h"
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/show.h"
 #include "ui/values.h"
 
 enum { OPT_JSON = 1, OPT_CSV, OPT_CSV_SAFE, OPT_MEMORY, OPT_THREADS, OPT_FROM, OPT_TO };
@@ -99,10 +101,23 @@ static void show_tables(void)
     }
 }
 
-static void show_queries(void)
+static void show_queries(enum sql_format format)
 {
-    for (const struct sql_named *query = sql_queries; query->name; query++)
-        printf("@%-14s  %s\n", query->name, query->meaning);
+    struct json json = json_on_stdout();
+    if (format != SQL_JSON) {
+        for (const struct sql_named *query = sql_queries; query->name; query++)
+            printf("@%-14s  %s\n", query->name, query->meaning);
+        return;
+    }
+    json_open(&json, NULL, '[');
+    for (const struct sql_named *query = sql_queries; query->name; query++) {
+        json_open(&json, NULL, '{');
+        json_string(&json, "name", query->name);
+        json_string(&json, "meaning", query->meaning);
+        json_string(&json, "sql", query->sql);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
 }
 
 static int show_schema(const char *name)
@@ -180,7 +195,7 @@ static const char *rest_of(const char *line, const char *word)
 }
 
 /* Runs .schema and the like. Returns -1 if it is not such a command. */
-static int run_dot(const char *line)
+static int run_dot(const char *line, enum sql_format format)
 {
     const char *rest;
     if ((rest = rest_of(line, ".schema")))
@@ -188,7 +203,7 @@ static int run_dot(const char *line)
     if (rest_of(line, ".tables"))
         return show_tables(), EXIT_GOOD;
     if (rest_of(line, ".queries"))
-        return show_queries(), EXIT_GOOD;
+        return show_queries(format), EXIT_GOOD;
     if (rest_of(line, ".help")) {
         fputs(".tables          the tables\n.schema [TABLE]  their columns\n"
               ".queries         queries with names, asked for as @NAME; .show NAME is their text\n"
@@ -219,7 +234,7 @@ static int run_one(struct session *session, const char *text, bool shown)
     if (rest)
         return printf("%s;\n", named->sql), EXIT_GOOD;
     if (*text == '.') {
-        int code = run_dot(text);
+        int code = run_dot(text, session->request->format);
         if (code < 0)
             print_message("no command '%s'; .help lists them", text);
         return code < 0 ? EXIT_USAGE : code;
@@ -563,7 +578,7 @@ static int answer_facts(const struct request *request)
         const struct sql_named *named = sql_query_find(rest);
         return named ? (printf("%s;\n", named->sql), EXIT_GOOD) : no_query(rest);
     }
-    int code = run_dot(request->query);
+    int code = run_dot(request->query, request->format);
     return code >= 0
                ? code
                : usage_error(request->command, "no command '%s'; .help lists them", request->query);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_VALUE = 16 << 10 }; /* bytes of a parameter: the numbers of 1000 goroutines */
+/* Bytes of a parameter. An area of the page has at most 1000 goroutines, whose numbers are sent. */
+enum { MOST_VALUE = 1024, MOST_NUMBERS = 16 << 10 };
 
 /* MARK: Allowed commands and parameters */
 
@@ -54,6 +55,11 @@ static const struct allowed allowed[] = {
 #undef COMMAND
 };
 
+static size_t most_bytes(enum form form)
+{
+    return form == FORM_NUMBERS ? MOST_NUMBERS : MOST_VALUE;
+}
+
 static bool has_form(const char *value, enum form form)
 {
     static const char *const letters[] = {
@@ -63,7 +69,7 @@ static bool has_form(const char *value, enum form form)
         [FORM_FLAG] = "1",
     };
     size_t size = strlen(value);
-    if (size == 0 || size > MOST_VALUE)
+    if (size == 0 || size > most_bytes(form))
         return false;
     return form == FORM_TEXT || form == FORM_PATTERN || value[strspn(value, letters[form])] == '\0';
 }
@@ -113,7 +119,7 @@ static void add_parameter(struct words *words, struct exchange *exchange,
         return;
     if (!has_form(value, parameter->form))
         exchange_refuse(exchange, 400, "%s is %s, of at most %d bytes", parameter->name,
-                        forms[parameter->form], MOST_VALUE);
+                        forms[parameter->form], (int)most_bytes(parameter->form));
     else if (parameter->form == FORM_FLAG)
         words_add(words, "--%s", parameter->name);
     else

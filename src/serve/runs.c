@@ -371,7 +371,8 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
     words_add(&words, "--");
     words_add(&words, "%s", path);
     /* A leading space makes trail sql take it as a query, not a file; @ begins the name of a query. */
-    words_add(&words, *query == '@' ? "%s" : " %s", query);
+    bool is_bare = *query == '@' || strcmp(query, ".queries") == 0;
+    words_add(&words, is_bare ? "%s" : " %s", query);
     run(runs, exchange, &words, path, NULL, SQL_SECONDS);
     words_free(&words);
 }

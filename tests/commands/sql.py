@@ -572,6 +572,9 @@ def what_there_is_to_ask_needs_no_library():
     equal(good("sql", ".schema", "states", env=env), good("sql", ".schema states", env=env))
     equal(good("sql", ".show", "cpu", env=env), good("sql", ".show cpu", env=env))
     assert b"@long-waits" in good("sql", ".queries", env=env)
+    for query in json.loads(good("sql", "--json", ".queries", env=env)):
+        assert f"@{query['name']:<14}  {query['meaning']}\n".encode() in good("sql", ".queries", env=env), query
+        equal(good("sql", ".show", query["name"], env=env).decode(), query["sql"] + ";\n", query["name"])
     assert b"ORDER BY" in good("sql", ".show long-waits", env=env)
     code, _, err = run("sql", HAND, "select 1", env=env)
     assert code == 3 and "npm install" in err, f"exit {code}: {err}"

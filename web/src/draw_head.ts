@@ -4,6 +4,7 @@
  */
 import type { Metrics } from "./api";
 import { css, type Palette, stateColors } from "./colors";
+import { drawSqlTrack, sqlHeight, sqlLabels } from "./draw_sql";
 import { metrics, ranges, wholeMetrics } from "./extras";
 import { bytes } from "./format";
 import { type Box, LABELS, scale } from "./geometry";
@@ -19,7 +20,8 @@ const PHASES = 12;
 type Context = CanvasRenderingContext2D;
 
 export function headHeight(): number {
-    return RULER + COUNTERS + (hasHeap() ? HEAP : 0) + (hasPhases() ? PHASES : 0) + 2;
+    const own = RULER + COUNTERS + (hasHeap() ? HEAP : 0) + (hasPhases() ? PHASES : 0);
+    return own + sqlHeight() + 2;
 }
 
 function heapOf(of: Metrics | null) {
@@ -215,7 +217,11 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
         );
         y += HEAP;
     }
-    if (hasPhases()) drawPhases(to, y, inner, x, colors);
+    if (hasPhases()) {
+        drawPhases(to, y, inner, x, colors);
+        y += PHASES;
+    }
+    drawSqlTrack(to, x, y, inner, colors);
     const zero = x(origin.value);
     if (origin.value && zero > LABELS) {
         to.fillStyle = colors.accent;
@@ -234,7 +240,11 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
         label(to, `heap, goal (${bytes(heapMost)})`, y + HEAP / 2, colors);
         y += HEAP;
     }
-    if (hasPhases()) label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
+    if (hasPhases()) {
+        label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
+        y += PHASES;
+    }
+    for (const of of sqlLabels(y)) label(to, of.text, of.y, colors);
 }
 
 /* Draws the selected range, from one height to another. */

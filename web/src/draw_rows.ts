@@ -5,6 +5,7 @@
 import type { Span } from "./api";
 import { css, nameColor, type Palette, stateColors } from "./colors";
 import { drawRange, drawShares } from "./draw_head";
+import { drawPlaced } from "./draw_sql";
 import { type Bar, logs, type Mark, regions, samples, tasks } from "./extras";
 import { shortName } from "./format";
 import { framesOf } from "./frames";
@@ -22,6 +23,7 @@ import {
 import { kindWord } from "./panel";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
 import { ticks } from "./ruler";
+import { placed, placedByLane } from "./sql_track";
 import {
     chain,
     kind,
@@ -248,6 +250,8 @@ function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures
         to.fillStyle = scene.colors.raised;
         to.fillRect(LABELS, y + 7, scene.width - LABELS, 3);
     }
+    const rows = placed.value && placedByLane.value.get(row.lane.lane);
+    if (rows && kind.value === "goroutine") drawPlaced(to, rows, scene.x, box, scene.colors);
     if (row.open) drawDepths(scene, row, y, pictures);
     else
         for (const bar of scene.regions.get(row.lane.lane) ?? [])

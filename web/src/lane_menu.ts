@@ -6,6 +6,7 @@ import { keys } from "./keys";
 import { type Lane, lanes, laneTitle, layout, scrollTo, stateHeight } from "./lanes";
 import { type Item, openMenu } from "./menu";
 import { showPath } from "./path";
+import { clearTrack, counter, placed } from "./sql_track";
 import {
     end,
     filter,
@@ -142,8 +143,13 @@ function rulerMenu(x: number, y: number): void {
           ]
         : [];
     const seen = { text: "select what is seen", run: () => areaOf([]) };
+    const whenQueried: Item[] =
+        placed.peek() || counter.peek()
+            ? [{ text: "take the rows of SQL away", run: clearTrack }]
+            : [];
     openMenu(x, y, "Time", [
         [seen, ...whenSelected],
+        whenQueried,
         [byKey("0"), byKey("Backspace"), byKey("U")],
         [byKey("x"), byKey("m"), byKey("e")],
     ]);

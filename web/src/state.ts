@@ -103,6 +103,10 @@ export const chain = signal<readonly Span[]>([]);
 export const why = signal("");
 /* The segments of the critical path that is shown, in time order. */
 export const path = signal<readonly { lane: number; begin: number; end: number }[]>([]);
+/* The query of the SQL panel. */
+const firstQuery =
+    "select name, count(*) as goroutines, sum(exec_ns) as exec_ns\nfrom goroutines group by name order by exec_ns desc";
+export const query = signal(firstQuery);
 /* Spans with this state and reason are highlighted, all others pale. */
 export const like = signal<{ state: string; reason: string } | null>(null);
 
@@ -261,6 +265,7 @@ function toFragment(): string {
     if (tab.value) parts.set("tab", tab.value);
     if (!overview.value) parts.set("top", "0");
     if (why.value) parts.set("why", why.value);
+    if (query.value !== firstQuery) parts.set("sql", query.value);
     if (origin.value) parts.set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") parts.set("x", "wall");
     if (like.value) parts.set("like", `${like.value.state}/${like.value.reason}`);
@@ -330,6 +335,7 @@ export function fromFragment(): boolean {
         tab.value = (parts.get("tab") as Tab | null) ?? null;
         overview.value = parts.get("top") !== "0";
         why.value = parts.get("why") ?? "";
+        query.value = parts.get("sql") ?? firstQuery;
         origin.value = Number(parts.get("o")) || 0;
         axis.value = parts.get("x") === "wall" ? "wall" : "relative";
         const alike = parts.get("like")?.split("/");

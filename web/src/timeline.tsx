@@ -15,6 +15,7 @@ import { Gestures, onWheel } from "./gestures";
 import { onContextMenu } from "./lane_menu";
 import { lanes, layout, rowsBetween } from "./lanes";
 import { arrived, type Picture } from "./pictures";
+import { counter, placed } from "./sql_track";
 import {
     axis,
     chain,
@@ -153,6 +154,7 @@ function touch(): void {
         origin.value,
         axis.value,
     ];
+    void [placed.value, counter.value];
     void [ranges.value.value, regions.value.value, tasks.value.value, logs.value.value];
     void [
         samples.value.value,

@@ -103,6 +103,13 @@ function running() {
     });
 }
 
+/* Both without a server: the panel says that there is no SQL, why, and what to do. */
+async function saysThatThereIsNoSql() {
+    await openTab("SQL");
+    const text = await page.textContent(".list .empty");
+    ok(/No SQL here: this page reads the trace by itself.*trail view/s.test(text), text);
+}
+
 /* MARK: Dropped files */
 
 test("a file that is dropped is shown, with the figures of the command", async () => {
@@ -123,6 +130,7 @@ test("a file that is dropped is shown, with the figures of the command", async (
     ok((await page.textContent(".banner.source")).includes("has not seen it"), "banner");
     await until("lanes", async () => (await running()) > 0);
     await showsGoroutinesOf(other);
+    await saysThatThereIsNoSql();
     equal(page.errors, [], "errors");
 });
 
@@ -216,6 +224,7 @@ test("a file with the trace in it shows it from disk, and asks for nothing", asy
     equal(await page.textContent("h1"), "trail load-go1.19.trace", "name");
     await until("lanes", async () => (await running()) > 0);
     await showsGoroutinesOf(other);
+    await saysThatThereIsNoSql();
     equal(
         [...page.addresses, ...requests].filter((one) => one !== "null" && !/^blob:/.test(one)),
         [],
