@@ -102,7 +102,8 @@ static const struct path {
     {"lanes", draw_lanes}, {"picture", draw_picture}, {"span", draw_span},
     {"stack", draw_stack}, {"bars", draw_bars},       {"marks", draw_marks},
     {"mark", draw_mark},   {"metrics", draw_metrics}, {"select", draw_select},
-    {"spans", draw_spans}, {"like", draw_like},       {"find", draw_find},
+    {"spans", draw_spans}, {"waits", draw_waits},     {"like", draw_like},
+    {"find", draw_find},
 };
 
 static void draw(struct exchange *exchange, const struct api_trace *trace, draw_fn fn)

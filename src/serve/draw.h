@@ -21,6 +21,7 @@ void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes
 void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_waits(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 

@@ -11,25 +11,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/pace.h"
 
 enum { MOST_NAMES = 1000, MOST_LISTED = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
-
-/* Spans examined before other requests may run. */
-#define YIELD_SPANS (UINT64_C(1) << 19)
-
-struct pace {
-    struct model *model;
-    uint64_t seen;
-};
-
-static void walk_on(struct pace *pace, uint64_t spans)
-{
-    pace->seen += spans;
-    if (pace->seen >= YIELD_SPANS) {
-        pace->seen = 0;
-        model_yield(pace->model);
-    }
-}
 
 /* MARK: Time range */
 

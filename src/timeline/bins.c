@@ -5,18 +5,42 @@
 
 bool bins_init(struct bins *bins)
 {
-    *bins = (struct bins){.shift = BIN_SHIFT_AT_FIRST, .ns = calloc(BINS, sizeof *bins->ns)};
-    return bins->ns != NULL;
+    *bins = (struct bins){.shift = BIN_SHIFT_AT_FIRST,
+                          .ns = calloc(BINS, sizeof *bins->ns),
+                          .late = calloc(BINS, sizeof *bins->late)};
+    if (bins->ns && bins->late)
+        return true;
+    bins_free(bins);
+    return false;
 }
 
 void bins_free(struct bins *bins)
 {
     free(bins->ns);
+    free(bins->late);
+    *bins = (struct bins){0};
+}
+
+/* Adds what is late to the bins. */
+static void settle(struct bins *bins)
+{
+    int64_t count[TRAIL_LANE_COUNTERS] = {0};
+    if (!bins->has_late)
+        return;
+    for (size_t i = 0; i < BINS; i++) {
+        for (int c = 0; c < TRAIL_LANE_COUNTERS; c++) {
+            count[c] += bins->late[i][c];
+            bins->ns[i][c] += count[c] * (INT64_C(1) << bins->shift);
+        }
+    }
+    memset(bins->late, 0, BINS * sizeof *bins->late);
+    bins->has_late = false;
 }
 
 /* Merges pairs of bins into one. */
 static void halve(struct bins *bins)
 {
+    settle(bins);
     for (size_t i = 0; i < BINS / 2; i++)
         for (int c = 0; c < TRAIL_LANE_COUNTERS; c++)
             bins->ns[i][c] = bins->ns[2 * i][c] + bins->ns[2 * i + 1][c];
@@ -43,6 +67,23 @@ static void spread(struct bins *bins, trail_lane_counter counter, int64_t count,
     }
 }
 
+/* The same over [from_ns, to_ns) that is in the past: what is in whole bins is added by settle. */
+static void spread_late(struct bins *bins, trail_lane_counter counter, int64_t count,
+                        int64_t from_ns, int64_t to_ns)
+{
+    int64_t first = (from_ns + (INT64_C(1) << bins->shift) - 1) >> bins->shift;
+    int64_t last = to_ns >> bins->shift; /* the bin that is not whole */
+    if (first >= last) {
+        spread(bins, counter, count, from_ns, to_ns);
+        return;
+    }
+    spread(bins, counter, count, from_ns, first << bins->shift);
+    spread(bins, counter, count, last << bins->shift, to_ns);
+    bins->late[first][counter] += count;
+    bins->late[last][counter] -= count;
+    bins->has_late = true;
+}
+
 void bins_change(struct bins *bins, trail_lane_counter counter, int by, int64_t ns)
 {
     int64_t since = bins->since_ns[counter];
@@ -52,7 +93,7 @@ void bins_change(struct bins *bins, trail_lane_counter counter, int by, int64_t 
             spread(bins, counter, bins->now[counter], since, ns);
         bins->since_ns[counter] = ns;
     } else {
-        spread(bins, counter, by, ns < 0 ? 0 : ns, since);
+        spread_late(bins, counter, by, ns < 0 ? 0 : ns, since);
     }
     bins->now[counter] += by;
 }
@@ -62,4 +103,5 @@ void bins_flush(struct bins *bins, int64_t ns)
     for (int c = 0; c < TRAIL_LANE_COUNTERS; c++)
         if (ns > bins->since_ns[c])
             bins_change(bins, (trail_lane_counter)c, 0, ns);
+    settle(bins);
 }

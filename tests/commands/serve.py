@@ -290,6 +290,37 @@ def counters_are_the_sums_of_the_spans_in_each_column():
 
 
 @test
+def waits_of_lanes_are_those_of_the_goroutines():
+    for name in ("load-go1.19", "load-go1.23", "shop-c", "shop-go"):
+        path = os.path.join(ROOT, "examples", "traces", name + ".trace")
+        found = json.loads(run("goroutines", "--json", path)[1])
+        with Server(path) as server:
+            server.done()
+            lanes = server.get("lanes", count=50000)["rows"]
+            pages = [server.get("waits", first=first, count=20) for first in range(0, len(lanes), 20)]
+            rows = []
+            for page in pages:
+                for row in page["rows"]:
+                    rows.append({})
+                    for number, ns in zip(row[::2], row[1::2]):
+                        what = page["names"][number]
+                        rows[-1][what] = rows[-1].get(what, 0) + ns
+            equal((pages[0]["all"], len(rows)), (len(lanes), len(lanes)), name)
+            ours = {(lane[1], lane[3]): sum(row.values()) for lane, row in zip(lanes, rows)}
+            waits = {(lane[1], lane[3]): row for lane, row in zip(lanes, rows)}
+            for g in found["goroutines"]:
+                key = (g["id"], g["creation_ns"] - found["origin_ns"])
+                equal(ours[key], sum(g["block_ns"].values()), f"{name} {key}")
+                right = {k: v for k, v in g["block_ns"].items() if v > 0}
+                if "waits" in g:  # by kind, of recordings
+                    right = {}
+                    for wait in g["waits"]:
+                        what = wait.get("wait_kind", wait["reason"])
+                        right[what] = right.get(what, 0) + wait["ns"]
+                equal(waits[key], right, f"{name} {key}")
+
+
+@test
 def lines_are_numbers_that_json_has():
     with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
         text = f.read()
@@ -802,7 +833,7 @@ BAD = (
     + ["picture?lanes=" + ",".join(["0"] * 2049)]
     + ["span?" + q for q in ("", "lane=0", "lane=0&at=-1", "lane=-1&at=1", "lane=4294967296&at=1", "lane=0&span=-1")]
     + ["bars?kind=x", "bars?width=0", "bars?from=2&to=1", "marks?kind=range", "marks?from=-9", "metrics?width=-1"]
-    + ["select?from=3&to=2", "spans?from=3&to=2", "spans?count=0", "spans?count=1001", "spans?lanes=x", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
+    + ["select?from=3&to=2", "spans?from=3&to=2", "spans?count=0", "spans?count=1001", "spans?lanes=x", "waits?count=0", "waits?count=50001", "waits?first=-1", "waits?kind=x", "like?state=x", "like", "find", "find?text=", "find?text=" + "x" * 201, "find?text=a&most=0"]
     + ["stack?stack=0", "stack", "mark", "mark?mark=-1", "mark?lane=0", "mark?at=0", "mark?kind=x&mark=0"]
 )
 

@@ -229,6 +229,13 @@ export const api = {
     status: () => ask<Status>("status", {}),
     /* One page of the lanes, from the `first` on. */
     lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: 50000 }),
+    /* What a page of the lanes waited for: numbers of names and ns, in turn. */
+    waits: (kind: Kind, first: number) =>
+        ask<{ all: number; names: string[]; rows: number[][] }>("waits", {
+            kind,
+            first,
+            count: 50000,
+        }),
     picture: async (kind: Kind, lanes: number[], from: number, to: number, width: number) => {
         const query = { kind, lanes: lanes.join(","), from, to, width };
         return whileBusy(request("picture", query).then((response) => response.arrayBuffer()));

@@ -99,6 +99,16 @@ const wanted = computed(() => {
     return `${kind.value} ${count} ${now.done}`;
 });
 
+/* Waits for a time, or until the trace has been read. */
+async function rest(ms: number): Promise<void> {
+    const end = performance.now() + ms;
+    while (performance.now() < end && !status.peek()?.done)
+        await new Promise((resolve) => setTimeout(resolve, 100));
+}
+
+/* How many times as long as it took to get the lanes the server then has for reading the trace. */
+const RESTS = 5;
+
 /* Requests the lanes again when there are more, or when their figures are final; one request at a time. */
 export function keepLanes(): void {
     let loaded = "";
@@ -107,9 +117,11 @@ export function keepLanes(): void {
         busy = true;
         while (wanted.peek() !== loaded) {
             loaded = wanted.peek();
+            const began = performance.now();
             await load(kind.peek()).catch(() => {
                 /* The old lanes stay; the next change of the status requests again. */
             });
+            await rest(RESTS * (performance.now() - began));
         }
         busy = false;
     };

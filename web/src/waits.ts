@@ -1,33 +1,23 @@
 /*
- * Waiting time of each goroutine by reason, from the analysis of goroutines; requested when lanes are first sorted
- * by it.
+ * How long each goroutine waited, by what for; requested, a page of lanes after the other, when lanes are first sorted by it.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
 import { kind, sort, status } from "./state";
 
-/* Time in ns, by reason. */
+/* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
-
-interface Goroutines {
-    origin_ns: number;
-    goroutines: { id: number; creation_ns: number; block_ns: Waits }[];
-}
 
 interface Entry {
     waits: Waits;
     mostly: string;
 }
 
-/* By number and begin, because numbers may be reused; null: not known yet. */
-const entries = signal<ReadonlyMap<string, Entry> | null>(null);
+/* By lane of goroutines; empty: not known yet. */
+const entries = signal<readonly Entry[]>([]);
 
-function keyOf(id: number, begin: number): string {
-    return `${id} ${begin}`;
-}
-
-export function waitsOf(lane: { id: number; begin: number }): Entry | undefined {
-    return entries.value?.get(keyOf(lane.id, lane.begin));
+export function waitsOf(lane: { lane: number }): Entry | undefined {
+    return entries.value[lane.lane];
 }
 
 /* "mutex cache_mu", "sync"; empty: no reason is given. */
@@ -45,28 +35,40 @@ export function mostly(of: Waits): string {
 /* All reasons, sorted by name. */
 export const reasons = computed<string[]>(() => {
     const found = new Set<string>();
-    for (const { waits } of entries.value?.values() ?? [])
-        for (const name of Object.keys(waits)) found.add(name);
+    for (const { waits } of entries.value) for (const name of Object.keys(waits)) found.add(name);
     return [...found].sort();
 });
+
+function entryOf(row: number[], names: string[]): Entry {
+    const waits: Waits = {};
+    for (let i = 0; i + 1 < row.length; i += 2) {
+        const name = names[row[i]];
+        waits[name] = (waits[name] ?? 0) + row[i + 1];
+    }
+    return { waits, mostly: mostly(waits) };
+}
+
+/* The entries change once, with the last page, because that sorts all lanes. */
+async function load(): Promise<void> {
+    const found: Entry[] = [];
+    let all = 1;
+    while (found.length < all) {
+        const { rows, names, ...answer } = await api.waits("goroutine", found.length);
+        all = answer.all;
+        for (const row of rows) found.push(entryOf(row, names));
+        if (rows.length === 0) break;
+    }
+    entries.value = found;
+}
 
 export function keepWaits(): void {
     let asked = false;
     effect(() => {
         const isWanted = kind.value === "goroutine" && /^(waiting|mostly)$/.test(sort.value);
-        if (asked || !isWanted || !status.value?.done || !status.value.can_run) return;
+        if (asked || !isWanted || !status.value?.done) return;
         asked = true;
-        api.run<Goroutines>("goroutines", {})
-            .then(({ origin_ns, goroutines }) => {
-                entries.value = new Map(
-                    goroutines.map((of) => [
-                        keyOf(of.id, of.creation_ns - origin_ns),
-                        { waits: of.block_ns, mostly: mostly(of.block_ns) },
-                    ]),
-                );
-            })
-            .catch(() => {
-                asked = false;
-            });
+        load().catch(() => {
+            asked = false;
+        });
     });
 }
