@@ -9,6 +9,7 @@ import { bytes, count, duration, shortName } from "./format";
 import { isFramed } from "./framed";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
 import { HeatPanel } from "./heat";
+import { held } from "./held";
 import { keys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
 import { LatencyPanel } from "./latency";
@@ -241,6 +242,13 @@ function Legend() {
                     <i class={`swatch ${name}`} /> {inWords(text)}
                 </span>
             ))}
+            {held.value && (
+                <span>
+                    <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} /> holds{" "}
+                    {held.value.lock}
+                    {held.value.isInferred && ", as is inferred"}
+                </span>
+            )}
         </span>
     );
 }

@@ -10,6 +10,7 @@ import { type Bar, logs, type Mark, regions, samples, tasks } from "./extras";
 import { shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
+import { held } from "./held";
 import {
     DEPTH_HEIGHT,
     DEPTHS,
@@ -43,6 +44,8 @@ import {
 type Context = CanvasRenderingContext2D;
 
 const STRIP = 5;
+/* Height of the bar of a lock's holder. */
+const HELD = 5;
 /* Minimum width in pixels of a span whose stack is requested. */
 const WIDE = 24;
 
@@ -241,6 +244,28 @@ function drawSelectedMark(scene: Scene): void {
     else drawSample(scene.to, scene.x(facts.at), y, stateHeight(row) - 2, 2);
 }
 
+/* Where the lane's goroutine holds the chosen lock: a bar in its states, hollow if that is inferred. */
+function drawHeld(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+    const now = held.value;
+    const ranges = kind.value === "goroutine" ? now?.byLane.get(row.lane.lane) : undefined;
+    if (!now || !ranges) return;
+    const top = y + 2 + stateHeight(row) - HELD;
+    let done = LABELS - 1;
+    scene.to.fillStyle = scene.colors.text;
+    for (const { from, to } of ranges) {
+        const left = Math.max(scene.x(from), LABELS);
+        const right = Math.min(Math.max(scene.x(to), left + 1), scene.width);
+        if (left > scene.width) break;
+        if (right <= Math.max(done + 0.5, LABELS)) continue;
+        done = right;
+        scene.to.fillRect(left, top, right - left, HELD);
+        if (!now.isInferred || right - left < 4) continue;
+        scene.to.fillStyle = scene.colors.background;
+        scene.to.fillRect(left + 1, top + 1, right - left - 2, HELD - 2);
+        scene.to.fillStyle = scene.colors.text;
+    }
+}
+
 function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures: Pictures): void {
     const { to } = scene;
     const only = like.value ? stateNumber(like.value.state) : 0;
@@ -252,6 +277,7 @@ function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures
     }
     const rows = placed.value && placedByLane.value.get(row.lane.lane);
     if (rows && kind.value === "goroutine") drawPlaced(to, rows, scene.x, box, scene.colors);
+    drawHeld(scene, row, y);
     if (row.open) drawDepths(scene, row, y, pictures);
     else
         for (const bar of scene.regions.get(row.lane.lane) ?? [])

@@ -58,6 +58,23 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
+const byId = computed<ReadonlyMap<number, Lane[]>>(() => {
+    const found = new Map<number, Lane[]>();
+    for (const lane of lanes.value) {
+        const others = found.get(lane.id);
+        if (others) others.push(lane);
+        else found.set(lane.id, [lane]);
+    }
+    return found;
+});
+
+/* The lane with that number, of several the one that exists at that time, or else the first. */
+export function laneOf(id: number, at?: number): number | null {
+    const all = byId.value.get(id) ?? [];
+    const found = at === undefined ? all[0] : all.find((of) => of.begin <= at && at <= of.end);
+    return (found ?? all[0])?.lane ?? null;
+}
+
 /* MARK: Loading */
 
 function toLane(row: number[], names: string[]): Lane {

@@ -3,15 +3,16 @@
  * those of `trail find`; holds are logs of recordings, or else inferred from the goroutine that ended each wait.
  */
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { api, type Frame } from "./api";
 import { nameColor, palette } from "./colors";
 import { duration, parseDuration } from "./format";
-import { lanes } from "./lanes";
+import { type Hold, held, inferHolds } from "./held";
+import { laneOf, lanes } from "./lanes";
 import { Waiting } from "./panel";
 import { named } from "./path";
 import { timeText } from "./ruler";
-import { jump, laneOf, useRun } from "./run";
+import { jump, useRun } from "./run";
 import type { Range } from "./state";
 import { inWords } from "./words";
 
@@ -50,10 +51,6 @@ export interface Wait extends Range {
     unfinished: boolean;
     /* The goroutine that ended it; undefined: none in the trace. */
     waker?: number;
-}
-
-export interface Hold extends Range {
-    goroutine: number;
 }
 
 /* MARK: Waits and holds */
@@ -283,6 +280,27 @@ function Picture(props: { waits: Wait[]; holds: Hold[] }) {
     );
 }
 
+/* Draws the holders on their lanes as long as the component is there. */
+function useOnLanes(lock: string, holds: Hold[], waits: Wait[]): void {
+    const known = lanes.value;
+    useEffect(() => {
+        const isInferred = holds.length === 0;
+        const byLane = new Map<number, Range[]>();
+        for (const hold of isInferred ? inferHolds(waits) : holds) {
+            const lane = known.length > 0 ? laneOf(hold.goroutine, hold.from) : null;
+            if (lane === null) continue;
+            const others = byLane.get(lane);
+            if (others) others.push(hold);
+            else byLane.set(lane, [hold]);
+        }
+        for (const of of byLane.values()) of.sort((a, b) => a.from - b.from);
+        held.value = byLane.size > 0 ? { lock, isInferred, byLane } : null;
+        return () => {
+            held.value = null;
+        };
+    }, [lock, holds, waits, known]);
+}
+
 export function LockOverTime(props: { of: LockId; title: string }) {
     const { of } = props;
     const answer = useRun<{ origin_ns: number; hits: Hit[] }>("find", () => ({
@@ -319,6 +337,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
                 })),
         [value, of],
     );
+    useOnLanes(props.title, holds.value, waits);
     if (!value?.hits) return <Waiting answer={answer} />;
     return (
         <section class="lock-time">

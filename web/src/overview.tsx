@@ -6,9 +6,9 @@
 import { useEffect } from "preact/hooks";
 import { type Finding, Findings } from "./findings";
 import { isFramed } from "./framed";
-import { reveal } from "./lanes";
+import { laneOf, reveal } from "./lanes";
 import { showPath } from "./path";
-import { jump, laneOf, useRun } from "./run";
+import { jump, useRun } from "./run";
 import { overview, panels, showRange, status, type Tab, tab, untouched } from "./state";
 
 export interface Tile {

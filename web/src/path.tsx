@@ -5,10 +5,10 @@
 import { type Signal, useSignalEffect } from "@preact/signals";
 import type { Query } from "./api";
 import { duration, shortName } from "./format";
-import { reveal } from "./lanes";
+import { laneOf, reveal } from "./lanes";
 import { Waiting } from "./panel";
 import { timeText } from "./ruler";
-import { type Answer, jump, laneOf, useRun, window } from "./run";
+import { type Answer, jump, useRun, window } from "./run";
 import { kind, path, range, showRange, tab, why } from "./state";
 import { Table } from "./table";
 import { waitName } from "./waits";

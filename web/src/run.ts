@@ -2,7 +2,7 @@
 import { type Signal, signal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
-import { lanes, reveal } from "./lanes";
+import { laneOf, lanes, reveal } from "./lanes";
 import { selectAt } from "./select";
 import { type Area, kind, range, say, showRange, status } from "./state";
 import { inWords } from "./words";
@@ -79,15 +79,6 @@ export function useRun<T>(
 }
 
 /* MARK: Links from tables to the timeline */
-
-export function laneOf(id: number, at?: number): number | null {
-    const all = lanes.value.filter((lane) => lane.id === id);
-    const found =
-        at === undefined
-            ? all[0]
-            : (all.find((lane) => lane.begin <= at && at <= lane.end) ?? all[0]);
-    return found ? found.lane : null;
-}
 
 /* Shows a goroutine at a time in ns since the first event. */
 export function jump(id: number | null, from: number, to: number): void {

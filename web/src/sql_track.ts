@@ -3,7 +3,7 @@
  * goroutines; a number of theirs becomes a counter.
  */
 import { computed, signal } from "@preact/signals";
-import { lanes } from "./lanes";
+import { laneOf } from "./lanes";
 import { end } from "./state";
 
 export type Row = Record<string, unknown>;
@@ -101,23 +101,15 @@ export function clearTrack(): void {
     counter.value = null;
 }
 
-/* By lane, in time order. Numbers of goroutines may be reused: a row is on the lane that exists at its time. */
+/* By lane of goroutines, in time order. */
 export const placedByLane = computed<ReadonlyMap<number, Placed[]>>(() => {
     const found = new Map<number, Placed[]>();
-    if (!placed.value) return found;
-    const byId = new Map<number, { lane: number; begin: number; end: number }[]>();
-    for (const lane of lanes.value) {
-        const others = byId.get(lane.id);
-        if (others) others.push(lane);
-        else byId.set(lane.id, [lane]);
-    }
-    for (const one of placed.value) {
-        const all = one.goroutine === undefined ? undefined : byId.get(one.goroutine);
-        const lane = all?.find((of) => of.begin <= one.from && one.from <= of.end) ?? all?.[0];
-        if (!lane) continue;
-        const others = found.get(lane.lane);
+    for (const one of placed.value ?? []) {
+        const lane = one.goroutine === undefined ? null : laneOf(one.goroutine, one.from);
+        if (lane === null) continue;
+        const others = found.get(lane);
         if (others) others.push(one);
-        else found.set(lane.lane, [one]);
+        else found.set(lane, [one]);
     }
     return found;
 });

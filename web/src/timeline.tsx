@@ -12,6 +12,7 @@ import { logs, metrics, ranges, regions, samples, tasks, wantExtras, wholeMetric
 import { framesArrived } from "./frames";
 import { LABELS } from "./geometry";
 import { Gestures, onWheel } from "./gestures";
+import { held } from "./held";
 import { onContextMenu } from "./lane_menu";
 import { lanes, layout, rowsBetween } from "./lanes";
 import { arrived, type Picture } from "./pictures";
@@ -154,7 +155,7 @@ function touch(): void {
         origin.value,
         axis.value,
     ];
-    void [placed.value, counter.value];
+    void [placed.value, counter.value, held.value];
     void [ranges.value.value, regions.value.value, tasks.value.value, logs.value.value];
     void [
         samples.value.value,

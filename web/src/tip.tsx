@@ -5,6 +5,7 @@ import { headHeight, MAP_HEIGHT } from "./draw_head";
 import { regions, tasks } from "./extras";
 import { duration } from "./format";
 import { LABELS } from "./geometry";
+import { held } from "./held";
 import { LANE_HEIGHT, laneTitle } from "./lanes";
 import { cellAt, cellIndex, sharesAt } from "./pictures";
 import { markWord } from "./select";
@@ -43,6 +44,17 @@ function barAt(row: { lane: { lane: number }; open: boolean }, below: number, at
     });
 }
 
+/* ", holds mutex cache_mu for 15 ms", if the lane's goroutine does. */
+function heldText(lane: number, at: number): string {
+    const now = held.value;
+    const range = now?.byLane.get(lane)?.find(({ from, to }) => from <= at && at < to);
+    if (!now || !range || kind.value !== "goroutine") return "";
+    const length = duration(range.to - range.from);
+    return now.isInferred
+        ? `; holds ${now.lock} for at least ${length}, as is inferred`
+        : `; holds ${now.lock} for about ${length}`;
+}
+
 export function tipAt(x: number, y: number): Tip | null {
     const row = rowAt(y);
     if (!row || x < LABELS || row.type === "group") return null;
@@ -62,8 +74,9 @@ export function tipAt(x: number, y: number): Tip | null {
     const index = picture ? cellIndex(picture, at) : -1;
     if (!picture || index < 0) return null;
     const cell = cellAt(picture, index);
+    const holds = heldText(row.lane.lane, at);
     if (cell.mixture) {
-        const text = `several short spans: ${inPercent(sharesAt(picture, index))}. A click lists them.`;
+        const text = `several short spans: ${inPercent(sharesAt(picture, index))}. A click lists them${holds}.`;
         return { x, y, title, text };
     }
     const scale = (picture.to - picture.from) / picture.width;
@@ -71,7 +84,7 @@ export function tipAt(x: number, y: number): Tip | null {
         x,
         y,
         title,
-        text: `${inWords(stateNames[cell.state])}, about ${duration(cell.pixels * scale)}`,
+        text: `${inWords(stateNames[cell.state])}, about ${duration(cell.pixels * scale)}${holds}`,
     };
 }
 

@@ -7,7 +7,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { nameColor, palette } from "./colors";
 import { duration, shortName } from "./format";
-import { lanes } from "./lanes";
+import { laneOf, lanes } from "./lanes";
 import { named, type Path, type Segment, stateText } from "./path";
 import { type Picture, painted, picturesOf } from "./pictures";
 import {
@@ -21,7 +21,7 @@ import {
     regionsOf,
     waitsIn,
 } from "./requests";
-import { jump, laneOf } from "./run";
+import { jump } from "./run";
 import { selectAt } from "./select";
 import { type Range, showRange } from "./state";
 import { waitName } from "./waits";

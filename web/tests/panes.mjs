@@ -299,6 +299,103 @@ test("a lock over time: how many waited, who held it, and what was so at a momen
     });
 });
 
+/*
+ * Where the bottom of the states of a lane is black (solid or hollow bars), as a list of whether it is, for times. The lanes
+ * are not grouped.
+ */
+function heldAt(page, lane, times) {
+    return page.evaluate(
+        ([number, wanted]) => {
+            const [from, to] = new URLSearchParams(location.hash.slice(1)).get("w").split("-");
+            const of = document.querySelector("canvas.rows");
+            const inner = of.width - 230;
+            return wanted.map((at) => {
+                const x = 230 + ((at - from) / (to - from)) * inner;
+                /* The lowest row of the states, which has the outline of hollow bars, too. */
+                const y = number * 22 + 2 + 13 - 1;
+                const { data } = of.getContext("2d").getImageData(Math.round(x), y, 1, 1);
+                return data[0] + data[1] + data[2] < 200;
+            });
+        },
+        [lane, times],
+    );
+}
+
+async function openLock(open, name) {
+    const page = await open("#tab=locks&g=none&top=0", { colorScheme: "light" });
+    await page.locator(".table tbody tr", { hasText: name }).first().click();
+    await page.locator(".swatch.held").waitFor();
+    await page.keyboard.press("0");
+    await idle(page);
+    return page;
+}
+
+test("the holders of a lock are bars on their lanes: those that were recorded", async () => {
+    const path = example("shop-c");
+    /* Logs of the recording: when a hold ended, in seconds, and how long it was. */
+    const holds = String(execFileSync(trail, ["print", path]))
+        .split("\n")
+        .flatMap((line) => {
+            const [, at, id, ms] =
+                /^ +([\d.]+) +thread (\d+) .*held: "mutex cache_mu ~?([\d.]+)ms"/.exec(line) ?? [];
+            return at ? [{ at: Number(at) * 1e9, id: Number(id), ns: Number(ms) * 1e6 }] : [];
+        });
+    const lock = runJson("locks", path).locks.find(({ name }) => name === "cache_mu");
+    equal(holds.length, lock.holds, "as many holds as the command has");
+    await serving(path, async (open, ask) => {
+        const page = await openLock(open, "cache_mu");
+        const { rows } = await ask("lanes?count=20");
+        for (const [lane, id] of rows) {
+            const own = holds.filter((hold) => hold.id === id && hold.ns > 5e5);
+            const middles = own.map(({ at, ns }) => at - ns / 2);
+            ok((await heldAt(page, lane, middles)).every(Boolean), `thread ${id} holds it`);
+            const isHeld = (time) =>
+                own.some(({ at, ns }) => time > at - ns - 4e5 && time < at + 4e5);
+            const before = own.map(({ at, ns }) => at - ns - 5e5);
+            const free = before.filter((time) => time > 0 && !isHeld(time));
+            ok(free.length > 0 || own.length === 0, `moments without, of thread ${id}`);
+            ok(!(await heldAt(page, lane, free)).some(Boolean), `thread ${id} did not yet`);
+        }
+        await page.getByRole("tab", { name: "Notes" }).click();
+        await idle(page);
+        equal(await page.locator(".swatch.held").count(), 0, "gone with the lock");
+    });
+});
+
+test("the holders of a Go lock are hollow bars on their lanes: who ends the first of the waits", async () => {
+    const path = example("shop-go");
+    const { hits, origin_ns } = runJson("find", "--limit=0", "--stacks", path, "block[sync*]");
+    const [lock] = runJson("locks", path).locks;
+    const begins = (stack, top = []) =>
+        top.every(
+            ({ function: name, line }, i) => stack[i]?.function === name && stack[i].line === line,
+        );
+    const waits = hits
+        .filter(({ steps: [step] }) => step.waker !== undefined)
+        .filter(({ steps: [step] }) => begins(step.stack, lock.waited))
+        .filter(({ steps: [step] }) => begins(step.waker_stack, lock.woken))
+        .map(({ begin_ns, end_ns, steps: [step] }) => ({
+            from: begin_ns - origin_ns,
+            to: end_ns - origin_ns,
+            waker: step.waker,
+        }));
+    await serving(path, async (open, ask) => {
+        const page = await openLock(open, lock.name);
+        ok((await page.textContent(".legend")).includes("as is inferred"), "it is said");
+        const { rows } = await ask("lanes?count=200");
+        let seen = 0;
+        for (const { to, waker } of waits.filter(({ from, to }) => to - from > 1e6)) {
+            const at = to - 2e5;
+            const others = waits.filter((of) => of.from <= at && at < of.to && of.to < to);
+            const lane = rows.find((row) => row[1] === waker)?.[0];
+            if (others.length > 0 || lane === undefined || lane > 12) continue;
+            seen++;
+            equal(await heldAt(page, lane, [at]), [true], `G${waker} at ${at}`);
+        }
+        ok(seen > 0, `${seen} waits were looked at`);
+    });
+});
+
 test("a lock of a Go trace: its holder is said to be inferred", async () => {
     const path = example("shop-go");
     const { locks } = runJson("locks", path);
