@@ -3,6 +3,7 @@ import { pointerTime } from "./coordinates";
 import { svgOfView } from "./export";
 import { menuOfSelection } from "./lane_menu";
 import { lanes, scrollTo } from "./lanes";
+import { isMenuKey } from "./menu";
 import { type Move, press, release, settle } from "./motion";
 import { addNote } from "./notes";
 import {
@@ -343,7 +344,7 @@ export function listen(): void {
         }
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         if (isTyping(event.target) && event.key !== "Escape") return;
-        const name = event.shiftKey && event.key === "F10" ? "ContextMenu" : event.key;
+        const name = isMenuKey(event) ? "ContextMenu" : event.key;
         const onButton =
             event.target instanceof HTMLElement && event.target.closest("button, a, tr[tabindex]");
         if (onButton && ["Enter", " ", "ContextMenu"].includes(name)) return;

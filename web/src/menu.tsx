@@ -22,6 +22,10 @@ interface Menu {
 
 const menu = signal<Menu | null>(null);
 
+export function isMenuKey(event: KeyboardEvent): boolean {
+    return event.key === "ContextMenu" || (event.shiftKey && event.key === "F10");
+}
+
 /* `x` and `y` are in the page. Empty groups are left out; without any command there is no menu. */
 export function openMenu(x: number, y: number, title: string, groups: Item[][]): void {
     const filled = groups.filter((items) => items.length > 0);

@@ -5,7 +5,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { count, duration } from "./format";
-import { type Item, openMenu } from "./menu";
+import { type Item, isMenuKey, openMenu } from "./menu";
 import { inWords } from "./words";
 
 export interface Column<T> {
@@ -107,7 +107,7 @@ function copy(text: string): Item["run"] {
 
 /* The menu of a row; `cell` is the one under the pointer, if there is one. */
 function openRowMenu(
-    event: MouseEvent,
+    event: MouseEvent | KeyboardEvent,
     row: { run?: () => void; why?: () => void },
     words: Signal<string>,
 ): void {
@@ -132,11 +132,9 @@ function openRowMenu(
     }
     const { left, bottom } = line.getBoundingClientRect();
     /* A key has no place of its own. */
-    const isKey = event.button !== 2;
-    openMenu(isKey ? left + 20 : event.clientX, isKey ? bottom : event.clientY, texts[0] ?? "", [
-        places,
-        copies,
-    ]);
+    const isPointer = event instanceof MouseEvent && event.button === 2;
+    const [x, y] = isPointer ? [event.clientX, event.clientY] : [left + 20, bottom];
+    openMenu(x, y, texts[0] ?? "", [places, copies]);
 }
 
 /* MARK: The table */
@@ -184,6 +182,11 @@ export function Table<T>(props: {
         });
     }
     if (props.rows.length === 0) return <p class="empty">{props.empty}</p>;
+    const openMenuOf = (event: MouseEvent | KeyboardEvent, row: T) => {
+        const run = props.onRow && (() => props.onRow?.(row));
+        const why = props.onWhy && (() => props.onWhy?.(row));
+        openRowMenu(event, { run, why }, words);
+    };
     return (
         <div class="table">
             <div class="tools">
@@ -260,12 +263,9 @@ export function Table<T>(props: {
                             onClick={() => props.onRow?.(row)}
                             onKeyDown={(event) => {
                                 if (event.key === "Enter") props.onRow?.(row);
+                                else if (isMenuKey(event)) openMenuOf(event, row);
                             }}
-                            onContextMenu={(event) => {
-                                const run = props.onRow && (() => props.onRow?.(row));
-                                const why = props.onWhy && (() => props.onWhy?.(row));
-                                openRowMenu(event, { run, why }, words);
-                            }}
+                            onContextMenu={(event) => openMenuOf(event, row)}
                         >
                             {props.columns.map((column) => {
                                 const value = column.value(row);

@@ -7,14 +7,29 @@ import { join } from "node:path";
 export const [trail, scheduler, given] = process.argv.slice(2, 5);
 
 /* Undefined before `npm ci` in web. */
-const { chromium } = await import("playwright-core").catch(() => ({}));
-const paths = [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
-const chromiumPath = chromium && paths.find((path) => path && existsSync(path));
+const playwright = await import("playwright-core").catch(() => null);
+
+/* The browsers of the system. Firefox as it is, by WebDriver BiDi, not the one that playwright patches. */
+const browsers = {
+    chromium: {
+        type: playwright?.chromium,
+        paths: [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"],
+        options: { args: ["--no-sandbox"] },
+    },
+    firefox: {
+        type: playwright?.firefox,
+        paths: [process.env.TRAIL_FIREFOX, "/usr/bin/firefox-esr"],
+        options: { channel: "moz-firefox" },
+    },
+};
+export const browserName = process.env.TRAIL_BROWSER ?? "chromium";
+const { type, paths, options: launchOptions } = browsers[browserName];
+const executablePath = type && paths.find((path) => path && existsSync(path));
 
 /* Ends the process, with its tests counted as skipped, if there is no browser. */
 export function needBrowser() {
-    if (chromiumPath) return;
-    console.log("1..0 # SKIP no Chromium, or nothing of npm: npm ci in web");
+    if (executablePath) return;
+    console.log(`1..0 # SKIP no ${browserName}, or nothing of npm: npm ci in web`);
     process.exit(0);
 }
 
@@ -49,7 +64,7 @@ export function serve(words, input) {
 let browser;
 /* `sign`: a selector that appears when the page has started; `first`: a function that runs before the page's code. */
 export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
-    browser ??= await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+    browser ??= await type.launch({ executablePath, ...launchOptions });
     const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         acceptDownloads: true,

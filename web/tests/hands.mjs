@@ -271,8 +271,10 @@ test("menus of a span, a group, the ruler and a row, by pointer and by keys", as
         ok(from < at && at < to && (await fragment(page, "sel")), "zoomed to the span");
         equal(await page.getByRole("menu").count(), 0, "it closes");
 
-        /* By keys: the second command selects the time of the span. */
-        await page.keyboard.press("ContextMenu");
+        /* By keys: the second command selects the time of the span. The test's Firefox has no key for menus. */
+        await page.evaluate(() =>
+            dispatchEvent(new KeyboardEvent("keydown", { key: "ContextMenu" })),
+        );
         await page.getByRole("menu").waitFor();
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("Enter");
@@ -346,7 +348,8 @@ test("the columns of a table are as wide as they are dragged, or set with Shift 
         await heads.nth(1).getByRole("button").focus();
         await page.keyboard.press("Shift+ArrowRight");
         equal((await widths())[1], after[1] + 20, "by keys");
-        await heads.nth(1).locator(".edge").dblclick();
+        /* Two clicks of the test are no double click in Firefox. */
+        await heads.nth(1).locator(".edge").dispatchEvent("dblclick");
         equal(await widths(), before, "as wide as the texts again");
         equal(await complaints(page), [], "axe");
     });
