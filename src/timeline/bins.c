@@ -5,13 +5,8 @@
 
 bool bins_init(struct bins *bins)
 {
-    *bins = (struct bins){.shift = BIN_SHIFT_AT_FIRST,
-                          .ns = calloc(BINS, sizeof *bins->ns),
-                          .late = calloc(BINS, sizeof *bins->late)};
-    if (bins->ns && bins->late)
-        return true;
-    bins_free(bins);
-    return false;
+    *bins = (struct bins){.shift = BIN_SHIFT_AT_FIRST, .ns = calloc(BINS, sizeof *bins->ns)};
+    return bins->ns != NULL;
 }
 
 void bins_free(struct bins *bins)
@@ -73,7 +68,10 @@ static void spread_late(struct bins *bins, trail_lane_counter counter, int64_t c
 {
     int64_t first = (from_ns + (INT64_C(1) << bins->shift) - 1) >> bins->shift;
     int64_t last = to_ns >> bins->shift; /* the bin that is not whole */
-    if (first >= last) {
+    if (first < last && !bins->late)
+        bins->late = calloc(BINS, sizeof *bins->late);
+    /* Without memory it takes longer. */
+    if (first >= last || !bins->late) {
         spread(bins, counter, count, from_ns, to_ns);
         return;
     }

@@ -409,7 +409,8 @@ void trail_lanes_get_size(const trail_lanes *lanes, trail_lanes_size *size)
 {
     *size = (trail_lanes_size){.events = lanes->timeline.stats.events,
                                .spans = lanes->spans,
-                               .bytes = lanes->bytes + 2 * BINS * sizeof *lanes->bins.ns};
+                               .bytes = lanes->bytes +
+                                        BINS * sizeof *lanes->bins.ns * (lanes->bins.late ? 2 : 1)};
     size->bytes += lanes->bar_capacity * sizeof *lanes->bars;
     size->bytes += lanes->logs.capacity * sizeof *lanes->logs.items;
     size->bytes += lanes->samples.capacity * sizeof *lanes->samples.items;
