@@ -1,4 +1,4 @@
-/* Who holds a lock and when: recorded, or inferred from who ended each wait. Drawn on the lanes of its holders. */
+/* The holders of a lock over time: recorded, or inferred from the goroutine that ended each wait. Drawn on their lanes. */
 import { signal } from "@preact/signals";
 import type { Range } from "./state";
 
@@ -23,8 +23,8 @@ interface Ended extends Range {
 }
 
 /*
- * At each moment the lock is taken to be held by the goroutine that ends the first of the waits that go on. So a wait says
- * who is the holder in those of its times in which no wait goes on that ends before it.
+ * At each moment the lock is taken to be held by the goroutine that ends the first of the waits that go on. So a wait names
+ * the holder for those of its times in which no wait goes on that ends before it.
  */
 export function inferHolds(waits: readonly Ended[]): Hold[] {
     const holds: Hold[] = [];

@@ -1,6 +1,7 @@
 // Shared by the tests of the page: a server for a trace, a browser, and a list of tests with TAP output.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -83,6 +84,14 @@ export async function openPage(url, options = {}, sign = ".facts", first = undef
     await page.goto(url);
     await page.waitForSelector(sign);
     return page;
+}
+
+/* The violations that axe reports. */
+export async function complaints(page) {
+    const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+    await page.evaluate(readFileSync(axe, "utf8"));
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
 }
 
 export const tests = [];

@@ -1,25 +1,25 @@
 // The page by hand: keys that are held, boxes, areas of lanes, merged spans, menus, widths of columns. Arguments: those of
 // traces.mjs. Skipped without Chromium.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { equal, idle, main, needBrowser, ok, runJson, test, until } from "./browser.mjs";
+import {
+    complaints,
+    equal,
+    idle,
+    main,
+    needBrowser,
+    ok,
+    runJson,
+    test,
+    until,
+} from "./browser.mjs";
 import { example, fragment, generated, rowsOf, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /* Width of the column of names (geometry.ts), and height of a lane (lanes.ts). */
 const LABELS = 230;
 const LANE = 22;
 
 async function windowOf(page) {
     return (await fragment(page, "w")).split("-").map(Number);
-}
-
-async function complaints(page) {
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
-    return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
 }
 
 /* The page's box of the lanes, and the time at a distance from its left. */
@@ -244,6 +244,7 @@ test("a pixel of several spans shows its shares under the pointer, and lists the
         );
         const heading = await page.textContent(".merged h3");
         ok(heading.startsWith(`In this pixel: ${wanted.length} spans in `), heading);
+        equal(await complaints(page), [], "axe");
         /* A row selects its span, and the list stays. */
         await page.locator(".merged tbody tr").nth(1).click();
         const span = all.indexOf(wanted[1]);

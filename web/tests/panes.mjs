@@ -3,7 +3,18 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { equal, idle, main, needBrowser, ok, runJson, test, trail, until } from "./browser.mjs";
+import {
+    complaints,
+    equal,
+    idle,
+    main,
+    needBrowser,
+    ok,
+    runJson,
+    test,
+    trail,
+    until,
+} from "./browser.mjs";
 import { example, folder, fragment, generated, rowsOf, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
@@ -382,6 +393,7 @@ test("the holders of a Go lock are hollow bars on their lanes: who ends the firs
     await serving(path, async (open, ask) => {
         const page = await openLock(open, lock.name);
         ok((await page.textContent(".legend")).includes("as is inferred"), "it is said");
+        equal(await complaints(page), [], "axe");
         const { rows } = await ask("lanes?count=200");
         let seen = 0;
         for (const { to, waker } of waits.filter(({ from, to }) => to - from > 1e6)) {

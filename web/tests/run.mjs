@@ -3,9 +3,9 @@
 // Chromium.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import {
+    complaints,
     equal,
     given,
     idle,
@@ -879,14 +879,6 @@ testOnce("SQL: rows, and errors in DuckDB's words", async () => {
     );
 });
 
-/* The violations that axe reports. */
-async function complaints() {
-    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
-    return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
-}
-
 testOnce("axe finds nothing to complain about, in light and dark, whatever is open", async () => {
     for (const colorScheme of ["light", "dark"]) {
         await reopen(main_.url, { colorScheme, bypassCSP: true });
@@ -917,7 +909,7 @@ testOnce("axe finds nothing to complain about, in light and dark, whatever is op
                 await page.locator(".waterfall .region").first().waitFor();
             }
             await idle(page);
-            equal(await complaints(), [], `${colorScheme} ${tab}`);
+            equal(await complaints(page), [], `${colorScheme} ${tab}`);
         }
     }
 });
@@ -1071,7 +1063,7 @@ testOnce(
             equal(page.errors, [], "errors");
             for (const colorScheme of ["light", "dark"]) {
                 await reopen(other.url + place, { colorScheme, bypassCSP: true }, ".table");
-                equal(await complaints(), [], colorScheme);
+                equal(await complaints(page), [], colorScheme);
             }
         } finally {
             other.server.kill();

@@ -1,6 +1,16 @@
 // SQL in the page: rows and numbers in the timeline, named and saved queries. Arguments: those of traces.mjs. Skipped
 // without Chromium or DuckDB.
-import { equal, idle, main, needBrowser, ok, runJson, test, until } from "./browser.mjs";
+import {
+    complaints,
+    equal,
+    idle,
+    main,
+    needBrowser,
+    ok,
+    runJson,
+    test,
+    until,
+} from "./browser.mjs";
 import { example, fragment, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
@@ -154,6 +164,7 @@ test("queries with names can be chosen, others saved; the address keeps the quer
         await page.reload();
         await page.getByRole("textbox", { name: "SQL", exact: true }).waitFor();
         equal(await box.inputValue(), "select 8", "after a reload");
+        equal(await complaints(page), [], "axe");
         await choice.selectOption({ label: "mine" });
         equal(await box.inputValue(), "select 7 as seven", "saved");
         await page.getByRole("button", { name: "Forget “mine”" }).click();
