@@ -88,6 +88,18 @@ static void take_switch(struct collect *collect, const uint8_t *bytes, size_t si
     collect_switch(collect, &record);
 }
 
+/* More programs than a process executes while the trace does not have the first of them. */
+#define PROGRAMS 16
+
+struct fuzz_trace {
+    struct shm_area *memory;
+    uint8_t how;
+    uint64_t opened;
+    struct collect_options options; /* of all programs, but for area and former */
+    struct collect *programs[PROGRAMS];
+    size_t count;
+};
+
 static struct area *make_area(struct shm_area *memory, uint8_t how, const struct ticks *ticks,
                               uint64_t opened)
 {
@@ -103,22 +115,39 @@ static struct area *make_area(struct shm_area *memory, uint8_t how, const struct
     return area;
 }
 
+/* The process executes another program, of which the area has the same bytes. */
+static void execute(struct fuzz_trace *f)
+{
+    struct collect_options options = f->options;
+    trail_error err;
+    if (f->count == PROGRAMS)
+        return;
+    options.area = make_area(f->memory, f->how, options.ticks, f->opened);
+    options.former = f->programs[f->count - 1];
+    collect_end(f->programs[f->count - 1], options.area);
+    f->programs[f->count] = collect_open(&options, &err);
+    FUZZ_HOLDS(f->programs[f->count]);
+    f->count++;
+}
+
 /* Plays the pieces: copies bytes into the area, or makes the collector take a step or an event. */
-static void play(struct input *in, struct shm_area *memory, struct collect *collect, uint8_t how,
-                 const struct ticks *ticks, uint64_t opened)
+static void play(struct input *in, struct fuzz_trace *f)
 {
     uint32_t at;
     uint16_t size;
     while (take(in, &at, sizeof at) && take(in, &size, sizeof size)) {
+        struct collect *collect = f->programs[f->count - 1];
         size_t part = size < in->left ? size : in->left;
-        if (at == MARK_STEP)
+        if (at == MARK_STEP) {
             collect_step(collect);
-        else if (at == MARK_SWITCH)
-            take_switch(collect, in->at, part, opened);
-        else if (at == MARK_EXEC)
-            collect_next_area(collect, make_area(memory, how, ticks, opened));
-        else if (at <= sizeof *memory && part <= sizeof *memory - at)
-            memcpy((uint8_t *)memory + at, in->at, part);
+            trace_step(f->options.trace, UINT64_MAX);
+        } else if (at == MARK_SWITCH) {
+            take_switch(collect, in->at, part, f->opened);
+        } else if (at == MARK_EXEC) {
+            execute(f);
+        } else if (at <= sizeof *f->memory && part <= sizeof *f->memory - at) {
+            memcpy((uint8_t *)f->memory + at, in->at, part);
+        }
         in->at += part;
         in->left -= part;
     }
@@ -151,34 +180,39 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data, size};
     struct ticks ticks = {.clock.injected = read_clock, .count = 1};
     struct fuzz_bytes trace = {0};
+    struct fuzz_trace f = {0};
     struct collect_summary summary;
-    struct collect *collect;
     trail_error err;
-    uint64_t opened;
-    uint8_t how;
-    if (!take(&in, &opened, sizeof opened) || !take(&in, &how, sizeof how))
+    if (!take(&in, &f.opened, sizeof f.opened) || !take(&in, &f.how, sizeof f.how))
         return 0;
     if (!memory)
         memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     FUZZ_HOLDS(memory != MAP_FAILED && madvise(memory, sizeof *memory, MADV_DONTNEED) == 0);
-    opened &= INT64_MAX / 4;
-    now = opened + LENGTH;
-    ticks.anchors[0] = (struct ticks_anchor){opened, opened, 1.0};
-    collect = collect_open(&(struct collect_options){.area = make_area(memory, how, &ticks, opened),
-                                                     .ticks = &ticks,
-                                                     .version = versions[(how & HOW_VERSION) / 16],
-                                                     .sink = {fuzz_keep, &trace},
-                                                     .resolve = resolve,
-                                                     .object = find_object,
-                                                     .generation_ns = 10000000,
-                                                     .switches = how & HOW_SWITCHES},
-                           &err);
-    FUZZ_HOLDS(collect);
-    play(&in, memory, collect, how, &ticks, opened);
-    FUZZ_HOLDS(collect_finish(collect, &err));
-    collect_summarize(collect, &summary);
-    collect_close(collect);
+    f.memory = memory;
+    f.opened &= INT64_MAX / 4;
+    now = f.opened + LENGTH;
+    ticks.anchors[0] = (struct ticks_anchor){f.opened, f.opened, 1.0};
+    f.options =
+        (struct collect_options){.ticks = &ticks, .resolve = resolve, .object = find_object};
+    f.options.trace =
+        trace_open(&(struct trace_options){.version = versions[(f.how & HOW_VERSION) / 16],
+                                           .sink = {fuzz_keep, &trace},
+                                           .generation_ns = 10000000,
+                                           .switches = f.how & HOW_SWITCHES},
+                   &err);
+    FUZZ_HOLDS(f.options.trace);
+    f.options.area = make_area(memory, f.how, &ticks, f.opened);
+    f.programs[f.count++] = collect_open(&f.options, &err);
+    FUZZ_HOLDS(f.programs[0]);
+    play(&in, &f);
+    collect_end_with_trace(f.programs[f.count - 1]);
+    FUZZ_HOLDS(trace_finish(f.options.trace, &err));
+    for (size_t i = 0; i < f.count; i++) {
+        collect_summarize(f.programs[i], &summary);
+        collect_close(f.programs[i]);
+    }
+    trace_close(f.options.trace);
     check_trace(&trace);
     free(trace.data);
     return 0;

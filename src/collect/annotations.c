@@ -7,10 +7,10 @@
 #include "collect/parts.h"
 
 /* Keeps the text of an annotation as it was first read: the program may change it later. */
-static const char *keep_name(struct collect *c, uint64_t key, const char *text, size_t size)
+static const char *keep_name(struct collect *c, uint32_t number, const char *text, size_t size)
 {
     char *name = arena_copy(&c->arena, text, size);
-    if (!name || !idmap_put(&c->annotations.texts, key, name)) {
+    if (!name || !idmap_put(&c->annotations.texts, number, name)) {
         collect_no_memory(c);
         return "";
     }
@@ -19,20 +19,19 @@ static const char *keep_name(struct collect *c, uint64_t key, const char *text, 
 
 static const char *name_of(struct collect *c, uint32_t number)
 {
-    uint64_t key = (uint64_t)c->image << 32 | number;
-    const char *known = idmap_find(&c->annotations.texts, key);
+    const char *known = idmap_find(&c->annotations.texts, number);
     char text[SHM_TEXT_MAX];
     size_t size;
     if (known)
         return known;
     size = area_text(c->area, number, text);
-    return size ? keep_name(c, key, text, size) : "";
+    return size ? keep_name(c, number, text, size) : "";
 }
 
-/* Returns the trace's ID of a task: another program of the process may use its number again. */
+/* Returns the trace's ID of a task: another program of the trace may use its number, too. */
 static uint64_t task_of(const struct collect *c, uint64_t number)
 {
-    return number ? number + ((uint64_t)c->image << 40) : 0;
+    return number ? number + ((uint64_t)c->number << 40) : 0;
 }
 
 /* Returns the ID of a name with its place: "parallel: main (file.c:7)". */

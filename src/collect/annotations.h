@@ -13,7 +13,7 @@ struct thread;
 /* Owned by annotations.c. Zero-initialised is empty. */
 struct annotations {
     struct idmap tasks; /* that are open, by the trace's ID */
-    struct idmap texts; /* image_key to the text, in the collector's arena */
+    struct idmap texts; /* the number of each, in the collector's arena */
 };
 
 /* Writes the event of an OP_ANNOTATION. */

@@ -79,6 +79,7 @@ static void write_header(const struct area *area)
     header->stacks = o->stacks;
     header->children = o->children;
     header->heap = o->heap;
+    header->board = (uint32_t)o->board;
     header->all_holds = o->all_holds;
     header->sample_ns = o->sample_ns;
     header->has_counter = area->ticks->clock.counter;

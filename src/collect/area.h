@@ -30,6 +30,7 @@ struct area_options {
     uint32_t groups; /* bits of enum shm_group */
     uint32_t stacks; /* enum shm_stacks */
     bool children, heap, all_holds;
+    int board; /* the recorder's descriptor of the board; 0: there is none */
     int64_t min_wait_ns;
     int64_t hold_ns;    /* 0: every hold */
     uint64_t sample_ns; /* 0: no samples by a timer */

@@ -1,4 +1,4 @@
-/* Opens, steps and closes the collector: see collect.h. */
+/* Opens, steps and closes a collector: see collect.h. */
 #include "collect/collect.h"
 
 #include <errno.h>
@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "collect/parts.h"
 
-#define GENERATION_NS 1000000000
-
 struct collect *collect_open(const struct collect_options *options, trail_error *err)
 {
     struct collect *c = calloc(1, sizeof *c);
@@ -19,24 +17,24 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
         return NULL;
     }
     c->options = *options;
-    if (!c->options.generation_ns)
-        c->options.generation_ns = GENERATION_NS;
     c->area = options->area;
     c->ticks = options->ticks;
-    deadline_set(c, UINT64_MAX);
-    c->writer = v2_writer_open(options->version, &options->sink, err);
-    if (!c->writer) {
-        free(c);
-        return NULL;
-    }
+    trace_add(options->trace, c, options->former);
+    if (options->former)
+        oncpu_take_over(c, options->former);
     return c;
+}
+
+void trace_no_memory(struct trace *t)
+{
+    if (!t->failed)
+        (void)error_set(&t->error, TRAIL_NO_MEMORY, "out of memory");
+    t->failed = true;
 }
 
 void collect_no_memory(struct collect *c)
 {
-    if (!c->failed)
-        (void)error_set(&c->error, TRAIL_NO_MEMORY, "out of memory");
-    c->failed = true;
+    trace_no_memory(c->trace);
 }
 
 void collect_damage(struct collect *c)
@@ -64,12 +62,43 @@ void collect_tick(struct collect *c, uint64_t ticks)
 static void end_program(struct collect *c, uint64_t next)
 {
     c->end_ticks = next ? next : ticks_now(c->ticks);
-    deadline_set_last(c);
+    deadline_set_last(c->trace);
     ticks_end(c->ticks);
     feed_all(c, true);
     oncpu_feed(c, next ? ticks_to_ns(c->ticks, next) : INT64_MAX);
-    model_run(c);
-    threads_drop_ops(c);
+    c->ended = true;
+}
+
+/* Its threads end with it. */
+static void end_threads(struct collect *c, uint8_t flags)
+{
+    struct thread *thread;
+    struct op *op;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        thread->feed.ended = true;
+        op = op_add(c, thread, OP_GONE, c->end_ticks);
+        if (op)
+            op->flags = flags;
+    }
+}
+
+void collect_end(struct collect *c, const struct area *next)
+{
+    if (c->ended)
+        return;
+    end_program(c, next ? area_claimed_at(next) : 0);
+    end_threads(c, next ? OP_EXECUTES : 0);
+}
+
+void collect_end_with_trace(struct collect *c)
+{
+    if (!c->ended)
+        end_program(c, 0);
+}
+
+bool collect_is_written(const struct collect *c)
+{
+    return c->ended && threads_count(c) == 0;
 }
 
 /*
@@ -92,27 +121,27 @@ static bool has_executed(struct collect *c)
 }
 
 /* The next program may claim an area soon. Until then nothing is known of it. */
-static void leave_program(struct collect *c, uint64_t next)
+static void leave_program(struct collect *c)
 {
-    end_program(c, next);
-    model_exec(c);
-    feed_forget(c);
+    end_program(c, 0);
+    end_threads(c, OP_EXECUTES);
     c->summary.left = true;
 }
 
 void collect_step(struct collect *c)
 {
-    if (!c->summary.left && has_executed(c))
-        leave_program(c, 0);
-    if (c->summary.left)
+    if (c->ended)
         return;
-    deadline_set(c, STEP_NS);
+    if (has_executed(c)) {
+        leave_program(c);
+        return;
+    }
+    deadline_set(c->trace, STEP_NS);
     ticks_step(c->ticks);
     descriptors_step(c);
     numbered_step(c);
     feed_all(c, false);
     oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
-    model_run(c);
 }
 
 /* Adds the area's losses to the summary. */
@@ -124,29 +153,6 @@ static void add_losses(const struct collect *c, struct collect_summary *summary)
     summary->lost_samples += losses.samples;
     summary->turned_away += losses.turned_away;
     summary->damage += area_damage(c->area);
-}
-
-void collect_next_area(struct collect *c, struct area *area)
-{
-    if (!c->summary.left)
-        leave_program(c, area_claimed_at(area));
-    c->summary.left = c->refused = false;
-    threads_forget(c);
-    releases_forget(c);
-    descriptors_forget(c);
-    names_forget(c);
-    heap_forget(c);
-    add_losses(c, &c->summary);
-    c->watermark = c->end_ticks;
-    c->image++;
-    area_close(c->area);
-    c->area = area;
-}
-
-void collect_cut(struct collect *c)
-{
-    collect_step(c);
-    model_cut(c);
 }
 
 void collect_set_groups(struct collect *c, uint32_t groups)
@@ -169,45 +175,18 @@ bool collect_forking(const struct collect *c)
     return area_is_forking(c->area);
 }
 
-uint64_t collect_bytes(const struct collect *c)
-{
-    return c->writer ? v2_writer_bytes(c->writer) : 0;
-}
-
-bool collect_is_full(const struct collect *c)
-{
-    return c->options.max_bytes && collect_bytes(c) >= c->options.max_bytes;
-}
-
-bool collect_finish(struct collect *c, trail_error *err)
-{
-    bool good;
-    if (!c->summary.left)
-        end_program(c, 0);
-    model_end(c);
-    good = v2_writer_close(c->writer, err);
-    c->writer = NULL;
-    if (good && c->failed) {
-        *err = c->error;
-        good = false;
-    }
-    return good;
-}
-
 void collect_close(struct collect *c)
 {
     if (!c)
         return;
-    if (c->writer)
-        (void)v2_writer_close(c->writer, NULL);
+    heap_end(c);
+    trace_remove(c->trace, c);
     threads_dispose(c);
-    releases_dispose(c);
     oncpu_dispose(c);
     faults_dispose(c);
     jit_dispose(c);
     profile_dispose(c);
     heap_dispose(c);
-    model_dispose(c);
     states_dispose(c);
     annotations_dispose(c);
     names_dispose(c);
@@ -225,6 +204,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
 {
     const struct wait_site *worst[3] = {0};
     *summary = c->summary;
+    summary->wall_ns = c->last_ns - c->first_ns;
     model_summarize(c, summary);
     summary->gcc_openmp = names_has_silent_openmp(c);
     add_losses(c, summary);
@@ -238,4 +218,53 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
         names_place(c, worst[i]->stack, place->place, sizeof place->place);
         names_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
     }
+}
+
+/* Inserts a place into the three with the longest waits. */
+static void add_place(struct collect_summary *sum, const struct collect_wait_place *place)
+{
+    struct collect_wait_place added = *place;
+    for (size_t i = 0; i < 3 && added.count; i++) {
+        struct collect_wait_place *at = &sum->worst[i];
+        if (added.total_ns > at->total_ns) {
+            struct collect_wait_place moved = *at;
+            *at = added;
+            added = moved;
+        }
+    }
+}
+
+void collect_summary_add(struct collect_summary *sum, const struct collect_summary *other)
+{
+    sum->threads += other->threads;
+    if (other->most_threads > sum->most_threads)
+        sum->most_threads = other->most_threads;
+    sum->wall_ns += other->wall_ns;
+    sum->running_ns += other->running_ns;
+    sum->ready_ns += other->ready_ns;
+    for (size_t i = 0; i < SHM_WAITS; i++)
+        sum->wait_ns[i] += other->wait_ns[i];
+    sum->short_ns += other->short_ns;
+    sum->waits += other->waits;
+    sum->waits_with_waker += other->waits_with_waker;
+    sum->events += other->events;
+    sum->stacks += other->stacks;
+    sum->lost_records += other->lost_records;
+    sum->lost_stacks += other->lost_stacks;
+    sum->lost_threads += other->lost_threads;
+    sum->turned_away += other->turned_away;
+    sum->damage += other->damage;
+    sum->unnamed += other->unnamed;
+    sum->left |= other->left;
+    sum->refused_stacks += other->refused_stacks;
+    sum->has_heap |= other->has_heap;
+    sum->heap_peak = other->heap_peak > sum->heap_peak ? other->heap_peak : sum->heap_peak;
+    sum->gcc_openmp |= other->gcc_openmp;
+    sum->faults += other->faults;
+    /* Of all processes at the same times. */
+    sum->unseen_ns = other->unseen_ns > sum->unseen_ns ? other->unseen_ns : sum->unseen_ns;
+    sum->samples += other->samples;
+    sum->lost_samples += other->lost_samples;
+    for (size_t i = 0; i < 3; i++)
+        add_place(sum, &other->worst[i]);
 }

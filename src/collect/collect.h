@@ -6,6 +6,8 @@
  *                         -> model: all ops in order of time; goroutines, Ps, Ms, generations
  *                               -> write/v2_writer
  *
+ * A collector takes the records of one program; a trace has the collectors of one or several (trace.h).
+ *
  * An op is written when it is COLLECT_DELAY_NS old: by then the wait that a release ended has been recorded, and every
  * thread that was writing has finished. The waker of a wait that is recorded later is written at the end of the wait.
  */
@@ -22,31 +24,76 @@
 #include "shm/shm.h"
 
 struct collect;
+struct trace;
 
 /* The least time between an op and its being written. */
 #define COLLECT_DELAY_NS 200000000
 
-struct collect_options {
-    struct area *area;      /* owned by the collector from now on */
-    struct process process; /* that has claimed the area */
-    struct ticks *ticks;    /* the area's; outlives the collector */
-    int version;            /* 22, 23, 25, 26 */
+/* MARK: The trace */
+
+struct trace_options {
+    int version; /* 22, 23, 25, 26 */
     trail_sink sink;
-    trail_resolve_fn resolve; /* NULL: no names */
-    /* Writes the name of the variable at an address of a module's file, for a lock; false: not known. NULL: no names. */
-    bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
-                   size_t size);
-    void *resolve_context;          /* of both */
-    const char *const *skip_frames; /* see frame_rank; NULL: none */
-    int64_t generation_ns;          /* 0: 1 s */
-    uint64_t max_bytes;             /* the trace ends when it is this large; 0: no limit */
-    bool switches;                  /* collect_switch will be called */
+    int64_t generation_ns; /* 0: 1 s */
+    uint64_t max_bytes;    /* the trace ends when it is this large; 0: no limit */
+    bool switches;         /* collect_switch will be called */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
     /* Whether the user wants the recording to end; called while the last records are written. May be NULL. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
+};
+
+/* Opens a trace without programs. NULL with *err. */
+struct trace *trace_open(const struct trace_options *options, trail_error *err);
+
+/*
+ * Writes the ops that are old enough; called every few milliseconds, after the collectors' steps. Programs of which the
+ * trace has no collector yet begin after `limit` (ticks; UINT64_MAX: there will be none).
+ */
+void trace_step(struct trace *t, uint64_t limit);
+
+/* Ends the generation, so that the sink has all before it. */
+void trace_cut(struct trace *t);
+
+/* The size so far; whether it has reached max_bytes. */
+uint64_t trace_bytes(const struct trace *t);
+bool trace_is_full(const struct trace *t);
+
+/*
+ * Writes the rest: all programs have ended, or their recording. False with *err if anything failed at any time.
+ *
+ * If the user wants the recording to end, it takes at most COLLECT_HURRY_NS: code that is not named by then keeps its
+ * addresses, and ops that are not written by then are lost.
+ */
+#define COLLECT_HURRY_NS 1000000000
+bool trace_finish(struct trace *t, trail_error *err);
+
+/* Its length; how many threads were alive at once. */
+int64_t trace_wall_ns(const struct trace *t);
+uint64_t trace_most_threads(const struct trace *t);
+
+/* The caller has closed all its collectors. */
+void trace_close(struct trace *t);
+
+/* MARK: A program */
+
+struct collect_options {
+    struct trace *trace;    /* outlives the collector */
+    struct area *area;      /* owned by the collector from now on */
+    struct process process; /* that has claimed the area */
+    struct ticks *ticks;    /* the area's; outlives the collector */
+    const char
+        *label; /* in front of its threads' names; NULL: none. May change; outlives the collector */
+    struct collect
+        *former; /* of the program that the process executed before, which has ended; NULL: none */
+    trail_resolve_fn resolve; /* NULL: no names */
+    /* Writes the name of the variable at an address of a module's file, for a lock; false: not known. NULL: no names. */
+    bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
+                   size_t size);
+    void *resolve_context;          /* of both */
+    const char *const *skip_frames; /* see frame_rank; NULL: none */
 };
 
 /* Opens a collector for the process that has claimed the area. NULL with *err. */
@@ -63,7 +110,7 @@ void collect_sample(struct collect *c, const struct cpu_sample *sample);
 /* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0: it stops. */
 void collect_tick(struct collect *c, uint64_t ticks);
 
-/* Takes the new records and writes the ops that are old enough; called every few milliseconds. */
+/* Takes the new records; called every few milliseconds, before the trace's step. */
 void collect_step(struct collect *c);
 
 /* Of the last step. */
@@ -74,13 +121,16 @@ struct collect_rates {
 struct collect_rates collect_rates(const struct collect *c);
 
 /*
- * The process has executed another program, which has claimed `area`: the old area is read to its end and closed. The
- * trace goes on; the old program's threads have ended.
+ * The program has ended: takes the last records. Its threads end with it in the trace, which goes on. If the process has
+ * executed another one, that has claimed `next`; NULL: it has ended as well.
  */
-void collect_next_area(struct collect *c, struct area *area);
+void collect_end(struct collect *c, const struct area *next);
 
-/* Ends the generation, so that the sink has all before it. */
-void collect_cut(struct collect *c);
+/* The program, or its recording, ends with the trace: takes the last records. */
+void collect_end_with_trace(struct collect *c);
+
+/* Whether the trace has all of a program that has ended: the collector may be closed. */
+bool collect_is_written(const struct collect *c);
 
 /* Sets which calls the program records from now on. */
 void collect_set_groups(struct collect *c, uint32_t groups);
@@ -88,24 +138,10 @@ void collect_set_groups(struct collect *c, uint32_t groups);
 /* Whether the process has executed another program that has not claimed an area. */
 bool collect_has_left(const struct collect *c);
 
-/* The process's area: another one after it has executed another program. */
 struct area *collect_area(const struct collect *c);
 
 /* Whether a forked child has not decided yet whether it is recorded. */
 bool collect_forking(const struct collect *c);
-
-/* The trace's size so far; whether it has reached max_bytes. */
-uint64_t collect_bytes(const struct collect *c);
-bool collect_is_full(const struct collect *c);
-
-/*
- * Takes and writes the rest: the program has ended, or its recording. False with *err if anything failed at any time.
- *
- * If the user wants the recording to end, it takes at most COLLECT_HURRY_NS: code that is not named by then keeps its
- * addresses, and ops that are not written by then are lost.
- */
-#define COLLECT_HURRY_NS 1000000000
-bool collect_finish(struct collect *c, trail_error *err);
 
 /* MARK: The summary */
 
@@ -145,6 +181,10 @@ struct collect_summary {
 };
 
 void collect_summarize(struct collect *c, struct collect_summary *summary);
+
+/* Adds the summary of another process of the trace, or of the program that a process has executed. */
+void collect_summary_add(struct collect_summary *sum, const struct collect_summary *other);
+
 void collect_close(struct collect *c);
 
 #endif

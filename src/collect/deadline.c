@@ -9,50 +9,50 @@
 /* The clock is read once in so many pieces of work. */
 #define PIECES 1024
 
-void deadline_set(struct collect *c, uint64_t ns)
+void deadline_set(struct trace *t, uint64_t ns)
 {
-    struct deadline *d = &c->deadline;
+    struct deadline *d = &t->deadline;
     d->until_ns = ns == UINT64_MAX ? ns : clock_ns(CLOCK_MONOTONIC) + ns;
     d->late = d->hurried = false;
 }
 
-static bool wants_to_end(const struct collect *c)
+static bool wants_to_end(const struct trace *t)
 {
-    return c->options.is_hurried && c->options.is_hurried(c->options.is_hurried_context);
+    return t->options.is_hurried && t->options.is_hurried(t->options.is_hurried_context);
 }
 
 /* The user waits for the end. */
-static void hurry(struct collect *c)
+static void hurry(struct trace *t)
 {
-    deadline_set(c, COLLECT_HURRY_NS);
-    c->deadline.hurried = true;
+    deadline_set(t, COLLECT_HURRY_NS);
+    t->deadline.hurried = true;
 }
 
-void deadline_set_last(struct collect *c)
+void deadline_set_last(struct trace *t)
 {
-    deadline_set(c, UINT64_MAX);
-    if (wants_to_end(c))
-        hurry(c);
+    deadline_set(t, UINT64_MAX);
+    if (wants_to_end(t))
+        hurry(t);
 }
 
-bool deadline_is_over(struct collect *c)
+bool deadline_is_over(struct trace *t)
 {
-    struct deadline *d = &c->deadline;
+    struct deadline *d = &t->deadline;
     if (d->late || ++d->pieces % PIECES != 0)
         return d->late;
-    if (d->until_ns == UINT64_MAX && wants_to_end(c))
-        hurry(c);
+    if (d->until_ns == UINT64_MAX && wants_to_end(t))
+        hurry(t);
     d->late = clock_ns(CLOCK_MONOTONIC) > d->until_ns;
     return d->late;
 }
 
-bool deadline_was_over(const struct collect *c)
+bool deadline_was_over(const struct trace *t)
 {
-    return c->deadline.late;
+    return t->deadline.late;
 }
 
-bool deadline_allows_names(const struct collect *c)
+bool deadline_allows_names(const struct trace *t)
 {
-    return !c->deadline.hurried ||
-           clock_ns(CLOCK_MONOTONIC) + WITHOUT_NAMES_NS < c->deadline.until_ns;
+    return !t->deadline.hurried ||
+           clock_ns(CLOCK_MONOTONIC) + WITHOUT_NAMES_NS < t->deadline.until_ns;
 }

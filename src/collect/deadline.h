@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct collect;
+struct trace;
 
 /* Owned by deadline.c. */
 struct deadline {
@@ -19,21 +19,21 @@ struct deadline {
 };
 
 /* The work that begins now may take `ns`; UINT64_MAX: as long as it needs. */
-void deadline_set(struct collect *c, uint64_t ns);
+void deadline_set(struct trace *t, uint64_t ns);
 
 /* The last work begins: it has COLLECT_HURRY_NS if the user wants the recording to end. */
-void deadline_set_last(struct collect *c);
+void deadline_set_last(struct trace *t);
 
 /*
  * Whether the time is over. Called for each piece of work: cheap, as it reads the clock only now and then. Also looks
  * whether the user wants the recording to end.
  */
-bool deadline_is_over(struct collect *c);
+bool deadline_is_over(struct trace *t);
 
 /* What deadline_is_over returned last. */
-bool deadline_was_over(const struct collect *c);
+bool deadline_was_over(const struct trace *t);
 
 /* Whether there is time to look for names, which takes longest: not in the last moments of a hurried end. */
-bool deadline_allows_names(const struct collect *c);
+bool deadline_allows_names(const struct trace *t);
 
 #endif

@@ -59,12 +59,6 @@ void descriptors_step(struct collect *c)
         c->descriptors->lookups = LOOKUPS_A_STEP;
 }
 
-void descriptors_forget(struct collect *c)
-{
-    if (c->descriptors)
-        memset(c->descriptors->of, 0, sizeof c->descriptors->of);
-}
-
 void descriptors_free(struct descriptors *d)
 {
     if (!d)

@@ -25,8 +25,6 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
  */
 const char *descriptors_keep(struct collect *c, const char *text);
 
-/* Another program runs in the process: descriptors are looked up again. Names stay. */
-void descriptors_forget(struct collect *c);
 void descriptors_free(struct descriptors *descriptors);
 
 #endif

@@ -18,7 +18,7 @@ struct switch_record;
 
 /* Where a thread had a fault, and for what it waited. */
 struct fault {
-    uint64_t stack; /* image_key; 0: not known */
+    uint64_t stack; /* of the area; 0: not known */
     const char
         *file; /* lives as long as the collector; NULL: memory of no file, which was swapped out */
 };

@@ -12,9 +12,6 @@
 
 #include "collect/parts.h"
 
-/* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
-#define KEEP_DELAYS 4
-
 /* How long a record that is being written is waited for: a thread that is stopped there must not delay all others. */
 #define MAX_WRITING_NS 2000000000
 
@@ -30,7 +27,7 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->wait = wait;
     op->object = object;
     op->object2 = held_pc;
-    op->stack = image_key(c, stack);
+    op->stack = stack;
     /* -1 is not a descriptor, nor are the numbers that stdio has for streams without one. */
     op->detail = detail <= INT32_MAX ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
@@ -50,7 +47,7 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
         struct op *op = op_in_ring(thread, i);
         if (op->kind != OP_BLOCK || op->wait_number != thread->feed.wait_numbers)
             continue;
-        op->stack = image_key(c, r->stack);
+        op->stack = r->stack;
         op->object = r->object;
         if (!op->name && shm_is_numbered(r->object))
             op->name = numbered_name(c, r->object);
@@ -75,12 +72,12 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
     ended.number = thread->feed.wait_numbers;
     ended.op = op_number(thread);
     releases_wait_ended(c, &ended);
-    if (c->failed)
+    if (c->trace->failed)
         return;
     /* The place for the wait for the mutex, if releases_match finds that there was one. */
     if (r->wait == SHM_COND && (op = op_add(c, thread, OP_NOTHING, r->end)) != NULL) {
         op->object = r->object2;
-        op->stack = image_key(c, r->stack);
+        op->stack = r->stack;
         op->wait = SHM_MUTEX;
         op->wait_number = ++thread->feed.wait_numbers;
     }
@@ -98,7 +95,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     if (!op)
         return;
     op->object = r->object;
-    op->stack = image_key(c, r->stack);
+    op->stack = r->stack;
     op->wait = r->wait;
     op->object2 = r->end;
     op->pc = r->object2;
@@ -145,7 +142,7 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
     }
     thread_identify(c, thread);
     /* A slot is used again by others; the first thread in it has its number. */
-    if (c->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
+    if (c->trace->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
         oncpu_begins_off(c, thread, r->time);
 }
 
@@ -157,7 +154,7 @@ static void take_created(struct collect *c, struct thread *thread, const struct 
     if (op) {
         op->object = thread_serial(c, r->object);
         op->object2 = r->object2;
-        op->stack = image_key(c, r->stack);
+        op->stack = r->stack;
         /* Without memory for it the thread is not named after what it runs. */
         op->given = given->vtable ? malloc(sizeof *given) : NULL;
         if (op->given)
@@ -191,7 +188,7 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     op->object2 = r->object2;
     op->text = r->release;
     op->flags = r->flags;
-    op->stack = image_key(c, r->stack);
+    op->stack = r->stack;
     if (r->kind == SHM_LOGGED && thread->feed.text) {
         thread->feed.text[thread->feed.text_size] = '\0';
         op->message = thread->feed.text;
@@ -243,7 +240,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
     case SHM_EXITED:
         op = op_add(c, thread, OP_EXIT, r->time);
         if (op)
-            op->stack = image_key(c, r->stack);
+            op->stack = r->stack;
         break;
     case SHM_SAMPLED:
         profile_record(c, thread, r);
@@ -338,7 +335,7 @@ static struct thread *thread_at(struct collect *c, uint32_t slot, const struct a
     struct thread *thread = thread_in_slot(c, slot);
     if (thread)
         return thread;
-    if (shared->serial == 0 || thread_of(c, thread_serial(c, shared->serial))) {
+    if (thread_serial(c, shared->serial) == 0 || thread_of(c, thread_serial(c, shared->serial))) {
         collect_damage(c);
         return NULL;
     }
@@ -357,7 +354,8 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
         return;
     if (shared.state == SHM_LIVE && !last && shared.writing && thread->ops.last_time < *limit)
         *limit = thread->ops.last_time;
-    for (; !c->failed && area_next(c->area, slot, &thread->feed.cursor, &record); c->feed.records++)
+    for (; !c->trace->failed && area_next(c->area, slot, &thread->feed.cursor, &record);
+         c->feed.records++)
         take_record(c, thread, &record);
     take_counts(c, thread, &shared);
     heap_look(c, thread, shared.heap);
@@ -402,17 +400,13 @@ static void compute_rates(struct collect *c, uint64_t holds, uint64_t records)
 
 struct collect_rates collect_rates(const struct collect *c)
 {
-    return c->feed.rates;
+    const struct collect_rates none = {0};
+    return c->ended ? none : c->feed.rates;
 }
 
 int64_t feed_short_ns(const struct collect *c)
 {
     return ticks_to_span(c->ticks, c->feed.short_ticks);
-}
-
-void feed_forget(struct collect *c)
-{
-    c->feed.rates = (struct collect_rates){0};
 }
 
 /* MARK: A step */
@@ -429,14 +423,12 @@ void feed_all(struct collect *c, bool last)
     open_stacks_step(c);
     area_begin_step(c->area, last);
     /* `writing` and open calls are read after the clock: what begins now is later than the limit. */
-    for (uint32_t slot = 1; slot < threads && !c->failed; slot++)
+    for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);
     heap_look_at_rest(c);
     heap_sort(c);
-    releases_match(c, last ? UINT64_MAX : now);
     limit = least_limit(c, limit, now);
     c->watermark = last ? UINT64_MAX : limit > c->watermark ? limit : c->watermark;
-    releases_drop_old(c, now - KEEP_DELAYS * delay);
     if (!last)
         compute_rates(c, holds, records);
 }

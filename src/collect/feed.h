@@ -26,7 +26,4 @@ void feed_all(struct collect *c, bool last);
 /* The time that threads spent in calls whose waits were too short to be recorded. */
 int64_t feed_short_ns(const struct collect *c);
 
-/* Another program will run in the process: it has no rates yet. */
-void feed_forget(struct collect *c);
-
 #endif

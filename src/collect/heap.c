@@ -19,6 +19,7 @@ static void add_move(struct collect *c, uint64_t time, int64_t bytes)
     }
     heap->moves[heap->count++] = (struct heap_move){time, bytes};
     c->summary.has_heap = true;
+    c->trace->has_heap = true;
 }
 
 void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes)
@@ -83,6 +84,13 @@ static int64_t sum_of(int64_t live, int64_t bytes)
     return sum;
 }
 
+/* The program's share of the trace's heap: a trace has one. */
+static void write_share(struct collect *c, int64_t bytes)
+{
+    c->trace->heap = sum_of(c->trace->heap, bytes - c->heap.share);
+    c->heap.share = c->heap.written = bytes;
+}
+
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes)
 {
     struct heap *heap = &c->heap;
@@ -97,10 +105,10 @@ bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *byt
         heap->first = heap->count = 0;
     if (!due)
         return false;
-    heap->written = heap->live > 0 ? heap->live : 0;
+    write_share(c, heap->live > 0 ? heap->live : 0);
     if (heap->written > c->summary.heap_peak)
         c->summary.heap_peak = heap->written;
-    *bytes = (uint64_t)heap->written;
+    *bytes = (uint64_t)c->trace->heap;
     return true;
 }
 
@@ -109,11 +117,10 @@ void heap_begin_generation(struct collect *c)
     c->heap.written = -1;
 }
 
-void heap_forget(struct collect *c)
+void heap_end(struct collect *c)
 {
     c->heap.first = c->heap.count = 0;
-    c->heap.rest = c->heap.live = 0;
-    c->heap.written = -1;
+    write_share(c, 0);
 }
 
 void heap_dispose(struct collect *c)

@@ -25,7 +25,8 @@ struct heap {
     size_t first, count, room; /* moves[first], up to moves[count] */
     int64_t rest;              /* how much of the area's rest is among the moves */
     int64_t live;
-    int64_t written; /* the last event's value; -1: none in this generation */
+    int64_t written; /* as of the last event; -1: none in this generation */
+    int64_t share;   /* of the trace's heap, which is the sum over its programs */
 };
 
 /* The thread's counter was `bytes` at a time. */
@@ -38,14 +39,15 @@ void heap_look_at_rest(struct collect *c);
 /* Called after a step's last move: sorts the moves. */
 void heap_sort(struct collect *c);
 
-/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the live heap then. */
+/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the trace's live heap then. */
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes);
 
 /* A generation begins: it has no event of the heap yet. */
 void heap_begin_generation(struct collect *c);
 
-/* Another program runs in the process. */
-void heap_forget(struct collect *c);
+/* The program has ended, and the trace goes on without its heap. */
+void heap_end(struct collect *c);
+
 void heap_dispose(struct collect *c);
 
 #endif

@@ -32,8 +32,8 @@ void holds_forget(struct collect *c)
 void holds_log(struct collect *c, struct thread *thread, int64_t ns)
 {
     char text[600];
-    uint64_t base = c->threads.serial_base;
-    if (thread->serial <= base || !read_holds(c))
+    uint64_t base = c->threads.base;
+    if (!read_holds(c))
         return;
     for (size_t i = 0, logged = 0; i < c->holds.count && logged < MOST_HOLDS; i++) {
         const struct area_hold *hold = &c->holds.list[i];

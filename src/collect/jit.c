@@ -98,14 +98,6 @@ bool jit_find(struct collect *c, uint64_t address, trail_symbol *symbol)
            (look(c) && jit_list_find(&c->jit.list, address, symbol));
 }
 
-void jit_forget(struct collect *c)
-{
-    c->jit.list.count = 0;
-    c->jit.read = 0;
-    c->jit.inode = 0;
-    c->jit.looked_ns = 0;
-}
-
 void jit_dispose(struct collect *c)
 {
     jit_list_free(&c->jit.list);

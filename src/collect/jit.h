@@ -25,8 +25,6 @@ struct jit {
  */
 bool jit_find(struct collect *c, uint64_t address, trail_symbol *symbol);
 
-/* Another program runs in the process. */
-void jit_forget(struct collect *c);
 void jit_dispose(struct collect *c);
 
 #endif

@@ -94,7 +94,7 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
     else if (thread->g.in_call)
         c->summary.wait_ns[thread->g.call.wait] += off;
     else
-        c->model.moments_ns += off;
+        c->moments_ns += off;
 }
 
 /* Within this time before a call's end its release is taken to have happened. */
@@ -131,32 +131,26 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
 
 static void begin_unseen(struct collect *c, int64_t ns)
 {
-    if (!c->model.unseen_since_ns)
-        c->model.unseen_since_ns = ns;
+    if (!c->unseen.since_ns)
+        c->unseen.since_ns = ns;
 }
 
 static void end_unseen(struct collect *c, int64_t ns)
 {
-    if (c->model.unseen_since_ns)
-        c->model.unseen_ns += ns - c->model.unseen_since_ns;
-    c->model.unseen_since_ns = 0;
-}
-
-static const char *readiness(const struct collect *c)
-{
-    return c->options.switches && !c->model.unseen_since_ns ? WIRE_READINESS_KERNEL
-                                                            : WIRE_READINESS_INFERRED;
+    if (c->unseen.since_ns)
+        c->unseen.ns += ns - c->unseen.since_ns;
+    c->unseen.since_ns = 0;
 }
 
 /* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
-    bool inferred = c->model.unseen_since_ns != 0;
-    if (inferred == c->model.inferred || thread->g.state != G_RUNNING)
+    bool inferred = c->unseen.since_ns != 0;
+    if (inferred == c->unseen.logged || thread->g.state != G_RUNNING)
         return;
-    c->model.inferred = inferred;
+    c->unseen.logged = inferred;
     EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_READINESS),
-          names_string(c, readiness(c)), 0);
+          names_string(c, inferred ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL), 0);
 }
 
 /* Whether it is only known from its switches that the thread does not run. */
@@ -196,7 +190,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         break;
     case SWITCH_EXIT:
         /* A thread that was killed during a wait stays in that state. */
-        if (thread->g.state == G_RUNNING && !thread->g.in_call && thread->ops.count == 0)
+        if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread))
             op_exit(c, thread, ns);
         break;
     case SWITCH_FAULT:
@@ -214,34 +208,59 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
 
 /* MARK: Generations */
 
+/* The programs of a trace lose their switches at the same times. */
+static void note_readiness(struct trace *t)
+{
+    bool unseen = !t->options.switches;
+    char text[64];
+    int size;
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace)
+        unseen |= c->unseen.since_ns != 0;
+    size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
+                    unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
+    v2_writer_note(t->writer, (trail_string){text, (size_t)size});
+}
+
 static int64_t wall_of(int64_t ns)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
     return (int64_t)clock_ns(CLOCK_REALTIME) - (now - ns);
 }
 
-static void next_generation(struct collect *c, struct thread *thread, int64_t ns)
+/* What readers of a generation need to know of a program, before its first event there. */
+static void introduce(struct collect *c)
 {
-    if (c->model.begun)
-        (void)v2_writer_end(c->writer);
-    else
-        c->model.begin_ns = ns;
-    if (c->options.generation)
-        c->options.generation(c->options.generation_context, ns);
-    int64_t wall_ns = wall_of(ns);
-    char known[64];
-    (void)v2_writer_begin(c->writer, ns, wall_ns);
-    v2_writer_maker(c->writer, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
+    uint64_t generation = v2_writer_generation(c->trace->writer);
+    if (c->generation == generation)
+        return;
+    c->generation = generation;
     names_modules(c);
-    names_clock(c, ns, wall_ns);
-    (void)snprintf(known, sizeof known, "%s %s", WIRE_READINESS, readiness(c));
-    (void)names_string(c, known);
-    c->model.generation_ns = ns;
-    heap_begin_generation(c);
-    if (c->model.begun)
-        state_write_statuses(c, thread, ns);
-    c->model.begun = true;
-    c->model.new_generation = false;
+}
+
+static void next_generation(struct trace *t, struct thread *thread, int64_t ns)
+{
+    struct collect *c = t->programs;
+    int64_t wall_ns = wall_of(ns);
+    if (t->model.begun)
+        (void)v2_writer_end(t->writer);
+    else
+        t->model.begin_ns = ns;
+    if (t->options.generation)
+        t->options.generation(t->options.generation_context, ns);
+    (void)v2_writer_begin(t->writer, ns, wall_ns);
+    v2_writer_maker(t->writer, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
+    names_clock(t, ns, wall_ns);
+    note_readiness(t);
+    t->model.generation_ns = ns;
+    for (; c; c = c->next_in_trace) {
+        introduce(c);
+        heap_begin_generation(c);
+    }
+    if (t->model.begun)
+        state_write_statuses(t, thread, ns);
+    t->model.generation_bytes = v2_writer_bytes(t->writer);
+    t->model.begun = true;
+    t->model.new_generation = false;
 }
 
 /* MARK: The merge: a heap of threads by the time of what is next of them */
@@ -254,39 +273,43 @@ static bool is_before(struct thread *const *a, struct thread *const *b)
 
 HEAP(queue, struct thread *, is_before)
 
-static void queue_build(struct collect *c)
+static void queue_build(struct trace *t)
 {
+    struct model *model = &t->model;
     struct thread *thread;
-    c->model.queue_count = 0;
+    model->queue_count = 0;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    if (!GROW(c->model.queue, c->model.queue_room, threads_count(c) + 1)) {
-        collect_no_memory(c);
+    if (!GROW(model->queue, model->queue_room, t->threads.count + 1)) {
+        trace_no_memory(t);
         return;
     }
-    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        if (oncpu_has_next(thread))
-            c->model.queue[c->model.queue_count++] = thread;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (oncpu_has_next(thread))
+                model->queue[model->queue_count++] = thread;
+        }
     }
-    for (size_t i = c->model.queue_count; i-- > 0;)
-        queue_down(c->model.queue, c->model.queue_count, i, c->model.queue[i]);
+    for (size_t i = model->queue_count; i-- > 0;)
+        queue_down(model->queue, model->queue_count, i, model->queue[i]);
 }
 
 /* The thread at the top has no more, or its next one is later. */
-static void queue_advance(struct collect *c)
+static void queue_advance(struct trace *t)
 {
-    struct thread *thread = c->model.queue[0];
+    struct model *model = &t->model;
+    struct thread *thread = model->queue[0];
     if (!oncpu_has_next(thread)) {
-        thread = c->model.queue[--c->model.queue_count];
-        if (!c->model.queue_count)
+        thread = model->queue[--model->queue_count];
+        if (!model->queue_count)
             return;
     }
-    queue_down(c->model.queue, c->model.queue_count, 0, thread);
+    queue_down(model->queue, model->queue_count, 0, thread);
 }
 
-static bool is_full(struct collect *c, int64_t ns)
+static bool is_full(const struct trace *t, int64_t ns)
 {
-    return c->model.new_generation || ns - c->model.generation_ns >= c->options.generation_ns ||
-           v2_writer_bytes(c->writer) - c->model.generation_bytes >= GENERATION_BYTES;
+    return t->model.new_generation || ns - t->model.generation_ns >= t->options.generation_ns ||
+           v2_writer_bytes(t->writer) - t->model.generation_bytes >= GENERATION_BYTES;
 }
 
 /* Does what is next of a thread, at `ns`. */
@@ -294,7 +317,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (oncpu_is_next(c, thread)) {
         struct cpu_switch sw = oncpu_take(thread);
-        if (c->model.begun)
+        if (c->trace->model.begun)
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
@@ -307,13 +330,13 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
         op = op_take(thread);
         op_do(c, thread, &op, ns);
     }
-    if (c->model.begun)
+    if (c->trace->model.begun)
         log_readiness(c, thread, ns);
 }
 
-int64_t model_next_ns(struct collect *c)
+int64_t model_next_ns(struct trace *t)
 {
-    return ++c->model.last_ns;
+    return ++t->model.last_ns;
 }
 
 /*
@@ -322,20 +345,23 @@ int64_t model_next_ns(struct collect *c)
  */
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
+    struct model *model = &c->trace->model;
     int64_t ns = ticks_to_ns(c->ticks, ticks);
-    c->model.last_ns = ns > c->model.last_ns ? ns : c->model.last_ns + 1;
-    return c->model.last_ns;
+    model->last_ns = ns > model->last_ns ? ns : model->last_ns + 1;
+    return model->last_ns;
 }
 
-/* Writes the samples of before, with the thread's state and P of now. */
-static void write_samples(struct collect *c, int64_t before_ns)
+/* Writes a program's samples of before, with the thread's state and P of now. */
+static void write_samples_of(struct collect *c, int64_t before_ns)
 {
+    const struct model *model = &c->trace->model;
     struct pending_sample sample;
     while (profile_next(c, before_ns, &sample)) {
         struct thread *thread = thread_with_tid(c, sample.tid);
-        if (c->model.begun && thread && thread->g.state != G_NONE && thread->g.state != G_DEAD) {
+        if (model->begun && thread && thread->g.state != G_NONE && thread->g.state != G_DEAD) {
             (void)v2_writer_sample(
-                c->writer, sample.ns > c->model.generation_ns ? sample.ns : c->model.generation_ns,
+                c->trace->writer,
+                sample.ns > model->generation_ns ? sample.ns : model->generation_ns,
                 state_m(c, thread), thread->g.proc < 0 ? V2_NO_PROC : (uint64_t)thread->g.proc,
                 thread->serial, names_pcs(c, sample.pcs, sample.count));
             c->summary.samples++;
@@ -344,140 +370,173 @@ static void write_samples(struct collect *c, int64_t before_ns)
     }
 }
 
-/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the moment. */
-static void write_heap_event(struct collect *c, struct thread *writer, int64_t ns, uint64_t bytes)
+static void write_samples(const struct trace *t, int64_t before_ns)
 {
-    struct thread *running = state_any_running(c);
+    for (struct collect *c = t->programs; c && t->waiting_samples; c = c->next_in_trace)
+        write_samples_of(c, before_ns);
+}
+
+/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the moment. */
+static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
+{
+    struct thread *running = state_any_running(writer->of->trace);
     if (!running)
-        state_take_proc(c, writer, ns);
-    EVENT(c, running ? running : writer, ns, V2_HeapAlloc, bytes);
+        state_take_proc(writer->of, writer, ns);
+    EVENT((running ? running : writer)->of, running ? running : writer, ns, V2_HeapAlloc, bytes);
     if (!running)
-        state_give_proc(c, writer, ns);
+        state_give_proc(writer->of, writer, ns);
 }
 
 /* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is written. */
-static void write_heap(struct collect *c, struct thread *writer, uint64_t before)
+static void write_heap(const struct trace *t, struct thread *writer, uint64_t before)
 {
     uint64_t time, bytes;
-    while (heap_next(c, before, &time, &bytes)) {
-        if (c->model.begun)
-            write_heap_event(c, writer, next_ns(c, time), bytes);
-    }
-}
-
-void model_run(struct collect *c)
-{
-    holds_forget(c);
-    queue_build(c);
-    while (!c->failed && c->model.queue_count &&
-           oncpu_next_time(c->model.queue[0]) < c->watermark && !deadline_is_over(c) &&
-           !collect_is_full(c)) {
-        struct thread *thread = c->model.queue[0];
-        int64_t ns;
-        write_heap(c, thread, oncpu_next_time(thread));
-        ns = next_ns(c, oncpu_next_time(thread));
-        write_samples(c, ns);
-        if (c->model.begun ? is_full(c, ns) : !oncpu_is_next(c, thread)) {
-            next_generation(c, thread, ns);
-            c->model.generation_bytes = v2_writer_bytes(c->writer);
-        }
-        do_next(c, thread, ns);
-        queue_advance(c);
-    }
-    write_samples(c, deadline_was_over(c)         ? c->model.last_ns
-                     : c->watermark == UINT64_MAX ? INT64_MAX
-                                                  : ticks_to_ns(c->ticks, c->watermark));
-    threads_sweep(c);
-}
-
-void model_cut(struct collect *c)
-{
-    struct thread *thread;
-    for (size_t at = 0; c->model.begun && (thread = threads_next(c, &at)) != NULL;) {
-        if (thread->g.state != G_NONE && thread->g.state != G_DEAD) {
-            next_generation(c, thread, c->model.last_ns);
-            c->model.generation_bytes = v2_writer_bytes(c->writer);
-            return;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        while (heap_next(c, before, &time, &bytes)) {
+            if (t->model.begun)
+                write_heap_event(writer, next_ns(c, time), bytes);
         }
     }
 }
 
-static void end_thread(struct collect *c, struct thread *thread, int64_t ns)
+/* The last thread of a process has ended, others of the trace go on: without its heap. */
+static void end_heap(struct trace *t, struct collect *c)
 {
-    if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
-        return;
-    state_run(c, thread, ns);
-    op_exit(c, thread, ns);
+    struct thread *running = state_any_running(t);
+    heap_end(c);
+    if (running)
+        EVENT(running->of, running, model_next_ns(t), V2_HeapAlloc, (uint64_t)t->heap);
 }
 
-void model_exec(struct collect *c)
+/* Does what is next of all threads: of the first in the queue. */
+static void run_next(struct trace *t)
+{
+    struct thread *thread = t->model.queue[0];
+    struct collect *c = thread->of;
+    int64_t ns;
+    if (t->has_heap)
+        write_heap(t, thread, oncpu_next_time(thread));
+    ns = next_ns(c, oncpu_next_time(thread));
+    write_samples(t, ns);
+    if (t->model.begun ? is_full(t, ns) : !oncpu_is_next(c, thread))
+        next_generation(t, thread, ns);
+    if (t->model.begun)
+        introduce(c);
+    do_next(c, thread, ns);
+    if (c->heap.share && c->ended && c->states.alive == 0 && c->options.label)
+        end_heap(t, c);
+    queue_advance(t);
+}
+
+void model_run(struct trace *t)
+{
+    const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace)
+        holds_forget(c);
+    queue_build(t);
+    while (!t->failed && t->model.queue_count &&
+           oncpu_next_time(t->model.queue[0]) < t->watermark && !deadline_is_over(t) &&
+           !trace_is_full(t))
+        run_next(t);
+    if (ticks)
+        write_samples(t, deadline_was_over(t)         ? t->model.last_ns
+                         : t->watermark == UINT64_MAX ? INT64_MAX
+                                                      : ticks_to_ns(ticks, t->watermark));
+    for (struct collect *c = t->programs; c; c = c->next_in_trace)
+        threads_sweep(c);
+}
+
+/* Returns a thread that the trace has now; NULL: there is none. */
+static struct thread *any_thread(const struct trace *t)
 {
     struct thread *thread;
-    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        thread->feed.ended = true;
-        end_thread(c, thread, next_ns(c, c->end_ticks));
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
+                return thread;
+        }
     }
-    threads_sweep(c);
-    c->model.new_generation = true;
+    return NULL;
+}
+
+void model_cut(struct trace *t)
+{
+    struct thread *thread = t->model.begun ? any_thread(t) : NULL;
+    if (thread)
+        next_generation(t, thread, t->model.last_ns);
 }
 
 /* Writes an idle P: the process was killed before it recorded a thread. */
-static void write_idle(struct collect *c)
+static void write_idle(struct trace *t)
 {
-    int64_t ns = next_ns(c, c->end_ticks);
-    next_generation(c, NULL, ns);
-    (void)v2_writer_event2(c->writer, (uint64_t)c->options.process.pid, ns, V2_ProcStatus, 0,
-                           V2_PROC_IDLE);
+    const struct collect *c = t->programs;
+    int64_t ns = c ? ticks_to_ns(c->ticks, c->end_ticks) : 0;
+    next_generation(t, NULL, ns);
+    (void)v2_writer_event2(t->writer, c ? (uint64_t)c->options.process.pid : 0, ns, V2_ProcStatus,
+                           0, V2_PROC_IDLE);
 }
 
 /* Returns the time of the end: a trace that is full ends with its last event. */
 static int64_t end_ns(struct collect *c)
 {
-    return collect_is_full(c) ? model_next_ns(c) : next_ns(c, c->end_ticks);
+    return trace_is_full(c->trace) ? model_next_ns(c->trace) : next_ns(c, c->trace->end_ticks);
 }
 
-/* The time of threads that are alive at the end is counted as well. The trace ends when the program ended. */
-void model_end(struct collect *c)
+/* The thread is alive at the end. */
+static void end_with_trace(struct collect *c, struct thread *thread)
+{
+    int64_t end = end_ns(c);
+    state_enter(c, thread, thread->g.state, end);
+    c->last_ns = end;
+    if (thread->g.state == G_RUNNING) {
+        holds_log(c, thread, end);
+        state_event(c, thread, end, V2_GoDestroy, 0, NULL);
+        state_give_proc(c, thread, end);
+    }
+}
+
+/* The time of threads that are alive at the end is counted as well. The trace ends when the last program ended. */
+void model_end(struct trace *t)
 {
     struct thread *thread, *last = NULL;
     int64_t end;
-    if (!c->model.begun)
-        write_idle(c);
-    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
-            continue;
-        last = thread;
-        end = end_ns(c);
-        state_enter(c, thread, thread->g.state, end);
-        if (thread->g.state == G_RUNNING) {
-            holds_log(c, thread, end);
-            state_event(c, thread, end, V2_GoDestroy, 0, NULL);
-            state_give_proc(c, thread, end);
+    if (!t->model.begun)
+        write_idle(t);
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (c->end_ticks > t->end_ticks)
+            t->end_ticks = c->end_ticks;
+    }
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
+                continue;
+            last = thread;
+            end_with_trace(c, thread);
         }
     }
     if (last)
-        write_heap(c, last, UINT64_MAX);
+        write_heap(t, last, UINT64_MAX);
     if (last && last->g.proc < 0) {
-        end = end_ns(c);
-        state_take_proc(c, last, end);
-        state_give_proc(c, last, end);
+        end = end_ns(last->of);
+        state_take_proc(last->of, last, end);
+        state_give_proc(last->of, last, end);
     }
-    end_unseen(c, c->model.last_ns);
-    c->summary.wall_ns = c->model.begun ? c->model.last_ns - c->model.begin_ns : 0;
 }
 
 void model_summarize(const struct collect *c, struct collect_summary *summary)
 {
     summary->short_ns = feed_short_ns(c);
-    summary->unseen_ns = c->model.unseen_ns;
+    summary->unseen_ns = c->unseen.ns;
+    if (c->unseen.since_ns && c->last_ns > c->unseen.since_ns)
+        summary->unseen_ns += c->last_ns - c->unseen.since_ns;
     /* Where switches are not known, the moments of short waits are not either. */
-    if (c->options.switches && !summary->unseen_ns && summary->short_ns > c->model.moments_ns)
-        summary->short_ns = c->model.moments_ns;
-    if (c->options.switches && c->model.moments_ns > summary->short_ns)
-        summary->wait_ns[SHM_KERNEL] += c->model.moments_ns - summary->short_ns;
+    if (c->trace->options.switches && !summary->unseen_ns && summary->short_ns > c->moments_ns)
+        summary->short_ns = c->moments_ns;
+    if (c->trace->options.switches && c->moments_ns > summary->short_ns)
+        summary->wait_ns[SHM_KERNEL] += c->moments_ns - summary->short_ns;
 }
 
-void model_dispose(struct collect *c)
+void model_dispose(struct trace *t)
 {
-    free(c->model.queue);
+    free(t->model.queue);
 }

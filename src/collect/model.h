@@ -11,7 +11,15 @@
 
 struct collect;
 struct collect_summary;
+struct trace;
 struct thread;
+
+/* When a program's context switches were lost or not recorded. Owned by model.c. */
+struct unseen {
+    int64_t since_ns; /* 0: they are known */
+    int64_t ns;       /* in all spans that have ended */
+    bool logged;      /* what the last log of WIRE_READINESS says: inferred */
+};
 
 /* Owned by model.c. */
 struct model {
@@ -23,32 +31,23 @@ struct model {
     int64_t generation_ns; /* of this one */
     int64_t last_ns;       /* of the last event */
     uint64_t generation_bytes;
-    /* Off a CPU, in calls too short to be recorded and those that are not wrapped. */
-    int64_t moments_ns;
-    int64_t
-        unseen_since_ns; /* context switches are lost or not recorded since; 0: they are known */
-    int64_t unseen_ns;   /* ... in all spans that have ended */
-    bool inferred;       /* what the last log of WIRE_READINESS says */
 };
 
 /* Writes the ops before the watermark. */
-void model_run(struct collect *c);
+void model_run(struct trace *t);
 
 /* Ends the trace: writes the ends of what is alive. */
-void model_end(struct collect *c);
+void model_end(struct trace *t);
 
 /* Begins a new generation. */
-void model_cut(struct collect *c);
-
-/* Another program runs in the process: all threads have ended. */
-void model_exec(struct collect *c);
+void model_cut(struct trace *t);
 
 /* A time behind the last event: two events of different threads never have the same (see model.c). */
-int64_t model_next_ns(struct collect *c);
+int64_t model_next_ns(struct trace *t);
 
 /* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and adds the others. */
 void model_summarize(const struct collect *c, struct collect_summary *summary);
 
-void model_dispose(struct collect *c);
+void model_dispose(struct trace *t);
 
 #endif

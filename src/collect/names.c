@@ -17,6 +17,12 @@
 /* Frames that others are inlined into get numbers at which no code can be (see trail_symbolize). */
 #define FIRST_NUMBER (UINT64_C(1) << 48)
 
+/*
+ * For readers one PC is one frame, and programs of one trace have other code at the same address: the PCs of each but the
+ * first have its number above them. (After 32768 programs the numbers begin again.)
+ */
+#define PROGRAM_SHIFT 49
+
 /* All are searched for each new PC. */
 #define MAX_MODULES 4096
 
@@ -44,6 +50,12 @@ struct named_pc {
     struct v2_frame frames[];
 };
 
+static uint64_t pc_in_trace(const struct collect *c, uint64_t pc)
+{
+    uint64_t program = (uint64_t)c->number << PROGRAM_SHIFT;
+    return program ? (pc & ((UINT64_C(1) << PROGRAM_SHIFT) - 1)) | program : pc;
+}
+
 static trail_string keep(struct collect *c, trail_string text)
 {
     char *copy = arena_copy(&c->arena, text.data, text.size);
@@ -59,7 +71,7 @@ static trail_string text_of(const char *text)
 
 uint64_t names_string(struct collect *c, const char *text)
 {
-    return v2_writer_string(c->writer, text_of(text));
+    return v2_writer_string(c->trace->writer, text_of(text));
 }
 
 /* MARK: Modules */
@@ -222,26 +234,27 @@ void names_modules(struct collect *c)
         int size;
         if (is_replaced(c, &c->names.modules[i]))
             continue;
-        size = snprintf(
-            line, sizeof line,
-            "trail.module start=0x%" PRIx64 " end=0x%" PRIx64 " bias=0x%" PRIx64
-            " build-id=%.*s path=%.*s",
-            map->start, map->end, map->bias, map->build_id.size ? (int)map->build_id.size : 1,
-            map->build_id.size ? map->build_id.data : "-", (int)map->path.size, map->path.data);
+        size = snprintf(line, sizeof line,
+                        "trail.module start=0x%" PRIx64 " end=0x%" PRIx64 " bias=0x%" PRIx64
+                        " build-id=%.*s path=%.*s",
+                        pc_in_trace(c, map->start), pc_in_trace(c, map->end),
+                        pc_in_trace(c, map->bias), map->build_id.size ? (int)map->build_id.size : 1,
+                        map->build_id.size ? map->build_id.data : "-", (int)map->path.size,
+                        map->path.data);
         if (size > 0 && (size_t)size < sizeof line)
-            v2_writer_note(c->writer, (trail_string){line, (size_t)size});
+            v2_writer_note(c->trace->writer, (trail_string){line, (size_t)size});
     }
 }
 
-void names_clock(struct collect *c, int64_t ns, int64_t wall_ns)
+void names_clock(struct trace *t, int64_t ns, int64_t wall_ns)
 {
     const int64_t second = 1000000000;
     char line[WALL_LINE];
     int size =
         snprintf(line, sizeof line, WALL_PREFIX "mono=%" PRId64 " wall=%" PRId64 ".%09" PRId64, ns,
                  wall_ns / second, wall_ns % second);
-    if (c->options.version < WALL_READINGS && size > 0 && (size_t)size < sizeof line)
-        v2_writer_note(c->writer, (trail_string){line, (size_t)size});
+    if (t->options.version < WALL_READINGS && size > 0 && (size_t)size < sizeof line)
+        v2_writer_note(t->writer, (trail_string){line, (size_t)size});
 }
 
 /* MARK: PCs */
@@ -277,7 +290,7 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     if (!module && jit_find(c, pc - 1, &code)) {
         symbols = &code;
         count = 1;
-    } else if (module && c->options.resolve && !deadline_allows_names(c)) {
+    } else if (module && c->options.resolve && !deadline_allows_names(c->trace)) {
         c->summary.unnamed++;
     } else if (module && c->options.resolve) {
         count = c->options.resolve(c->options.resolve_context, &module->map,
@@ -291,12 +304,14 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     named->preload = module && module->preload;
     named->openmp = module && module->openmp;
     named->count = count ? count : 1;
-    named->frames[0] = (struct v2_frame){.pc = pc, .function = stand_in(c, module, pc)};
+    named->frames[0] =
+        (struct v2_frame){.pc = pc_in_trace(c, pc), .function = stand_in(c, module, pc)};
     for (size_t i = 0; i < count; i++)
-        named->frames[i] = (struct v2_frame){.pc = i ? FIRST_NUMBER + c->names.next_frame++ : pc,
-                                             .function = keep(c, symbols[i].function),
-                                             .file = keep(c, symbols[i].file),
-                                             .line = symbols[i].line};
+        named->frames[i] =
+            (struct v2_frame){.pc = i ? FIRST_NUMBER + c->trace->next_frame++ : named->frames[0].pc,
+                              .function = keep(c, symbols[i].function),
+                              .file = keep(c, symbols[i].file),
+                              .line = symbols[i].line};
     return named;
 }
 
@@ -304,15 +319,6 @@ static const struct named_pc *named_pc(struct collect *c, uint64_t pc)
 {
     struct named_pc *named = idmap_find(&c->names.frames, pc);
     return named ? named : resolve(c, pc);
-}
-
-void names_forget(struct collect *c)
-{
-    jit_forget(c);
-    idmap_clear(&c->names.frames);
-    idmap_clear(&c->names.objects);
-    c->names.module_count = 0;
-    c->names.modules_version = 0;
 }
 
 void names_dispose(struct collect *c)
@@ -358,10 +364,7 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
     struct named_stack *stack = arena_alloc(&c->arena, sizeof *stack);
     struct v2_frame frames[V2_MAX_FRAMES];
     uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count = 0, n = 0;
-    if (key >> 32 == c->image)
-        n = area_stack(c->area, (uint32_t)key, pcs);
-
+    size_t count = 0, n = area_stack(c->area, (uint32_t)key, pcs);
     for (size_t i = innermost(c, pcs, n); i < n; i++)
         count = add_frames(c, pcs[i], frames, count);
     if (!stack || !idmap_put(&c->names.stacks, key, stack)) {
@@ -391,13 +394,13 @@ uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
     struct named_stack *stack;
     struct v2_frame frames[V2_MAX_FRAMES];
     if (key == 0)
-        return pc ? v2_writer_stack(c->writer, frames, add_frames(c, pc, frames, 0)) : 0;
+        return pc ? v2_writer_stack(c->trace->writer, frames, add_frames(c, pc, frames, 0)) : 0;
     stack = named_stack(c, key);
     if (!stack)
         return 0;
-    if (stack->generation != v2_writer_generation(c->writer)) {
-        stack->id = v2_writer_stack(c->writer, stack->frames, stack->count);
-        stack->generation = v2_writer_generation(c->writer);
+    if (stack->generation != v2_writer_generation(c->trace->writer)) {
+        stack->id = v2_writer_stack(c->trace->writer, stack->frames, stack->count);
+        stack->generation = v2_writer_generation(c->trace->writer);
     }
     return stack->id;
 }
@@ -408,7 +411,7 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         n = add_frames(c, pcs[i], frames, n);
-    return n ? v2_writer_stack(c->writer, frames, n) : 0;
+    return n ? v2_writer_stack(c->trace->writer, frames, n) : 0;
 }
 
 /* MARK: Objects */
@@ -417,6 +420,10 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
     const struct module *module;
+    if (shm_is_shared(address)) {
+        snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);
+        return false;
+    }
     read_modules(c);
     module = data_module(c, address);
     if (module && c->options.object &&
@@ -480,7 +487,7 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
         outer++;
     for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
         frames[count++] = stack->frames[outer];
-    return count ? v2_writer_stack(c->writer, frames, count) : 0;
+    return count ? v2_writer_stack(c->trace->writer, frames, count) : 0;
 }
 
 /* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there is none. */
@@ -621,7 +628,8 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         else if (!known && (given = given_function(c, thread, type)) != NULL)
             *frame = *given;
         else if (known)
-            *frame = (struct v2_frame){FIRST_NUMBER + c->names.next_frame++, text_of(name), {0}, 0};
+            *frame =
+                (struct v2_frame){FIRST_NUMBER + c->trace->next_frame++, text_of(name), {0}, 0};
     }
     return true;
 }
@@ -630,16 +638,25 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
 {
     char name[V2_MAX_STRING];
     struct v2_frame frame;
-    return routine_frame(c, thread, name, &frame) ? v2_writer_stack(c->writer, &frame, 1) : 0;
+    return routine_frame(c, thread, name, &frame) ? v2_writer_stack(c->trace->writer, &frame, 1)
+                                                  : 0;
 }
 
 uint64_t names_thread(struct collect *c, const struct thread *thread)
 {
+    char room[V2_MAX_STRING], name[2 * V2_MAX_STRING];
+    const char *label = c->options.label;
     struct v2_frame frame = {.function = text_of(thread->name)};
-    if (!thread->name[0])
+    int size;
+    if (!thread->name[0] && !label)
         return names_routine(c, thread);
-    frame.pc = FIRST_NUMBER + c->names.next_frame++;
-    return v2_writer_stack(c->writer, &frame, 1);
+    if (!thread->name[0])
+        (void)routine_frame(c, thread, room, &frame);
+    size = snprintf(name, sizeof name, "%s%s%.*s", label ? label : "", label ? ": " : "",
+                    (int)frame.function.size, frame.function.data ? frame.function.data : "");
+    frame.function = (trail_string){name, (size_t)size};
+    frame.pc = FIRST_NUMBER + c->trace->next_frame++;
+    return v2_writer_stack(c->trace->writer, &frame, 1);
 }
 
 void names_thread_text(struct collect *c, const struct thread *thread, char *text, size_t size)

@@ -18,10 +18,11 @@
 struct collect;
 struct module;
 struct thread;
+struct trace;
 
 /* Owned by names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena. */
 struct names {
-    struct idmap stacks;  /* image_key to its frames */
+    struct idmap stacks;  /* a number of the area to its frames */
     struct idmap frames;  /* PC to its frames */
     struct idmap objects; /* address to its name */
     struct module *modules;
@@ -79,15 +80,13 @@ void names_forget_object(struct collect *c, uint64_t address);
 void names_modules(struct collect *c);
 
 /* Both clocks at a time of the trace, where the format has no event for them. */
-void names_clock(struct collect *c, int64_t ns, int64_t wall_ns);
+void names_clock(struct trace *t, int64_t ns, int64_t wall_ns);
 
 /* MARK: The program */
 
 /* Whether it uses gcc's OpenMP library, which reports nothing, and not LLVM's. */
 bool names_has_silent_openmp(const struct collect *c);
 
-/* Another program runs in the process: its PCs and addresses mean something else. */
-void names_forget(struct collect *c);
 void names_dispose(struct collect *c);
 
 #endif

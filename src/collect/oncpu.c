@@ -12,7 +12,7 @@
 void collect_switch(struct collect *c, const struct switch_record *record)
 {
     struct kernel_switches *list = &c->switches;
-    if (c->summary.left)
+    if (c->ended)
         return;
     if (!GROW(list->at, list->room, list->count + 1)) {
         collect_no_memory(c);
@@ -105,6 +105,12 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     list->count = kept;
 }
 
+void oncpu_take_over(struct collect *c, struct collect *former)
+{
+    c->switches = former->switches;
+    former->switches = (struct kernel_switches){0};
+}
+
 void oncpu_dispose(struct collect *c)
 {
     free(c->switches.at);
@@ -121,7 +127,7 @@ static bool is_lost(const struct lost_spans *lost, uint64_t time)
 
 bool oncpu_is_known(const struct collect *c, uint64_t time)
 {
-    return c->options.switches && !is_lost(&c->switches.lost, time);
+    return c->trace->options.switches && !is_lost(&c->switches.lost, time);
 }
 
 /* MARK: Beside the ops */
@@ -143,7 +149,8 @@ static const struct op *first_op(const struct thread *thread)
 bool oncpu_is_done_by_others(const struct thread *thread)
 {
     const struct op *op = first_op(thread);
-    return op->kind == OP_NOTHING || (op->kind == OP_BLOCK && thread->g.in_call);
+    return op->kind == OP_NOTHING || op->kind == OP_GONE ||
+           (op->kind == OP_BLOCK && thread->g.in_call);
 }
 
 /* Whether an op before `in` is nearer to the switch out at `out`. */
@@ -192,6 +199,11 @@ uint64_t oncpu_next_time(const struct thread *thread)
     uint64_t op = thread->ops.count ? first_op(thread)->time : UINT64_MAX;
     uint64_t next = o->count ? o->at[o->first].time : UINT64_MAX;
     return op < next ? op : next;
+}
+
+bool oncpu_does_more(const struct thread *thread)
+{
+    return thread->ops.count && first_op(thread)->kind != OP_GONE;
 }
 
 const struct op *oncpu_wake(const struct thread *thread)

@@ -71,6 +71,9 @@ void oncpu_dispose(struct collect *c);
 /* The thread was off its CPU when it was first seen, at `time` (ticks), in the wait that begins there. */
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time);
 
+/* The process has executed another program: the kernel's records that are left are of that. */
+void oncpu_take_over(struct collect *c, struct collect *former);
+
 /* MARK: Beside the ops */
 
 /* Whether a thread has an op or a switch that is not written. */
@@ -88,6 +91,9 @@ bool oncpu_is_done_by_others(const struct thread *thread);
 
 /* Whether a thread goes off its CPU by itself, or switches are lost, before its call ends. */
 bool oncpu_sleeps(const struct thread *thread);
+
+/* Whether the thread does anything more itself, as far as is known. */
+bool oncpu_does_more(const struct thread *thread);
 
 /* The end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);

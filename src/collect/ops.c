@@ -26,7 +26,7 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
 {
     struct thread *child = thread_of(c, op->object);
     state_run(c, thread, ns);
-    if (!child || child->g.state != G_NONE || child == thread)
+    if (!child || child->of != c || child->g.state != G_NONE || child == thread)
         return;
     child->routine = op->object2;
     if (op->given)
@@ -83,7 +83,8 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
     else if (op->object && op->wait == SHM_FUTEX)
         futex_name(c, op, text, size);
-    else if (op->object && !shm_is_descriptor(op->object) && op->wait != SHM_OMP_WORK)
+    else if (op->object && !shm_is_descriptor(op->object) && !shm_is_shared_end(op->object) &&
+             op->wait != SHM_OMP_WORK)
         snprintf(text, size, "%s",
                  shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
                                        : names_object(c, op->object));
@@ -152,12 +153,12 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     c->summary.waits++;
     if (thread->g.proc < 0)
         return; /* memory is out */
-    if (wait_is_syscall(op->wait)) {
+    if (wait_is_syscall(c, op->wait)) {
         EVENT(c, thread, ns, V2_GoSyscallBegin, state_proc_seq(c, thread), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_SYSCALL, ns);
     } else {
-        EVENT(c, thread, ns, V2_GoBlock, names_string(c, wait_kinds[op->wait].reason), stack);
+        EVENT(c, thread, ns, V2_GoBlock, names_string(c, wait_reason(op->wait)), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_WAITING, ns);
     }
@@ -209,7 +210,7 @@ static void end_parallel_region(struct collect *c, struct thread *thread, const 
             continue;
         on = worker->oncpu.on_since >= 0;
         state_unblock(c, thread, worker, ns, op->stack);
-        next = model_next_ns(c);
+        next = model_next_ns(c->trace);
         state_run(c, worker, next);
         worker->g.call.wait = SHM_OMP_WORK;
         op_block(c, worker, &worker->g.call, next);
@@ -236,8 +237,8 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
     struct thread *waker = wake && wake->object ? thread_of(c, wake->object) : NULL;
     /* The release was recorded too late to be written at its time. */
     if (waker && waker != thread && thread->g.state == G_WAITING) {
-        state_unblock(c, waker, thread, ns, wake->stack);
-        ns = model_next_ns(c);
+        state_unblock(waker->of, waker, thread, ns, wake->stack);
+        ns = model_next_ns(c->trace);
     }
     state_run(c, thread, ns);
 }
@@ -253,13 +254,27 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
     state_end(c, thread, ns);
 }
 
+/*
+ * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program that was killed. Threads
+ * that a process has lost by executing another program have ended.
+ */
+static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+{
+    bool waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
+    if (c->trace->ending && waits && !(op->flags & OP_EXECUTES))
+        return;
+    if (thread->g.state == G_RUNNING && c->trace->ending)
+        holds_log(c, thread, ns);
+    op_exit(c, thread, ns);
+}
+
 /* MARK: Each op */
 
 /* Drops an op of a thread that has ended, by the kernel's record or its own. */
 static void drop(struct collect *c, struct op *op)
 {
     /* The ops of a wait's end come from the record of its begin: they are no damage. */
-    if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE)
+    if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE && op->kind != OP_GONE)
         collect_damage(c);
     if (op->release)
         woken_free(release_is_written(op->release));
@@ -295,6 +310,9 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         break;
     case OP_EXIT:
         op_exit(c, thread, ns);
+        break;
+    case OP_GONE:
+        do_gone(c, thread, op, ns);
         break;
     case OP_FORGET:
         names_forget_object(c, op->object);

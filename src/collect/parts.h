@@ -1,15 +1,17 @@
 /*
  * The collector as the sum of its parts. Each part is declared in its own header and changed only by the functions
- * there; `struct collect` holds one of each, and what all of them need: the area, the clock, the writer, the
- * summary, and the flag that memory ran out.
+ * there; `struct collect` holds one of each, and what all of them need: the area, the clock, the summary, and the trace,
+ * which the collectors of several programs may share.
  *
- *     feed.h -> threads.h, releases.h, heap.h, profile.h     what was recorded, by thread and time
+ *     feed.h -> threads.h, heap.h, profile.h                 what was recorded, by thread and time
+ *     releases.h                                             which release ended which wait (of the trace)
  *     oncpu.h, faults.h                                      when the kernel ran each thread, and its page faults
- *     model.h -> ops.h, annotations.h, states.h              what it means, as events
+ *     trace.h -> model.h                                     the ops of all programs in order of time
+ *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
  *     names.h, jit.h, descriptors.h,                         names for addresses, descriptors and open calls
  *     numbered.h, open_stacks.h
- *     deadline.h                                             how long the work may take
+ *     deadline.h                                             how long the work may take (of the trace)
  */
 #ifndef TRAIL_COLLECT_PARTS_H
 #define TRAIL_COLLECT_PARTS_H
@@ -33,27 +35,30 @@
 #include "collect/releases.h"
 #include "collect/states.h"
 #include "collect/threads.h"
+#include "collect/trace.h"
 #include "write/v2_writer.h"
 
 struct collect {
     struct collect_options options;
     struct area *area;
     struct ticks *ticks; /* the options' */
-    struct v2_writer *writer;
+    struct trace *trace; /* the options' */
+    struct collect *next_in_trace;
+    uint32_t number;    /* of the program in the trace */
     struct arena arena; /* names, and what else lives as long as the collector */
-    trail_error error;
-    bool failed; /* memory ran out: `error` is set */
 
-    /* The programs that the process executed before: each has its own area, and so its own stacks and texts. */
-    uint32_t image;
-    bool refused;       /* the kernel does not let us read the program's memory */
-    uint64_t end_ticks; /* when the program ended */
-    uint64_t watermark; /* set by the feed: the model may write all ops before it */
+    bool refused;              /* the kernel does not let us read the program's memory */
+    bool ended;                /* the program has ended, and all its records were read */
+    uint64_t end_ticks;        /* ... when */
+    uint64_t watermark;        /* set by the feed: all ops before it are known */
+    uint64_t generation;       /* of the trace, that has the program's modules */
+    int64_t first_ns, last_ns; /* of its first event and its last; first_ns 0: it has none */
+    /* Off a CPU, in calls too short to be recorded and those that are not wrapped. */
+    int64_t moments_ns;
+    struct unseen unseen;
 
-    struct deadline deadline;
     struct threads threads;
     struct feed feed;
-    struct releases releases;
     struct kernel_switches switches;
     struct faults faults;
     struct profile profile;
@@ -63,20 +68,14 @@ struct collect {
     struct jit jit;
     struct numbered numbered;
     struct descriptors *descriptors; /* NULL: none was looked up */
-    struct model model;
     struct states states;
     struct holds holds;
     struct annotations annotations;
     struct collect_summary summary;
 };
 
-/* The key of an area's stack or text for the whole trace; of number 0 it is 0. */
-static inline uint64_t image_key(const struct collect *c, uint32_t number)
-{
-    return number ? (uint64_t)c->image << 32 | number : 0;
-}
-
 /* Sets the error: memory is out, and nothing more is taken. */
+void trace_no_memory(struct trace *t);
 void collect_no_memory(struct collect *c);
 
 /* Counts a record that contradicts others. The caller leaves it out. */

@@ -110,18 +110,42 @@ static pid_t parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
-void process_title(pid_t pid, char *text, size_t size)
+#define COMMAND_LINE 512
+
+/* Reads the beginning of the command line, its arguments ended by zeros; without those at its end. Returns its length. */
+static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
 {
-    char path[64], line[512];
+    char path[64];
     size_t length;
     FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
     file = fopen(path, "re");
-    length = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    length = file ? fread(line, 1, COMMAND_LINE - 1, file) : 0;
     if (file)
         (void)fclose(file);
     while (length > 0 && (line[length - 1] == '\0' || line[length - 1] == ' '))
         length--;
+    line[length] = '\0';
+    return length;
+}
+
+void process_label(pid_t pid, char *text, size_t size)
+{
+    char line[COMMAND_LINE], *name = line;
+    /* A server's text may have a slash as well, behind the first word. */
+    size_t first = read_command_line(pid, line) ? strcspn(line, " ") : 0;
+    const char *slash = memrchr(line, '/', first);
+    if (first == 0)
+        return;
+    if (slash)
+        name = line + (slash + 1 - line);
+    (void)snprintf(text, size, "%.*s (%d)", (int)size - 16, name, (int)pid);
+}
+
+void process_title(pid_t pid, char *text, size_t size)
+{
+    char line[COMMAND_LINE];
+    size_t length = read_command_line(pid, line);
     for (size_t i = 0; i < length; i++)
         line[i] = line[i] == '\0' ? ' ' : line[i];
     if (length > 0)

@@ -45,6 +45,12 @@ void process_title(pid_t pid, char *text, size_t size);
 /* Returns the process's PID in its own namespace; 0: it has ended. */
 uint32_t process_own_pid(const struct process *process);
 
+/*
+ * Copies a short name: the file name in its first argument, "postgres", or what a server has written there, "postgres:
+ * checkpointer"; with the PID behind it, "sh (812)". Keeps `text` if it has none any more.
+ */
+void process_label(pid_t pid, char *text, size_t size);
+
 /* Returns the TID in our namespace of a process's thread, by its own; 0: it has no such thread. */
 uint32_t process_thread(const struct process *process, uint32_t tid);
 

@@ -35,13 +35,14 @@ static void add(struct collect *c, int64_t ns, uint64_t tid, const uint64_t *pcs
     if (count)
         memcpy(pending.pcs, pcs, count * sizeof pcs[0]);
     insert(c, &pending);
+    c->trace->waiting_samples++;
 }
 
 void collect_sample(struct collect *c, const struct cpu_sample *sample)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     size_t count;
-    if (c->summary.left)
+    if (c->ended)
         return;
     count = names_walk(c, sample, pcs);
     add(c, sample->ns, sample->tid, pcs, count);
@@ -60,11 +61,13 @@ bool profile_next(struct collect *c, int64_t before_ns, struct pending_sample *s
         return false;
     *sample = c->profile.samples[c->profile.first++];
     c->profile.count--;
+    c->trace->waiting_samples--;
     return true;
 }
 
 void profile_dispose(struct collect *c)
 {
+    c->trace->waiting_samples -= c->profile.count;
     for (size_t i = 0; i < c->profile.count; i++)
         free(c->profile.samples[c->profile.first + i].pcs);
     free(c->profile.samples);

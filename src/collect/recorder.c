@@ -53,6 +53,12 @@ static void set_groups(const struct recorder *r, uint32_t groups)
 
 /* MARK: Failures */
 
+/* Whether all processes have one trace. */
+static bool is_shared(const struct recorder *r)
+{
+    return (r->options.children || r->options.shm) && !r->options.split;
+}
+
 static void hand_on(const struct recorder *r, const struct recorder_failure *failure)
 {
     if (r->options.failed)
@@ -67,10 +73,10 @@ static void fail(struct recorder *r, const char *path, const trail_error *err)
 }
 
 /* Reports a failure in the change from one file of a trace to the next. */
-static void look_for_loss(const struct recorder *r, struct recorded *process)
+static void look_for_loss(const struct recorder *r, struct recorded_trace *to)
 {
     trail_error err;
-    if (trace_output_lost(&process->out, &err))
+    if (trace_output_lost(&to->out, &err))
         hand_on(r, &(struct recorder_failure){.error = &err});
 }
 
@@ -85,6 +91,7 @@ static bool make_spare(struct recorder *r, trail_error *err)
         .stacks = o->stacks,
         .children = o->children || o->shm,
         .heap = o->heap,
+        .board = r->board.fd > 0 ? r->board.fd : 0,
         .all_holds = o->all_holds,
         .min_wait_ns = o->min_wait_ns,
         .hold_ns = o->all_holds ? 0 : o->hold_ns,
@@ -224,24 +231,58 @@ static void limit_switches(struct recorder *r, int64_t read_ns)
     }
 }
 
+/* MARK: Summaries */
+
+static void add_collect(struct collect_summary *summary, struct collect *collect)
+{
+    struct collect_summary own;
+    collect_summarize(collect, &own);
+    collect_summary_add(summary, &own);
+}
+
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary)
 {
-    if (process->collect)
-        collect_summarize(process->collect, summary);
-    else
-        *summary = process->summary;
+    *summary = process->summary;
+    for (size_t i = 0; i < process->former_count; i++)
+        add_collect(summary, process->formers[i]);
+    /* What is true of the program that it executes now. */
+    if (process->collect) {
+        summary->left = false;
+        add_collect(summary, process->collect);
+    }
     summary->switches = *r->why_not ? r->why_not : NULL;
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
     summary->lost_switches = switches_lost(r->switches);
 }
 
+void recorder_summarize_all(const struct recorder *r, struct collect_summary *summary)
+{
+    struct collect_summary own;
+    *summary = (struct collect_summary){0};
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        recorder_summarize(r, p, &own);
+        collect_summary_add(summary, &own);
+        summary->switches = own.switches;
+        summary->heap_wanted = own.heap_wanted;
+        summary->lost_switches = own.lost_switches;
+    }
+    summary->lost_samples = samples_lost(r->samples);
+    summary->wall_ns = trace_wall_ns(r->shared->trace);
+    summary->most_threads = trace_most_threads(r->shared->trace);
+    if (r->program && r->program->collect)
+        summary->left = collect_has_left(r->program->collect);
+}
+
+/* MARK: Opening */
+
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err)
 {
     *r = (struct recorder){.options = *options,
                            .root = options->process,
                            .fd = -1,
+                           .board.fd = -1,
                            .handover.fd = -1,
                            .switch_pause.rate = options->max_switches};
     ticks_init(&r->ticks);
@@ -256,6 +297,8 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
         return false;
     }
     ticks_settle(&r->ticks);
+    if (is_shared(r) && !r->options.shm)
+        board_open(&r->board);
     if (!make_spare(r, err))
         return false;
     if (!r->options.shm)
@@ -317,22 +360,21 @@ static char *path_of(const struct recorder *r, pid_t pid)
 
 static struct collect *open_collect(struct recorder *r, struct recorded *process, trail_error *err)
 {
-    struct collect_options options = {.area = r->spare,
+    struct collect_options options = {.trace = process->to->trace,
+                                      .area = r->spare,
                                       .process = process->process,
                                       .ticks = &r->ticks,
-                                      .version = r->options.version,
-                                      .sink = trace_output_sink(&process->out),
-                                      .generation = trace_output_generation,
-                                      .generation_context = &process->out,
+                                      .label = *process->label ? process->label : NULL,
+                                      .former = process->collect,
                                       .resolve = modules_resolve,
                                       .object = modules_object,
                                       .resolve_context = r->modules,
-                                      .max_bytes = r->options.max_size,
-                                      .skip_frames = r->options.skip_frames,
-                                      .is_hurried = r->options.is_hurried,
-                                      .is_hurried_context = r->options.is_hurried_context,
-                                      .switches = r->switches != NULL};
-    return collect_open(&options, err);
+                                      .skip_frames = r->options.skip_frames};
+    struct collect *collect = collect_open(&options, err);
+    if (collect && r->switch_pause.paused)
+        collect_switch(collect, &(struct switch_record){.ns = r->switch_pause.since_ns,
+                                                        .kind = SWITCH_LOST});
+    return collect;
 }
 
 static void close_pidfd(struct recorded *process)
@@ -342,30 +384,87 @@ static void close_pidfd(struct recorded *process)
     process->pidfd = -1;
 }
 
-static void process_free(struct recorded *process)
+static void trace_free(struct recorded_trace *to)
 {
+    if (!to)
+        return;
+    trace_close(to->trace);
+    free(to->path);
+    free(to);
+}
+
+static void process_free(const struct recorder *r, struct recorded *process)
+{
+    for (size_t i = 0; i < process->former_count; i++)
+        collect_close(process->formers[i]);
+    free(process->formers);
     collect_close(process->collect);
     close_pidfd(process);
-    free(process->path);
+    if (process->to != r->shared)
+        trace_free(process->to);
     free(process);
 }
 
+/* Opens a trace and its file, whose path it takes over. NULL: the failure was reported. */
+static struct recorded_trace *open_trace(struct recorder *r, char *path)
+{
+    struct recorded_trace *to = calloc(1, sizeof *to);
+    struct trace_options options = {.version = r->options.version,
+                                    .max_bytes = r->options.max_size,
+                                    .switches = r->switches != NULL,
+                                    .generation = trace_output_generation,
+                                    .is_hurried = r->options.is_hurried,
+                                    .is_hurried_context = r->options.is_hurried_context};
+    trail_error err = no_error();
+    if (!to || !path) {
+        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        fail(r, r->options.output, &err);
+        free(path);
+        free(to);
+        return NULL;
+    }
+    to->path = path;
+    if (!trace_output_open(&to->out, path, &r->options.limits, &err)) {
+        fail(r, NULL, &err);
+        trace_free(to);
+        return NULL;
+    }
+    options.sink = trace_output_sink(&to->out);
+    options.generation_context = &to->out;
+    to->trace = trace_open(&options, &err);
+    if (to->trace)
+        return to;
+    fail(r, path, &err);
+    (void)trace_output_close(&to->out, false, NULL);
+    trace_free(to);
+    return NULL;
+}
+
+/* The trace of a process. NULL: the failure was reported. */
+static struct recorded_trace *trace_for(struct recorder *r, pid_t pid)
+{
+    if (!is_shared(r))
+        return open_trace(r, path_of(r, pid));
+    if (!r->shared)
+        r->shared = open_trace(r, numbered_path(r->options.output, 0));
+    return r->shared;
+}
+
 /* False: the failure was reported. */
-static bool open_trace(struct recorder *r, struct recorded *process)
+static bool open_process(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
-    if (!process || !process->path) {
+    if (!process) {
         (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
         fail(r, r->options.output, &err);
         return false;
     }
-    if (!trace_output_open(&process->out, process->path, &r->options.limits, &err)) {
-        fail(r, NULL, &err);
+    process->to = trace_for(r, process->pid);
+    if (!process->to)
         return false;
-    }
     process->collect = open_collect(r, process, &err);
     if (!process->collect)
-        fail(r, process->path, &err);
+        fail(r, process->to->path, &err);
     return process->collect;
 }
 
@@ -385,6 +484,43 @@ static void take_executed(struct recorder *r, struct recorded *process)
     executed_take(&r->executed, collect_area(process->collect), was_recorded, r);
 }
 
+/* Reads what a process is called, and its CPU time. */
+static void look_at_process(const struct recorder *r, struct recorded *process)
+{
+    struct timespec cpu;
+    clockid_t clock;
+    process_title(process->pid, process->title, sizeof process->title);
+    if (is_shared(r))
+        process_label(process->pid, process->label, sizeof process->label);
+    if (process->process.pid && clock_getcpuclockid(process->pid, &clock) == 0 &&
+        clock_gettime(clock, &cpu) == 0)
+        process->cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
+/* The process has executed another program, which has claimed the spare. */
+static void next_program(struct recorder *r, struct recorded *process)
+{
+    trail_error err = no_error();
+    struct collect *next;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(process->formers, process->former_room, process->former_count + 1)) {
+        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        fail(r, process->to->path, &err);
+        area_close(r->spare);
+        return;
+    }
+    collect_end(process->collect, r->spare);
+    next = open_collect(r, process, &err);
+    if (!next) {
+        fail(r, process->to->path, &err);
+        area_close(r->spare);
+        return;
+    }
+    process->formers[process->former_count++] = process->collect;
+    process->collect = next;
+    process->began_ns = now_ns();
+}
+
 /* Adds a process that has claimed the spare and was not recorded before. */
 static void add_process(struct recorder *r, const struct claim *claim)
 {
@@ -397,18 +533,17 @@ static void add_process(struct recorder *r, const struct claim *claim)
         /* Nothing is waited for from a process that has ended. */
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
-        process->path = path_of(r, pid);
-        process_title(pid, process->title, sizeof process->title);
+        process->began_ns = now_ns();
+        if (is_shared(r))
+            (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
+        look_at_process(r, process);
     }
-    if (!open_trace(r, process)) {
+    if (!open_process(r, process)) {
         area_close(r->spare);
         if (process)
-            process_free(process);
+            process_free(r, process);
         return;
     }
-    if (r->switch_pause.paused)
-        collect_switch(process->collect, &(struct switch_record){.ns = r->switch_pause.since_ns,
-                                                                 .kind = SWITCH_LOST});
     process->next = r->processes;
     r->processes = process;
     executed_arrived(&r->executed, claim->number);
@@ -512,7 +647,7 @@ static void look_at_spare(struct recorder *r)
         if (!collect_has_left(process->collect))
             read_kernel(r, r->claimed_ns);
         take_executed(r, process);
-        collect_next_area(process->collect, r->spare);
+        next_program(r, process);
     } else {
         add_process(r, &claim);
     }
@@ -561,23 +696,55 @@ static bool has_ended(const struct recorder *r, const struct recorded *process)
     return kill(process->pid, 0) != 0 && errno == ESRCH;
 }
 
-static void complete(struct recorder *r, struct recorded *process)
+static void finish_trace(struct recorder *r, struct recorded_trace *to)
 {
     bool whole;
     trail_error err = no_error();
+    to->over = true;
+    /* Losses of the output are found when it is closed. */
+    whole = trace_finish(to->trace, &err) || to->out.out.reason;
+    look_for_loss(r, to);
+    if (!whole)
+        fail(r, to->path, &err);
+    if (!trace_output_close(&to->out, whole, &err))
+        fail(r, NULL, &err);
+}
+
+/* Reads the last records of a process, which ends before its trace or with it. */
+static void complete(struct recorder *r, struct recorded *process, bool with_trace)
+{
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
     process->over_ns = now_ns();
     pthread_mutex_unlock(&r->clock.lock);
     close_pidfd(process);
-    /* Losses of the output are found when it is closed. */
-    whole = collect_finish(process->collect, &err) || process->out.out.reason;
+    if (with_trace)
+        collect_end_with_trace(process->collect);
+    else
+        collect_end(process->collect, NULL);
     take_executed(r, process);
-    look_for_loss(r, process);
-    if (!whole)
-        fail(r, process->path, &err);
-    if (!trace_output_close(&process->out, whole, &err))
-        fail(r, NULL, &err);
+}
+
+/* The process has ended. */
+static void end_process(struct recorder *r, struct recorded *process)
+{
+    bool own = process->to != r->shared;
+    complete(r, process, own);
+    if (own)
+        finish_trace(r, process->to);
+}
+
+/* The recording of all processes ends. */
+static void end_all(struct recorder *r)
+{
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over)
+            complete(r, p, true);
+        if (p->to != r->shared && !p->to->over)
+            finish_trace(r, p->to);
+    }
+    if (r->shared && !r->shared->over)
+        finish_trace(r, r->shared);
 }
 
 /* The recording ends while the program goes on. */
@@ -590,10 +757,7 @@ static void stop(struct recorder *r)
     /* There is no further area: processes must not wait for one. */
     if (r->spare)
         area_refuse(r->spare);
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over)
-            complete(r, p);
-    }
+    end_all(r);
 }
 
 static void keep_time(struct recorder *r)
@@ -634,17 +798,23 @@ void recorder_snapshot(struct recorder *r)
     r->snapshot_ns = now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
 }
 
-static void write_snapshots(struct recorder *r)
+static void write_snapshot(struct recorder *r, struct recorded_trace *to)
 {
     trail_error err;
+    trace_cut(to->trace);
+    if (!trace_output_snapshot(&to->out, &err))
+        fail(r, NULL, &err);
+}
+
+static void write_snapshots(struct recorder *r)
+{
     r->snapshot_ns = 0;
     for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over)
-            continue;
-        collect_cut(p->collect);
-        if (!trace_output_snapshot(&p->out, &err))
-            fail(r, NULL, &err);
+        if (!p->over && p->to != r->shared)
+            write_snapshot(r, p->to);
     }
+    if (r->shared && !r->shared->over)
+        write_snapshot(r, r->shared);
 }
 
 /* The rates of the last step decide when the next one comes, and whether there is a coarse clock. */
@@ -670,35 +840,74 @@ static bool is_forking(const struct recorded *process)
            now_ns() < process->over_ns + FORK_NS;
 }
 
-/* Keeps only the summary of processes that have ended: a server may have many children. */
-static void release_ended(const struct recorder *r)
+static void fold(struct recorded *process, struct collect *collect)
+{
+    add_collect(&process->summary, collect);
+    collect_close(collect);
+}
+
+/* Keeps only the summary of what the traces have: a server may have many children. */
+static void release_written(const struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over || !p->collect || is_forking(p))
+        size_t kept = 0;
+        for (size_t i = 0; i < p->former_count; i++) {
+            if (collect_is_written(p->formers[i]))
+                fold(p, p->formers[i]);
+            else
+                p->formers[kept++] = p->formers[i];
+        }
+        p->former_count = kept;
+        if (p->former_count == 0)
+            p->summary.left = false;
+        if (!p->over || !p->collect || is_forking(p) ||
+            !(p->to->over || collect_is_written(p->collect)))
             continue;
-        collect_summarize(p->collect, &p->summary);
-        collect_close(p->collect);
+        fold(p, p->collect);
         p->collect = NULL;
     }
 }
 
-/* Between readings of the processes' titles. */
+/* Between readings of the processes' titles. A process often sets its own soon after its beginning. */
 #define TITLE_NS 500000000
 
 static void read_titles(struct recorder *r, int64_t now)
 {
-    if (now < r->titled_ns + TITLE_NS)
-        return;
-    r->titled_ns = now;
+    bool all = now >= r->titled_ns + TITLE_NS;
+    if (all)
+        r->titled_ns = now;
     for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over)
-            process_title(p->pid, p->title, sizeof p->title);
+        if (!p->over && (all || now < p->began_ns + COLLECT_DELAY_NS))
+            look_at_process(r, p);
     }
+}
+
+/* Takes the records of a process, and counts what that costs. */
+static void step_process(struct recorder *r, struct recorded *process)
+{
+    int64_t begin = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    collect_step(process->collect);
+    take_executed(r, process);
+    if (process->ended)
+        end_process(r, process);
+    process->cost_ns += (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+}
+
+/* Writes what is known of all processes of a trace. */
+static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t limit)
+{
+    if (to->over || r->stopped)
+        return;
+    trace_step(to->trace, limit);
+    look_for_loss(r, to);
+    if (trace_is_full(to->trace))
+        stop(r);
 }
 
 void recorder_step(struct recorder *r)
 {
     int64_t now;
+    uint64_t limit;
     if (r->stopped)
         return;
     /* Read before all records and the spare: those then have the last records and claims of processes that have ended. */
@@ -706,25 +915,25 @@ void recorder_step(struct recorder *r)
         p->ended = !p->over && has_ended(r, p);
     now = now_ns();
     read_titles(r, now);
+    /* A process that is not known after this claims its area later. */
+    limit = ticks_now(&r->ticks);
     hand_out(r);
+    board_answer(&r->board);
     keep_time(r);
     /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */
     read_kernel(r, now);
     limit_switches(r, now);
-    if (r->snapshot_ns && now_ns() >= r->snapshot_ns)
-        write_snapshots(r);
     for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over || r->stopped)
-            continue;
-        collect_step(p->collect);
-        take_executed(r, p);
-        look_for_loss(r, p);
-        if (collect_is_full(p->collect))
-            stop(r);
-        if (!p->over && p->ended)
-            complete(r, p);
+        if (!p->over && !r->stopped)
+            step_process(r, p);
+        if (p->to != r->shared)
+            step_trace(r, p->to, limit);
     }
-    release_ended(r);
+    if (r->shared)
+        step_trace(r, r->shared, limit);
+    if (!r->stopped && r->snapshot_ns && now_ns() >= r->snapshot_ns)
+        write_snapshots(r);
+    release_written(r);
     look_at_rates(r);
 }
 
@@ -753,10 +962,7 @@ void recorder_finish(struct recorder *r)
         look_at_spare(r);
     read_kernel(r, INT64_MAX);
     set_groups(r, 0);
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over)
-            complete(r, p);
-    }
+    end_all(r);
 }
 
 void recorder_close(struct recorder *r)
@@ -764,8 +970,9 @@ void recorder_close(struct recorder *r)
     while (r->processes) {
         struct recorded *process = r->processes;
         r->processes = process->next;
-        process_free(process);
+        process_free(r, process);
     }
+    trace_free(r->shared);
     executed_free(&r->executed);
     samples_close(r->samples);
     switches_close(r->switches);
@@ -774,6 +981,7 @@ void recorder_close(struct recorder *r)
     handover_close(&r->handover);
     if (r->fd >= 0)
         close(r->fd);
+    board_close(&r->board);
     if (r->options.shm)
         (void)unlink(r->options.shm);
 }

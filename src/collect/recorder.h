@@ -1,5 +1,6 @@
 /*
- * The recording of a program and, if wanted, of its children: which process has which area, and where each trace goes.
+ * The recording of a program and, if wanted, of its children: which process has which area, and which trace has which
+ * processes: one has all, or each has its own.
  *
  * One area is always spare: the variable in the program's environment names a file descriptor of the recorder, which is
  * the spare's. The process that claims it (the program at its start, a program that it executes, or a child) keeps it,
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/board.h"
 #include "collect/coarse_clock.h"
 #include "collect/collect.h"
 #include "collect/executed.h"
@@ -29,13 +31,15 @@ struct recorder_failure {
 };
 
 struct recorder_options {
-    const char *output; /* of the program; a child's has its PID before the suffix */
+    const char *
+        output; /* of the program; that of a child with a trace of its own has its PID before the suffix */
     int version;
     uint32_t stacks; /* enum shm_stacks */
     uint32_t groups; /* bits of enum shm_group */
     int64_t min_wait_ns, hold_ns;
     bool all_holds;
     bool children;
+    bool split; /* each process has a trace of its own */
     bool heap;
     enum recorder_switches switches;
     unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
@@ -56,20 +60,34 @@ struct recorder_options {
     void *failed_context;
 };
 
-/* A process with its trace. */
-struct recorded {
-    pid_t pid;               /* in our namespace; part of the trace's name */
-    pid_t number;            /* in its own */
-    struct process process;  /* as the kernel confirmed it */
-    int pidfd;               /* -1: not supported, or the process had ended already */
-    struct collect *collect; /* NULL: the trace is complete, see summary */
-    struct collect_summary summary;
+/* A trace with its file. */
+struct recorded_trace {
+    struct trace *trace;
     struct trace_output out;
     char *path;
-    char title[80];  /* process_title */
-    bool ended;      /* the process has ended; its last records are to be read */
-    bool over;       /* its trace is complete */
-    int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
+    bool over; /* it is complete */
+};
+
+/* A process. */
+struct recorded {
+    pid_t pid;              /* in our namespace; part of the name of its own trace */
+    pid_t number;           /* in its own */
+    struct process process; /* as the kernel confirmed it */
+    int pidfd;              /* -1: not supported, or the process had ended already */
+    struct recorded_trace *to;
+    struct collect *collect; /* of the program that it executes; NULL: written, see summary */
+    /* Of the programs before, as long as the trace does not have all of them. */
+    struct collect **formers;
+    size_t former_count, former_room;
+    struct collect_summary summary; /* of the programs whose collectors were closed */
+    char title[80];                 /* process_title */
+    char label[80];   /* of its threads in a trace of several processes; "" if it has its own */
+    int64_t began_ns; /* CLOCK_MONOTONIC */
+    int64_t cpu_ns;   /* its CPU time, when it was read last */
+    int64_t cost_ns;  /* of the recorder, for its records */
+    bool ended;       /* it has ended; its last records are to be read */
+    bool over;        /* all its records were read */
+    int64_t over_ns;  /* ... since; CLOCK_MONOTONIC */
     struct recorded *next;
 };
 
@@ -84,9 +102,12 @@ struct recorder {
     struct coarse_clock clock;
     struct area *spare;
     int fd; /* of the spare */
+    struct board board;
     struct handover handover;
     struct recorded *processes;
-    struct recorded *program;  /* the first process; NULL: it has not claimed an area yet */
+    struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
+    struct recorded_trace
+        *shared;               /* of all processes; NULL: each has its own, or there is none yet */
     struct samples *samples;   /* NULL: not wanted */
     struct switches *switches; /* NULL: the kernel does not report them */
     struct switch_pause switch_pause;
@@ -115,6 +136,9 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
 /* The summary of a recorded process, with the fields that the recorder sets. */
 void recorder_summarize(const struct recorder *r, const struct recorded *process,
                         struct collect_summary *summary);
+
+/* The summary of the trace that all processes share. */
+void recorder_summarize_all(const struct recorder *r, struct collect_summary *summary);
 
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);

@@ -23,35 +23,45 @@
 /* Releases of OpenMP's locks are recorded after they happened: at most this late, unless the thread was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
+/* The end of a process is noticed this late at most, unless the machine is busy. */
+#define NOTICED_NS 120000000
+
 /* MARK: Releases */
 
-/* Numbers are those of the object's slot. */
-static uint64_t release_key(uint64_t object, uint32_t number)
+/* Numbers are those of the object's slot: of the board, or of the program's area. (Few programs are there at once.) */
+static uint64_t release_key(const struct collect *c, uint64_t object, uint32_t number)
 {
-    return (uint64_t)(shm_object_slot(object) + 1) << 32 | number;
+    uint64_t program = shm_is_shared(object) ? 0 : 1 + c->number % ((1u << 18) - 1);
+    return program << 45 | (uint64_t)(shm_object_slot(object) + 1) << 32 | number;
 }
 
 struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record)
 {
     struct release *release = calloc(1, sizeof *release);
-    if (!release ||
-        !idmap_put(&c->releases.by_number, release_key(record->object, record->release), release)) {
+    if (!release || !idmap_put(&c->trace->releases.by_number,
+                               release_key(c, record->object, record->release), release)) {
         free(release);
         collect_no_memory(c);
         return NULL;
     }
+    release->key = release_key(c, record->object, record->release);
     release->time = record->time;
     release->object = record->object;
     release->serial = thread->serial;
     release->number = record->release;
-    release->stack = image_key(c, record->stack);
+    release->stack = record->stack;
     release->all = record->flags & SHM_ALL;
-    if (c->releases.newest)
-        c->releases.newest->newer = release;
+    if (shm_is_shared_end(record->object) && record->flags & SHM_CLOSES) {
+        /* Only if no other ended the wait: see find_shared. */
+        release->closes = release->taken = true;
+        release->skip = release->number + 1;
+    }
+    if (c->trace->releases.newest)
+        c->trace->releases.newest->newer = release;
     else
-        c->releases.oldest = release;
-    c->releases.newest = release;
+        c->trace->releases.oldest = release;
+    c->trace->releases.newest = release;
     return release;
 }
 
@@ -72,17 +82,17 @@ void woken_free(struct woken *woken)
     }
 }
 
-void releases_drop_old(struct collect *c, uint64_t before)
+void releases_drop_old(struct trace *t, uint64_t before)
 {
+    struct releases *r = &t->releases;
     struct release *oldest;
-    while ((oldest = c->releases.oldest) && oldest->written && oldest->time < before) {
-        uint64_t key = release_key(oldest->object, oldest->number);
+    while ((oldest = r->oldest) && oldest->written && oldest->time < before) {
         /* A program that overwrites the area may have used a number twice. */
-        if (idmap_find(&c->releases.by_number, key) == oldest)
-            (void)idmap_remove(&c->releases.by_number, key);
-        c->releases.oldest = oldest->newer;
-        if (!c->releases.oldest)
-            c->releases.newest = NULL;
+        if (idmap_find(&r->by_number, oldest->key) == oldest)
+            (void)idmap_remove(&r->by_number, oldest->key);
+        r->oldest = oldest->newer;
+        if (!r->oldest)
+            r->newest = NULL;
         free(oldest);
     }
 }
@@ -95,7 +105,7 @@ static bool is_exclusive(uint8_t wait)
 
 static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
 {
-    return idmap_find(&c->releases.by_number, release_key(object, number));
+    return idmap_find(&c->trace->releases.by_number, release_key(c, object, number));
 }
 
 /* Returns the first number whose release is not older than `begin`; at most number + 1. */
@@ -160,7 +170,7 @@ static struct release *find_first(struct collect *c, uint64_t object, uint32_t n
     uint32_t n = first_since(c, object, number, begin);
     for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
         struct release *r = release_at(c, object, n);
-        if (r && r->object == object && r->time >= begin && r->time <= end)
+        if (r && r->object == object && !r->closes && r->time >= begin && r->time <= end)
             return r;
     }
     return NULL;
@@ -180,10 +190,27 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
     return NULL;
 }
 
+/*
+ * The same of what several processes have: a write, or else the last close, which was the end of the data if no process had
+ * the end any more.
+ */
+static struct release *find_shared(struct collect *c, uint64_t object, uint32_t number,
+                                   uint8_t wait, uint64_t begin, uint64_t end)
+{
+    struct release *r = wait == SHM_POLL ? find_first(c, object, number, begin, end)
+                                         : find_left_over(c, object, number, begin, end);
+    if (r)
+        return r;
+    r = find_last(c, object, number, begin, end);
+    return r && r->closes ? r : NULL;
+}
+
 /* Returns the release of `object` that ended a wait [begin, end] whose record has `number`; NULL: not known. */
 static struct release *find_release(struct collect *c, uint64_t object, uint32_t number,
                                     uint8_t wait, uint64_t begin, uint64_t end)
 {
+    if (shm_is_shared_end(object))
+        return find_shared(c, object, number, wait, begin, end);
     if (is_exclusive(wait))
         return find_last(c, object, number, begin, end);
     return wait == SHM_POLL ? find_first(c, object, number, begin, end)
@@ -244,6 +271,53 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
 {
     /* The C library uses a thread's handle again. */
     add_joiner(c, thread_with_handle(c, wait->record.object, wait->record.end), wait);
+}
+
+/* MARK: Children */
+
+/* The program that a process of the trace executed last; NULL: it has none. Numbers of other namespaces mean others. */
+static struct collect *program_of(const struct trace *t, const struct collect *parent, pid_t pid)
+{
+    struct collect *found = NULL;
+    if (parent->options.process.nested)
+        return NULL;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (c->options.process.pid == pid && (!found || c->number > found->number))
+            found = c;
+    }
+    return found;
+}
+
+/* The child that the wait was for; NULL: none, or it is not recorded. */
+static struct collect *child_of(const struct trace *t, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    const struct thread *thread = idmap_find(&t->threads, wait->serial);
+    if (!thread || r->wait != SHM_CHILD || r->object >> 56 != SHM_PROCESS >> 56)
+        return NULL;
+    return program_of(t, thread->of, (pid_t)(uint32_t)r->object);
+}
+
+/* Its threads have ended before the parent's wait, however late that was noticed. */
+static void end_before(struct collect *child, uint64_t time)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(child, &at)) != NULL;) {
+        size_t count = thread->ops.count;
+        struct op *gone = count ? op_in_ring(thread, count - 1) : NULL;
+        uint64_t least = count > 1 ? op_in_ring(thread, count - 2)->time : 0;
+        if (gone && gone->kind == OP_GONE && gone->time >= time)
+            gone->time = time - 1 > least ? time - 1 : least;
+    }
+}
+
+static void match_child(struct collect *child, const struct ended_wait *wait)
+{
+    struct thread *first = thread_with_tid(child, (uint64_t)child->options.process.pid);
+    if (!first || !child->ended || child->end_ticks < wait->record.time)
+        return;
+    end_before(child, wait->record.end);
+    add_joiner(child, first, wait);
 }
 
 /* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
@@ -323,10 +397,14 @@ static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
         add_woken(c, release, wait->serial, wait->number, wait->op);
 }
 
-static void match(struct collect *c, const struct ended_wait *wait)
+static void match(const struct trace *t, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
+    struct thread *thread = idmap_find(&t->threads, wait->serial);
+    struct collect *c = thread ? thread->of : NULL;
     struct release *release;
+    if (!c)
+        return;
     if (r->flags & SHM_LEFT) {
         match_left(c, wait);
     } else if (r->flags & SHM_OWNER_DIED) {
@@ -336,6 +414,10 @@ static void match(struct collect *c, const struct ended_wait *wait)
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {
         match_join(c, wait);
+    } else if (r->wait == SHM_CHILD) {
+        struct collect *child = child_of(t, wait);
+        if (child)
+            match_child(child, wait);
     } else if (shm_is_openmp_lock(r->wait)) {
         match_openmp_lock(c, wait);
     } else if (r->wait == SHM_OMP_BARRIER) {
@@ -361,40 +443,50 @@ static int by_release(const void *a_, const void *b_)
     return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/*
- * Waits that ended before `time`, when the step began, are all there, and so are their releases, which are recorded
- * before they happen. Waits with lower numbers are matched first.
- */
-void releases_match(struct collect *c, uint64_t time)
+/* Whether the wait was for a child whose end the recorder has not noticed yet. */
+static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint64_t time,
+                      uint64_t late)
 {
-    uint64_t grace = ticks_of_ns(c->ticks, AFTER_THE_FACT_NS);
+    const struct collect *child = time != UINT64_MAX ? child_of(t, wait) : NULL;
+    return child && !child->ended && time - wait->record.end < late;
+}
+
+/*
+ * Waits that ended before `time`, when the first program's step began, are all there, and so are their releases, which are
+ * recorded before they happen. Waits with lower numbers are matched first.
+ */
+void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
+{
+    struct releases *releases = &t->releases;
+    uint64_t grace = ticks_of_ns(ticks, AFTER_THE_FACT_NS);
+    uint64_t late = ticks_of_ns(ticks, NOTICED_NS);
     size_t count = 0;
     /* Waits with an end in the future must not pile up. */
-    if (c->releases.ended_count > MAX_ENDED)
+    if (releases->ended_count > MAX_ENDED)
         time = UINT64_MAX;
-    for (size_t i = 0; i < c->releases.ended_count; i++) {
-        const struct shm_record *r = &c->releases.ended[i].record;
+    for (size_t i = 0; i < releases->ended_count; i++) {
+        const struct shm_record *r = &releases->ended[i].record;
         uint64_t known =
             time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
-        if (known < time) {
-            struct ended_wait wait = c->releases.ended[i];
-            c->releases.ended[i] = c->releases.ended[count];
-            c->releases.ended[count++] = wait;
+        if (known < time && !is_ending(t, &releases->ended[i], time, late)) {
+            struct ended_wait wait = releases->ended[i];
+            releases->ended[i] = releases->ended[count];
+            releases->ended[count++] = wait;
         }
     }
     if (count == 0)
         return;
-    qsort(c->releases.ended, count, sizeof c->releases.ended[0], by_release);
-    for (size_t i = 0; i < count && !deadline_is_over(c); i++)
-        match(c, &c->releases.ended[i]);
-    c->releases.ended_count -= count;
-    memmove(c->releases.ended, c->releases.ended + count,
-            c->releases.ended_count * sizeof c->releases.ended[0]);
+    qsort(releases->ended, count, sizeof releases->ended[0], by_release);
+    for (size_t i = 0; i < count && !deadline_is_over(t); i++)
+        match(t, &releases->ended[i]);
+    releases->ended_count -= count;
+    memmove(releases->ended, releases->ended + count,
+            releases->ended_count * sizeof releases->ended[0]);
 }
 
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait)
 {
-    struct releases *r = &c->releases;
+    struct releases *r = &c->trace->releases;
     if (!GROW(r->ended, r->ended_room, r->ended_count + 1)) {
         collect_no_memory(c);
         return;
@@ -402,14 +494,8 @@ void releases_wait_ended(struct collect *c, const struct ended_wait *wait)
     r->ended[r->ended_count++] = *wait;
 }
 
-void releases_forget(struct collect *c)
+void releases_dispose(struct releases *r)
 {
-    c->releases.ended_count = 0;
-}
-
-void releases_dispose(struct collect *c)
-{
-    struct releases *r = &c->releases;
     while (r->oldest) {
         struct release *release = r->oldest;
         r->oldest = release->newer;

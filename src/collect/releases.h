@@ -11,6 +11,8 @@
 
 struct collect;
 struct thread;
+struct ticks;
+struct trace;
 
 /* A wait that a release ended, by the thread and the number of its wait. */
 struct woken {
@@ -20,12 +22,14 @@ struct woken {
 
 /* A release, from its record until it is written and too old to be matched. */
 struct release {
+    uint64_t key; /* in by_number */
     uint64_t time;
     uint64_t object;
     uint64_t serial; /* of the thread */
     uint32_t number;
     uint64_t stack;
     uint32_t skip; /* if taken: all releases from this one up to here are taken */
+    bool closes;   /* by closing an end, which others may still have */
     bool all, taken, written;
     struct woken *woken;
     struct release *newer;
@@ -38,7 +42,7 @@ struct ended_wait {
     uint64_t op; /* of a condition variable: the op that may become the wait for the mutex */
 };
 
-/* Owned by releases.c. Zero-initialised is empty. */
+/* Of the trace. Owned by releases.c. Zero-initialised is empty. */
 struct releases {
     struct idmap by_number; /* and by the object's slot */
     struct release *oldest, *newest;
@@ -60,14 +64,12 @@ struct woken *release_is_written(struct release *release);
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait);
 
 /* Finds what ended the waits that ended before that time. */
-void releases_match(struct collect *c, uint64_t time);
+void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time);
 
 /* Drops the releases that are written and of before that time. */
-void releases_drop_old(struct collect *c, uint64_t before);
+void releases_drop_old(struct trace *t, uint64_t before);
 
-/* Another program runs in the process: the ended waits were of threads that are gone. */
-void releases_forget(struct collect *c);
-void releases_dispose(struct collect *c);
+void releases_dispose(struct releases *r);
 
 void woken_free(struct woken *woken);
 

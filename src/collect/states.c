@@ -15,9 +15,20 @@ const struct wait_kind wait_kinds[SHM_WAITS] = {
 #undef WAIT
 };
 
-bool wait_is_syscall(uint8_t wait)
+static bool is_called_syscall(uint8_t wait)
 {
     return strcmp(wait_kinds[wait].reason, "syscall") == 0;
+}
+
+/* A child's end ends the wait for it, if the trace has both. */
+bool wait_is_syscall(const struct collect *c, uint8_t wait)
+{
+    return is_called_syscall(wait) && !(wait == SHM_CHILD && c->options.label);
+}
+
+const char *wait_reason(uint8_t wait)
+{
+    return is_called_syscall(wait) ? "sync" : wait_kinds[wait].reason;
 }
 
 bool wait_is_spinning(uint8_t wait)
@@ -32,10 +43,10 @@ uint64_t state_m(struct collect *c, struct thread *thread)
     if (thread->g.m)
         return thread->g.m;
     /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's end is known. */
-    thread->g.m = thread->tid && !idmap_find(&c->states.ms, thread->tid)
+    thread->g.m = thread->tid && !idmap_find(&c->trace->procs.ms, thread->tid)
                       ? thread->tid
                       : (UINT64_C(1) << 32) + thread->serial;
-    if (!idmap_put(&c->states.ms, thread->g.m, thread))
+    if (!idmap_put(&c->trace->procs.ms, thread->g.m, thread))
         collect_no_memory(c);
     return thread->g.m;
 }
@@ -44,29 +55,40 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
                  unsigned count, const uint64_t *args)
 {
     c->summary.events++;
-    (void)v2_writer_event(c->writer, state_m(c, thread), ns, type, count, args);
+    if (c->first_ns == 0)
+        c->first_ns = ns;
+    c->last_ns = ns;
+    (void)v2_writer_event(c->trace->writer, state_m(c, thread), ns, type, count, args);
 }
 
-void state_write_statuses(struct collect *c, struct thread *writer, int64_t ns)
+static void write_status(struct thread *thread, struct thread *writer, int64_t ns)
 {
-    struct thread *thread;
-    for (size_t i = 0; i < c->states.proc_count; i++) {
-        c->states.procs[i].seq = 0;
-        if (!c->states.procs[i].running && c->states.procs[i].known)
-            EVENT(c, writer, ns, V2_ProcStatus, i, V2_PROC_IDLE);
+    struct collect *c = thread->of;
+    thread->g.seq = 0;
+    if (thread->g.state == G_RUNNING) {
+        EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->g.proc, V2_PROC_RUNNING);
+        EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
+    } else if (thread->g.state == G_SYSCALL) {
+        EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
+    } else {
+        EVENT(writer->of, writer, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
+              thread->g.state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
     }
-    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        if (thread->g.state == G_NONE || thread->g.state == G_DEAD)
-            continue;
-        thread->g.seq = 0;
-        if (thread->g.state == G_RUNNING) {
-            EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->g.proc, V2_PROC_RUNNING);
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
-        } else if (thread->g.state == G_SYSCALL) {
-            EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
-        } else {
-            EVENT(c, writer, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
-                  thread->g.state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
+}
+
+void state_write_statuses(struct trace *t, struct thread *writer, int64_t ns)
+{
+    struct procs *procs = &t->procs;
+    struct thread *thread;
+    for (size_t i = 0; i < procs->count; i++) {
+        procs->at[i].seq = 0;
+        if (!procs->at[i].running && procs->at[i].known)
+            EVENT(writer->of, writer, ns, V2_ProcStatus, i, V2_PROC_IDLE);
+    }
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
+                write_status(thread, writer, ns);
         }
     }
 }
@@ -120,18 +142,19 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
 
 void state_take_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
+    struct procs *procs = &c->trace->procs;
     struct proc *proc;
     size_t i = 0;
-    while (i < c->states.proc_count && c->states.procs[i].running)
+    while (i < procs->count && procs->at[i].running)
         i++;
-    if (i == c->states.proc_count) {
-        if (!GROW(c->states.procs, c->states.proc_room, c->states.proc_count + 1)) {
+    if (i == procs->count) {
+        if (!GROW(procs->at, procs->room, procs->count + 1)) {
             collect_no_memory(c);
             return;
         }
-        c->states.procs[c->states.proc_count++] = (struct proc){0};
+        procs->at[procs->count++] = (struct proc){0};
     }
-    proc = &c->states.procs[i];
+    proc = &procs->at[i];
     if (!proc->known)
         EVENT(c, thread, ns, V2_ProcStatus, i, V2_PROC_IDLE);
     proc->known = true;
@@ -145,22 +168,22 @@ void state_give_proc(struct collect *c, struct thread *thread, int64_t ns)
     if (thread->g.proc < 0)
         return;
     state_event(c, thread, ns, V2_ProcStop, 0, NULL);
-    c->states.procs[thread->g.proc].running = NULL;
+    c->trace->procs.at[thread->g.proc].running = NULL;
     thread->g.proc = -1;
 }
 
-struct thread *state_any_running(const struct collect *c)
+struct thread *state_any_running(const struct trace *t)
 {
-    for (size_t i = 0; i < c->states.proc_count; i++) {
-        if (c->states.procs[i].running)
-            return c->states.procs[i].running;
+    for (size_t i = 0; i < t->procs.count; i++) {
+        if (t->procs.at[i].running)
+            return t->procs.at[i].running;
     }
     return NULL;
 }
 
 uint64_t state_proc_seq(struct collect *c, const struct thread *thread)
 {
-    return ++c->states.procs[thread->g.proc].seq;
+    return ++c->trace->procs.at[thread->g.proc].seq;
 }
 
 /* Creates the goroutine of a thread that the trace does not have yet, on its own M. */
@@ -190,9 +213,9 @@ void state_unblock(struct collect *c, struct thread *waker, struct thread *threa
 {
     EVENT(c, waker, ns, V2_GoUnblock, thread->serial, ++thread->g.seq,
           unblock_stack(c, waker, thread, stack));
-    thread->g.waker_stack = stack;
-    c->summary.waits_with_waker += waker != thread || stack;
-    state_enter(c, thread, G_RUNNABLE, ns);
+    thread->g.waker_stack = waker->of == thread->of ? stack : 0;
+    thread->of->summary.waits_with_waker += waker != thread || stack;
+    state_enter(thread->of, thread, G_RUNNABLE, ns);
 }
 
 void state_run(struct collect *c, struct thread *thread, int64_t ns)
@@ -215,9 +238,12 @@ void state_run(struct collect *c, struct thread *thread, int64_t ns)
 
 void state_begin(struct collect *c, struct thread *thread)
 {
+    struct trace *t = c->trace;
     thread->g.counted = true;
     if (++c->states.alive > c->summary.most_threads)
         c->summary.most_threads = c->states.alive;
+    if (++t->alive > t->most_alive)
+        t->most_alive = t->alive;
 }
 
 void state_end(struct collect *c, struct thread *thread, int64_t ns)
@@ -225,10 +251,11 @@ void state_end(struct collect *c, struct thread *thread, int64_t ns)
     if (thread->g.state != G_NONE) {
         state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
         state_give_proc(c, thread, ns);
-        (void)idmap_remove(&c->states.ms, thread->g.m);
+        (void)idmap_remove(&c->trace->procs.ms, thread->g.m);
     }
     state_enter(c, thread, G_DEAD, ns);
     c->states.alive -= thread->g.counted;
+    c->trace->alive -= thread->g.counted;
     thread_is_dead(c, thread);
 }
 
@@ -272,7 +299,11 @@ void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]
 
 void states_dispose(struct collect *c)
 {
-    idmap_free(&c->states.ms);
     idmap_free(&c->states.sites);
-    free(c->states.procs);
+}
+
+void procs_dispose(struct procs *procs)
+{
+    idmap_free(&procs->ms);
+    free(procs->at);
 }

@@ -14,6 +14,8 @@
 
 /* MARK: Waits (wire/waits.def) */
 
+struct trace;
+
 struct wait_kind {
     uint32_t group; /* enum shm_group */
     const char *words, *reason;
@@ -21,18 +23,22 @@ struct wait_kind {
 
 extern const struct wait_kind wait_kinds[SHM_WAITS];
 
-bool wait_is_syscall(uint8_t wait);
+/* Whether the wait is a system call that blocks; if not, another thread may end it. */
+bool wait_is_syscall(const struct collect *c, uint8_t wait);
+
+/* The reason that the trace has for a wait that is none. */
+const char *wait_reason(uint8_t wait);
 
 /* Whether the wait is spent on a CPU, at first at least: then it need not have a context switch. */
 bool wait_is_spinning(uint8_t wait);
 
 /* Waits at one place, for the summary. */
 struct wait_site {
-    uint64_t stack; /* image_key */
+    uint64_t stack;
     uint8_t wait;
     uint64_t count;
     int64_t total_ns, longest_ns;
-    uint64_t waker_stack; /* of the longest */
+    uint64_t waker_stack; /* of the longest, if the waker is of the same program */
 };
 
 /* MARK: Ps and Ms */
@@ -43,11 +49,15 @@ struct proc {
     struct thread *running; /* NULL: none */
 };
 
-/* Owned by states.c. Zero-initialised is empty. */
+/* Of the trace. Owned by states.c. Zero-initialised is empty. */
+struct procs {
+    struct proc *at;
+    size_t count, room;
+    struct idmap ms; /* an M's ID to the thread that lives on it */
+};
+
+/* Of a program. Owned by states.c. Zero-initialised is empty. */
 struct states {
-    struct proc *procs;
-    size_t proc_count, proc_room;
-    struct idmap ms;    /* an M's ID to the thread that lives on it */
     struct idmap sites; /* of waits */
     uint64_t alive;     /* threads */
 };
@@ -56,7 +66,7 @@ struct states {
 uint64_t state_m(struct collect *c, struct thread *thread);
 
 /* A thread that runs on a P; NULL: none does. */
-struct thread *state_any_running(const struct collect *c);
+struct thread *state_any_running(const struct trace *t);
 
 /* The next sequence number of the thread's P. */
 uint64_t state_proc_seq(struct collect *c, const struct thread *thread);
@@ -73,7 +83,7 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
     } while (0)
 
 /* A generation begins: writes the status of all that is alive. `writer` is a thread that has an M. */
-void state_write_statuses(struct collect *c, struct thread *writer, int64_t ns);
+void state_write_statuses(struct trace *t, struct thread *writer, int64_t ns);
 
 /* MARK: States */
 
@@ -106,5 +116,6 @@ struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wai
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]);
 
 void states_dispose(struct collect *c);
+void procs_dispose(struct procs *procs);
 
 #endif

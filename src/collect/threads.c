@@ -14,7 +14,7 @@
 
 struct thread *thread_of(const struct collect *c, uint64_t serial)
 {
-    return idmap_find(&c->threads.by_serial, serial);
+    return idmap_find(&c->trace->threads, serial);
 }
 
 struct thread *thread_in_slot(const struct collect *c, uint32_t slot)
@@ -37,7 +37,7 @@ struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint
 
 uint64_t thread_serial(const struct collect *c, uint64_t serial)
 {
-    return c->threads.serial_base + serial;
+    return serial > 0 && serial < c->threads.limit - c->threads.base ? c->threads.base + serial : 0;
 }
 
 struct thread *threads_next(const struct collect *c, size_t *at)
@@ -63,12 +63,15 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
     if (serial > c->threads.last_serial)
         c->threads.last_serial = serial;
     thread = calloc(1, sizeof *thread);
-    if (!thread || !idmap_put(&c->threads.by_serial, serial, thread)) {
+    if (!thread || !idmap_put(&c->threads.by_serial, serial, thread) ||
+        !idmap_put(&c->trace->threads, serial, thread)) {
+        (void)idmap_remove(&c->threads.by_serial, serial);
         free(thread);
         collect_no_memory(c);
         return NULL;
     }
     thread->serial = serial;
+    thread->of = c;
     thread->slot = slot;
     thread->g.proc = -1;
     thread->oncpu.on_since = thread->oncpu.off_since = -1;
@@ -99,6 +102,7 @@ void thread_is_dead(struct collect *c, struct thread *thread)
 
 static void thread_free(struct thread *thread)
 {
+    (void)idmap_remove(&thread->of->trace->threads, thread->serial);
     woken_free(thread->joiners);
     free(thread->oncpu.at);
     for (size_t i = 0; i < thread->ops.count; i++)
@@ -146,7 +150,7 @@ void threads_drop_ops(struct collect *c)
 {
     struct thread *thread;
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        if (!collect_is_full(c))
+        if (!trace_is_full(c->trace))
             c->summary.lost_records += thread->ops.count;
         while (thread->ops.count) {
             struct op op = op_take(thread);
@@ -155,15 +159,6 @@ void threads_drop_ops(struct collect *c)
                 woken_free(release_is_written(op.release));
         }
     }
-}
-
-void threads_forget(struct collect *c)
-{
-    struct threads *t = &c->threads;
-    memset(t->in_slot, 0, sizeof t->in_slot);
-    idmap_clear(&t->by_handle);
-    idmap_clear(&t->by_tid);
-    t->serial_base = t->last_serial;
 }
 
 void threads_dispose(struct collect *c)

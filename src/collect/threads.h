@@ -23,6 +23,9 @@ struct wait_site;
 
 /* MARK: Ops */
 
+/* A flag of OP_GONE: the process has executed another program. */
+#define OP_EXECUTES 1
+
 enum op_kind {
     OP_START,
     OP_CREATE,
@@ -32,6 +35,7 @@ enum op_kind {
     OP_EXIT,
     OP_ANNOTATION,
     OP_FORGET,
+    OP_GONE,   /* the program has ended, and the thread with it */
     OP_NOTHING /* no event: a place for a wait that may turn out to be there */
 };
 
@@ -41,7 +45,7 @@ struct op {
     uint8_t wait;
     uint8_t flags;
     uint32_t detail;
-    uint64_t stack;           /* image_key */
+    uint64_t stack;           /* of the area */
     uint64_t object, object2; /* block: object2 is where the lock's holder took it */
     uint64_t wait_number;     /* block, wake: which wait of the thread */
     uint64_t pc;              /* used if there is no stack */
@@ -120,9 +124,10 @@ struct goroutine {
 
 /* A thread: an M and the goroutine that never leaves it. */
 struct thread {
-    uint64_t serial; /* the goroutine's ID */
-    uint64_t tid;    /* in our PID namespace; 0: not known */
-    uint64_t handle; /* pthread_t */
+    uint64_t serial;    /* the goroutine's ID */
+    struct collect *of; /* its program's */
+    uint64_t tid;       /* in our PID namespace; 0: not known */
+    uint64_t handle;    /* pthread_t */
     uint64_t started;
     struct thread *older; /* that had the handle before */
     uint32_t slot;        /* 0: none any more */
@@ -145,15 +150,17 @@ struct threads {
     struct idmap by_handle, by_tid; /* the newest thread that had it */
     struct thread *in_slot[SHM_THREADS];
     struct thread *dead; /* the model is done with them */
-    /* Each program that the process executes counts serials from 1: they go on behind the last of the one before. */
-    uint64_t serial_base, last_serial;
+    /* The program counts its threads from 1: the goroutines' IDs are behind `base`, and below `limit`. */
+    uint64_t base, limit, last_serial;
 };
 
 /* A thread in a slot, with the serial that it has in the area; NULL when memory is out. */
 struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number);
 
-/* The thread with a serial, in a slot, or with a TID; NULL: there is none. */
+/* The thread with a serial, of any program of the trace; NULL: there is none. */
 struct thread *thread_of(const struct collect *c, uint64_t serial);
+
+/* The program's thread in a slot, or with a TID; NULL: there is none. */
 struct thread *thread_in_slot(const struct collect *c, uint32_t slot);
 struct thread *thread_with_tid(const struct collect *c, uint64_t tid);
 
@@ -163,7 +170,7 @@ struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint
 /* Makes the thread the one that its handle and its TID find. */
 void thread_identify(struct collect *c, struct thread *thread);
 
-/* The serial for the whole trace of one in the area. */
+/* The serial for the whole trace of one in the area; 0: there can be none. */
 uint64_t thread_serial(const struct collect *c, uint64_t serial);
 
 /* The thread has left its slot. */
@@ -182,8 +189,6 @@ void threads_drop_ops(struct collect *c);
 /* Frees the threads that both the feed and the model are done with. */
 void threads_sweep(struct collect *c);
 
-/* Another program runs in the process: slots, handles and TIDs are those of its threads from now on. */
-void threads_forget(struct collect *c);
 void threads_dispose(struct collect *c);
 
 /* MARK: A thread's ops */

@@ -107,9 +107,12 @@ static const struct option rows[] = {
      TO_FLAG(struct recording, openmp)},
     {0, "heap", NULL, "record how much memory of malloc the program has at each time",
      TO_FLAG(struct recording, options.heap)},
-    {0, "children", NULL,
-     "record the processes that it starts, too: each has a trace,\nwith its PID in the name",
+    {0, "children", NULL, "record the processes that it starts, too",
      TO_FLAG(struct recording, options.children)},
+    {0, "split", NULL,
+     "with --children or --attach-shm: a trace for each process, with its\nPID in the name, not "
+     "one of all",
+     TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
      "ask the kernel when threads were really on a CPU: auto (the\ndefault): if it lets us; off; "
      "need: refuse to record without",
@@ -215,6 +218,8 @@ static int read_options(struct recording *r, const struct command *command, int 
     r->argv = options.words;
     if (r->options.cpu_signal && !r->options.cpu_samples)
         return usage_error(command, "--cpu-signal is about --cpu-samples=HZ: how many a second?");
+    if (r->options.split && !r->options.children && !r->options.shm)
+        return usage_error(command, "--split goes with --children: a trace for each process");
     if (r->options.shm && options.word_count > 0)
         return usage_error(command, "--attach-shm starts no program");
     if (r->options.shm && r->openmp)
@@ -344,13 +349,13 @@ static void show_progress(struct recording *r)
         now < r->shown_ns + PROGRESS_NS)
         return;
     r->shown_ns = now;
-    collect_summarize(r->recorder.program->collect, &summary);
+    recorder_summarize(&r->recorder, r->recorder.program, &summary);
     terminal_control(stderr, "\r");
     fprintf(stderr,
             "trail: %" PRIu64 " threads, %" PRIu64 " waits, %" PRIu64 " events, %.1f MB, %" PRIu64
             " lost ",
             summary.threads, summary.waits, summary.events,
-            (double)collect_bytes(r->recorder.program->collect) / 1e6, summary.lost_records);
+            (double)trace_bytes(r->recorder.program->to->trace) / 1e6, summary.lost_records);
     terminal_control(stderr, "\033[K");
 }
 
@@ -364,9 +369,9 @@ static void end_progress(const struct recording *r)
 static void start_viewer(struct recording *r)
 {
     const struct recorded *program = r->recorder.program;
-    if (!program || !program->out.open || !program->out.current)
+    if (!program || !program->to->out.open || !program->to->out.current)
         return;
-    viewer_start(&r->viewer, program->out.current, r->skip_file);
+    viewer_start(&r->viewer, program->to->out.current, r->skip_file);
     r->view = false;
 }
 
@@ -551,8 +556,11 @@ static void print_processes(const struct recording *r, size_t count)
     struct record_summary_process *all = calloc(count, sizeof *all);
     size_t at = count;
     for (const struct recorded *p = r->recorder.processes; all && p && at > 0; p = p->next) {
-        all[--at] = (struct record_summary_process){
-            .title = *p->title ? p->title : "?", .path = p->path, .pid = (int)p->pid};
+        all[--at] = (struct record_summary_process){.title = *p->title ? p->title : "?",
+                                                    .path = r->recorder.shared ? NULL : p->to->path,
+                                                    .pid = (int)p->pid,
+                                                    .cpu_ns = p->cpu_ns,
+                                                    .cost_ns = p->cost_ns};
         recorder_summarize(&r->recorder, p, &all[at].summary);
     }
     if (all)
@@ -575,13 +583,18 @@ static void print_summaries(const struct recording *r)
     bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm &&
                  !r->options.process && r->recorder.executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
-    for (struct recorded *p = r->recorder.processes; p; p = p->next) {
+    if (r->recorder.shared) {
+        recorder_summarize_all(&r->recorder, &summary);
+        turned_away = summary.turned_away;
+        record_summary_print(&summary, r->recorder.shared->path, summary.left ? -1 : cpu_ns);
+    }
+    for (struct recorded *p = r->recorder.processes; p && !r->recorder.shared; p = p->next) {
         recorder_summarize(&r->recorder, p, &summary);
         turned_away += summary.turned_away;
         if (count > FEW_PROCESSES && p != program)
             continue;
         /* The time of what was executed in its place would be in it. */
-        record_summary_print(&summary, p->path, summary.left ? -1 : cpu_ns);
+        record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns);
     }
     if (count > 1)
         print_processes(r, count);

@@ -216,34 +216,44 @@ static int width_of_titles(const struct record_summary_process *processes, size_
     return (int)width;
 }
 
+/* With the kernel's context switches, the time that its threads ran is exact. */
+static int64_t cpu_of(const struct record_summary_process *p)
+{
+    return p->summary.switches ? p->cpu_ns : p->summary.running_ns;
+}
+
 /* Those that ran longest come first. */
-static int by_running(const void *a, const void *b)
+static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
-    if (x->summary.running_ns != y->summary.running_ns)
-        return x->summary.running_ns > y->summary.running_ns ? -1 : 1;
+    if (cpu_of(x) != cpu_of(y))
+        return cpu_of(x) > cpu_of(y) ? -1 : 1;
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
 void record_summary_print_all(struct record_summary_process *processes, size_t all)
 {
     size_t count = all < MOST_ROWS ? all : MOST_ROWS;
+    bool split = all > 0 && processes->path;
     int width;
-    qsort(processes, all, sizeof *processes, by_running);
+    qsort(processes, all, sizeof *processes, by_cpu);
     width = width_of_titles(processes, count);
-    put_line("  %-*s %8s %8s %10s %10s %8s  trace", width, "process", "PID", "threads", "time",
-             "running", "waiting");
+    put_line("  %-*s %8s %8s %10s %10s %8s %10s%s", width, "process", "PID", "threads", "time",
+             "CPU", "waiting", "recorder", split ? "  trace" : "");
     for (size_t i = 0; i < count; i++) {
         const struct record_summary_process *p = &processes[i];
-        char wall[DURATION_SIZE], running[DURATION_SIZE];
-        put_line("  %-*.*s %8d %8" PRIu64 " %10s %10s %6.0f %%  %s", width, width, p->title, p->pid,
-                 p->summary.threads, duration_text(wall, p->summary.wall_ns, DURATION_SUMMARY),
-                 duration_text(running, p->summary.running_ns, DURATION_SUMMARY),
-                 waiting_share(&p->summary), p->path);
+        char wall[DURATION_SIZE], cpu[DURATION_SIZE], cost[DURATION_SIZE];
+        put_line("  %-*.*s %8d %8" PRIu64 " %10s %10s %6.0f %% %10s%s%s", width, width, p->title,
+                 p->pid, p->summary.threads,
+                 duration_text(wall, p->summary.wall_ns, DURATION_SUMMARY),
+                 duration_text(cpu, cpu_of(p), DURATION_SUMMARY), waiting_share(&p->summary),
+                 duration_text(cost, p->cost_ns, DURATION_SUMMARY), split ? "  " : "",
+                 split ? p->path : "");
     }
     if (count < all)
         put_line("  ... and %zu more processes, which ran for less", all - count);
-    put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
+    if (split)
+        put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
 }
 
 /* MARK: Processes that were not recorded */

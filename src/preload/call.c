@@ -31,6 +31,8 @@ static void record_descriptor(struct shm_record *record)
     if (shm_is_descriptor(record->object))
         record->release = __atomic_load_n(&area->objects[shm_object_slot(record->object)].release,
                                           __ATOMIC_ACQUIRE);
+    if (shm_is_shared(record->object))
+        record->release = board_number(record->object);
     if (record->detail && record->detail <= SHM_DESCRIPTORS)
         record->generation =
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
@@ -80,6 +82,8 @@ void call_record(const struct call *call)
     /* The call was already recorded as left by a jump, which stayed in a signal handler. */
     if (begin == 0)
         return;
+    if (self.on_board)
+        board_leaves();
     if (record.end - begin < preload.min_wait_ticks && !call->blocks) {
         record_short(slot, record.end - begin);
     } else if (record_begin()) {

@@ -22,7 +22,7 @@
 #ifndef TRAIL_PRELOAD_CALL_H
 #define TRAIL_PRELOAD_CALL_H
 
-#include "preload/preload.h"
+#include "preload/board.h"
 
 struct call {
     bool open;
@@ -164,6 +164,8 @@ ALWAYS bool call_blocked(const struct call *call)
 ALWAYS void call_close(void)
 {
     struct shm_thread *slot = self.slot;
+    if (UNLIKELY(self.on_board))
+        board_leaves();
     if (UNLIKELY(slot->open_stack))
         *call_place(slot->open_pc) = 0;
     __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);

@@ -22,8 +22,10 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
 {
     if (!self_has_slot())
         return;
-    call->object2 = (uint64_t)(uintptr_t)mutex;
-    call->release2 = __atomic_load_n(&object_slot(mutex)->release, __ATOMIC_ACQUIRE);
+    uint64_t shared = object_shared(SHM_MUTEX, mutex);
+    call->object2 = shared ? shared : (uint64_t)(uintptr_t)mutex;
+    call->release2 = shared ? board_number(shared)
+                            : __atomic_load_n(&object_slot(mutex)->release, __ATOMIC_ACQUIRE);
     object_held(mutex, SHM_MUTEX, pc);
 }
 
@@ -57,14 +59,15 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mu
 }
 
 /* Whether a thread waits for the object and the calling thread is recorded. */
-ALWAYS bool is_awaited(const volatile void *object)
+ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
 {
-    return is_wanted(SHM_GROUP_CONDITIONS) && object_awaited(object) && self_recorded();
+    return is_wanted(SHM_GROUP_CONDITIONS) &&
+           (object_awaited(object) || object_awaited_outside(kind, object)) && self_recorded();
 }
 
 EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
-    if (is_awaited(condition)) {
+    if (is_awaited(SHM_COND, condition)) {
         struct unwind_start caller = CALLER();
         object_released(condition, SHM_COND, 0, &caller);
     }
@@ -73,7 +76,7 @@ EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 
 EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 {
-    if (is_awaited(condition)) {
+    if (is_awaited(SHM_COND, condition)) {
         struct unwind_start caller = CALLER();
         object_released(condition, SHM_COND, SHM_ALL, &caller);
     }
@@ -97,7 +100,7 @@ EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict c11,
 
 EXPORT int cnd_signal(cnd_t *condition)
 {
-    if (is_awaited(condition)) {
+    if (is_awaited(SHM_COND, condition)) {
         struct unwind_start caller = CALLER();
         object_released(condition, SHM_COND, 0, &caller);
     }
@@ -106,7 +109,7 @@ EXPORT int cnd_signal(cnd_t *condition)
 
 EXPORT int cnd_broadcast(cnd_t *condition)
 {
-    if (is_awaited(condition)) {
+    if (is_awaited(SHM_COND, condition)) {
         struct unwind_start caller = CALLER();
         object_released(condition, SHM_COND, SHM_ALL, &caller);
     }
@@ -157,7 +160,7 @@ EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
 
 EXPORT int sem_post(sem_t *semaphore)
 {
-    if (is_awaited(semaphore)) {
+    if (is_awaited(SHM_SEMAPHORE, semaphore)) {
         struct unwind_start caller = CALLER();
         object_released(semaphore, SHM_SEMAPHORE, 0, &caller);
     }

@@ -22,18 +22,27 @@ struct end {
     uint8_t crowd;     /* more threads have waited than the list has room for */
     uint8_t many_sets; /* in more epoll sets than the list has room for */
     uint16_t waiters[END_WAITERS];
-    uint64_t released; /* time of its last release */
+    uint64_t released;     /* time of its last release */
+    struct board_ends ids; /* if other processes may have it, too; 0: none has */
     struct end_set sets[END_SETS];
 };
 
 uint16_t of_descriptor[DESCRIPTORS];
+bool descriptor_is_plain[DESCRIPTORS];
 static struct end ends[ENDS];
 static uint32_t ends_used = 1, first_free = 1, next_serial;
 
 enum side { TO_READ = 0, TO_WRITE = 8 };
 
+static uint64_t shared_object(uint64_t id, enum side side)
+{
+    return SHM_SHARED | id << 4 | (uint64_t)side;
+}
+
 static uint64_t object_of(const struct end *end, enum side side)
 {
+    if (end->ids.own)
+        return shared_object(end->ids.own, side);
     return SHM_DESCRIPTOR | (uint64_t)end->serial << 4 | (uint64_t)side;
 }
 
@@ -91,6 +100,8 @@ static unsigned forget(int fd, bool *last)
 {
     unsigned index;
     *last = false;
+    if ((unsigned)fd < DESCRIPTORS && descriptor_is_plain[fd])
+        descriptor_is_plain[fd] = false;
     if (preload.area && (unsigned)fd < DESCRIPTORS)
         __atomic_fetch_add(&preload.area->generations[fd], 1, __ATOMIC_RELEASE);
     if (LIKELY(!descriptor_end(fd)) || !is_this_process())
@@ -104,6 +115,8 @@ static unsigned forget(int fd, bool *last)
 void descriptor_new(int fd)
 {
     bool last;
+    if (fd >= 0 && fd < DESCRIPTORS && descriptor_is_plain[fd])
+        descriptor_is_plain[fd] = false;
     if (fd >= 0 && UNLIKELY(descriptor_end(fd))) {
         unsigned index = forget(fd, &last);
         if (last)
@@ -119,8 +132,11 @@ static void made_one(int fd, bool is_alone)
     descriptor_new(fd);
     index = fd < DESCRIPTORS ? take_end() : 0;
     share_end(fd, index);
-    if (index && !is_alone)
-        ends[index].peer = (uint16_t)index;
+    if (!index || is_alone)
+        return;
+    ends[index].peer = (uint16_t)index;
+    if (board)
+        ends[index].ids = board_identify_new();
 }
 
 static void made_two(const int fds[2])
@@ -139,8 +155,54 @@ static void made_two(const int fds[2])
     }
     ends[first].peer = (uint16_t)second;
     ends[second].peer = (uint16_t)first;
+    if (board)
+        board_identify_pair(fds, &ends[first].ids, &ends[second].ids);
     share_end(fds[0], first);
     share_end(fds[1], second);
+}
+
+unsigned descriptor_look(int fd)
+{
+    bool settled;
+    struct board_ends ids;
+    unsigned index;
+    if (!preload.area || !is_this_process())
+        return 0;
+    ids = board_identify(fd, &settled);
+    index = ids.own ? take_end() : 0;
+    descriptor_is_plain[fd] = settled && !index;
+    if (!index)
+        return 0;
+    ends[index].ids = ids;
+    share_end(fd, index);
+    return index;
+}
+
+/* The object that a write at the end, or a read, makes ready for the other side; 0: the other side is not known. */
+static uint64_t shared_peer(struct end *end, enum side side)
+{
+    if (!end->ids.peer)
+        end->ids.peer = board_peer(end->ids.own);
+    return end->ids.peer ? shared_object(end->ids.peer, side) : 0;
+}
+
+/* Called before a read or a write of what other processes may have. Returns the object of a wait. */
+static uint64_t use_shared(struct end *end, enum side side, const struct unwind_start *caller)
+{
+    uint64_t own = object_of(end, side);
+    uint64_t other = shared_peer(end, side == TO_READ ? TO_WRITE : TO_READ);
+    board_waits(own, own);
+    if (other)
+        board_release(other, side == TO_READ ? SHM_WRITE : SHM_READ, 0, caller);
+    return own;
+}
+
+/* The end of the data, perhaps: other processes may still have the end that is closed. */
+static void close_shared(struct end *end, const struct unwind_start *caller)
+{
+    uint64_t other = shared_peer(end, TO_READ);
+    if (other && other != object_of(end, TO_WRITE))
+        board_release(other, SHM_READ, SHM_CLOSES, caller);
 }
 
 void descriptor_half(int fd)
@@ -236,6 +298,8 @@ uint64_t end_reads(unsigned index, const struct unwind_start *caller)
     struct end *end = &ends[index], *peer = &ends[end->peer];
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
+    if (end->ids.own)
+        return use_shared(end, TO_READ, caller);
     add_waiter(end);
     /* With a crowd of writers every read would record a release. */
     if (end->peer && !peer->crowd)
@@ -248,6 +312,8 @@ uint64_t end_writes(unsigned index, const struct unwind_start *caller)
     struct end *end = &ends[index];
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
+    if (end->ids.own)
+        return use_shared(end, TO_WRITE, caller);
     add_waiter(end);
     if (end->peer)
         becomes_readable(&ends[end->peer], caller);
@@ -256,8 +322,10 @@ uint64_t end_writes(unsigned index, const struct unwind_start *caller)
 
 void descriptor_shut(int fd, const struct unwind_start *caller)
 {
-    unsigned index = descriptor_end(fd);
-    if (index && ends[index].peer && is_recorded(SHM_GROUP_IO))
+    unsigned index = descriptor_used(fd);
+    if (index && ends[index].ids.own && is_recorded(SHM_GROUP_IO))
+        close_shared(&ends[index], caller);
+    else if (index && ends[index].peer && is_recorded(SHM_GROUP_IO))
         becomes_readable(&ends[ends[index].peer], caller);
 }
 
@@ -268,7 +336,9 @@ void descriptor_closed(int fd, const struct unwind_start *caller)
     unsigned index = forget(fd, &last);
     if (!last)
         return;
-    if (ends[index].peer && ends[index].peer != index && is_recorded(SHM_GROUP_IO))
+    if (ends[index].ids.own && is_recorded(SHM_GROUP_IO))
+        close_shared(&ends[index], caller);
+    else if (ends[index].peer && ends[index].peer != index && is_recorded(SHM_GROUP_IO))
         becomes_readable(&ends[ends[index].peer], caller);
     give_end(index);
 }
@@ -277,32 +347,72 @@ void descriptor_closed(int fd, const struct unwind_start *caller)
 
 void descriptor_polled(int fd)
 {
-    unsigned index = descriptor_end(fd);
-    if (index && is_recorded(SHM_GROUP_IO))
+    unsigned index = descriptor_used(fd);
+    if (!index || !is_recorded(SHM_GROUP_IO))
+        return;
+    if (ends[index].ids.own)
+        board_waits(object_of(&ends[index], TO_READ), BOARD_POLLS);
+    else
         add_waiter(&ends[index]);
+}
+
+/* Whether it was made readable since. */
+static bool was_released(const struct end *end, uint64_t since)
+{
+    return end->ids.own ? board_released_since(object_of(end, TO_READ), since)
+                        : __atomic_load_n(&end->released, __ATOMIC_ACQUIRE) >= since;
 }
 
 bool descriptor_ready(int fd, struct call *call)
 {
     unsigned index = descriptor_end(fd);
-    if (!index || !call->open ||
-        __atomic_load_n(&ends[index].released, __ATOMIC_ACQUIRE) < self.slot->open_time)
+    if (!index || !call->open || !was_released(&ends[index], self.slot->open_time))
         return false;
     self.slot->open_object = object_of(&ends[index], TO_READ);
     return true;
 }
 
+static bool is_in_set(const struct end_set *of, unsigned set)
+{
+    return of->used && of->end == set && of->serial == ends[set].serial;
+}
+
 static bool is_member(const struct end *end, unsigned set, uint64_t data)
 {
     for (int i = 0; i < END_SETS; i++) {
-        if (end->sets[i].used && end->sets[i].end == set &&
-            end->sets[i].serial == ends[set].serial && end->sets[i].data == data)
+        if (is_in_set(&end->sets[i], set) && end->sets[i].data == data)
             return true;
     }
     return end->many_sets;
 }
 
-bool descriptor_in_events(int fd, const struct epoll_event *events, int count)
+/* More ends than this are not looked through before each epoll_wait. */
+#define FEW_ENDS 128
+
+void descriptor_set_polled(int fd)
+{
+    unsigned set = descriptor_end(fd);
+    uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
+    if (!set || !board || used > FEW_ENDS || !is_recorded(SHM_GROUP_IO))
+        return;
+    for (uint32_t i = 1; i < used; i++) {
+        for (int k = 0; ends[i].taken && ends[i].ids.own && k < END_SETS; k++) {
+            if (is_in_set(&ends[i].sets[k], set))
+                board_waits(object_of(&ends[i], TO_READ), BOARD_POLLS);
+        }
+    }
+}
+
+/* Sets the wait's object to what another process has made ready; false: none has. */
+static bool is_shared_event(const struct end *end, struct call *call)
+{
+    if (!end->ids.own || !call->open || !was_released(end, self.slot->open_time))
+        return false;
+    self.slot->open_object = object_of(end, TO_READ);
+    return true;
+}
+
+bool descriptor_in_events(int fd, const struct epoll_event *events, int count, struct call *call)
 {
     unsigned set = descriptor_end(fd);
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
@@ -310,7 +420,8 @@ bool descriptor_in_events(int fd, const struct epoll_event *events, int count)
         if (!ends[i].taken)
             continue;
         for (int k = 0; k < count; k++) {
-            if (is_member(&ends[i], set, events[k].data.u64))
+            if (is_member(&ends[i], set, events[k].data.u64) &&
+                (!ends[i].ids.own || is_shared_event(&ends[i], call)))
                 return true;
         }
     }
@@ -323,7 +434,7 @@ static void enter_set(unsigned set, unsigned index, uint64_t data)
     struct end_set *free = NULL;
     for (int i = 0; i < END_SETS; i++) {
         struct end_set *at = &end->sets[i];
-        if (at->used && at->end == set && at->serial == ends[set].serial) {
+        if (is_in_set(at, set)) {
             at->data = data;
             return;
         }
@@ -340,7 +451,7 @@ static void enter_set(unsigned set, unsigned index, uint64_t data)
 EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
     int status = REAL(epoll_ctl)(set, operation, fd, event);
-    unsigned index = descriptor_end(fd), of_set = descriptor_end(set);
+    unsigned of_set = descriptor_end(set), index = of_set ? descriptor_used(fd) : 0;
     if (status == 0 && UNLIKELY(index != 0) && of_set && operation != EPOLL_CTL_DEL)
         enter_set(of_set, index, event->data.u64);
     return status;
@@ -454,11 +565,21 @@ EXPORT int close(int fd)
     return RETURNED(REAL(close)(fd));
 }
 
+void descriptors_exit(const struct unwind_start *caller)
+{
+    for (uint32_t i = 1; i < ends_used && is_recorded(SHM_GROUP_IO); i++) {
+        if (ends[i].taken && ends[i].ids.own)
+            close_shared(&ends[i], caller);
+    }
+}
+
 void descriptors_forget(void)
 {
     /* What was never used takes no memory, and shall not. */
     if (ends_used > 1)
         memset(of_descriptor, 0, sizeof of_descriptor);
+    if (board)
+        memset(descriptor_is_plain, 0, sizeof descriptor_is_plain);
     memset(ends, 0, ends_used * sizeof ends[0]);
     ends_used = first_free = 1;
 }

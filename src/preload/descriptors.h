@@ -13,7 +13,9 @@
  * recorded as a release.
  *
  * Descriptors are registered where they are made. Those that the process inherited, or made by other means than the C
- * library's functions, are unknown, and waits for them have no waker.
+ * library's functions, are unknown, and waits for them have no waker: unless other processes are recorded as well. Then
+ * pipes and sockets have an identity that their other ends' processes know, too (board.h), also those that this process
+ * made; it is found out when a descriptor is used first.
  */
 #ifndef TRAIL_PRELOAD_DESCRIPTORS_H
 #define TRAIL_PRELOAD_DESCRIPTORS_H
@@ -35,6 +37,21 @@ ALWAYS unsigned descriptor_end(int fd)
     return LIKELY((unsigned)fd < DESCRIPTORS) ? of_descriptor[fd] : 0;
 }
 
+/* Whether an unknown descriptor was found to be none that other processes have. */
+extern bool descriptor_is_plain[DESCRIPTORS] __attribute__((visibility("hidden")));
+
+/* Finds the end of a descriptor that is used for the first time; 0: it is unknown. */
+unsigned descriptor_look(int fd);
+
+/* The same as descriptor_end for a descriptor that is used, not only closed or duplicated. */
+ALWAYS unsigned descriptor_used(int fd)
+{
+    unsigned end = descriptor_end(fd);
+    if (LIKELY(end || !board || (unsigned)fd >= DESCRIPTORS || descriptor_is_plain[fd]))
+        return end;
+    return descriptor_look(fd);
+}
+
 /* MARK: Reading and writing */
 
 /* Called before a read at an end, which wakes threads that wait to write at its peer. Returns the object of a wait. */
@@ -44,7 +61,7 @@ uint64_t end_writes(unsigned end, const struct unwind_start *caller);
 
 ALWAYS uint64_t descriptor_reads(int fd, const struct unwind_start *caller)
 {
-    unsigned end = descriptor_end(fd);
+    unsigned end = descriptor_used(fd);
     if (LIKELY(!end))
         return 0;
     struct unwind_start start = *caller;
@@ -53,7 +70,7 @@ ALWAYS uint64_t descriptor_reads(int fd, const struct unwind_start *caller)
 
 ALWAYS uint64_t descriptor_writes(int fd, const struct unwind_start *caller)
 {
-    unsigned end = descriptor_end(fd);
+    unsigned end = descriptor_used(fd);
     if (LIKELY(!end))
         return 0;
     struct unwind_start start = *caller;
@@ -69,8 +86,10 @@ void descriptor_shut(int fd, const struct unwind_start *caller);
 void descriptor_polled(int fd);
 /* Called after poll or select blocked, for a readable descriptor. True: a release there ended the wait. */
 bool descriptor_ready(int fd, struct call *call);
+/* Called before epoll_wait: the calling thread may wait at the descriptors in the set that other processes have. */
+void descriptor_set_polled(int set);
 /* Called after an epoll_wait that blocked. False: none of the events is of a known end. */
-bool descriptor_in_events(int set, const struct epoll_event *events, int count);
+bool descriptor_in_events(int set, const struct epoll_event *events, int count, struct call *call);
 
 /* MARK: Connections */
 
@@ -83,6 +102,9 @@ void descriptors_meet(int fd, int other);
 /* Called for a new descriptor: forgets the end of an earlier one whose close was not seen; called before a close. */
 void descriptor_new(int fd);
 void descriptor_closed(int fd, const struct unwind_start *caller);
+
+/* The process exits: its ends will be closed. */
+void descriptors_exit(const struct unwind_start *caller);
 
 /* Forgets all ends: they may have changed unseen. No wrapper is called meanwhile. */
 void descriptors_forget(void);

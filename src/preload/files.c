@@ -20,14 +20,26 @@ ALWAYS int descriptor_of(const FILE *file)
     BRIEF_CALL(SHM_GROUP_IO, SHM_READ, descriptor_reads(descriptor_of(file), &caller),             \
                (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
-/* Most writes only fill the buffer: a write that flushes wakes a reader. */
+/* Whether there is something in the buffer that was not written to the file. */
+ALWAYS bool is_pending(const FILE *file)
+{
+    return file->_IO_write_ptr > file->_IO_write_base;
+}
+
+/* A call that writes what is in the buffer wakes a reader. Returns the object of a wait. */
+static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
+{
+    return file && is_pending(file) ? descriptor_writes(descriptor_of(file), caller) : 0;
+}
+
+/* Most writes only fill the buffer; those that do not are looked at for other processes alone. */
 #define WRITE_FILE(file, ...)                                                                      \
-    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
+    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, UNLIKELY(board != NULL) ? flushes(file, &caller) : 0,      \
+               (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
 #define FLUSH_FILE(file, ...)                                                                      \
     int fd = file ? descriptor_of(file) : -1;                                                      \
-    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, descriptor_writes(fd, &caller), (uint32_t)fd + 1,          \
-               __VA_ARGS__)
+    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, flushes(file, &caller), (uint32_t)fd + 1, __VA_ARGS__)
 
 /*
  * Most calls read or write a few bytes in the buffer, so that any further check would cost noticeably: the wrapper handles
@@ -153,7 +165,9 @@ ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FI
 {
     if (LIKELY(CAN_WRITE(1, FORMATTED)))
         return (struct brief_call){0};
-    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)descriptor_of(file) + 1);
+    return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE,
+                       UNLIKELY(board != NULL) ? flushes(file, caller) : 0,
+                       (uint32_t)descriptor_of(file) + 1);
 }
 
 ALWAYS struct brief_call scan_begin(const struct unwind_start *caller, const FILE *file)
@@ -294,10 +308,21 @@ EXPORT int fclose(FILE *file)
 {
     struct unwind_start caller = CALLER();
     int fd = descriptor_of(file);
+    (void)flushes(file, &caller);
     if (fd >= 0)
         descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1, 0);
     return RETURNED(REAL(fclose)(file));
+}
+
+/* The C library writes what is in the buffer of stdout, and the kernel closes all descriptors. */
+__attribute__((destructor)) static void exits(void)
+{
+    struct unwind_start caller = CALLER();
+    if (!board || !self_has_slot())
+        return;
+    (void)flushes(stdout, &caller);
+    descriptors_exit(&caller);
 }
 
 /* MARK: Others */
@@ -323,8 +348,20 @@ ALWAYS uint64_t process_object(pid_t pid)
     return pid > 0 ? SHM_PROCESS | (uint64_t)pid : 0;
 }
 
+/* The wait was for this process: if that is recorded, too, its end is known. */
+ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
+{
+    if (UNLIKELY(board != NULL) && call->open && pid > 0 && self_has_slot())
+        self.slot->open_object = process_object(pid);
+}
+
 #define PROCESS_CALL(pid, ...)                                                                     \
-    BRIEF_CALL(SHM_GROUP_IO, SHM_CHILD, process_object(pid), 0, __VA_ARGS__)
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF =                                                                 \
+        brief_begin(&caller, SHM_GROUP_IO, SHM_CHILD, process_object(pid), 0);                     \
+    pid_t got = BRIEF_RETURNED(__VA_ARGS__);                                                       \
+    waited_for(&call, got);                                                                        \
+    return got
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
@@ -333,12 +370,12 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 
 EXPORT pid_t wait(int *status)
 {
-    WAIT_CALL(SHM_CHILD, REAL(wait)(status));
+    PROCESS_CALL(0, REAL(wait)(status));
 }
 
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
-    WAIT_CALL(SHM_CHILD, REAL(wait3)(status, options, usage));
+    PROCESS_CALL(0, REAL(wait3)(status, options, usage));
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
@@ -350,8 +387,14 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-    BRIEF_CALL(SHM_GROUP_IO, SHM_CHILD, process_object(type == P_PID ? (pid_t)id : 0),
-               type == OF_PIDFD ? id + 1 : 0, REAL(waitid)(type, id, info, options));
+    struct unwind_start caller = CALLER();
+    struct brief_call call BRIEF =
+        brief_begin(&caller, SHM_GROUP_IO, SHM_CHILD, process_object(type == P_PID ? (pid_t)id : 0),
+                    type == OF_PIDFD ? id + 1 : 0);
+    int result = BRIEF_RETURNED(REAL(waitid)(type, id, info, options));
+    if (result == 0 && info)
+        waited_for(&call, info->si_pid);
+    return result;
 }
 
 /* Reports a program that was started to the recorder. Returns the status. */
@@ -424,7 +467,36 @@ EXPORT int pclose(FILE *file)
 
 /* MARK: System V semaphores */
 
-#define SET_OBJECT (SHM_SET | (uint32_t)set)
+static uint64_t set_object(int set, const struct sembuf *operation)
+{
+    return SHM_SET | (uint64_t)operation->sem_num << 32 | (uint32_t)set;
+}
+
+/*
+ * Called before operations that other processes may wait for: those that add to a semaphore wake them. Returns the object of
+ * a wait: the first semaphore that is to be reduced.
+ */
+static uint64_t sets(int set, const struct sembuf *operations, size_t count,
+                     const struct unwind_start *caller)
+{
+    uint64_t waits = 0;
+    for (size_t i = 0; i < count && i < 64; i++) {
+        uint64_t object = set_object(set, &operations[i]);
+        if (operations[i].sem_op > 0)
+            board_release(object, SHM_SEMAPHORE, operations[i].sem_op > 1 ? SHM_ALL : 0, caller);
+        else if (!waits)
+            waits = object;
+    }
+    if (waits)
+        board_waits(waits, waits);
+    return waits;
+}
+
+/* Without a board, the set alone. */
+#define SET_OBJECT                                                                                 \
+    (UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_CONDITIONS)                                  \
+         ? sets(set, operations, count, &caller)                                                   \
+         : SHM_SET | (uint32_t)set)
 
 #define SEMAPHORE_CALL(...)                                                                        \
     BRIEF_CALL(SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0, __VA_ARGS__)

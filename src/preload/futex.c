@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include "preload/memory.h"
 #include "preload/objects.h"
 
 /* The filter reads the real function at the beginning of `real`. */
@@ -127,12 +128,19 @@ static enum futex_role role_of(int operation)
     }
 }
 
+/* What the futex is in records if processes share it: see object_shared. */
+static uint64_t shared_futex(const uint32_t *word, int operation)
+{
+    return board && !(operation & FUTEX_PRIVATE_FLAG) ? memory_object(word) : 0;
+}
+
 /* The number of threads that it may wake decides whether the release ends one wait or all. */
 static void record_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
                         const struct unwind_start *caller)
 {
-    if (object_awaited(word))
-        object_released(word, SHM_FUTEX, count > 1 ? SHM_ALL : 0, caller);
+    uint64_t shared = shared_futex(word, operation);
+    if (object_awaited(word) || (shared && board_awaits(shared)))
+        object_released_as(word, shared, SHM_FUTEX, count > 1 ? SHM_ALL : 0, caller);
     if ((operation & FUTEX_CMD_MASK) == FUTEX_WAKE_OP && object_awaited(word2))
         object_released(word2, SHM_FUTEX, SHM_ALL, caller);
 }
@@ -152,7 +160,8 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
         record_wake(word, operation, value, word2, &caller);
         return REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     }
-    struct call call CALL = object_wait(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, word, false);
+    struct call call CALL = object_wait_as(&caller, SHM_GROUP_LOCKS, SHM_FUTEX, word,
+                                           shared_futex(word, operation), false);
     long status = REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     object_got(&call, word, false);
     /* It stands for the futex that ended a wait for several. */

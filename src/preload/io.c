@@ -331,12 +331,14 @@ EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
 static void after_epoll(struct call *call, int set, const struct epoll_event *events, int ready)
 {
     call_expired(call, ready == 0);
-    if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready))
+    if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready, call))
         call->flags |= SHM_TIMED_OUT;
 }
 
 #define EPOLL_CALL(...)                                                                            \
     struct unwind_start caller = CALLER();                                                         \
+    if (UNLIKELY(board != NULL))                                                                   \
+        descriptor_set_polled(fd);                                                                 \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
                                        descriptor_reads(fd, &caller), (uint32_t)fd + 1, 0);        \
     int ready = __VA_ARGS__;                                                                       \
@@ -399,8 +401,23 @@ EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priori
                REAL(mq_timedsend)(fd, text, size, priority, until));
 }
 
+#define QUEUE_WRITE (UINT64_C(1) << 32)
+
+/* Called before a message is read or written, which wakes a process that waits for the other. Returns the object of a wait. */
+static uint64_t queue_object(int queue, enum shm_wait kind, const struct unwind_start *caller)
+{
+    uint64_t reads = SHM_QUEUE | (uint32_t)queue, writes = reads | QUEUE_WRITE;
+    uint64_t own = kind == SHM_READ ? reads : writes;
+    if (UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_IO)) {
+        board_waits(own, own);
+        board_release(kind == SHM_READ ? writes : reads, kind == SHM_READ ? SHM_WRITE : SHM_READ, 0,
+                      caller);
+    }
+    return own;
+}
+
 #define QUEUE_CALL(kind, ...)                                                                      \
-    BRIEF_CALL(SHM_GROUP_IO, kind, SHM_QUEUE | (uint32_t)queue, 0, __VA_ARGS__)
+    BRIEF_CALL(SHM_GROUP_IO, kind, queue_object(queue, kind, &caller), 0, __VA_ARGS__)
 
 EXPORT ssize_t msgrcv(int queue, void *message, size_t size, long type, int flags)
 {

@@ -72,6 +72,9 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
         return;
     slot = object_slot(object);
     call->flags |= SHM_OWNER_DIED;
+    /* The slot knows this process's threads alone. */
+    if (object_shared(SHM_MUTEX, object))
+        return;
     call->release2 = shm_holder_of(slot->holder, (uint64_t)(uintptr_t)object);
 }
 
@@ -243,7 +246,8 @@ EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
     if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
-        UNLIKELY(object_released_matters(lock, object_awaited(lock)))) {
+        UNLIKELY(object_released_matters(lock, object_awaited(lock) ||
+                                                   object_awaited_outside(SHM_WRLOCK, lock)))) {
         struct unwind_start caller = CALLER();
         object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);
     }

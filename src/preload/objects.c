@@ -2,14 +2,49 @@
 #include "preload/objects.h"
 
 #include "preload/known.h"
+#include "preload/memory.h"
 
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
     object_held_since(object, kind, pc, clock_now() | SHM_EXACT);
 }
 
-void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
-                     const struct unwind_start *caller)
+/* glibc's, which no header shows. */
+struct shown_semaphore {
+    uint64_t value;
+    uint32_t shared; /* not 0: between processes */
+};
+
+struct shown_barrier {
+    uint32_t in, round, count, shared, out;
+};
+
+static bool is_declared_shared(enum shm_wait kind, const volatile void *object)
+{
+    switch (kind) {
+    case SHM_MUTEX:
+        return ((const volatile pthread_mutex_t *)object)->__data.__kind & 0x80;
+    case SHM_RDLOCK:
+    case SHM_WRLOCK:
+        return ((const volatile pthread_rwlock_t *)object)->__data.__shared != 0;
+    case SHM_COND:
+        return ((const volatile pthread_cond_t *)object)->__data.__wrefs & 1;
+    case SHM_SEMAPHORE:
+        return ((const volatile struct shown_semaphore *)object)->shared != 0;
+    case SHM_BARRIER:
+        return ((const volatile struct shown_barrier *)object)->shared != 0;
+    default:
+        return false;
+    }
+}
+
+uint64_t object_shared(enum shm_wait kind, const volatile void *object)
+{
+    return board && is_declared_shared(kind, object) ? memory_object(object) : 0;
+}
+
+void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
+                        uint8_t flags, const struct unwind_start *caller)
 {
     struct shm_object *slot = object_slot(object);
     struct shm_record record = {.kind = SHM_RELEASED,
@@ -33,14 +68,17 @@ void object_released(const volatile void *object, enum shm_wait kind, uint8_t fl
         }
         slot->held = 0;
     }
-    record.release = __atomic_add_fetch(&slot->release, 1, __ATOMIC_RELEASE);
+    if (shared)
+        record.object = shared;
+    record.release = shared ? board_next_number(shared, record.time)
+                            : __atomic_add_fetch(&slot->release, 1, __ATOMIC_RELEASE);
     record_put(&record);
     record_end();
     errno = old_errno;
 }
 
-struct call object_wait(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
-                        const volatile void *object, bool certain)
+struct call object_wait_as(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
+                           const volatile void *object, uint64_t shared, bool certain)
 {
     struct shm_object *slot = object_slot(object);
     struct call call;
@@ -51,7 +89,9 @@ struct call object_wait(const struct unwind_start *caller, uint32_t group, enum 
     if (self.slot->open_time == 0)
         self.slot->open_held_pc = held_pc;
     __atomic_fetch_add(&slot->waiters, 1, __ATOMIC_ACQ_REL);
-    call = call_begin(caller, group, kind, (uint64_t)(uintptr_t)object, 0,
+    if (shared)
+        board_waits(shared, shared);
+    call = call_begin(caller, group, kind, shared ? shared : (uint64_t)(uintptr_t)object, 0,
                       certain ? stack_of(caller) : 0);
     call.blocks = certain;
     call.object2 = held_pc;

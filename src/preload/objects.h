@@ -37,6 +37,19 @@ ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr
         object_held_since(object, kind, pc, coarse);
 }
 
+/*
+ * What the object is in records, if it is shared between processes and they are recorded together: see board.h. 0: it is
+ * its address. A futex is not known to be shared: see memory.h.
+ */
+uint64_t object_shared(enum shm_wait kind, const volatile void *object);
+
+/* Whether a thread waits for it, in another process. */
+ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *object)
+{
+    uint64_t shared = UNLIKELY(board != NULL) ? object_shared(kind, object) : 0;
+    return UNLIKELY(shared != 0) && board_awaits(shared);
+}
+
 /* Whether a thread waits for it, by the slot's count. */
 ALWAYS bool object_awaited(const volatile void *object)
 {
@@ -76,16 +89,28 @@ ALWAYS bool object_released_unnoticed(const volatile void *object, bool contende
     return true;
 }
 
-/* Writes the record of a release that is about to happen. */
-void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
-                     const struct unwind_start *caller);
+/* Writes the record of a release that is about to happen, of an object that is called `shared` (0: by its address). */
+void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
+                        uint8_t flags, const struct unwind_start *caller);
+
+ALWAYS void object_released(const volatile void *object, enum shm_wait kind, uint8_t flags,
+                            const struct unwind_start *caller)
+{
+    object_released_as(object, object_shared(kind, object), kind, flags, caller);
+}
 
 /*
  * Begins a wait. `certain`: the object was found taken: the wait is recorded in any case, with the stack of now; else it is
  * recorded if the thread is switched out.
  */
-struct call object_wait(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
-                        const volatile void *object, bool certain);
+struct call object_wait_as(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
+                           const volatile void *object, uint64_t shared, bool certain);
+
+ALWAYS struct call object_wait(const struct unwind_start *caller, uint32_t group,
+                               enum shm_wait kind, const volatile void *object, bool certain)
+{
+    return object_wait_as(caller, group, kind, object, object_shared(kind, object), certain);
+}
 
 /*
  * Whether a time limit is valid. With an invalid one the lock is not tried first, so that the real function, which may

@@ -81,6 +81,8 @@ struct self {
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* and the kernel clears its pointer at a switch */
     bool over;                         /* the thread has ended, or is not recorded */
+    bool on_board;                     /* its word there is set */
+    uint16_t word;                     /* ... which is this one; 0: none yet */
     int64_t heap_recorded;             /* the slot's heap in the last record, */
     uint64_t heap_recorded_at;         /* ... and its time: the coarse clock */
     bool has_timer;

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 6
+#define SHM_VERSION 7
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -105,6 +105,7 @@ enum shm_kind {
 enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
     SHM_TIMED_OUT = 2, /* waited: it ended at its time limit or failed; no release ended it */
+    SHM_CLOSES = 2,    /* released: by closing an end, which others may still have */
     SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
     /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's own handle then */
     SHM_LEFT = 8,
@@ -244,13 +245,27 @@ static inline bool shm_is_descriptor(uint64_t object)
     return object >> 56 == SHM_DESCRIPTOR >> 56;
 }
 
+/* The same for what several recorded processes may wait for; the numbers of its releases are the board's (board.h). */
+#define SHM_SHARED (UINT64_C(0xf7) << 56) /* | the end's identity << 4 | 8: to write */
+
+#define SHM_MEMORY                                                                                 \
+    (UINT64_C(0xf6) << 56) /* | the identity << 4, of a lock in memory that processes share */
+
+/* Whether it is an end, of those. */
+static inline bool shm_is_shared_end(uint64_t object)
+{
+    return object >> 56 == SHM_SHARED >> 56;
+}
+
 /* More objects that are no addresses: what a wait is for that has a number of the kernel's. */
 #define SHM_PROCESS (UINT64_C(0xfc) << 56) /* | its PID, as the program knows it */
 
-#define SHM_SET   (UINT64_C(0xf9) << 56) /* | the ID of a System V semaphore set */
-#define SHM_QUEUE (UINT64_C(0xf8) << 56) /* | the ID of a System V message queue */
-#define SHM_PATH  (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
-#define SHM_NAME  (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
+#define SHM_SET                                                                                    \
+    (UINT64_C(0xf9) << 56) /* | a semaphore's number << 32 | the ID of a System V semaphore set */
+#define SHM_QUEUE                                                                                  \
+    (UINT64_C(0xf8) << 56) /* | 1 << 32: to write | the ID of a System V message queue */
+#define SHM_PATH (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
+#define SHM_NAME (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
 
 static inline bool shm_is_path(uint64_t object)
 {
@@ -266,6 +281,14 @@ static inline bool shm_is_name(uint64_t object)
 static inline bool shm_is_numbered(uint64_t object)
 {
     return object >> 56 >= SHM_QUEUE >> 56 && object >> 56 <= SHM_PROCESS >> 56;
+}
+
+/* Whether other processes may wait for the object as well: the numbers of its releases are the board's. */
+static inline bool shm_is_shared(uint64_t object)
+{
+    uint64_t what = object >> 56;
+    return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
+           what == SHM_QUEUE >> 56;
 }
 
 /* MARK: The area */
@@ -304,6 +327,7 @@ struct shm_header {
     uint32_t
         turned_away; /* processes that found the area taken, and did not wait longer for the next */
     uint32_t heap;   /* 1: a forked child counts what its parent had allocated */
+    uint32_t board;  /* the recorder's descriptor of the board; 0: there is none */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
     /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken that way. */

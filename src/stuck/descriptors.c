@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/small_file.h"
-#include "stuck/unix_peer.h"
+#include "collect/unix_peer.h"
 
 #define LINK_SIZE 256
 

@@ -46,6 +46,7 @@ class Trace:
         self.exit = text.returncode
         self.threads = []  # in order of their creation
         self.types = {}
+        self.procs = set()
         self._by_g = {}
         self._logs = {}
         for line in text.stdout.decode("utf-8", "replace").splitlines():
@@ -74,6 +75,8 @@ class Trace:
         self.types[event.get("type")] = self.types.get(event.get("type"), 0) + 1
         if event.get("type") == "UserLog" and event["category"] == "wait":
             self._logs[event["m"]] = event["message"]
+        if event.get("resource") == "proc":
+            self.procs.add(event["id"])
         if event.get("resource") == "goroutine" and event["kind"] == "StateTransition":
             take = getattr(self, "_" + event["type"], None)
             if take:

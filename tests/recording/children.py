@@ -6,6 +6,7 @@ usage: children.py TRAIL CHILDREN; the program is that of children.c
 
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -94,15 +95,15 @@ def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
     raise AssertionError(more)
 
 
-def peak(count):
+def peak(count, *options):
     """The most memory that the recorder of so many children had, in kB."""
-    with Recording("forks", str(count), options=["-q"]) as recording:
+    with Recording("forks", str(count), options=["-q", *options]) as recording:
         recording.process.stdin.write(b"\n")
         recording.process.stdin.flush()
         _, status, usage = os.wait4(recording.process.pid, 0)
         recording.process.returncode = os.waitstatus_to_exitcode(status)
         assert recording.process.returncode == STATUS
-        assert len(os.listdir(recording.folder)) == count + 1
+        assert len(os.listdir(recording.folder)) == (count + 1 if options else 1)
         return usage.ru_maxrss
 
 
@@ -110,7 +111,14 @@ def peak(count):
 def of_a_child_that_has_ended_the_recorder_keeps_little():
     few, many = 50, 300
     # Each had 140 kB.
-    assert peak(many) - peak(few) < 20 * (many - few)
+    assert peak(many, "--split") - peak(few, "--split") < 20 * (many - few)
+
+
+@test
+def nor_does_a_trace_of_all_keep_much():
+    # Some hundred are there at once, as a trace is written up to 0.2 s ago; of those before them little is left.
+    few, many = 300, 900
+    assert peak(many) - peak(few) < 40 * (many - few)
 
 
 @test
@@ -189,24 +197,55 @@ def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
     raise AssertionError(recording.err)
 
 
-@test
-def several_processes_are_a_table_with_their_titles():
-    count = 8
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "t.trace")
-        script = f"i=0; while [ $i -lt {count} ]; do sleep 0.05; i=$((i+1)); done"
-        done = subprocess.run(
-            [TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", script], capture_output=True, text=True, env=ENV, timeout=LIMIT
-        )
+def sleepers(count, *options):
+    """Records a shell that starts so many: its table's rows, its traces, what it said."""
+    folder = tempfile.mkdtemp(prefix="trail-children-")
+    path = os.path.join(folder, "t.trace")
+    script = f"i=0; while [ $i -lt {count} ]; do sleep 0.05; i=$((i+1)); done"
+    done = subprocess.run(
+        [TRAIL, "record", "--children", *options, "-o", path, "--", "sh", "-c", script], capture_output=True, text=True, env=ENV, timeout=LIMIT
+    )
+    try:
         assert done.returncode == 0, done.stderr
         table = done.stderr[done.stderr.index("  process ") :].splitlines()
-        rows = [line for line in table[1:] if line.endswith(".trace") and "next:" not in line]
-        traces = [row.split()[-1] for row in rows]
-        # Each process has a row and a trace of its own; only the program has a summary of its own.
-        assert len(rows) == len(set(traces)) and (len(rows) == count + 1 or "not recorded" in done.stderr), done.stderr
-        assert sorted(traces) == sorted(glob.glob(os.path.join(folder, "*.trace"))), (traces, os.listdir(folder))
+        rows = [line for line in table[1:] if re.search(r" +\d+ +1 +[\d.]+ (ms|s) ", line)]
+        assert len(rows) == count + 1 or "not recorded" in done.stderr, done.stderr
         assert any("sleep 0.05" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
+        # Only the program, or all in one, has a summary of its own.
         assert done.stderr.count("at once)") == 1, done.stderr
+        return rows, sorted(os.listdir(folder)), Trace(TRAIL, path, ENV)
+    finally:
+        shutil.rmtree(folder)
+
+
+@test
+def several_processes_are_one_trace_and_a_table_with_their_titles():
+    rows, files, trace = sleepers(8)
+    assert files == ["t.trace"], files
+    # Threads have the names and PIDs of their processes.
+    names = sorted(thread.created_as for thread in trace.threads)
+    pids = [int(re.search(r" (\d+) +1 +[\d.]+ (ms|s) ", row)[1]) for row in rows]
+    assert len(names) == len(rows), (names, rows)
+    for name in names:
+        words = re.fullmatch(r"(sleep|sh) \((\d+)\): main", name)
+        assert words and int(words[2]) in pids, (name, pids)
+    assert sum("sleep" in name for name in names) == len(rows) - 1, names
+
+
+@test
+def the_slots_of_one_trace_are_what_runs_at_once_in_all_processes():
+    rows, files, trace = sleepers(8)
+    # The shell waits for each sleep, so that at most the two run at once, beginning and ending.
+    assert len(trace.procs) <= 2, trace.procs
+    assert len([t for t in trace.threads if any(w.reason == "sleep" for w in t.waits)]) >= len(rows) - 1
+
+
+@test
+def with_split_each_process_has_a_trace():
+    rows, files, trace = sleepers(8, "--split")
+    traces = [os.path.basename(row.split()[-1]) for row in rows]
+    assert files == sorted(traces) and len(traces) == len(set(traces)), (files, rows)
+    assert [thread.created_as for thread in trace.threads] == ["main"]
 
 
 if __name__ == "__main__":

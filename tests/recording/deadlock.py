@@ -54,6 +54,13 @@ def of_a_program_that_ends():
 
 
 @test
+def of_a_process_that_ends_just_before_the_trace_of_all():
+    script = f"'{PROGRAM}'; true"
+    subprocess.run([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", "sh", "-c", script], check=True, timeout=120)
+    check()
+
+
+@test
 def of_a_program_that_is_killed():
     recorder, pid = start()
     os.kill(pid, signal.SIGKILL)

@@ -89,7 +89,7 @@ def accepted(name, path):
 
 def test_staircase(folder, name, env=ENV):
     path = os.path.join(folder, "heap.trace")
-    code, out, err = run(TRAIL, "record", "--heap", "--children", "-o", path, "--", HEAP, env=env)
+    code, out, err = run(TRAIL, "record", "--heap", "--children", "--split", "-o", path, "--", HEAP, env=env)
     report(code == 0, f"{name}: is recorded", code, out, err)
     if code != 0:
         return
@@ -113,6 +113,12 @@ def test_staircase(folder, name, env=ENV):
     report(values and low <= values[-1] <= high, f"{name}: a child has what its parent had", child, values, children)
     for p in children:
         os.unlink(p)
+    # In one trace the heap is the sum: of two alike when the child begins, and in the end of the parent alone.
+    code, out, err = run(TRAIL, "record", "--heap", "--children", "-o", path, "--", HEAP, env=env)
+    sums = heap_of(path)
+    both = 2 * int(re.search(r"child (\d+)", out)[1])
+    report(code == 0 and any(v >= both for v in sums[-40:]), f"{name}: in one trace the heap is the sum of both", both, sums[-40:])
+    report(sums[-1] <= OWN + 1024, f"{name}: ... without the child when that has ended", sums[-5:])
 
 
 def survives(name, folder, program, *arguments, env=ENV):

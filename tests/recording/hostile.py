@@ -223,7 +223,7 @@ def test_namespace():
     if can.returncode != 0:
         report("a program in a PID namespace # SKIP no namespaces here", "")
         return
-    recorder = record(path, "--children", "--", "unshare", "-r", "-p", "-f", "sleep", "1")
+    recorder = record(path, "--children", "--split", "--", "unshare", "-r", "-p", "-f", "sleep", "1")
     said = end(recorder, HANGS)
     traces = [name for name in os.listdir(WORK) if re.fullmatch(r"nested\.\d+\.trace", name)]
     report("a program in a PID namespace is recorded under its number for us", "" if len(traces) == 1 and "nested.1.trace" not in traces else f"{traces} {said}")

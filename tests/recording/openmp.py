@@ -273,7 +273,7 @@ def test_processes(program):
         accepted(f"{program.name}: {scenario}", path)
     for old in (f for f in os.listdir(WORK) if f.startswith("children")):
         os.remove(os.path.join(WORK, old))
-    code, out, err = program.record("forks", os.path.join(WORK, "children.trace"), "--children")
+    code, out, err = program.record("forks", os.path.join(WORK, "children.trace"), "--children", "--split")
     traces = [os.path.join(WORK, f) for f in os.listdir(WORK) if f.startswith("children")]
     report(f"{program.name}: each process has a trace", "" if len(traces) == 2 and code == 0 else f"{traces} {err}")
     for trace in traces:

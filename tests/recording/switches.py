@@ -19,6 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
 from go_readers import go_of
+import recorded
 from tap import finish, report, skip
 
 # One test runs as another user.
@@ -224,15 +225,15 @@ def short():
 
 def family():
     """No child's switches are lost while it is not known to the recorder yet."""
-    run = Run("family", "--switches=need", "--children")
+    run = Run("family", "--switches=need", "--children", "--split")
     good(run)
     paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
     awake, late, told = [], [], {}
-    # A row of the table: ... PID THREADS TIME ms RUNNING ms WAITING % TRACE
+    # A row of the table: ... PID THREADS TIME ms CPU ms WAITING % RECORDER ms TRACE
     for row in run.summary.splitlines():
         fields = row.split()
-        if row.endswith(".trace") and fields[-2] == "%" and fields[-6] in ("ms", "s"):
-            told[fields[-1]] = float(fields[-7]) * (1000 if fields[-6] == "s" else 1)
+        if row.endswith(".trace") and fields[-4] == "%" and fields[-8] in ("ms", "s"):
+            told[fields[-1]] = float(fields[-9]) * (1000 if fields[-8] == "s" else 1)
     for path in paths:
         code, text, err = command(TRAIL, "print", path)
         if code != 0 or "blocks: sleep" not in text:
@@ -243,6 +244,21 @@ def family():
             late.append((path, end, told[path]))
     report(len(paths) == 30 and not awake, "family: each of 30 children sleeps", len(paths), *awake)
     report(len(told) == 20 and not late, "family: and has ended when it did, not when that was noticed", *late)
+
+
+def family_in_one():
+    """The same in one trace."""
+    for _ in range(TRIES):
+        run = Run("family", "--switches=need", "--children")
+        good(run)
+        trace = recorded.Trace(TRAIL, run.path)
+        children = [t for t in trace.threads if any(w.reason == "sleep" for w in t.waits)]
+        # A child ends soon after its sleep; the recorder sees that up to 40 ms later.
+        late = [t for t in children if not t.end or t.end - t.waits[-1].end > 10_000_000]
+        if len(children) == 30 and len(late) < 10:
+            break
+    report(len(children) == 30, "family: in one trace each of 30 children sleeps", len(children), run.summary)
+    report(len(late) < 10, "family: and has ended when it did", len(late))
 
 
 def many():
@@ -372,7 +388,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, short, family, many, flurry, faults:
+        for test in crowd, hidden, queue, copying, leave, short, family, family_in_one, many, flurry, faults:
             test()
         profile()
         profile("--switches=off")

@@ -2,6 +2,11 @@
  * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function wait_here(), for
  * 30 ms at least, until another one lets it in, in wake_here(); what they wait by is the case.
  *
+ * wakers processes CASE: the same in two processes, of which one has forked the other.
+ * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
+ * wakers child, wakers any-child: waits for a process, which ends.
+ * wakers reads, wakers writes: one of the two, by stdin or stdout.
+ *
  * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
  * the port of its peer.
  */
@@ -13,7 +18,9 @@
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +28,18 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/poll.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -483,6 +494,215 @@ static void wait_timeout(void)
     CHECK(poll(&polls, 1, 60) == 0);
 }
 
+/* MARK: In memory that processes share */
+
+struct shared {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    pthread_rwlock_t lock;
+    pthread_barrier_t barrier;
+    sem_t semaphore;
+    uint32_t word;
+};
+
+static struct shared *shared;
+static int shared_fd = -1;
+
+/* Maps it again, at another address. */
+static void map_shared(void)
+{
+    void *here = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
+    CHECK(here != MAP_FAILED);
+    /* Not at the beginning of the mapping. */
+    shared = (struct shared *)(void *)((char *)here + 4096 + 64);
+}
+
+static void make_shared(void)
+{
+    pthread_mutexattr_t mutexes;
+    pthread_condattr_t conditions;
+    pthread_rwlockattr_t locks;
+    pthread_barrierattr_t barriers;
+    shared_fd = memfd_create("shared", MFD_CLOEXEC);
+    CHECK(shared_fd >= 0 && ftruncate(shared_fd, 8192) == 0);
+    map_shared();
+    CHECK(pthread_mutexattr_init(&mutexes) == 0 && pthread_mutexattr_setpshared(&mutexes, 1) == 0 &&
+          pthread_mutex_init(&shared->mutex, &mutexes) == 0);
+    CHECK(pthread_condattr_init(&conditions) == 0 &&
+          pthread_condattr_setpshared(&conditions, 1) == 0 &&
+          pthread_cond_init(&shared->condition, &conditions) == 0);
+    CHECK(pthread_rwlockattr_init(&locks) == 0 && pthread_rwlockattr_setpshared(&locks, 1) == 0 &&
+          pthread_rwlock_init(&shared->lock, &locks) == 0);
+    CHECK(pthread_barrierattr_init(&barriers) == 0 &&
+          pthread_barrierattr_setpshared(&barriers, 1) == 0 &&
+          pthread_barrier_init(&shared->barrier, &barriers, 2) == 0);
+    CHECK(sem_init(&shared->semaphore, 1, 0) == 0);
+}
+
+static void make_shared_mutex(void)
+{
+    make_shared();
+    CHECK(pthread_mutex_lock(&shared->mutex) == 0);
+}
+
+static void wait_shared_mutex(void)
+{
+    CHECK(pthread_mutex_lock(&shared->mutex) == 0 && pthread_mutex_unlock(&shared->mutex) == 0);
+}
+
+static void wake_shared_mutex(void)
+{
+    CHECK(pthread_mutex_unlock(&shared->mutex) == 0);
+}
+
+static void make_shared_lock(void)
+{
+    make_shared();
+    CHECK(pthread_rwlock_wrlock(&shared->lock) == 0);
+}
+
+static void wait_shared_lock(void)
+{
+    CHECK(pthread_rwlock_rdlock(&shared->lock) == 0 && pthread_rwlock_unlock(&shared->lock) == 0);
+}
+
+static void wake_shared_lock(void)
+{
+    CHECK(pthread_rwlock_unlock(&shared->lock) == 0);
+}
+
+static void wait_shared_condition(void)
+{
+    CHECK(pthread_mutex_lock(&shared->mutex) == 0);
+    while (!shared->word)
+        CHECK(pthread_cond_wait(&shared->condition, &shared->mutex) == 0);
+    CHECK(pthread_mutex_unlock(&shared->mutex) == 0);
+}
+
+static void wake_shared_condition(void)
+{
+    CHECK(pthread_mutex_lock(&shared->mutex) == 0);
+    shared->word = 1;
+    CHECK(pthread_cond_signal(&shared->condition) == 0);
+    CHECK(pthread_mutex_unlock(&shared->mutex) == 0);
+}
+
+static void wait_shared_semaphore(void)
+{
+    CHECK(sem_wait(&shared->semaphore) == 0);
+}
+
+static void wake_shared_semaphore(void)
+{
+    CHECK(sem_post(&shared->semaphore) == 0);
+}
+
+static void arrive(void)
+{
+    int status = pthread_barrier_wait(&shared->barrier);
+    CHECK(status == 0 || status == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+static void wait_shared_futex(void)
+{
+    while (__atomic_load_n(&shared->word, __ATOMIC_ACQUIRE) == 0)
+        CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, NULL, NULL, 0) == 0 ||
+              errno == EAGAIN || errno == EINTR);
+}
+
+static void wake_shared_futex(void)
+{
+    __atomic_store_n(&shared->word, 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_futex, &shared->word, FUTEX_WAKE, 1, NULL, NULL, 0) == 1);
+}
+
+/* MARK: A Unix socket with a name */
+
+static int listener;
+
+static void make_named(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof address;
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* The kernel chooses a name. */
+    CHECK(listener >= 0 &&
+          bind(listener, (struct sockaddr *)&address, sizeof address.sun_family) == 0);
+    CHECK(listen(listener, 1) == 0 &&
+          getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+    fds[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fds[0] >= 0 && connect(fds[0], (struct sockaddr *)&address, size) == 0);
+    fds[1] = accept(listener, NULL, NULL);
+    CHECK(fds[1] >= 0);
+}
+
+/* The recorder finds out the peer soon after the first use. */
+static void wake_write_again(void)
+{
+    char in[8];
+    CHECK(recv(fds[1], in, sizeof in, MSG_DONTWAIT) < 0);
+    moment(150);
+    wake_write();
+}
+
+/* MARK: System V */
+
+static int set_id = -1, queue_id = -1;
+static struct sembuf down = {.sem_num = 2, .sem_op = -1}, up = {.sem_num = 2, .sem_op = 1};
+static struct sembuf up_other = {.sem_num = 1, .sem_op = 1};
+
+static struct message {
+    long type;
+    char text[8];
+} message = {.type = 1};
+
+static void remove_set(void)
+{
+    (void)semctl(set_id, 0, IPC_RMID);
+}
+
+static void remove_queue(void)
+{
+    (void)msgctl(queue_id, IPC_RMID, NULL);
+}
+
+static void make_set_sysv(void)
+{
+    set_id = semget(IPC_PRIVATE, 3, 0600);
+    CHECK(set_id >= 0);
+}
+
+static void wait_semop(void)
+{
+    CHECK(semop(set_id, &down, 1) == 0);
+}
+
+/* Adding to another semaphore of the set wakes none. */
+static void wake_semop(void)
+{
+    CHECK(semop(set_id, &up, 1) == 0);
+    moment(20);
+    remove_set();
+}
+
+static void make_queue_sysv(void)
+{
+    queue_id = msgget(IPC_PRIVATE, 0600);
+    CHECK(queue_id >= 0);
+}
+
+static void wait_message(void)
+{
+    CHECK(msgrcv(queue_id, &message, sizeof message.text, 0, 0) == (ssize_t)sizeof message.text);
+}
+
+static void wake_message(void)
+{
+    CHECK(msgsnd(queue_id, &message, sizeof message.text, 0) == 0);
+    moment(20);
+    remove_queue();
+}
+
 /* MARK: Cases */
 
 static const struct {
@@ -522,6 +742,15 @@ static const struct {
     {"foreign", make_foreign, wait_poll, wake_nobody},
     {"disarmed", make_disarmed, wait_epoll, wake_write},
     {"reused", make_reused, wait_timeout, wake_write},
+    {"named", make_named, wait_read, wake_write_again},
+    {"sysv-semaphore", make_set_sysv, wait_semop, wake_semop},
+    {"sysv-queue", make_queue_sysv, wait_message, wake_message},
+    {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
+    {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
+    {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},
+    {"shared-semaphore", make_shared, wait_shared_semaphore, wake_shared_semaphore},
+    {"shared-barrier", make_shared, arrive, arrive},
+    {"shared-futex", make_shared, wait_shared_futex, wake_shared_futex},
 };
 
 static void (*wait_by)(void), (*wake_by)(void);
@@ -603,8 +832,121 @@ static int names(char **paths)
     return 0;
 }
 
+/* MARK: Several processes */
+
+/* Returns the PID of a process that waits. */
+static pid_t fork_waiter(void)
+{
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid != 0)
+        return pid;
+    /* It would wait for its own end. */
+    if (wait_by == wait_end)
+        CHECK(close(fds[1]) == 0);
+    if (shared_fd >= 0)
+        map_shared();
+    wait_here();
+    exit(0);
+}
+
+static int ended_well(pid_t pid)
+{
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status == 0 ? 0 : 4;
+}
+
+static int processes(void)
+{
+    pid_t pid = fork_waiter();
+    moment(50);
+    if (set_id >= 0)
+        CHECK(semop(set_id, &up_other, 1) == 0);
+    wake_here();
+    return ended_well(pid);
+}
+
+static HERE void close_here(void)
+{
+    CHECK(close(fds[1]) == 0);
+    __asm__ volatile("" ::: "memory");
+}
+
+static int others(void)
+{
+    pid_t pid, third;
+    wait_by = wait_read;
+    wake_by = wake_write;
+    make_pipe();
+    pid = fork_waiter();
+    third = fork();
+    CHECK(third >= 0);
+    if (third == 0) {
+        moment(90);
+        wake_here();
+        exit(0);
+    }
+    moment(50);
+    close_here();
+    return ended_well(third) + ended_well(pid);
+}
+
+static pid_t child;
+
+static void wait_child(void)
+{
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+static void wait_any_child(void)
+{
+    CHECK(wait(NULL) == child);
+}
+
+static int parent_of(void (*how)(void))
+{
+    wait_by = how;
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        moment(60);
+        _exit(0);
+    }
+    printf("%d\n", (int)child);
+    (void)fflush(stdout);
+    wait_here();
+    return 0;
+}
+
+static int one_side(bool reads)
+{
+    fds[0] = STDIN_FILENO;
+    fds[1] = STDOUT_FILENO;
+    wait_by = wait_read;
+    wake_by = wake_write;
+    if (reads) {
+        wait_here();
+        return 0;
+    }
+    moment(80);
+    wake_here();
+    moment(30);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    bool forks = argc == 3 && strcmp(argv[1], "processes") == 0;
+    argv += forks;
+    if (argc == 2 && strcmp(argv[1], "others") == 0)
+        return others();
+    if (argc == 2 && strcmp(argv[1], "child") == 0)
+        return parent_of(wait_child);
+    if (argc == 2 && strcmp(argv[1], "any-child") == 0)
+        return parent_of(wait_any_child);
+    if (argc == 2 && (strcmp(argv[1], "reads") == 0 || strcmp(argv[1], "writes") == 0))
+        return one_side(argv[1][0] == 'r');
     if (argc == 4 && strcmp(argv[1], "names") == 0)
         return names(argv + 2);
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++) {
@@ -613,6 +955,8 @@ int main(int argc, char **argv)
         wait_by = cases[i].wait;
         wake_by = cases[i].wake;
         cases[i].make();
+        if (forks)
+            return processes();
         CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
         moment(30);
         wake_here();

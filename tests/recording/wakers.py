@@ -106,14 +106,20 @@ def tried(check):
 
 CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg pair-shutdown
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
-futex-bitset futex-op mtx cnd""".split()
+futex-bitset futex-op mtx cnd
+shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
+PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
+poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
+named sysv-semaphore sysv-queue shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused".split()
 
 
-def wakes(name):
+def wakes(*words, options=()):
+    name = words[-1]
+
     @tried
     def run():
-        block, end = waker_of(events_of(record(program(), name)))
+        block, end = waker_of(events_of(record(program(), *words, options=options)))
         assert "wake_here" in end.functions() or "in_handler" in end.functions(), \
             "woken by: " + end.text + "\n" + "\n".join(end.stack)
         assert (end.m == block.m) == (name == "handler"), end.text
@@ -130,6 +136,53 @@ def wakes_not(name):
 
 for case in CASES:
     tests.append((f"{case}: the wait is ended by its waker, in wake_here()", wakes(case)))
+for case in PROCESSES:
+    tests.append((f"{case}: ... also in another process", wakes("processes", case, options=["--children"])))
+
+
+@test("a process that closes what another one waits at is not taken for its waker")
+@tried
+def _():
+    block, end = waker_of(events_of(record(program(), "others", options=["--children"])), least=0.06)
+    assert "wake_here" in end.functions() and end.m != block.m, "woken by: " + end.text + "\n" + "\n".join(end.stack)
+
+
+for case in "child", "any-child":
+    for switches in "auto", "off":
+
+        @test(f"{case}: what waits for a child is woken by the child's end (--switches={switches})")
+        @tried
+        def _(case=case, switches=switches):
+            output = []
+            events = events_of(record(program(), case, options=["--children", f"--switches={switches}"], output=output))
+            block, end = waker_of(events)
+            assert end.m == int(output[0]) != block.m, "woken by: " + end.text
+            # It is the last that the child does.
+            later = [e for e in events if e.m == end.m and e.time > end.time]
+            assert any(" ends" in e.text for e in later) and not any("runs" in e.text for e in later), [e.text for e in later]
+
+
+def between(script):
+    """Two programs that a shell has started: the one that reads is woken by the one that writes."""
+    script = script.replace("WAKERS", program())
+    block, end = waker_of(events_of(record("sh", "-c", script, options=["--children"])))
+    assert "wake_here" in end.functions() and end.m != block.m, "woken by: " + end.text + "\n" + "\n".join(end.stack)
+
+
+@test("what reads from a pipeline is woken by what writes into it")
+@tried
+def _():
+    between("WAKERS writes | WAKERS reads")
+
+
+@test("what reads from a FIFO is woken by what writes into it")
+@tried
+def _():
+    fifo = os.path.join(tempfile.mkdtemp(dir=WORK), "fifo")
+    os.mkfifo(fifo)
+    between(f"WAKERS writes > {fifo} & WAKERS reads < {fifo}; wait")
+
+
 for case in NOBODY:
     tests.append((f"{case}: nobody is said to have woken it", wakes_not(case)))
 

@@ -32,6 +32,7 @@ static inline uint64_t read_clock(void)
 struct world {
     struct shm_area *memory;
     struct ticks ticks;
+    struct trace *to;
     struct collect *collect;
     struct collect_summary summary;
     uint8_t *trace;
@@ -81,20 +82,29 @@ static inline void begin_with(struct world *w, bool switches)
     w->memory->header.threads_used = 16;
     area = area_over(w->memory, &options, &w->ticks, OPENED);
     assert_non_null(area);
-    w->collect = collect_open(&(struct collect_options){.area = area,
-                                                        .ticks = &w->ticks,
-                                                        .version = 23,
-                                                        .switches = switches,
-                                                        .sink = {keep, w},
-                                                        .is_hurried = is_hurried,
-                                                        .is_hurried_context = w},
-                              &err);
+    w->to = trace_open(
+        &(struct trace_options){
+            .version = 23,
+                                .switches = switches,
+                                .sink = {keep, w},
+                                .is_hurried = is_hurried,
+                                .is_hurried_context = w},
+        &err);
+    assert_non_null(w->to);
+    w->collect = collect_open(
+        &(struct collect_options){.trace = w->to, .area = area, .ticks = &w->ticks}, &err);
     assert_non_null(w->collect);
 }
 
 static inline void begin(struct world *w)
 {
     begin_with(w, false);
+}
+
+static inline void step(struct world *w)
+{
+    collect_step(w->collect);
+    trace_step(w->to, UINT64_MAX);
 }
 
 /* A record at the end of a thread's chain. */
@@ -160,9 +170,11 @@ static inline void finish(struct world *w)
     trail_reader *reader;
     trail_error err;
     long count;
-    assert_true(collect_finish(w->collect, &err));
+    collect_end_with_trace(w->collect);
+    assert_true(trace_finish(w->to, &err));
     collect_summarize(w->collect, &w->summary);
     collect_close(w->collect);
+    trace_close(w->to);
     munmap(w->memory, sizeof *w->memory);
     source = trail_source_open_memory(w->trace, w->size, &err);
     reader = trail_reader_open(source, NULL, &err);

@@ -112,9 +112,9 @@ static void a_thread_ends_once_for_kernel_and_records(void **state)
     collect_switch(w->collect, &(struct switch_record){.kind = SWITCH_EXIT,
                                                        .tid = 101,
                                                        .ns = (int64_t)(OPENED + 50 * MS)});
-    collect_step(w->collect);
+    step(w);
     now += 500 * MS;
-    collect_step(w->collect);
+    step(w);
     put(w, 1, wait_at(900));
     put(w, 1, record_at(SHM_EXITED, 910));
     finish(w);
@@ -158,10 +158,10 @@ static void a_slot_that_has_ended_ends_its_thread(void **state)
     put_thread(w, 1);
     w->memory->threads[1].state = SHM_ENDED;
     put_thread(w, 2);
-    collect_step(w->collect);
+    step(w);
     assert_int_equal(w->memory->threads[1].state, SHM_FREE);
     now += 1000 * MS;
-    collect_step(w->collect);
+    step(w);
     finish(w);
     assert_int_equal(w->summary.damage, 0);
     assert_int_equal(w->summary.threads, 2);
@@ -184,7 +184,7 @@ static void a_chunk_that_follows_itself_is_read_once(void **state)
     fill_chunk(w, 1);
     shm_chunk(w->memory, 1)->next = 1;
     for (int i = 0; i < 100; i++)
-        collect_step(w->collect);
+        step(w);
     finish(w);
     assert_int_equal(w->summary.damage, 1);
     assert_int_equal(w->summary.waits, SHM_CHUNK_RECORDS - 1);
@@ -213,7 +213,7 @@ static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
         put(w, 1, wait_at(11));
     shm_chunk(w->memory, 2)->next = 1;
     for (int i = 0; i < 100; i++) {
-        collect_step(w->collect);
+        step(w);
         shm_chunk(w->memory, 1)->next = 2;
         shm_chunk(w->memory, 2)->next = 1;
     }
@@ -307,7 +307,7 @@ static void short_waits_are_no_longer_than_the_recording(void **state)
 {
     struct world *w = *state;
     put_thread(w, 1);
-    collect_step(w->collect);
+    step(w);
     now += 100 * MS;
     w->memory->threads[1].short_waits = UINT32_MAX;
     finish(w);
@@ -338,7 +338,7 @@ static void heaps_are_no_larger_than_addresses(void **state)
         w->memory->threads[slot].heap = INT64_MAX;
     }
     w->memory->header.heap_rest = INT64_MIN;
-    collect_step(w->collect);
+    step(w);
     finish(w);
     assert_in_range(w->summary.heap_peak, 1, INT64_C(9) << 47);
 }
@@ -371,7 +371,7 @@ static void a_region_keeps_its_name(void **state)
     put_text(w, 100, "first");
     region.release = 100;
     put(w, 1, region);
-    collect_step(w->collect);
+    step(w);
     put_text(w, 100, "other");
     region.kind = SHM_REGION_ENDED;
     region.time = OPENED + 20 * MS;
@@ -437,15 +437,15 @@ static void one_that_never_writes_does_not_stop_all(void **state)
     put_thread(w, 1);
     put_thread(w, 2);
     w->memory->threads[1].writing = 1;
-    collect_step(w->collect);
+    step(w);
     for (uint64_t i = 0; i < 50; i++)
         put(w, 2, wait_at(10 + 3 * i));
     now += 400 * MS;
-    collect_step(w->collect);
-    before = collect_bytes(w->collect);
+    step(w);
+    before = trace_bytes(w->to);
     now += 4000 * MS;
-    collect_step(w->collect);
-    assert_true(collect_bytes(w->collect) > before + 50);
+    step(w);
+    assert_true(trace_bytes(w->to) > before + 50);
     finish(w);
     assert_int_equal(w->summary.waits, 50);
 }
@@ -456,8 +456,8 @@ static void a_full_area_is_read_to_its_end(void **state)
     put_thread(w, 1);
     for (uint32_t i = 0; w->chunks < SHM_CHUNKS - 2; i++)
         put(w, 1, record_at(SHM_FORGOTTEN, 10));
-    collect_step(w->collect);
-    collect_step(w->collect);
+    step(w);
+    step(w);
     finish(w);
     assert_int_equal(w->summary.damage, 0);
     assert_int_equal(w->summary.lost_records, 0);

@@ -117,7 +117,7 @@ static void take_all(struct world *w)
 {
     for (int i = 0; i < 2; i++) {
         now += 1000 * MS;
-        collect_step(w->collect);
+        step(w);
     }
 }
 

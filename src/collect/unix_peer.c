@@ -1,4 +1,4 @@
-#include "stuck/unix_peer.h"
+#include "collect/unix_peer.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

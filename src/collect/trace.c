@@ -1,0 +1,158 @@
+/* Opens, steps and closes a trace: see trace.h. */
+#include "collect/trace.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "collect/parts.h"
+#include "write/merged_ids.h"
+
+#define GENERATION_NS 1000000000
+
+/* The limit of a step: the next one continues, and signals are handled in between. */
+#define STEP_NS 500000000
+
+struct trace *trace_open(const struct trace_options *options, trail_error *err)
+{
+    struct trace *t = calloc(1, sizeof *t);
+    if (!t) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    t->options = *options;
+    if (!t->options.generation_ns)
+        t->options.generation_ns = GENERATION_NS;
+    deadline_set(t, UINT64_MAX);
+    t->writer = v2_writer_open(options->version, &options->sink, err);
+    if (!t->writer) {
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void trace_add(struct trace *t, struct collect *c, const struct collect *former)
+{
+    c->trace = t;
+    c->next_in_trace = t->programs;
+    t->programs = c;
+    c->number = t->numbers++;
+    c->watermark = t->limit;
+    c->threads.base = former ? former->threads.last_serial : t->processes++ * ID_BLOCK;
+    c->threads.last_serial = c->threads.base;
+    c->threads.limit = (c->threads.base / ID_BLOCK + 1) * ID_BLOCK;
+}
+
+void trace_remove(struct trace *t, struct collect *c)
+{
+    struct collect **link = &t->programs;
+    while (*link && *link != c)
+        link = &(*link)->next_in_trace;
+    if (*link)
+        *link = c->next_in_trace;
+}
+
+/* MARK: Steps */
+
+/*
+ * Returns the time up to which all programs are known. Behind the last of them the trace waits as well: whether it ends with
+ * them decides what becomes of their waits (OP_GONE).
+ */
+static uint64_t known_until(const struct trace *t, uint64_t limit)
+{
+    uint64_t delay = t->programs ? ticks_of_ns(t->programs->ticks, COLLECT_DELAY_NS) : 0;
+    if (limit != UINT64_MAX)
+        limit = limit > delay ? limit - delay : 0;
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (!c->ended && c->watermark < limit)
+            limit = c->watermark;
+    }
+    return limit;
+}
+
+/* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
+#define KEEP_DELAYS 4
+
+/* Finds the release of each wait that has ended. All records before the programs' last steps are there. */
+static void match(struct trace *t, uint64_t time)
+{
+    const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (!c->ended && c->feed.fed_at < time)
+            time = c->feed.fed_at;
+    }
+    if (!ticks)
+        return;
+    releases_match(t, ticks, time);
+    if (time != UINT64_MAX)
+        releases_drop_old(t, time - KEEP_DELAYS * ticks_of_ns(ticks, COLLECT_DELAY_NS));
+}
+
+void trace_step(struct trace *t, uint64_t limit)
+{
+    uint64_t known = known_until(t, limit);
+    match(t, limit);
+    t->limit = limit == UINT64_MAX ? 0 : limit;
+    if (known > t->watermark)
+        t->watermark = known;
+    deadline_set(t, STEP_NS);
+    model_run(t);
+}
+
+void trace_cut(struct trace *t)
+{
+    model_cut(t);
+}
+
+uint64_t trace_bytes(const struct trace *t)
+{
+    return t->writer ? v2_writer_bytes(t->writer) : 0;
+}
+
+bool trace_is_full(const struct trace *t)
+{
+    return t->options.max_bytes && trace_bytes(t) >= t->options.max_bytes;
+}
+
+bool trace_finish(struct trace *t, trail_error *err)
+{
+    bool good;
+    t->ending = true;
+    t->watermark = UINT64_MAX;
+    deadline_set_last(t);
+    match(t, UINT64_MAX);
+    model_run(t);
+    for (struct collect *c = t->programs; c; c = c->next_in_trace)
+        threads_drop_ops(c);
+    model_end(t);
+    good = v2_writer_close(t->writer, err);
+    t->writer = NULL;
+    if (good && t->failed) {
+        *err = t->error;
+        good = false;
+    }
+    return good;
+}
+
+void trace_close(struct trace *t)
+{
+    if (!t)
+        return;
+    if (t->writer)
+        (void)v2_writer_close(t->writer, NULL);
+    model_dispose(t);
+    procs_dispose(&t->procs);
+    releases_dispose(&t->releases);
+    idmap_free(&t->threads);
+    free(t);
+}
+
+int64_t trace_wall_ns(const struct trace *t)
+{
+    return t->model.begun ? t->model.last_ns - t->model.begin_ns : 0;
+}
+
+uint64_t trace_most_threads(const struct trace *t)
+{
+    return t->most_alive;
+}

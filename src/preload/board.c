@@ -1,0 +1,277 @@
+/* Uses the board: see board.h. */
+#include "preload/board.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "preload/call.h"
+
+struct shm_board *board;
+
+void board_join(const char *word, uint32_t number)
+{
+    char path[64];
+    struct stat status;
+    struct shm_board *mapped;
+    int pid, fd;
+    if (board || !number || sscanf(word, "pid:%d:", &pid) != 1)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, (unsigned)number);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    mapped = fstat(fd, &status) == 0 && (size_t)status.st_size >= sizeof *mapped
+                 ? mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                 : MAP_FAILED;
+    close(fd);
+    if (mapped == MAP_FAILED)
+        return;
+    if (mapped->magic == BOARD_MAGIC)
+        board = mapped;
+    else
+        munmap(mapped, sizeof *mapped);
+}
+
+/* MARK: Waiting */
+
+static struct board_object *object_on_board(uint64_t object)
+{
+    return &board->objects[shm_object_slot(object)];
+}
+
+/* Words are given out in turn: after many threads two may have the same. */
+static uint16_t own_word(void)
+{
+    if (UNLIKELY(!self.word))
+        self.word = (uint16_t)(1 + __atomic_fetch_add(&board->words, 1, __ATOMIC_RELAXED) %
+                                       (BOARD_THREADS - 1));
+    return self.word;
+}
+
+static uint64_t word_at(uint16_t index)
+{
+    return __atomic_load_n(&board->waits[index % BOARD_THREADS], __ATOMIC_ACQUIRE);
+}
+
+/* Adds the thread's word to the list, or replaces one that waits for nothing; without room the wait has no waker. */
+static void enter(struct board_object *at, uint16_t mine)
+{
+    for (int i = 0; i < BOARD_WAITERS; i++) {
+        uint16_t other = __atomic_load_n(&at->waiters[i], __ATOMIC_RELAXED);
+        if (other == mine)
+            return;
+        if (other == 0)
+            break;
+    }
+    for (int i = 0; i < BOARD_WAITERS; i++) {
+        uint16_t other = __atomic_load_n(&at->waiters[i], __ATOMIC_RELAXED);
+        if ((other == 0 || word_at(other) == 0) &&
+            __atomic_compare_exchange_n(&at->waiters[i], &other, mine, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+void board_waits(uint64_t object, uint64_t word)
+{
+    uint16_t mine = own_word();
+    __atomic_store_n(&board->waits[mine], word, __ATOMIC_RELEASE);
+    self.on_board = true;
+    enter(object_on_board(object), mine);
+}
+
+void board_leaves(void)
+{
+    self.on_board = false;
+    __atomic_store_n(&board->waits[self.word], 0, __ATOMIC_RELEASE);
+}
+
+bool board_awaits(uint64_t object)
+{
+    const struct board_object *at = object_on_board(object);
+    for (int i = 0; i < BOARD_WAITERS; i++) {
+        uint16_t index = __atomic_load_n(&at->waiters[i], __ATOMIC_ACQUIRE);
+        uint64_t word = index ? word_at(index) : 0;
+        if (index == 0)
+            return false;
+        if (index != self.word && (word == object || word == BOARD_POLLS))
+            return true;
+    }
+    return false;
+}
+
+void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
+                   const struct unwind_start *caller)
+{
+    struct shm_record record = {
+        .kind = SHM_RELEASED, .wait = (uint8_t)kind, .flags = flags, .object = object};
+    int old_errno = errno;
+    if (!board_awaits(object) || !record_begin())
+        return;
+    record.stack = stack_of(caller);
+    record.time = clock_now();
+    record.release = board_next_number(object, record.time);
+    record_put(&record);
+    record_end();
+    errno = old_errno;
+}
+
+uint32_t board_next_number(uint64_t object, uint64_t time)
+{
+    struct board_object *at = object_on_board(object);
+    uint32_t number = __atomic_add_fetch(&at->release, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&at->released, time, __ATOMIC_RELEASE);
+    return number;
+}
+
+uint32_t board_number(uint64_t object)
+{
+    return board ? __atomic_load_n(&object_on_board(object)->release, __ATOMIC_ACQUIRE) : 0;
+}
+
+bool board_released_since(uint64_t object, uint64_t time)
+{
+    return __atomic_load_n(&object_on_board(object)->released, __ATOMIC_ACQUIRE) >= time;
+}
+
+/* MARK: Identities */
+
+static uint64_t of_inode(const struct stat *status)
+{
+    return board_mix(status->st_dev, status->st_ino);
+}
+
+/* Port and address, in two words; false: not of IP. */
+static bool words_of(const struct sockaddr_storage *address, uint64_t words[2])
+{
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    uint32_t part;
+    if (address->ss_family == AF_INET) {
+        words[0] = v4->sin_port;
+        words[1] = v4->sin_addr.s_addr;
+        return true;
+    }
+    if (address->ss_family != AF_INET6)
+        return false;
+    words[0] = v6->sin6_port;
+    memcpy(&part, &v6->sin6_addr.s6_addr[12], sizeof part);
+    words[1] = part;
+    if (memcmp(&v6->sin6_addr, mapped, sizeof mapped) != 0) {
+        uint64_t halves[2];
+        memcpy(halves, &v6->sin6_addr, sizeof halves);
+        words[1] = board_mix(halves[0], halves[1]);
+    }
+    return true;
+}
+
+/* The addresses of a connection, of the end's own side and of the other, are the other end's in turn. */
+static struct board_ends of_connection(int fd, bool *settled)
+{
+    struct sockaddr_storage own = {0}, other = {0};
+    socklen_t size = sizeof own, other_size = sizeof other;
+    uint64_t a[2], b[2];
+    if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 ||
+        getpeername(fd, (struct sockaddr *)&other, &other_size) != 0) {
+        *settled = false; /* not connected yet */
+        return (struct board_ends){0, 0};
+    }
+    if (!words_of(&own, a) || !words_of(&other, b))
+        return (struct board_ends){0, 0};
+    return (struct board_ends){board_mix(board_mix(a[0], a[1]), board_mix(b[0], b[1])),
+                               board_mix(board_mix(b[0], b[1]), board_mix(a[0], a[1]))};
+}
+
+/* The peer of one that was not made by a recorded process is found out by the recorder, soon. */
+static struct board_ends of_unix_socket(int fd, int type, const struct stat *status, bool *settled)
+{
+    struct sockaddr_storage other;
+    socklen_t size = sizeof other;
+    struct board_ends ends = {of_inode(status), 0};
+    if (type == SOCK_DGRAM)
+        return (struct board_ends){0, 0};
+    if (getpeername(fd, (struct sockaddr *)&other, &size) != 0) {
+        *settled = false;
+        return (struct board_ends){0, 0};
+    }
+    ends.peer = board_peer(ends.own);
+    if (!ends.peer) {
+        uint32_t number = __atomic_fetch_add(&board->ask_count, 1, __ATOMIC_ACQ_REL);
+        struct board_ask *ask = &board->asks[number % BOARD_ASKS];
+        __atomic_store_n(&ask->inode, 0, __ATOMIC_RELEASE);
+        ask->device = status->st_dev;
+        __atomic_store_n(&ask->inode, status->st_ino, __ATOMIC_RELEASE);
+    }
+    return ends;
+}
+
+static struct board_ends of_socket(int fd, const struct stat *status, bool *settled)
+{
+    int domain = 0, type = 0;
+    socklen_t size = sizeof domain, type_size = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0)
+        return (struct board_ends){0, 0};
+    if (domain == AF_UNIX)
+        return of_unix_socket(fd, type, status, settled);
+    if (type != SOCK_STREAM)
+        return (struct board_ends){0, 0};
+    return of_connection(fd, settled);
+}
+
+struct board_ends board_identify(int fd, bool *settled)
+{
+    struct board_ends ends = {0, 0};
+    struct stat status;
+    int old_errno = errno;
+    *settled = true;
+    if (fstat(fd, &status) == 0) {
+        if (S_ISFIFO(status.st_mode))
+            ends.own = ends.peer = of_inode(&status);
+        else if (S_ISSOCK(status.st_mode))
+            ends = of_socket(fd, &status, settled);
+    }
+    errno = old_errno;
+    return ends;
+}
+
+static struct board_pair *pair_at(uint64_t end)
+{
+    return &board->pairs[end % BOARD_PAIRS];
+}
+
+uint64_t board_peer(uint64_t own)
+{
+    const struct board_pair *pair = pair_at(own);
+    uint64_t peer;
+    if (__atomic_load_n(&pair->end, __ATOMIC_ACQUIRE) != own)
+        return 0;
+    peer = __atomic_load_n(&pair->peer, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&pair->end, __ATOMIC_ACQUIRE) == own ? peer : 0;
+}
+
+void board_identify_pair(const int fds[2], struct board_ends *first, struct board_ends *second)
+{
+    bool settled;
+    *first = board_identify(fds[0], &settled);
+    *second = board_identify(fds[1], &settled);
+    if (first->own == second->own) /* a pipe */
+        return;
+    first->peer = second->own;
+    second->peer = first->own;
+    board_publish(board, first->own, first->peer);
+    board_publish(board, second->own, second->peer);
+}
+
+struct board_ends board_identify_new(void)
+{
+    uint64_t number = 1 + __atomic_fetch_add(&board->numbers, 1, __ATOMIC_RELAXED);
+    uint64_t own = board_mix(BOARD_MAGIC, number);
+    return (struct board_ends){own, own};
+}

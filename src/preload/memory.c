@@ -1,0 +1,103 @@
+/*
+ * Finds the mapping of an address in the kernel's list, once for each mapping: what is mapped there later is not noticed.
+ * Only called for what is declared to be shared between processes, when a thread waits for it or may.
+ */
+#include "preload/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/call.h"
+
+#define MAPPINGS 64
+
+struct mapping {
+    uintptr_t start, end;
+    uint64_t file;   /* device and inode; 0: private */
+    uint64_t offset; /* of `start` */
+};
+
+/* Those below `known` do not change. */
+static struct mapping mappings[MAPPINGS];
+static uint32_t known;
+static uint32_t reading; /* 1: a thread adds one */
+
+static const struct mapping *find(uintptr_t address)
+{
+    uint32_t count = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++) {
+        if (address >= mappings[i].start && address < mappings[i].end)
+            return &mappings[i];
+    }
+    return NULL;
+}
+
+/* Reads a line of /proc/self/maps; false: it is of another address. */
+static bool read_line(const char *line, uintptr_t address, struct mapping *found)
+{
+    unsigned major, minor;
+    uint64_t inode;
+    char rights[5];
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %" SCNu64, &found->start,
+               &found->end, rights, &found->offset, &major, &minor, &inode) != 7 ||
+        address < found->start || address >= found->end)
+        return false;
+    found->file = rights[3] == 's' ? board_mix((uint64_t)major << 32 | minor, inode) : 0;
+    return true;
+}
+
+/* Reads the list in pieces. The lines are shorter, but for their paths, which are not needed. */
+static bool search(int fd, uintptr_t address, struct mapping *found)
+{
+    char text[2048 + 1];
+    size_t size = 0;
+    ssize_t got;
+    while ((got = REAL(read)(fd, text + size, sizeof text - 1 - size)) > 0) {
+        char *line = text, *end;
+        size += (size_t)got;
+        text[size] = '\0';
+        while ((end = strchr(line, '\n')) != NULL) {
+            *end = '\0';
+            if (read_line(line, address, found))
+                return true;
+            line = end + 1;
+        }
+        size = (size_t)(text + size - line);
+        if (size == sizeof text - 1)
+            size = 0;
+        memmove(text, line, size);
+    }
+    return false;
+}
+
+/* Adds the mapping of an address. A thread that finds another one at it does without. */
+static const struct mapping *add(uintptr_t address)
+{
+    const struct mapping *result = NULL;
+    int fd, old_errno = errno;
+    if (known == MAPPINGS || __atomic_exchange_n(&reading, 1, __ATOMIC_ACQUIRE))
+        return NULL;
+    fd = known < MAPPINGS ? REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        if (search(fd, address, &mappings[known])) {
+            result = &mappings[known];
+            __atomic_store_n(&known, known + 1, __ATOMIC_RELEASE);
+        }
+        (void)REAL(close)(fd);
+    }
+    __atomic_store_n(&reading, 0, __ATOMIC_RELEASE);
+    errno = old_errno;
+    return result;
+}
+
+uint64_t memory_object(const volatile void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    const struct mapping *mapping = find(at);
+    if (!mapping)
+        mapping = add(at);
+    if (!mapping || !mapping->file)
+        return 0;
+    return SHM_MEMORY | board_mix(mapping->file, mapping->offset + (at - mapping->start)) << 4;
+}

@@ -1,0 +1,82 @@
+/*
+ * The board: memory that all processes of a recording share, for what one of them waits for and another ends: pipes and
+ * sockets. An end has an identity that both sides can compute (SHM_SHARED, shm.h).
+ *
+ *     objects[hash of the object] - waiters: which threads have waited there - waits[thread]: what it waits for now
+ *
+ * A thread that is about to wait writes the object into its word, and the word's number into the object's list, once; a
+ * process that is about to end such a wait reads those few words, and records a release only if one of them has the
+ * object. Releases are numbered by the board, so that the collector finds the one that ended a wait in whatever process
+ * it was recorded.
+ *
+ * The collector does not rely on anything here, and reads only the numbers of sockets that it is asked for. A process that was killed leaves a word behind,
+ * until another thread has it; words are given out in turn. At worst a release is recorded for which no thread waits, or
+ * one is not recorded.
+ */
+#ifndef TRAIL_SHM_BOARD_H
+#define TRAIL_SHM_BOARD_H
+
+#include <stdint.h>
+
+#include "shm/shm.h"
+
+#define BOARD_MAGIC   UINT64_C(0x6472616f626c7274) /* "trlboard" */
+#define BOARD_THREADS 16384                        /* word 0 is none */
+#define BOARD_WAITERS 24
+#define BOARD_PAIRS   4096
+#define BOARD_ASKS    1024
+
+struct board_object {
+    uint32_t release; /* the number of the last release */
+    uint32_t unused;
+    uint64_t released; /* ... its time, in ticks */
+    uint16_t waiters[BOARD_WAITERS];
+};
+
+_Static_assert(sizeof(struct board_object) == 64, "a cache line");
+
+/*
+ * Two ends that have each other as peers, where a process that has one cannot find out the other: by the process that made
+ * both, or by the recorder, which was asked.
+ */
+struct board_pair {
+    uint64_t end, peer;
+};
+
+/* A process asks for the peer of a socket. */
+struct board_ask {
+    uint64_t device, inode; /* the latter stored last, with release; 0: is being written */
+};
+
+/* A word of a thread that waits for several descriptors. */
+#define BOARD_POLLS 1
+
+struct shm_board {
+    uint64_t magic;
+    uint32_t words;   /* that were given out */
+    uint32_t numbers; /* of ends without an inode of their own */
+    uint64_t waits[BOARD_THREADS];
+    struct board_object objects[SHM_OBJECTS];
+    struct board_pair pairs[BOARD_PAIRS];
+    uint32_t ask_count; /* of all ever; the newest is at (ask_count - 1) % BOARD_ASKS */
+    struct board_ask asks[BOARD_ASKS];
+};
+
+/* An identity of two numbers: 52 bits; 0 is none. */
+static inline uint64_t board_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) ^ b;
+    x = (x ^ x >> 31) * UINT64_C(0x94d049bb133111eb);
+    x = (x ^ x >> 29) >> 12;
+    return x ? x : 1;
+}
+
+static inline void board_publish(struct shm_board *board, uint64_t end, uint64_t peer)
+{
+    struct board_pair *pair = &board->pairs[end % BOARD_PAIRS];
+    __atomic_store_n(&pair->end, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&pair->peer, peer, __ATOMIC_RELEASE);
+    __atomic_store_n(&pair->end, end, __ATOMIC_RELEASE);
+}
+
+#endif
