@@ -82,14 +82,12 @@ static inline void begin_with(struct world *w, bool switches)
     w->memory->header.threads_used = 16;
     area = area_over(w->memory, &options, &w->ticks, OPENED);
     assert_non_null(area);
-    w->to = trace_open(
-        &(struct trace_options){
-            .version = 23,
-                                .switches = switches,
-                                .sink = {keep, w},
-                                .is_hurried = is_hurried,
-                                .is_hurried_context = w},
-        &err);
+    w->to = trace_open(&(struct trace_options){.version = 23,
+                                               .switches = switches,
+                                               .sink = {keep, w},
+                                               .is_hurried = is_hurried,
+                                               .is_hurried_context = w},
+                       &err);
     assert_non_null(w->to);
     w->collect = collect_open(
         &(struct collect_options){.trace = w->to, .area = area, .ticks = &w->ticks}, &err);
