@@ -372,8 +372,8 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .skip_frames = r->options.skip_frames};
     struct collect *collect = collect_open(&options, err);
     if (collect && r->switch_pause.paused)
-        collect_switch(collect, &(struct switch_record){.ns = r->switch_pause.since_ns,
-                                                        .kind = SWITCH_LOST});
+        collect_switch(
+            collect, &(struct switch_record){.ns = r->switch_pause.since_ns, .kind = SWITCH_LOST});
     return collect;
 }
 
