@@ -58,10 +58,12 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
+    insert_all(c, time, SWITCH_LOST);
+    if (lost->count && lost->at[lost->count - 1].end == UINT64_MAX)
+        return;
     if (lost->count == LOST_SPANS)
         memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
     lost->at[lost->count++] = (struct lost_span){time, UINT64_MAX};
-    insert_all(c, time, SWITCH_LOST);
 }
 
 static void end_lost(struct collect *c, uint64_t time)

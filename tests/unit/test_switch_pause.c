@@ -168,6 +168,20 @@ static void also_while_it_lasts(void **state)
     assert_in_range(w.summary.unseen_ns, 1020 * MS, 1020 * MS + 1000);
 }
 
+/* A program that the process executes in a pause takes over the span, and is given its begin, too. */
+static void a_pause_that_begins_twice_ends_once(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 10);
+    give(&w, SWITCH_LOST, 10);
+    give(&w, SWITCH_FOUND, 30);
+    put(&w, 1, wait_at(40));
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
+}
+
 /* The next switch would have ended it. */
 static void a_wait_that_no_call_explains_ends_with_them(void **state)
 {
@@ -222,6 +236,7 @@ int main(void)
         cmocka_unit_test(where_switches_are_known_a_call_on_the_cpu_is_no_wait),
         cmocka_unit_test(in_a_pause_the_program_decides),
         cmocka_unit_test(also_while_it_lasts),
+        cmocka_unit_test(a_pause_that_begins_twice_ends_once),
         cmocka_unit_test(a_wait_that_no_call_explains_ends_with_them),
         cmocka_unit_test(a_thread_that_was_preempted_runs),
         cmocka_unit_test(the_trace_says_from_when_to_when),
