@@ -82,6 +82,9 @@ static void print_problems(const struct import_stats *stats)
     print_count(
         stats->cut, "span shortened or left out, as it did not nest with others of its thread",
         "spans shortened or left out, as they did not nest with others of their threads", 0);
+    print_count(stats->container_ids,
+                "context switch of perf in a container: its threads have the host's IDs",
+                "context switches of perf in a container: their threads have the host's IDs", 0);
     print_count(stats->corrected, "context switch is missing, and was inferred",
                 "context switches are missing, and were inferred", 0);
 }

@@ -26,6 +26,11 @@ struct reader {
     struct import_event event; /* read last: its stack may follow */
     bool has_event;
     bool skip_stack; /* that of an event which is not used */
+    /*
+     * perf in a container puts the container's IDs in front of an event whose fields have the host's: the
+     * model, which has only the latter, then knows better who runs on a CPU.
+     */
+    bool is_in_container;
     struct stack_builder stack;
     bool failed; /* memory is out */
 };
@@ -91,11 +96,23 @@ static bool take_place(trail_string *text, struct header *header)
     return true;
 }
 
+/* perf's ":-1    -1": a thread that has ended, and has no ID any more. */
+static bool is_ended_thread(trail_string text)
+{
+    trail_string rest = text;
+    return scan_word(&rest, ":-1 ") && scan_find_last(text, " -1") == text.size - 3;
+}
+
 /* "comm 123", "comm 123/124", "comm-124", "comm-124 (123)": the thread is the last number. */
 static bool parse_thread(trail_string text, struct header *header)
 {
     uint64_t tid;
     scan_trim_end(&text);
+    if (is_ended_thread(text)) {
+        header->tid = IMPORT_TID_OF_CPU;
+        header->comm = (trail_string){"", 0};
+        return true;
+    }
     if (text.size > 0 && text.data[text.size - 1] == ')') {
         size_t group = scan_find_last(text, "(");
         text.size = group == SIZE_MAX ? 0 : group;
@@ -193,17 +210,28 @@ static bool take_perf_lost(struct reader *reader, const struct header *header)
     return true;
 }
 
+/* The thread that leaves its CPU is the one in whose context the event is: its IDs are one, or of two namespaces. */
+static void compare_ids(struct reader *reader, const struct header *header,
+                        const struct import_event *event)
+{
+    if (event->kind == IMPORT_SWITCH && header->tid > 0 && event->tid != header->tid) {
+        reader->is_in_container = true;
+        reader->stats->container_ids++;
+    }
+}
+
 static void take_event(struct reader *reader, const struct header *header)
 {
     struct import_event event = {.time_ns = header->time_ns,
                                  .cpu = header->cpu,
-                                 .tid = header->tid,
+                                 .tid = reader->is_in_container ? IMPORT_TID_OF_CPU : header->tid,
                                  .in_interrupt = header->in_interrupt};
-    if (header->tid > 0 && !is_word(header->comm, "<...>"))
+    if (event.tid > 0 && !is_word(header->comm, "<...>"))
         import_thread_name(&reader->model->threads, header->tid, header->comm);
     reader->skip_stack = true;
     switch (sched_parse(reader->model, header->name, header->fields, &event)) {
     case SCHED_EVENT:
+        compare_ids(reader, header, &event);
         reader->event = event;
         reader->has_event = true;
         reader->skip_stack = false;

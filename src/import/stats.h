@@ -25,10 +25,11 @@ struct import_stats {
     uint64_t unreadable_first; /* number of the first of these; 0: none */
     uint64_t bad;              /* events of a known name whose numbers or fields are wrong */
     uint64_t bad_first;
-    uint64_t late;         /* too far out of order */
-    uint64_t corrected;    /* a thread ran elsewhere, or not, than the events before said */
-    uint64_t lost;         /* by the recorder, as it reports */
-    uint64_t flows_unused; /* that connect no threads of which one waits for the other */
+    uint64_t late;          /* too far out of order */
+    uint64_t corrected;     /* a thread ran elsewhere, or not, than the events before said */
+    uint64_t container_ids; /* switches whose two IDs of one thread are of two PID namespaces */
+    uint64_t lost;          /* by the recorder, as it reports */
+    uint64_t flows_unused;  /* that connect no threads of which one waits for the other */
     uint64_t cut; /* spans that overlap others of their thread, and are shortened to nest */
     struct import_count unknown[IMPORT_NAMES];
     size_t unknown_names;

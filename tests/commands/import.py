@@ -111,6 +111,23 @@ def states_and_wakers_are_those_of_perf():
 
 
 @test
+def perf_in_a_container_has_two_ids_for_a_thread():
+    # In front of an event is the container's, in its fields the host's; a thread that has ended has -1 in front.
+    inside = {0: 0, 100: 2, 101: 3}
+    story = [(comm, inside[tid], *rest) for comm, tid, *rest in STORY]
+    story[-1] = (":-1", -1, *story[-1][2:])
+    path, err = imported(perf(("sh", 1, 0, T + 10, switch("sh", 50, "S", "main", 100)), *story))
+    got = states(path)
+    equal(sorted(got), [50, 100, 101])
+    equal(got[100][1:4], [("Running", T + 10, T + 300, 0), *STATES[100][1:]])
+    equal(got[101][: len(STATES[101])], STATES[101])
+    names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
+    equal(names, {50: "sh", 100: "main", 101: "my worker"})
+    # Of sh, main, and the worker's first: the idle task is 0 in both, and -1 is no ID.
+    assert "3 context switches of perf in a container: their threads have the host's IDs" in err, err
+
+
+@test
 def the_trace_speaks_of_threads_and_names_its_maker():
     path, _ = imported(perf(*STORY))
     info = answer("info", path)
