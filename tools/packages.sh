@@ -10,7 +10,6 @@ packages_lint="clang clang-tidy clang-format cppcheck"
 packages_words="codespell" # for tools/words
 packages_models="spin gcc libc6-dev"
 packages_fresh="debootstrap" # installs Debian into a folder
-packages_bench="lttng-tools liblttng-ust-dev" # for the comparison in bench/lttng only
 packages_s390x="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user"
 packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user qemu-user-static"
 
