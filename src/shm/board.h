@@ -9,9 +9,9 @@
  * object. Releases are numbered by the board, so that the collector finds the one that ended a wait in whatever process
  * it was recorded.
  *
- * The collector does not rely on anything here, and reads only the numbers of sockets that it is asked for. A process that was killed leaves a word behind,
- * until another thread has it; words are given out in turn. At worst a release is recorded for which no thread waits, or
- * one is not recorded.
+ * The collector does not rely on anything here, and reads only the numbers of sockets that it is asked for. A process
+ * that was killed leaves a word behind, until another thread has it; words are given out in turn. At worst a release is
+ * recorded for which no thread waits, or one is not recorded.
  */
 #ifndef TRAIL_SHM_BOARD_H
 #define TRAIL_SHM_BOARD_H
