@@ -27,8 +27,8 @@ struct reader {
     bool has_event;
     bool skip_stack; /* that of an event which is not used */
     /*
-     * perf in a container puts the container's IDs in front of an event whose fields have the host's: the
-     * model, which has only the latter, then knows better who runs on a CPU.
+     * perf in a container puts the container's IDs in front of an event whose fields have the host's: then only
+     * the model, which has the latter, knows which thread runs on a CPU.
      */
     bool is_in_container;
     struct stack_builder stack;
