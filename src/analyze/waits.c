@@ -176,15 +176,24 @@ static void check_epoch(struct waits *waits)
     idmap_clear(&waits->wakers);
 }
 
-/* Returns NULL on out of memory. */
-static struct place *place_of(struct waits *waits, trail_stack_handle stack, trail_name reason)
+/* What is waited for, as far as the wait itself says: its stack may show that a lock is none. */
+static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail_name reason)
 {
-    uint64_t key = (uint64_t)stack << 1 | (reason == waits->condition);
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    if (reason == waits->condition)
+        return PLACE_CONDITION;
+    return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD) ? PLACE_OTHER
+                                                                            : PLACE_LOCK;
+}
+
+/* Returns NULL on out of memory. */
+static struct place *place_of(struct waits *waits, trail_stack_handle stack, enum place_kind kind)
+{
+    uint64_t key = (uint64_t)stack << 2 | kind;
     check_epoch(waits);
     struct place *place = idmap_find(&waits->by_stack, key);
     if (place)
         return place;
-    enum place_kind kind = reason == waits->condition ? PLACE_CONDITION : PLACE_LOCK;
     trail_name name = place_name(waits, stack, &kind);
     place = place_make(waits, name, kind);
     return place && idmap_put(&waits->by_stack, key, place) ? place : NULL;
@@ -263,9 +272,8 @@ static trail_name reason_of(const struct waits *waits, const trail_event *event)
 }
 
 /* The wait that begins has the name of its lock in traces that record it. */
-static void note_lock(const struct waits *waits, struct place *place, const trail_event *event)
+static void note_lock(const struct waits *waits, struct place *place, trail_name wait)
 {
-    trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
     trail_name lock = wait_facts_of(&waits->analysis->names, wait) ? wait : 0;
     place->locks_differ |= place->waits + place->waiters > 0 && lock != place->lock;
     place->lock = place->locks_differ ? 0 : lock;
@@ -278,7 +286,8 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
         watch_end(waits, g->id);
         return true;
     }
-    struct place *place = place_of(waits, event->transition.stack, reason);
+    trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
+    struct place *place = place_of(waits, event->transition.stack, kind_of(waits, wait, reason));
     if (!place)
         return false;
     if (place->kind == PLACE_CONDITION) {
@@ -290,7 +299,7 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
         return false;
     parked->place = place;
     if (waits->analysis->goroutines.follow.announced.heard)
-        note_lock(waits, place, event);
+        note_lock(waits, place, wait);
     if (place->waiters++ == 0)
         place->serial_at = waits->activity->serial_ns;
     if (place->kind == PLACE_LOCK)

@@ -34,6 +34,7 @@ enum wire_wait {
 /* Traits. */
 #define WIRE_WAIT_LOCK 1u
 #define WIRE_WAIT_IDLE 2u
+#define WIRE_WAIT_HELD 4u
 
 struct wire_wait_kind {
     const char *word, *title, *phrase, *phrase_of;

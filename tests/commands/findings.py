@@ -116,18 +116,25 @@ class Trace:
         return {f["kind"]: f for f in self.summary(end, *args)["findings"]}
 
 
-def hand_over(reason, stack, busy=False):
-    """Two goroutines pass the right to run to each other, a millisecond each, on P 0."""
+def hand_over(reason, stack, busy=False, wait=None):
+    """
+    Two goroutines pass the right to run to each other, a millisecond each, on P 0. In recordings of C programs a log says what each waits
+    for, and the stack begins at the call.
+    """
     trace = Trace(2, idle=() if busy else (1,))
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
     if busy:
         trace.here(3, 2, 1)
+    if wait:
+        trace.log(15, 0, "wait", wait)
     trace.block(20, 0, reason, stack)
     trace.start(30, 0, 2)
     for i in range(30):
         now, mine, other = (i + 1) * MS, 2 - i % 2, 1 + i % 2
         trace.wake(now, 0, other)
+        if wait:
+            trace.log(now + 50, 0, "wait", wait)
         trace.block(now + 100, 0, reason, stack)
         trace.start(now + 200, 0, other)
         assert mine != other
@@ -151,6 +158,18 @@ def waits_for_channels_are_no_lock():
 @test
 def waits_for_groups_of_goroutines_are_no_lock():
     equal(hand_over("sync", GROUP).findings(31 * MS), {})
+
+
+@test
+def of_a_c_program_the_kind_of_a_wait_says_whether_it_is_for_a_lock():
+    for wait in ("mutex m", "rwlock to read m", "rwlock to write m", "spin lock m", "OpenMP lock m", "OpenMP critical m", "futex m"):
+        trace = hand_over("sync", WORK_STACK, wait=wait)
+        assert wait.split(" m")[0].split(" to ")[0] in trace.findings(31 * MS)["lock-serialises"]["text"], wait
+        assert trace.summary(31 * MS)["activity"]["idle_lock_ns"] > 10 * MS, wait
+    for wait in ("once m", "semaphore m", "barrier m", "join worker", "OpenMP ordered m", "OpenMP barrier", "OpenMP tasks"):
+        trace = hand_over("sync", WORK_STACK, wait=wait)
+        equal(trace.findings(31 * MS), {}, wait)
+        equal(trace.summary(31 * MS)["activity"]["idle_lock_ns"], 0, wait)
 
 
 @test
