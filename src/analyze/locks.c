@@ -380,13 +380,17 @@ static bool chain_build(struct locks *locks, struct ended *ended)
 
 /* MARK: Waits */
 
-/* Sets *lock to the lock that the wait's log names, or NULL if it is not a lock. Returns false on
- * out of memory. */
-static bool lock_announced(struct locks *locks, trail_name wait, struct lock **lock)
+/* Whether the wait is for something else, of which another thread ended it: a child process. */
+static bool is_for_no_lock(const struct wait_facts *facts)
 {
-    const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, wait);
+    return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK);
+}
+
+/* Sets *lock to the lock that the wait's log names; NULL: there is no log. Returns false on out of memory. */
+static bool lock_announced(struct locks *locks, const struct wait_facts *facts, struct lock **lock)
+{
     *lock = NULL;
-    if (!facts || !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK))
+    if (!facts)
         return true;
     *lock = lock_named(locks, facts->kind_name, facts->object);
     if (*lock)
@@ -398,10 +402,11 @@ static bool wait_begins(struct locks *locks, const struct goroutine *g, const tr
 {
     trail_name wait = follow_wait(&locks->analysis->goroutines.follow, event);
     trail_name reason = wait_reason(&locks->analysis->names, wait);
-    if (!is_wanted(locks, reason))
+    const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, wait);
+    if (!is_wanted(locks, reason) || is_for_no_lock(facts))
         return true;
     struct lock_waiter *waiter = waiter_get(locks, g->id);
-    if (!waiter || !lock_announced(locks, wait, &waiter->announced))
+    if (!waiter || !lock_announced(locks, facts, &waiter->announced))
         return false;
     waiter->ended = NULL;
     waiter->waits = true;

@@ -76,6 +76,15 @@ def each_lock_has_its_waits_and_holds():
 
 
 @test
+def a_wait_for_a_child_process_is_for_no_lock():
+    # Another thread ends it, so that its reason is that of a lock.
+    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
+        text = f.read()
+    locks = answer("locks", assembled("child", text.replace("mutex c_mu", "child process 7")))["locks"]
+    equal([lock["name"] for lock in locks], [A, "b_mu", "", "0x10"])
+
+
+@test
 def who_waited_where_and_who_held_it_where():
     locks = by_name(answer("locks", HAND))
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
