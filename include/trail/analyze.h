@@ -474,8 +474,11 @@ typedef struct trail_thread {
     uint64_t syscalls;         /* system calls begun */
     uint64_t procs;            /* times that it took a P */
     uint64_t events;
-    int64_t
-        goroutine; /* the first that ran on it: in recordings of trail record the thread itself; TRAIL_NONE: none */
+    /*
+     * The last goroutine that ran on it; TRAIL_NONE: none. In recordings of trail record it is the thread itself, in the
+     * last program that it executed.
+     */
+    int64_t goroutine;
     const int64_t *running_slices; /* see trail_analysis_thread_slices */
 } trail_thread;
 

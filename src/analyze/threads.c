@@ -68,12 +68,6 @@ static int64_t counted(const struct threads *threads, int64_t since, int64_t now
 
 /* MARK: Goroutines */
 
-static void note_first(trail_thread *thread, const struct placed *g)
-{
-    if (thread->goroutine == TRAIL_NONE)
-        thread->goroutine = g->id;
-}
-
 /* Counts the time since `g->since_ns` for the goroutine's thread and P. */
 static bool credit(struct threads *threads, const struct placed *g, int64_t now)
 {
@@ -85,7 +79,7 @@ static bool credit(struct threads *threads, const struct placed *g, int64_t now)
             return false;
         ns_add(runs ? &thread->running_ns : &thread->syscall_ns,
                counted(threads, g->since_ns, now));
-        note_first(thread, g);
+        thread->goroutine = g->id;
         place = (size_t)(thread - threads->thread_rows.items);
         if (runs && !slices_add(&threads->thread_slices, place, g->since_ns, now))
             return false;
@@ -117,7 +111,7 @@ static bool count_begin(struct threads *threads, struct placed *g, const trail_e
         trail_thread *thread = thread_get(threads, g->thread, event->time_ns);
         if (!thread)
             return false;
-        note_first(thread, g);
+        thread->goroutine = g->id;
         thread->runs += runs;
         thread->syscalls += !runs;
     }

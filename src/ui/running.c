@@ -58,11 +58,22 @@ static int longest_first(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* How wide the longest number of a task is, but at least 4. */
+static int task_width(const struct running *list, size_t count)
+{
+    int width = 4;
+    for (size_t i = 0; i < count; i++) {
+        int digits = snprintf(NULL, 0, "%" PRId64, list[i].task);
+        width = list[i].task != TRAIL_NONE && digits > width ? digits : width;
+    }
+    return width;
+}
+
 /* In recordings of trail record each thread is a task. */
-static void put_task(const struct analysis *analysis, const struct running *running)
+static void put_task(const struct analysis *analysis, const struct running *running, int width)
 {
     if (analysis->vocabulary.of == TRAIL_MADE_BY_RECORD && running->task != TRAIL_NONE)
-        printf("%s%-4" PRId64 " ", term(&analysis->vocabulary, TERM_task_id), running->task);
+        printf("%s%-*" PRId64 " ", term(&analysis->vocabulary, TERM_task_id), width, running->task);
 }
 
 /* Reorders the list if it is too long to be shown in full. */
@@ -78,9 +89,10 @@ static void show_lines(const struct analysis *analysis, const char *letter, stru
     if (shown < count)
         qsort(list, count, sizeof *list, longest_first);
     printf("\nrunning, over %s:\n", show_duration(length, whole));
+    int width = task_width(list, shown);
     for (size_t i = 0; i < shown; i++) {
         struct spark spark = {list[i].slices, slices, slice_ns, whole};
-        put_task(analysis, &list[i]);
+        put_task(analysis, &list[i], width);
         printf("%s%6" PRId64 " ", letter, list[i].id);
         spark_line(&spark, 1);
         printf(" %s\n", show_percent(part, percent_of(list[i].ns, whole)));

@@ -124,6 +124,13 @@ def a_picture_shows_when_it_ran():
 
 
 @test
+def in_thread_words_a_picture_has_the_number_of_what_ran_on_it_last():
+    # 1 and then 2, on both; the third ran nothing. The numbers are one column.
+    lines = good_text("threads", "--words=threads", trace("times-1.26")).split("\n\n")[1].splitlines()[1:]
+    equal([line.split("|")[0] for line in lines], ["thread 2    TID    100 ", "thread 2    TID    101 ", "TID    102 "])
+
+
+@test
 def tables_have_a_row_each():
     for command in ("threads", "procs"):
         count = len(answer(command, EXAMPLES[3])[command])
