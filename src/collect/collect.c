@@ -82,11 +82,27 @@ static void end_threads(struct collect *c, uint8_t flags)
     }
 }
 
+void collect_ended_before(struct collect *c, uint64_t time)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        size_t count = thread->ops.count;
+        struct op *gone = count ? op_in_ring(thread, count - 1) : NULL;
+        uint64_t least = count > 1 ? op_in_ring(thread, count - 2)->time : 0;
+        if (gone && gone->kind == OP_GONE && gone->time >= time)
+            gone->time = time - 1 > least ? time - 1 : least;
+    }
+}
+
 void collect_end(struct collect *c, const struct area *next)
 {
+    uint64_t claimed = next ? area_claimed_at(next) : 0;
+    /* It had left, and the next program claimed its area before that was noticed. */
+    if (c->ended && claimed)
+        collect_ended_before(c, claimed);
     if (c->ended)
         return;
-    end_program(c, next ? area_claimed_at(next) : 0);
+    end_program(c, claimed);
     end_threads(c, next ? OP_EXECUTES : 0);
 }
 

@@ -408,6 +408,26 @@ static void end_heap(struct trace *t, struct collect *c)
         EVENT(running->of, running, model_next_ns(t), V2_HeapAlloc, (uint64_t)t->heap);
 }
 
+/* Returns a thread that the trace has now; NULL: there is none. */
+static struct thread *any_thread(const struct trace *t)
+{
+    struct thread *thread;
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
+                return thread;
+        }
+    }
+    return NULL;
+}
+
+/* Of a thread that has not begun, only the kernel's switches may be known: another writes for it. */
+static struct thread *writer_of_statuses(const struct trace *t, struct thread *thread)
+{
+    struct thread *other = thread->g.state == G_NONE ? any_thread(t) : NULL;
+    return other ? other : thread;
+}
+
 /* Does what is next of all threads: of the first in the queue. */
 static void run_next(struct trace *t)
 {
@@ -419,7 +439,7 @@ static void run_next(struct trace *t)
     ns = next_ns(c, oncpu_next_time(thread));
     write_samples(t, ns);
     if (t->model.begun ? is_full(t, ns) : !oncpu_is_next(c, thread))
-        next_generation(t, thread, ns);
+        next_generation(t, writer_of_statuses(t, thread), ns);
     if (t->model.begun)
         introduce(c);
     do_next(c, thread, ns);
@@ -444,19 +464,6 @@ void model_run(struct trace *t)
                                                       : ticks_to_ns(ticks, t->watermark));
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         threads_sweep(c);
-}
-
-/* Returns a thread that the trace has now; NULL: there is none. */
-static struct thread *any_thread(const struct trace *t)
-{
-    struct thread *thread;
-    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
-        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-            if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
-                return thread;
-        }
-    }
-    return NULL;
 }
 
 void model_cut(struct trace *t)

@@ -81,4 +81,7 @@ void collect_no_memory(struct collect *c);
 /* Counts a record that contradicts others. The caller leaves it out. */
 void collect_damage(struct collect *c);
 
+/* The program has ended before `time`, in ticks, however late that was noticed. */
+void collect_ended_before(struct collect *c, uint64_t time);
+
 #endif

@@ -298,25 +298,12 @@ static struct collect *child_of(const struct trace *t, const struct ended_wait *
     return program_of(t, thread->of, (pid_t)(uint32_t)r->object);
 }
 
-/* Its threads have ended before the parent's wait, however late that was noticed. */
-static void end_before(struct collect *child, uint64_t time)
-{
-    struct thread *thread;
-    for (size_t at = 0; (thread = threads_next(child, &at)) != NULL;) {
-        size_t count = thread->ops.count;
-        struct op *gone = count ? op_in_ring(thread, count - 1) : NULL;
-        uint64_t least = count > 1 ? op_in_ring(thread, count - 2)->time : 0;
-        if (gone && gone->kind == OP_GONE && gone->time >= time)
-            gone->time = time - 1 > least ? time - 1 : least;
-    }
-}
-
 static void match_child(struct collect *child, const struct ended_wait *wait)
 {
     struct thread *first = thread_with_tid(child, (uint64_t)child->options.process.pid);
     if (!first || !child->ended || child->end_ticks < wait->record.time)
         return;
-    end_before(child, wait->record.end);
+    collect_ended_before(child, wait->record.end);
     add_joiner(child, first, wait);
 }
 

@@ -5,6 +5,7 @@ usage: children.py TRAIL CHILDREN; the program is that of children.c
 """
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM
 # AddressSanitizer is not to keep what was freed: the recorder's memory is looked at.
 ENV["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
 LIMIT = 120  # s, for what hangs
+TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
 # What children.c returns when all went well; when it may not do what it is asked for.
 STATUS, NO_RIGHT = 5, 77
 
@@ -230,6 +232,18 @@ def several_processes_are_one_trace_and_a_table_with_their_titles():
         words = re.fullmatch(r"(sleep|sh) \((\d+)\): main", name)
         assert words and int(words[2]) in pids, (name, pids)
     assert sum("sleep" in name for name in names) == len(rows) - 1, names
+
+
+@test
+def a_thread_has_its_tid_in_each_program_that_it_executes():
+    # Its M is the same in both; another number, above all TIDs, is that of a thread whose TID another one has meanwhile.
+    with tempfile.TemporaryDirectory(prefix="trail-children-") as folder:
+        path = os.path.join(folder, "t.trace")
+        script = "for i in $(seq 200); do /bin/true; done"
+        subprocess.run([TRAIL, "record", "-q", "--children", "-o", path, "--", "sh", "-c", script], check=True, env=ENV, timeout=LIMIT)
+        done = subprocess.run([TRAIL, "threads", "--json", path], check=True, capture_output=True, env=ENV)
+        tids = [thread["id"] for thread in json.loads(done.stdout)["threads"]]
+    assert tids and max(tids) < TID_LIMIT, max(tids)
 
 
 @test

@@ -34,6 +34,7 @@ struct world {
     struct ticks ticks;
     struct trace *to;
     struct collect *collect;
+    struct collect *next; /* of a program that the process has executed; NULL: none */
     struct collect_summary summary;
     uint8_t *trace;
     size_t size;
@@ -168,10 +169,13 @@ static inline void finish(struct world *w)
     trail_reader *reader;
     trail_error err;
     long count;
+    if (w->next)
+        collect_end_with_trace(w->next);
     collect_end_with_trace(w->collect);
     assert_true(trace_finish(w->to, &err));
     collect_summarize(w->collect, &w->summary);
     collect_close(w->collect);
+    collect_close(w->next);
     trace_close(w->to);
     munmap(w->memory, sizeof *w->memory);
     source = trail_source_open_memory(w->trace, w->size, &err);

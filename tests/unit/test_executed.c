@@ -1,0 +1,69 @@
+/* A process that executes another program: its one thread keeps its TID, and so its M. */
+#include "area_by_hand.h"
+
+/* The memory of the program that is executed. Its thread is in the same slot, with the same TID. */
+struct second {
+    struct world of; /* only memory, chunks and last are used */
+    struct area *area;
+};
+
+static void claims(struct second *second, struct world *w, uint64_t ms)
+{
+    const struct area_options options = {.groups = UINT32_MAX, .stacks = SHM_STACKS_UNWIND};
+    struct shm_area *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    memory->header.threads_used = 16;
+    *second = (struct second){.of.memory = memory,
+                              .area = area_over(memory, &options, &w->ticks, OPENED)};
+    assert_non_null(second->area);
+    memory->header.claimed_at = OPENED + ms * MS;
+}
+
+/* Its thread begins with a record at that time. */
+static void begins(struct second *second, struct world *w, uint64_t ms)
+{
+    trail_error err;
+    struct shm_record record = {.kind = SHM_STARTED, .time = OPENED + ms * MS, .object = 1};
+    second->of.memory->threads[1].state = SHM_LIVE;
+    second->of.memory->threads[1].serial = 1;
+    second->of.memory->threads[1].tid = 101;
+    put(&second->of, 1, record);
+    w->next = collect_open(
+        &(struct collect_options){
+            .trace = w->to, .area = second->area, .ticks = &w->ticks, .former = w->collect},
+        &err);
+    assert_non_null(w->next);
+}
+
+static void ends(struct second *second, struct world *w)
+{
+    finish(w);
+    munmap(second->of.memory, sizeof *second->of.memory);
+}
+
+/* It was noticed at 600 ms that the program is no longer there. */
+static void the_former_program_ends_where_the_next_begins(void **state)
+{
+    struct world w;
+    struct second second;
+    (void)state;
+    begin(&w);
+    put_thread(&w, 1);
+    step(&w);
+    now = OPENED + 600 * MS;
+    collect_end(w.collect, NULL);
+    claims(&second, &w, 300);
+    collect_end(w.collect, second.area);
+    begins(&second, &w, 301);
+    ends(&second, &w);
+    assert_int_equal(w.threads, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_former_program_ends_where_the_next_begins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
