@@ -49,7 +49,8 @@ static const struct option rows[] = {
     {0, "save", "FILE", "with -: keep the trace that arrives in this file",
      TO_TEXT(struct request, save)},
     {0, "follow", NULL,
-     "FILE is being written by who holds the other end of stdin, and\nis complete when that ends",
+     "FILE is being written by the program at the other end of stdin,\nand is complete when that "
+     "ends",
      TO_FLAG(struct request, follow)},
     {0, "source", "DIR",
      "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
