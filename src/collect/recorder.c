@@ -297,7 +297,7 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
         return false;
     }
     ticks_settle(&r->ticks);
-    if (is_shared(r) && !r->options.shm)
+    if (!r->options.shm && !r->options.split)
         board_open(&r->board);
     if (!make_spare(r, err))
         return false;

@@ -411,7 +411,7 @@ static void match(const struct trace *t, const struct ended_wait *wait)
         match_openmp_barrier(c, wait);
     } else if (r->wait == SHM_OMP_JOIN || r->wait == SHM_OMP_WORK) {
         match_openmp_work(c, wait);
-    } else if (r->release && !(r->flags & SHM_TIMED_OUT)) {
+    } else if (r->release && !(r->flags & (SHM_TIMED_OUT | SHM_EXPIRED))) {
         release = find_release(c, r->object, r->release, r->wait, r->time, r->end);
         if (release)
             add_woken(c, release, wait->serial, wait->number, wait->op);

@@ -191,7 +191,7 @@ bool preload_attach(const char *word)
     preload.has_rseq = try_rseq();
     preload.stack_size = usual_stack_size();
     left = NULL;
-    board_join(word, area->header.board);
+    board_join(word, area->header.board, area->header.children);
     preload.area = area;
     preload.recording = ++recordings;
     __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);

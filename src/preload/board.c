@@ -7,13 +7,18 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "preload/call.h"
 
-struct shm_board *board;
+/* The kernel's number for the file system of POSIX message queues: statfs(2). */
+#define QUEUES_MAGIC 0x19800202
 
-void board_join(const char *word, uint32_t number)
+struct shm_board *board;
+bool board_of_several;
+
+void board_join(const char *word, uint32_t number, bool several)
 {
     char path[64];
     struct stat status;
@@ -31,10 +36,12 @@ void board_join(const char *word, uint32_t number)
     close(fd);
     if (mapped == MAP_FAILED)
         return;
-    if (mapped->magic == BOARD_MAGIC)
+    if (mapped->magic == BOARD_MAGIC) {
         board = mapped;
-    else
+        board_of_several = several;
+    } else {
         munmap(mapped, sizeof *mapped);
+    }
 }
 
 /* MARK: Waiting */
@@ -180,12 +187,12 @@ static struct board_ends of_connection(int fd, bool *settled)
     if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 ||
         getpeername(fd, (struct sockaddr *)&other, &other_size) != 0) {
         *settled = false; /* not connected yet */
-        return (struct board_ends){0, 0};
+        return (struct board_ends){0};
     }
     if (!words_of(&own, a) || !words_of(&other, b))
-        return (struct board_ends){0, 0};
-    return (struct board_ends){board_mix(board_mix(a[0], a[1]), board_mix(b[0], b[1])),
-                               board_mix(board_mix(b[0], b[1]), board_mix(a[0], a[1]))};
+        return (struct board_ends){0};
+    return (struct board_ends){.own = board_mix(board_mix(a[0], a[1]), board_mix(b[0], b[1])),
+                               .peer = board_mix(board_mix(b[0], b[1]), board_mix(a[0], a[1]))};
 }
 
 /* The peer of one that was not made by a recorded process is found out by the recorder, soon. */
@@ -193,12 +200,12 @@ static struct board_ends of_unix_socket(int fd, int type, const struct stat *sta
 {
     struct sockaddr_storage other;
     socklen_t size = sizeof other;
-    struct board_ends ends = {of_inode(status), 0};
+    struct board_ends ends = {.own = of_inode(status)};
     if (type == SOCK_DGRAM)
-        return (struct board_ends){0, 0};
+        return (struct board_ends){0};
     if (getpeername(fd, (struct sockaddr *)&other, &size) != 0) {
         *settled = false;
-        return (struct board_ends){0, 0};
+        return (struct board_ends){0};
     }
     ends.peer = board_peer(ends.own);
     if (!ends.peer) {
@@ -217,17 +224,23 @@ static struct board_ends of_socket(int fd, const struct stat *status, bool *sett
     socklen_t size = sizeof domain, type_size = sizeof type;
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0)
-        return (struct board_ends){0, 0};
+        return (struct board_ends){0};
     if (domain == AF_UNIX)
         return of_unix_socket(fd, type, status, settled);
     if (type != SOCK_STREAM)
-        return (struct board_ends){0, 0};
+        return (struct board_ends){0};
     return of_connection(fd, settled);
+}
+
+static bool is_message_queue(int fd)
+{
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 && system.f_type == QUEUES_MAGIC;
 }
 
 struct board_ends board_identify(int fd, bool *settled)
 {
-    struct board_ends ends = {0, 0};
+    struct board_ends ends = {0};
     struct stat status;
     int old_errno = errno;
     *settled = true;
@@ -236,6 +249,8 @@ struct board_ends board_identify(int fd, bool *settled)
             ends.own = ends.peer = of_inode(&status);
         else if (S_ISSOCK(status.st_mode))
             ends = of_socket(fd, &status, settled);
+        else if (S_ISREG(status.st_mode) && is_message_queue(fd))
+            ends = (struct board_ends){of_inode(&status), of_inode(&status), .endless = true};
     }
     errno = old_errno;
     return ends;
@@ -273,5 +288,5 @@ struct board_ends board_identify_new(void)
 {
     uint64_t number = 1 + __atomic_fetch_add(&board->numbers, 1, __ATOMIC_RELAXED);
     uint64_t own = board_mix(BOARD_MAGIC, number);
-    return (struct board_ends){own, own};
+    return (struct board_ends){own, own, .endless = true};
 }

@@ -11,8 +11,14 @@
 /* NULL: there is none. */
 extern struct shm_board *board __attribute__((visibility("hidden")));
 
+/*
+ * Whether other processes are recorded as well, so that what this one shares with them is looked for. Queues, semaphore
+ * sets and locks of files are on the board in any case.
+ */
+extern bool board_of_several __attribute__((visibility("hidden")));
+
 /* Maps the board, which is a descriptor of the process that the word names (see SHM_VARIABLE). */
-void board_join(const char *word, uint32_t fd);
+void board_join(const char *word, uint32_t fd, bool several);
 
 /* MARK: Waiting */
 
@@ -41,6 +47,7 @@ bool board_released_since(uint64_t object, uint64_t time);
 /* Of an end, and of the end where what is written there can be read: the same of a pipe. 0: not known. */
 struct board_ends {
     uint64_t own, peer;
+    bool endless; /* a close wakes no thread: there is no end of the data */
 };
 
 /* Finds them for a descriptor; *settled: they will not change. */

@@ -141,8 +141,8 @@ void connection_made(int fd, bool accepted)
     uint16_t own_port, peer_port;
     uint64_t half;
     /* A socket that is still connecting has no peer yet, and stays unknown. */
-    /* With a board, the addresses are the ends' identity. */
-    if (!board && preload.area && fd >= 0 && fd < DESCRIPTORS &&
+    /* Between processes the addresses are the ends' identity. */
+    if (!board_of_several && preload.area && fd >= 0 && fd < DESCRIPTORS &&
         (own_port = address_of(fd, false, &own)) != 0 &&
         (peer_port = address_of(fd, true, &peer)) != 0 && is_near(&own, &peer)) {
         half = accepted ? half_of(fd, peer_port, own_port) : half_of(fd, own_port, peer_port);

@@ -135,7 +135,7 @@ static void made_one(int fd, bool is_alone)
     if (!index || is_alone)
         return;
     ends[index].peer = (uint16_t)index;
-    if (board)
+    if (board_of_several)
         ends[index].ids = board_identify_new();
 }
 
@@ -155,7 +155,7 @@ static void made_two(const int fds[2])
     }
     ends[first].peer = (uint16_t)second;
     ends[second].peer = (uint16_t)first;
-    if (board)
+    if (board_of_several)
         board_identify_pair(fds, &ends[first].ids, &ends[second].ids);
     share_end(fds[0], first);
     share_end(fds[1], second);
@@ -200,7 +200,7 @@ static uint64_t use_shared(struct end *end, enum side side, const struct unwind_
 /* The end of the data, perhaps: other processes may still have the end that is closed. */
 static void close_shared(struct end *end, const struct unwind_start *caller)
 {
-    uint64_t other = shared_peer(end, TO_READ);
+    uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
     if (other && other != object_of(end, TO_WRITE))
         board_release(other, SHM_READ, SHM_CLOSES, caller);
 }
@@ -393,7 +393,7 @@ void descriptor_set_polled(int fd)
 {
     unsigned set = descriptor_end(fd);
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
-    if (!set || !board || used > FEW_ENDS || !is_recorded(SHM_GROUP_IO))
+    if (!set || !board_of_several || used > FEW_ENDS || !is_recorded(SHM_GROUP_IO))
         return;
     for (uint32_t i = 1; i < used; i++) {
         for (int k = 0; ends[i].taken && ends[i].ids.own && k < END_SETS; k++) {

@@ -47,7 +47,7 @@ unsigned descriptor_look(int fd);
 ALWAYS unsigned descriptor_used(int fd)
 {
     unsigned end = descriptor_end(fd);
-    if (LIKELY(end || !board || (unsigned)fd >= DESCRIPTORS || descriptor_is_plain[fd]))
+    if (LIKELY(end || !board_of_several || (unsigned)fd >= DESCRIPTORS || descriptor_is_plain[fd]))
         return end;
     return descriptor_look(fd);
 }

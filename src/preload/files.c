@@ -34,7 +34,7 @@ static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
 
 /* Most writes only fill the buffer; those that do not are looked at for other processes alone. */
 #define WRITE_FILE(file, ...)                                                                      \
-    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, UNLIKELY(board != NULL) ? flushes(file, &caller) : 0,      \
+    BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, UNLIKELY(board_of_several) ? flushes(file, &caller) : 0,   \
                (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
 #define FLUSH_FILE(file, ...)                                                                      \
@@ -166,7 +166,7 @@ ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FI
     if (LIKELY(CAN_WRITE(1, FORMATTED)))
         return (struct brief_call){0};
     return brief_begin(caller, SHM_GROUP_IO, SHM_WRITE,
-                       UNLIKELY(board != NULL) ? flushes(file, caller) : 0,
+                       UNLIKELY(board_of_several) ? flushes(file, caller) : 0,
                        (uint32_t)descriptor_of(file) + 1);
 }
 
@@ -319,7 +319,7 @@ EXPORT int fclose(FILE *file)
 __attribute__((destructor)) static void exits(void)
 {
     struct unwind_start caller = CALLER();
-    if (!board || !self_has_slot())
+    if (!board_of_several || !self_has_slot())
         return;
     (void)flushes(stdout, &caller);
     descriptors_exit(&caller);
@@ -351,7 +351,7 @@ ALWAYS uint64_t process_object(pid_t pid)
 /* The wait was for this process: if that is recorded, too, its end is known. */
 ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
 {
-    if (UNLIKELY(board != NULL) && call->open && pid > 0 && self_has_slot())
+    if (UNLIKELY(board_of_several) && call->open && pid > 0 && self_has_slot())
         self.slot->open_object = process_object(pid);
 }
 

@@ -131,7 +131,7 @@ static enum futex_role role_of(int operation)
 /* What the futex is in records if processes share it: see object_shared. */
 static uint64_t shared_futex(const uint32_t *word, int operation)
 {
-    return board && !(operation & FUTEX_PRIVATE_FLAG) ? memory_object(word) : 0;
+    return board_of_several && !(operation & FUTEX_PRIVATE_FLAG) ? memory_object(word) : 0;
 }
 
 /* The number of threads that it may wake decides whether the release ends one wait or all. */

@@ -337,7 +337,7 @@ static void after_epoll(struct call *call, int set, const struct epoll_event *ev
 
 #define EPOLL_CALL(...)                                                                            \
     struct unwind_start caller = CALLER();                                                         \
-    if (UNLIKELY(board != NULL))                                                                   \
+    if (UNLIKELY(board_of_several))                                                                \
         descriptor_set_polled(fd);                                                                 \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
                                        descriptor_reads(fd, &caller), (uint32_t)fd + 1, 0);        \
@@ -377,28 +377,54 @@ EXPORT int eventfd_write(int fd, eventfd_t value)
 
 /* MARK: Messages */
 
+/* A queue is the end of a descriptor that is its own peer, like an eventfd. */
+ALWAYS unsigned queue_end(mqd_t fd)
+{
+    unsigned end = descriptor_end(fd);
+    return end || !board || (unsigned)fd >= DESCRIPTORS ? end : descriptor_look(fd);
+}
+
+static uint64_t queue_reads(mqd_t fd, const struct unwind_start *caller)
+{
+    unsigned end = queue_end(fd);
+    return end ? end_reads(end, caller) : 0;
+}
+
+static uint64_t queue_writes(mqd_t fd, const struct unwind_start *caller)
+{
+    unsigned end = queue_end(fd);
+    return end ? end_writes(end, caller) : 0;
+}
+
 EXPORT ssize_t mq_receive(mqd_t fd, char *text, size_t size, unsigned *priority)
 {
-    FD_CALL(SHM_READ, REAL(mq_receive)(fd, text, size, priority));
+    FD_CALL_OF(SHM_READ, queue_reads(fd, &caller), REAL(mq_receive)(fd, text, size, priority));
 }
 
 EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
                                unsigned *restrict priority, const struct timespec *restrict until)
 {
-    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_READ, 0, (uint32_t)fd + 1,
+    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_READ, queue_reads(fd, &caller), (uint32_t)fd + 1,
                REAL(mq_timedreceive)(fd, text, size, priority, until));
 }
 
 EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
 {
-    FD_CALL(SHM_WRITE, REAL(mq_send)(fd, text, size, priority));
+    FD_CALL_OF(SHM_WRITE, queue_writes(fd, &caller), REAL(mq_send)(fd, text, size, priority));
 }
 
 EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,
                         const struct timespec *until)
 {
-    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1,
+    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_WRITE, queue_writes(fd, &caller), (uint32_t)fd + 1,
                REAL(mq_timedsend)(fd, text, size, priority, until));
+}
+
+EXPORT int mq_close(mqd_t fd)
+{
+    struct unwind_start caller = CALLER();
+    descriptor_closed(fd, &caller);
+    return REAL(mq_close)(fd);
 }
 
 #define QUEUE_WRITE (UINT64_C(1) << 32)

@@ -40,7 +40,7 @@ static bool is_declared_shared(enum shm_wait kind, const volatile void *object)
 
 uint64_t object_shared(enum shm_wait kind, const volatile void *object)
 {
-    return board && is_declared_shared(kind, object) ? memory_object(object) : 0;
+    return board_of_several && is_declared_shared(kind, object) ? memory_object(object) : 0;
 }
 
 void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -37,6 +38,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -703,6 +705,90 @@ static void wake_message(void)
     remove_queue();
 }
 
+/* MARK: POSIX message queues */
+
+/* Two descriptors that were opened apart. */
+static void make_queue(void)
+{
+    struct mq_attr shape = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    char name[64];
+    (void)snprintf(name, sizeof name, "/trail-wakers-%d", (int)getpid());
+    fds[0] = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &shape);
+    fds[1] = mq_open(name, O_RDWR);
+    CHECK(fds[0] >= 0 && fds[1] >= 0 && mq_unlink(name) == 0);
+}
+
+static void make_full_queue(void)
+{
+    make_queue();
+    CHECK(mq_send(fds[0], &byte, 1, 0) == 0);
+}
+
+static void wait_receive(void)
+{
+    char text[8];
+    CHECK(mq_receive(fds[0], text, sizeof text, NULL) == 1);
+}
+
+static void wait_receive_timed(void)
+{
+    struct timespec late = {INT32_MAX, 0};
+    char text[8];
+    CHECK(mq_timedreceive(fds[0], text, sizeof text, NULL, &late) == 1);
+}
+
+static void wait_room_in_queue(void)
+{
+    CHECK(mq_send(fds[0], &byte, 1, 0) == 0);
+}
+
+static void wake_send_message(void)
+{
+    CHECK(mq_send(fds[1], &byte, 1, 0) == 0);
+}
+
+static void wake_receive_message(void)
+{
+    char text[8];
+    CHECK(mq_receive(fds[1], text, sizeof text, NULL) == 1);
+}
+
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* A used queue; a timer will interrupt the waiter alone. */
+static void make_idle_queue(void)
+{
+    struct sigaction action = {.sa_handler = ignore};
+    struct itimerval time = {.it_value.tv_usec = 80000};
+    sigset_t alarm;
+    char text[8];
+    make_queue();
+    CHECK(mq_send(fds[1], &byte, 1, 0) == 0 && mq_receive(fds[1], text, sizeof text, NULL) == 1);
+    CHECK(sigemptyset(&alarm) == 0 && sigaddset(&alarm, SIGALRM) == 0);
+    CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(setitimer(ITIMER_REAL, &time, NULL) == 0);
+}
+
+static void wait_no_message(void)
+{
+    sigset_t alarm;
+    char text[8];
+    CHECK(sigemptyset(&alarm) == 0 && sigaddset(&alarm, SIGALRM) == 0);
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &alarm, NULL) == 0);
+    CHECK(mq_receive(fds[0], text, sizeof text, NULL) == -1 && errno == EINTR);
+}
+
+/* The close of a queue wakes none, nor does a message in another one. */
+static void wake_none_of_queue(void)
+{
+    CHECK(mq_close(fds[1]) == 0);
+    make_queue();
+    wake_send_message();
+}
+
 /* MARK: Cases */
 
 static const struct {
@@ -745,6 +831,10 @@ static const struct {
     {"named", make_named, wait_read, wake_write_again},
     {"sysv-semaphore", make_set_sysv, wait_semop, wake_semop},
     {"sysv-queue", make_queue_sysv, wait_message, wake_message},
+    {"queue", make_queue, wait_receive, wake_send_message},
+    {"queue-timed", make_queue, wait_receive_timed, wake_send_message},
+    {"queue-full", make_full_queue, wait_room_in_queue, wake_receive_message},
+    {"queue-closed", make_idle_queue, wait_no_message, wake_none_of_queue},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
     {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},

@@ -106,12 +106,12 @@ def tried(check):
 
 CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg pair-shutdown
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
-futex-bitset futex-op mtx cnd
+futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-full
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
-named sysv-semaphore sysv-queue shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
-NOBODY = "foreign tcp-foreign disarmed reused".split()
+named sysv-semaphore sysv-queue queue queue-timed queue-full shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
+NOBODY = "foreign tcp-foreign disarmed reused queue-closed".split()
 
 
 def wakes(*words, options=()):
