@@ -4,7 +4,8 @@
  * The record of a wait has the number that the last release of its object had when the wait ended. For a lock that only
  * one thread can hold, and for a barrier, that release ended the wait. Condition variables and semaphores may have been
  * released several times by then: the oldest release since the wait began that has woken no thread yet is taken. For
- * descriptors it is the oldest since the wait began; any number of threads may poll for it.
+ * descriptors it is the oldest since the wait began; any number of threads may poll for it. For a lock of a file it is the
+ * last of a lock that excluded the one waited for.
  */
 #include "collect/releases.h"
 
@@ -52,6 +53,7 @@ struct release *release_add(struct collect *c, struct thread *thread,
     release->number = record->release;
     release->stack = record->stack;
     release->all = record->flags & SHM_ALL;
+    release->part = record->wait == SHM_FILE_LOCK ? record->object2 : 0;
     if (shm_is_shared_end(record->object) && record->flags & SHM_CLOSES) {
         /* Only if no other ended the wait: see find_shared. */
         release->closes = release->taken = true;
@@ -288,14 +290,21 @@ static struct collect *program_of(const struct trace *t, const struct collect *p
     return found;
 }
 
-/* The child that the wait was for; NULL: none, or it is not recorded. */
+/* Returns the process whose end may have ended the wait; 0: none's. */
+static pid_t awaited_process(const struct shm_record *r)
+{
+    if (r->wait == SHM_FILE_LOCK)
+        return (pid_t)r->release2;
+    return r->wait == SHM_CHILD && r->object >> 56 == SHM_PROCESS >> 56 ? (pid_t)(uint32_t)r->object
+                                                                        : 0;
+}
+
+/* The same, if it is recorded; NULL: it is not. */
 static struct collect *child_of(const struct trace *t, const struct ended_wait *wait)
 {
-    const struct shm_record *r = &wait->record;
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
-    if (!thread || r->wait != SHM_CHILD || r->object >> 56 != SHM_PROCESS >> 56)
-        return NULL;
-    return program_of(t, thread->of, (pid_t)(uint32_t)r->object);
+    pid_t pid = awaited_process(&wait->record);
+    return thread && pid ? program_of(t, thread->of, pid) : NULL;
 }
 
 static void match_child(struct collect *child, const struct ended_wait *wait)
@@ -305,6 +314,29 @@ static void match_child(struct collect *child, const struct ended_wait *wait)
         return;
     collect_ended_before(child, wait->record.end);
     add_joiner(child, first, wait);
+}
+
+/*
+ * A lock of a file: the last release of a lock that excluded this one; or the end of the process that was found to have left
+ * one. If both are there, it is not known which was the last.
+ */
+static void match_file_lock(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct collect *holder = child_of(c->trace, wait);
+    struct release *found = NULL;
+    for (uint32_t back = 0; back < MAX_TRIES && r->release > back && !found; back++) {
+        struct release *at = release_at(c, r->object, r->release - back);
+        if (!at || at->time < r->time)
+            break;
+        if (at->object == r->object && at->time <= r->end &&
+            shm_locked_conflict(at->part, r->object2))
+            found = at;
+    }
+    if (!r->release2 && found)
+        add_woken(c, found, wait->serial, wait->number, wait->op);
+    else if (!found && holder)
+        match_child(holder, wait);
 }
 
 /* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
@@ -397,6 +429,9 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     } else if (r->flags & SHM_OWNER_DIED) {
         if (r->release2)
             add_joiner(c, thread_of(c, thread_serial(c, r->release2)), wait);
+    } else if (r->wait == SHM_FILE_LOCK) {
+        if (!(r->flags & SHM_TIMED_OUT))
+            match_file_lock(c, wait);
     } else if (r->wait == SHM_COND) {
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {

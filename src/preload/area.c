@@ -14,6 +14,7 @@
 
 #include "preload/call.h"
 #include "preload/exec.h"
+#include "preload/file_locks.h"
 #include "shm/handover.h"
 
 /* How long to wait for the next area if one is taken and there is a collector: at most half a second. */
@@ -154,6 +155,7 @@ static void sum_heap(const struct shm_area *area)
 static void before_fork(void)
 {
     struct shm_area *area = preload.area;
+    file_locks_inherited();
     if (!area || !area->header.children)
         return;
     /* The parent may end before its child has decided whether it is recorded: the recorder must not end then. */
@@ -170,6 +172,7 @@ static void after_fork(void)
     preload.area = NULL;
     mapped = NULL;
     self = (struct self){.over = !children};
+    file_locks_forget();
     if (!children)
         return;
     (void)preload_attach(getenv(SHM_VARIABLE));

@@ -115,8 +115,17 @@ bool board_awaits(uint64_t object)
 void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
                    const struct unwind_start *caller)
 {
-    struct shm_record record = {
-        .kind = SHM_RELEASED, .wait = (uint8_t)kind, .flags = flags, .object = object};
+    board_release_of(object, kind, flags, 0, caller);
+}
+
+void board_release_of(uint64_t object, enum shm_wait kind, uint8_t flags, uint64_t object2,
+                      const struct unwind_start *caller)
+{
+    struct shm_record record = {.kind = SHM_RELEASED,
+                                .wait = (uint8_t)kind,
+                                .flags = flags,
+                                .object = object,
+                                .object2 = object2};
     int old_errno = errno;
     if (!board_awaits(object) || !record_begin())
         return;

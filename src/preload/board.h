@@ -32,6 +32,10 @@ void board_leaves(void);
 void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
                    const struct unwind_start *caller);
 
+/* The same with the record's `object2`. */
+void board_release_of(uint64_t object, enum shm_wait kind, uint8_t flags, uint64_t object2,
+                      const struct unwind_start *caller);
+
 /* Whether a thread waits for the object, of this process or another. */
 bool board_awaits(uint64_t object);
 

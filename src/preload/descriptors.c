@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "preload/file_locks.h"
 #include "preload/objects.h"
 
 struct end_set {
@@ -100,6 +101,7 @@ static unsigned forget(int fd, bool *last)
 {
     unsigned index;
     *last = false;
+    file_locks_shared(fd);
     if ((unsigned)fd < DESCRIPTORS && descriptor_is_plain[fd])
         descriptor_is_plain[fd] = false;
     if (preload.area && (unsigned)fd < DESCRIPTORS)
@@ -115,6 +117,7 @@ static unsigned forget(int fd, bool *last)
 void descriptor_new(int fd)
 {
     bool last;
+    file_locks_shared(fd);
     if (fd >= 0 && fd < DESCRIPTORS && descriptor_is_plain[fd])
         descriptor_is_plain[fd] = false;
     if (fd >= 0 && UNLIKELY(descriptor_end(fd))) {
@@ -333,7 +336,10 @@ void descriptor_shut(int fd, const struct unwind_start *caller)
 void descriptor_closed(int fd, const struct unwind_start *caller)
 {
     bool last;
-    unsigned index = forget(fd, &last);
+    unsigned index;
+    if (UNLIKELY(file_locks_held))
+        file_locks_closed(fd, caller);
+    index = forget(fd, &last);
     if (!last)
         return;
     if (ends[index].ids.own && is_recorded(SHM_GROUP_IO))
@@ -507,6 +513,7 @@ EXPORT int epoll_create1(int flags)
 static int duplicated(int fd, int copy)
 {
     if (copy >= 0 && copy != fd) {
+        file_locks_shared(fd);
         descriptor_new(copy);
         if (UNLIKELY(descriptor_end(fd)) && is_this_process())
             share_end(copy, descriptor_end(fd));
@@ -547,11 +554,9 @@ EXPORT int dup3(int fd, int copy, int flags)
         va_end(list);                                                                              \
         if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                      \
             return duplicated(fd, REAL(name)(fd, command, argument));                              \
-        if (command != F_SETLKW && command != F_OFD_SETLKW)                                        \
-            return REAL(name)(fd, command, argument);                                              \
-        struct call call CALL =                                                                    \
-            call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);                   \
-        return RETURNED(REAL(name)(fd, command, argument));                                        \
+        if (file_locks_command(command))                                                           \
+            return file_locks_fcntl(REAL(name), fd, command, argument, &caller);                   \
+        return REAL(name)(fd, command, argument);                                                  \
     }
 
 FCNTL(fcntl)

@@ -5,6 +5,7 @@
 
 #include "preload/descriptors.h"
 #include "preload/exec.h"
+#include "preload/file_locks.h"
 
 #define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
 
@@ -319,7 +320,10 @@ EXPORT int fclose(FILE *file)
 __attribute__((destructor)) static void exits(void)
 {
     struct unwind_start caller = CALLER();
-    if (!board_of_several || !self_has_slot())
+    if (!self_has_slot())
+        return;
+    file_locks_exit(&caller);
+    if (!board_of_several)
         return;
     (void)flushes(stdout, &caller);
     descriptors_exit(&caller);
@@ -339,6 +343,7 @@ EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
 
 EXPORT int system(const char *command)
 {
+    file_locks_inherited();
     WAIT_CALL(SHM_CHILD, REAL(system)(command));
 }
 
@@ -411,6 +416,7 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes,
                        char *const arguments[restrict], char *const environment[restrict])
 {
+    file_locks_inherited();
     EXEC_JOINED(environment);
     pid_t own = 0, *to = pid ? pid : &own;
     WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawn)(to, path, actions, attributes, arguments,
@@ -423,6 +429,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const arguments[restrict], char *const environment[restrict])
 {
+    file_locks_inherited();
     EXEC_JOINED(environment);
     pid_t own = 0, *to = pid ? pid : &own;
     WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawnp)(to, file, actions, attributes, arguments,
@@ -435,6 +442,7 @@ EXPORT int pidfd_spawn(int *restrict pidfd, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes,
                        char *const arguments[restrict], char *const environment[restrict])
 {
+    file_locks_inherited();
     EXEC_JOINED(environment);
     WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawn, ENOSYS, pidfd, path, actions, attributes, arguments,
                                   joined.environment));
@@ -445,6 +453,7 @@ EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes,
                         char *const arguments[restrict], char *const environment[restrict])
 {
+    file_locks_inherited();
     EXEC_JOINED(environment);
     WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawnp, ENOSYS, pidfd, file, actions, attributes, arguments,
                                   joined.environment));
@@ -452,6 +461,7 @@ EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
 
 EXPORT FILE *popen(const char *command, const char *mode)
 {
+    file_locks_inherited();
     WAIT_CALL(SHM_CHILD, REAL(popen)(command, mode));
 }
 

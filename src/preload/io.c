@@ -1,7 +1,9 @@
 /* Wrappers for calls on file descriptors. Whether one blocks is known only afterwards: see call.h. */
 #include <stdarg.h>
+#include <string.h>
 
 #include "preload/connections.h"
+#include "preload/file_locks.h"
 
 /* The body of a wrapper of a call on `fd` that waits for `object`. */
 #define FD_CALL_OF(kind, object, ...)                                                              \
@@ -154,13 +156,31 @@ EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const st
     WRITE_CALL(SHM_WRITE, REAL(sendto)(fd, data, size, flags, to, length));
 }
 
+/* Descriptors that are passed to other processes, which may then have what this one opened. */
+static void passes(const struct msghdr *message)
+{
+    for (struct cmsghdr *part = message ? CMSG_FIRSTHDR(message) : NULL; part;
+         part = CMSG_NXTHDR((struct msghdr *)message, part)) {
+        size_t size = part->cmsg_len > CMSG_LEN(0) ? part->cmsg_len - CMSG_LEN(0) : 0;
+        for (size_t at = 0; part->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= size;
+             at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
+            file_locks_shared(fd);
+        }
+    }
+}
+
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    passes(message);
     WRITE_CALL(SHM_WRITE, REAL(sendmsg)(fd, message, flags));
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
+    for (unsigned i = 0; messages && i < count; i++)
+        passes(&messages[i].msg_hdr);
     WRITE_CALL(SHM_WRITE, REAL(sendmmsg)(fd, messages, count, flags));
 }
 
@@ -507,21 +527,6 @@ EXPORT int ftruncate64(int fd, off64_t size)
     FD_CALL(SHM_FILE, REAL(ftruncate64)(fd, size));
 }
 
-EXPORT int flock(int fd, int operation)
-{
-    FD_CALL(SHM_FILE, REAL(flock)(fd, operation));
-}
-
-EXPORT int lockf(int fd, int command, off_t size)
-{
-    FD_CALL(SHM_FILE, REAL(lockf)(fd, command, size));
-}
-
-EXPORT int lockf64(int fd, int command, off64_t size)
-{
-    FD_CALL(SHM_FILE, REAL(lockf64)(fd, command, size));
-}
-
 EXPORT int tcdrain(int fd)
 {
     FD_CALL(SHM_FILE, REAL(tcdrain)(fd));
@@ -547,6 +552,7 @@ static bool is_fifo(int fd)
 static void opened(const struct call *call, const char *path, int fd)
 {
     descriptor_new(fd);
+    file_locks_opened(fd);
     if (!call->open || !self_has_slot())
         return;
     self.slot->open_detail = (uint32_t)fd + 1;

@@ -48,6 +48,29 @@ struct board_ask {
     uint64_t device, inode; /* the latter stored last, with release; 0: is being written */
 };
 
+/*
+ * A lock of a file that a process holds (preload/file_locks.c). Entries are free if `pid` is 0, and complete if `object` is
+ * not.
+ */
+struct board_lock {
+    uint64_t object; /* SHM_LOCKED; stored last, with release */
+    uint64_t first, last;
+    uint32_t pid;
+    int32_t fd; /* BOARD_BY_PROCESS, or the descriptor that it was taken by */
+    uint8_t exclusive;
+    uint8_t alone; /* no other process or descriptor can have it: the process's end gives it back */
+};
+
+#define BOARD_BY_PROCESS (-1)
+#define BOARD_LOCKS      256
+#define BOARD_LOCKS_OF   16
+
+/* Those of the files with one hash. */
+struct board_locks {
+    uint32_t full; /* there was no room for one: what is held is not known */
+    struct board_lock of[BOARD_LOCKS_OF];
+};
+
 /* A word of a thread that waits for several descriptors. */
 #define BOARD_POLLS 1
 
@@ -58,6 +81,7 @@ struct shm_board {
     uint64_t waits[BOARD_THREADS];
     struct board_object objects[SHM_OBJECTS];
     struct board_pair pairs[BOARD_PAIRS];
+    struct board_locks locks[BOARD_LOCKS];
     uint32_t ask_count; /* of all ever; the newest is at (ask_count - 1) % BOARD_ASKS */
     struct board_ask asks[BOARD_ASKS];
 };

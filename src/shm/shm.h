@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 7
+#define SHM_VERSION 8
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -71,11 +71,12 @@ static inline bool shm_is_lock(unsigned wait)
 enum shm_kind {
     /*
      * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
-     * holder took it, of a wait for several futexes the one whose wake ended it; release, release2; stack
+     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part (shm_locked_part);
+     * release, release2: of a file lock the process that held it and did not give it back, 0: none; stack
      */
     SHM_WAITED = 1,
-    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition. A thread is
-                   * cancelled: the object is its pthread_t, `wait` SHM_JOIN */
+    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition, of a file lock the
+                   * part. A thread is cancelled: the object is its pthread_t, `wait` SHM_JOIN */
     /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object that it runs, or 0; stack */
     SHM_CREATED,
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown */
@@ -251,6 +252,8 @@ static inline bool shm_is_descriptor(uint64_t object)
 #define SHM_MEMORY                                                                                 \
     (UINT64_C(0xf6) << 56) /* | the identity << 4, of a lock in memory that processes share */
 
+#define SHM_LOCKED (UINT64_C(0xf5) << 56) /* | the identity << 4, of a file that is locked */
+
 /* Whether it is an end, of those. */
 static inline bool shm_is_shared_end(uint64_t object)
 {
@@ -288,7 +291,27 @@ static inline bool shm_is_shared(uint64_t object)
 {
     uint64_t what = object >> 56;
     return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
-           what == SHM_QUEUE >> 56;
+           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56;
+}
+
+/*
+ * Which bytes of a file are locked, and how: exclusive << 63 | first << 32 | last. The last may be any from UINT32_MAX on; a
+ * first from SHM_LOCKED_FAR on is not known.
+ */
+#define SHM_LOCKED_FAR UINT64_C(0x7fffffff)
+
+static inline uint64_t shm_locked_part(uint64_t first, uint64_t last, bool exclusive)
+{
+    return (uint64_t)exclusive << 63 | (first < SHM_LOCKED_FAR ? first : SHM_LOCKED_FAR) << 32 |
+           (last < UINT32_MAX ? last : UINT32_MAX);
+}
+
+/* Whether two such locks exclude each other; false if that is not known. */
+static inline bool shm_locked_conflict(uint64_t a, uint64_t b)
+{
+    uint64_t first_a = a >> 32 & SHM_LOCKED_FAR, first_b = b >> 32 & SHM_LOCKED_FAR;
+    return (a | b) >> 63 && first_a < SHM_LOCKED_FAR && first_b < SHM_LOCKED_FAR &&
+           first_a <= (uint32_t)b && first_b <= (uint32_t)a;
 }
 
 /* MARK: The area */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/msg.h>
 #include <sys/poll.h>
 #include <sys/sem.h>
@@ -53,6 +54,25 @@ static void opening(void)
     CHECK(close(folder) == 0);
 }
 
+static void locks(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_END, .l_start = 4, .l_len = -4};
+    int again = open("a", O_RDWR);
+    CHECK(again >= 0 && flock(fd, LOCK_EX) == 0 && flock(again, LOCK_SH | LOCK_NB) == -1);
+    CHECK(errno == EWOULDBLOCK && flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(again, LOCK_SH) == 0);
+    CHECK(flock(fd, LOCK_UN) == 0 && flock(fd, 0) == -1 && errno == EINVAL);
+    CHECK(flock(-1, LOCK_EX) == -1 && errno == EBADF);
+    CHECK(fcntl(fd, F_OFD_SETLKW, &lock) == 0 && fcntl(again, F_OFD_SETLK, &lock) == -1);
+    CHECK(errno == EAGAIN && lock.l_start == 4 && lock.l_len == -4);
+    lock.l_type = F_UNLCK;
+    CHECK(fcntl(fd, F_OFD_SETLK, &lock) == 0 && fcntl(fd, F_SETLKW, NULL) == -1 && errno == EFAULT);
+    lock.l_whence = 99;
+    CHECK(fcntl(fd, F_SETLK, &lock) == -1 && errno == EINVAL);
+    CHECK(lockf(fd, F_LOCK, 0) == 0 && lockf(fd, F_TEST, 0) == 0 && lockf(fd, F_ULOCK, 0) == 0);
+    CHECK(lockf(fd, F_TLOCK, 0) == 0 && lockf(fd, F_ULOCK, 0) == 0 && lockf(fd, 99, 0) == -1);
+    CHECK(errno == EINVAL && close(again) == 0);
+}
+
 static void descriptors(void)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -61,6 +81,7 @@ static void descriptors(void)
     char byte = 1;
     CHECK(fcntl(fd, F_SETLKW, &lock) == 0 && fcntl(fd, F_GETLK, &lock) == 0);
     CHECK(lock.l_type == F_UNLCK);
+    locks(fd);
     CHECK(fcntl(fd, F_SETFL, O_APPEND) == 0 && (fcntl(fd, F_GETFL) & O_APPEND));
     CHECK((copy = fcntl(fd, F_DUPFD, 50)) >= 50 && fcntl(copy, F_GETFD) == 0);
     CHECK(dup3(fd, 60, O_CLOEXEC) == 60 && fcntl(60, F_GETFD) == FD_CLOEXEC);

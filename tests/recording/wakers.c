@@ -5,6 +5,7 @@
  * wakers processes CASE: the same in two processes, of which one has forked the other.
  * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
  * wakers child, wakers any-child: waits for a process, which ends.
+ * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
  * wakers reads, wakers writes: one of the two, by stdin or stdout.
  *
  * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
@@ -28,6 +29,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -789,6 +791,135 @@ static void wake_none_of_queue(void)
     wake_send_message();
 }
 
+/* MARK: Locks of files */
+
+static char lock_path[64];
+static int waiter_fd;
+
+static struct flock range(short type, off_t start, off_t length)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+}
+
+static void set_lock(int fd, int command, short type, off_t start, off_t length)
+{
+    struct flock what = range(type, start, length);
+    CHECK(fcntl(fd, command, &what) == 0);
+}
+
+static void remove_lock_file(void)
+{
+    (void)unlink(lock_path);
+}
+
+/* Opened twice: the waiter's is another description. */
+static void make_lock_file(void)
+{
+    (void)snprintf(lock_path, sizeof lock_path, "/tmp/trail-wakers-%d.lock", (int)getpid());
+    fds[1] = open(lock_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    waiter_fd = open(lock_path, O_RDWR | O_CLOEXEC);
+    CHECK(fds[1] >= 0 && waiter_fd >= 0 && atexit(remove_lock_file) == 0);
+}
+
+static void make_flock(void)
+{
+    make_lock_file();
+    CHECK(flock(fds[1], LOCK_EX) == 0);
+}
+
+static void make_flock_shared(void)
+{
+    make_lock_file();
+    CHECK(flock(fds[1], LOCK_SH) == 0);
+}
+
+static void wait_flock(void)
+{
+    CHECK(flock(waiter_fd, LOCK_EX) == 0);
+}
+
+static void wait_flock_shared(void)
+{
+    CHECK(flock(waiter_fd, LOCK_SH) == 0 && flock(waiter_fd, LOCK_UN) == 0);
+}
+
+static void wake_flock(void)
+{
+    CHECK(flock(fds[1], LOCK_UN) == 0);
+}
+
+static void wake_flock_shared(void)
+{
+    CHECK(flock(fds[1], LOCK_SH) == 0);
+}
+
+/* Of a process, bytes 10 to 19. */
+static void make_range(void)
+{
+    make_lock_file();
+    set_lock(fds[1], F_SETLKW, F_WRLCK, 10, 10);
+}
+
+static void wait_range(void)
+{
+    set_lock(waiter_fd, F_SETLKW, F_WRLCK, 15, 0);
+}
+
+static void wait_range_shared(void)
+{
+    set_lock(waiter_fd, F_SETLKW, F_RDLCK, 0, 0);
+}
+
+/* The rest of what is held waits for no one. */
+static void wake_range(void)
+{
+    set_lock(fds[1], F_SETLK, F_UNLCK, 15, 5);
+}
+
+static void wake_range_shared(void)
+{
+    set_lock(fds[1], F_SETLK, F_RDLCK, 10, 10);
+}
+
+/* By any descriptor of the file: the process gives back all that it holds. */
+static void wake_by_any_close(void)
+{
+    int fd = open(lock_path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && close(fd) == 0);
+}
+
+static void make_description(void)
+{
+    make_lock_file();
+    set_lock(fds[1], F_OFD_SETLKW, F_WRLCK, 0, 0);
+}
+
+static void wait_description(void)
+{
+    set_lock(waiter_fd, F_OFD_SETLKW, F_WRLCK, 0, 0);
+}
+
+static void wake_description(void)
+{
+    set_lock(fds[1], F_OFD_SETLK, F_UNLCK, 0, 0);
+}
+
+static void make_lockf(void)
+{
+    make_lock_file();
+    CHECK(lockf(fds[1], F_TLOCK, 0) == 0);
+}
+
+static void wait_lockf(void)
+{
+    CHECK(lockf(waiter_fd, F_LOCK, 0) == 0);
+}
+
+static void wake_lockf(void)
+{
+    CHECK(lockf(fds[1], F_ULOCK, 0) == 0);
+}
+
 /* MARK: Cases */
 
 static const struct {
@@ -835,6 +966,16 @@ static const struct {
     {"queue-timed", make_queue, wait_receive_timed, wake_send_message},
     {"queue-full", make_full_queue, wait_room_in_queue, wake_receive_message},
     {"queue-closed", make_idle_queue, wait_no_message, wake_none_of_queue},
+    {"flock", make_flock, wait_flock, wake_flock},
+    {"flock-shared", make_flock_shared, wait_flock, wake_flock},
+    {"flock-weaker", make_flock, wait_flock_shared, wake_flock_shared},
+    {"flock-closed", make_flock, wait_flock, wake_close},
+    {"range", make_range, wait_range, wake_range},
+    {"range-weaker", make_range, wait_range_shared, wake_range_shared},
+    {"range-closed", make_range, wait_range, wake_by_any_close},
+    {"description", make_description, wait_description, wake_description},
+    {"description-closed", make_description, wait_description, wake_close},
+    {"lockf", make_lockf, wait_lockf, wake_lockf},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
     {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},
@@ -1009,6 +1150,40 @@ static int parent_of(void (*how)(void))
     return 0;
 }
 
+/*
+ * The holder of a lock that this process waits for is killed; or, left: has taken it by a descriptor that this process has as
+ * well, which closes it first.
+ */
+static int holder_ends(bool by_flock, bool left)
+{
+    int ready[2];
+    make_lock_file();
+    CHECK(pipe(ready) == 0);
+    wait_by = by_flock ? wait_flock : wait_range;
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        int fd = left ? fds[1] : open(lock_path, O_RDWR | O_CLOEXEC);
+        if (by_flock)
+            CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+        else
+            set_lock(fd, F_SETLK, F_WRLCK, 0, 0);
+        CHECK(write(ready[1], &byte, 1) == 1);
+        moment(40);
+        if (!by_flock) /* what the other does not wait for */
+            set_lock(fd, F_SETLK, F_UNLCK, 0, 5);
+        moment(40);
+        CHECK(raise(SIGKILL) == 0);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1);
+    CHECK(!left || close(fds[1]) == 0);
+    printf("%d\n", (int)child);
+    (void)fflush(stdout);
+    wait_here();
+    CHECK(waitpid(child, NULL, 0) == child);
+    return 0;
+}
+
 static int one_side(bool reads)
 {
     fds[0] = STDIN_FILENO;
@@ -1035,6 +1210,12 @@ int main(int argc, char **argv)
         return parent_of(wait_child);
     if (argc == 2 && strcmp(argv[1], "any-child") == 0)
         return parent_of(wait_any_child);
+    if (argc == 2 && strcmp(argv[1], "flock-killed") == 0)
+        return holder_ends(true, false);
+    if (argc == 2 && strcmp(argv[1], "flock-left") == 0)
+        return holder_ends(true, true);
+    if (argc == 2 && strcmp(argv[1], "range-killed") == 0)
+        return holder_ends(false, false);
     if (argc == 2 && (strcmp(argv[1], "reads") == 0 || strcmp(argv[1], "writes") == 0))
         return one_side(argv[1][0] == 'r');
     if (argc == 4 && strcmp(argv[1], "names") == 0)

@@ -107,10 +107,11 @@ def tried(check):
 CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg pair-shutdown
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
 futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-full
+flock flock-shared flock-weaker flock-closed description description-closed
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
-named sysv-semaphore sysv-queue queue queue-timed queue-full shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
+named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed".split()
 
 
@@ -190,6 +191,26 @@ def _():
     fifo = os.path.join(tempfile.mkdtemp(dir=WORK), "fifo")
     os.mkfifo(fifo)
     between(f"WAKERS writes > {fifo} & WAKERS reads < {fifo}; wait")
+
+
+for case in "flock-killed", "range-killed":
+
+    @test(f"{case}: what waits for the lock of a file is woken by the end of the process that held it")
+    @tried
+    def _(case=case):
+        output = []
+        events = events_of(record(program(), case, options=["--children"], output=output))
+        block, end = waker_of(events)
+        assert end.m == int(output[0]) != block.m, "woken by: " + end.text
+        log = events[events.index(block) - 1].text.strip()
+        assert re.search(r'log wait: "file lock /tmp/trail-wakers-\d+\.lock"$', log), log
+
+
+@test("flock-left: a lock of what another process has as well is said to be given back by none")
+@tried
+def _():
+    block, end = waker_of(events_of(record(program(), "flock-left", options=["--children"])))
+    assert end.m == block.m and end.stack == block.stack, "woken by: " + end.text + "\n" + "\n".join(end.stack)
 
 
 for case in NOBODY:

@@ -1,0 +1,476 @@
+/* Records waits for locks of files, and what ends them: see file_locks.h. */
+#include "preload/file_locks.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "preload/call.h"
+
+/*
+ * A lock, or a part of a file that is to be locked or unlocked. flock's and fcntl's locks do not know each other; those of
+ * open descriptions and of processes do.
+ */
+struct lock {
+    uint64_t object;
+    uint64_t first, last; /* bytes */
+    int32_t fd;           /* BOARD_BY_PROCESS: the process's, by whatever descriptor */
+    bool exclusive;
+};
+
+enum family { BY_FLOCK, BY_FCNTL };
+
+uint32_t file_locks_held;
+
+/* A descriptor whose description nothing else has: it was opened in this process since others got all. */
+static uint32_t opened_in[SHM_DESCRIPTORS];
+static uint32_t inheritance = 1;
+
+static bool is_alone(int fd)
+{
+    return (unsigned)fd < SHM_DESCRIPTORS && opened_in[fd] == inheritance;
+}
+
+/* MARK: Which lock */
+
+static uint64_t object_of(const struct stat *status, enum family family)
+{
+    return SHM_LOCKED | board_mix(status->st_dev, status->st_ino) << 4 | (uint64_t)family;
+}
+
+/*
+ * The file that was locked last by a descriptor that was not duplicated since, so that an unlock need not ask the kernel, which takes half as long as the
+ * unlock. Should it be another file now, nothing is held of this one any more: see remove_left.
+ */
+static uint64_t locked_by[SHM_DESCRIPTORS];
+
+static bool is_wanted_now(void)
+{
+    return board && is_recorded(SHM_GROUP_LOCKS);
+}
+
+/* False: its locks are not followed. errno stays as it was. */
+static bool stat_quietly(int fd, struct stat *status)
+{
+    int old_errno = errno;
+    bool is_there = fstat(fd, status) == 0;
+    errno = old_errno;
+    return is_there;
+}
+
+/* Sets the lock's object. False: it is not known. */
+static bool find_object(struct lock *lock, int fd, enum family family, bool unlocks)
+{
+    struct stat status;
+    bool is_kept = (unsigned)fd < SHM_DESCRIPTORS;
+    if (unlocks && is_kept && locked_by[fd]) {
+        lock->object = locked_by[fd] | (uint64_t)family;
+        return true;
+    }
+    if (!stat_quietly(fd, &status))
+        return false;
+    lock->object = object_of(&status, family);
+    if (is_kept)
+        locked_by[fd] = object_of(&status, 0);
+    return true;
+}
+
+/* Where a range begins, in bytes from the begin of the file; negative: not known. */
+static off64_t base_of(int fd, int whence)
+{
+    int old_errno = errno;
+    struct stat status;
+    off64_t at = 0;
+    if (whence == SEEK_CUR)
+        at = lseek64(fd, 0, SEEK_CUR);
+    else if (whence == SEEK_END)
+        at = stat_quietly(fd, &status) ? status.st_size : -1;
+    errno = old_errno;
+    return at;
+}
+
+static bool range_of(int fd, const struct flock *range, struct lock *lock)
+{
+    int64_t first, last, base = base_of(fd, range->l_whence);
+    if (base < 0 || __builtin_add_overflow(base, range->l_start, &first))
+        return false;
+    if (range->l_len == 0)
+        last = INT64_MAX;
+    else if (__builtin_add_overflow(first, range->l_len - (range->l_len > 0), &last))
+        return false;
+    /* A negative length is of the bytes before the start. */
+    if (range->l_len < 0) {
+        int64_t end = first - 1;
+        first = last;
+        last = end;
+    }
+    if (first < 0 || last < first)
+        return false;
+    lock->first = (uint64_t)first;
+    lock->last = range->l_len == 0 ? UINT64_MAX : (uint64_t)last;
+    return true;
+}
+
+/* MARK: What is held */
+
+static bool overlaps(const struct board_lock *entry, const struct lock *lock)
+{
+    return entry->first <= lock->last && lock->first <= entry->last;
+}
+
+static struct board_locks *locks_of(uint64_t object)
+{
+    return &board->locks[shm_object_slot(object) % BOARD_LOCKS];
+}
+
+/* As the process knows itself. In a child of vfork, which shares its memory, still that one. */
+static uint32_t own_pid(void)
+{
+    return preload.area->header.claimed;
+}
+
+static bool is_mine(const struct board_lock *entry, const struct lock *lock)
+{
+    return __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE) == lock->object &&
+           entry->pid == own_pid() && entry->fd == lock->fd;
+}
+
+/* False: another thread has removed it meanwhile. */
+static bool remove_entry(struct board_lock *entry, uint64_t object)
+{
+    if (!__atomic_compare_exchange_n(&entry->object, &object, 0, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return false;
+    __atomic_store_n(&entry->pid, 0, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void enter(const struct lock *lock, bool alone)
+{
+    struct board_locks *at = locks_of(lock->object);
+    for (int i = 0; i < BOARD_LOCKS_OF; i++) {
+        struct board_lock *entry = &at->of[i];
+        uint32_t none = 0;
+        if (!__atomic_compare_exchange_n(&entry->pid, &none, own_pid(), false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        entry->first = lock->first;
+        entry->last = lock->last;
+        entry->fd = lock->fd;
+        entry->exclusive = lock->exclusive;
+        entry->alone = alone;
+        __atomic_store_n(&entry->object, lock->object, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&file_locks_held, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(&at->full, 1, __ATOMIC_RELEASE);
+}
+
+/* The part of an entry that a lock has in common with it. */
+static struct lock common(const struct board_lock *entry, const struct lock *lock)
+{
+    return (struct lock){.object = lock->object,
+                         .first = entry->first > lock->first ? entry->first : lock->first,
+                         .last = entry->last < lock->last ? entry->last : lock->last,
+                         .fd = entry->fd,
+                         .exclusive = entry->exclusive};
+}
+
+/* Removes a part of an entry; what is left of it is entered anew. */
+static void cut(struct board_lock *entry, const struct lock *part)
+{
+    struct lock before = {part->object, entry->first, part->first - 1, entry->fd, entry->exclusive};
+    struct lock after = {part->object, part->last + 1, entry->last, entry->fd, entry->exclusive};
+    bool alone = entry->alone, has_before = entry->first < part->first;
+    bool has_after = part->last < entry->last;
+    if (!remove_entry(entry, part->object))
+        return;
+    __atomic_fetch_sub(&file_locks_held, 1, __ATOMIC_RELAXED);
+    if (has_before)
+        enter(&before, alone);
+    if (has_after)
+        enter(&after, alone);
+}
+
+static void record_release(const struct lock *part, const struct unwind_start *caller)
+{
+    board_release_of(part->object, SHM_FILE_LOCK, 0,
+                     shm_locked_part(part->first, part->last, part->exclusive), caller);
+}
+
+/* The process gives back what it holds of a part of a file; called before that happens. */
+static void give(const struct lock *lock, const struct unwind_start *caller)
+{
+    struct board_locks *at = locks_of(lock->object);
+    for (int i = 0; i < BOARD_LOCKS_OF; i++) {
+        struct board_lock *entry = &at->of[i];
+        struct lock part;
+        if (!is_mine(entry, lock) || !overlaps(entry, lock))
+            continue;
+        part = common(entry, lock);
+        record_release(&part, caller);
+        cut(entry, &part);
+    }
+}
+
+/* Of fcntl's locks, which are never given back while one is changed: what shared locks are let in by. */
+static void weaken(const struct lock *lock, const struct unwind_start *caller)
+{
+    const struct board_locks *at = locks_of(lock->object);
+    for (int i = 0; i < BOARD_LOCKS_OF && !lock->exclusive; i++) {
+        const struct board_lock *entry = &at->of[i];
+        struct lock part;
+        if (!is_mine(entry, lock) || !entry->exclusive || !overlaps(entry, lock))
+            continue;
+        part = common(entry, lock);
+        record_release(&part, caller);
+    }
+}
+
+/* Enters a lock that was taken, in place of what the process held there. */
+static void take(const struct lock *lock)
+{
+    struct board_locks *at = locks_of(lock->object);
+    for (int i = 0; i < BOARD_LOCKS_OF && file_locks_held; i++) {
+        struct lock part;
+        if (!is_mine(&at->of[i], lock) || !overlaps(&at->of[i], lock))
+            continue;
+        part = common(&at->of[i], lock);
+        cut(&at->of[i], &part);
+    }
+    enter(lock, lock->fd == BOARD_BY_PROCESS || is_alone(lock->fd));
+}
+
+/*
+ * The lock was taken: removes what conflicts with it, which no process holds any more. Returns the process that held it, if
+ * that was one; *known: what is found does not hide what ended a wait.
+ */
+static uint32_t remove_left(const struct lock *lock, bool *known)
+{
+    struct board_locks *at = locks_of(lock->object);
+    uint32_t pid = 0;
+    *known = !__atomic_load_n(&at->full, __ATOMIC_ACQUIRE);
+    for (int i = 0; i < BOARD_LOCKS_OF; i++) {
+        struct board_lock *entry = &at->of[i];
+        uint32_t of = entry->pid;
+        if (__atomic_load_n(&entry->object, __ATOMIC_ACQUIRE) != lock->object ||
+            is_mine(entry, lock) || !overlaps(entry, lock) ||
+            !(entry->exclusive || lock->exclusive))
+            continue;
+        if (!entry->alone || of == own_pid() || (pid && pid != of))
+            *known = false;
+        if (remove_entry(entry, lock->object))
+            pid = of;
+    }
+    return pid;
+}
+
+/* MARK: Taking and waiting */
+
+static struct call wait_begin(const struct lock *lock, const struct unwind_start *caller, int fd)
+{
+    board_waits(lock->object, lock->object);
+    return call_begin(caller, SHM_GROUP_LOCKS, SHM_FILE_LOCK, lock->object, (uint32_t)fd + 1,
+                      stack_of(caller));
+}
+
+/* The call that has waited has returned. */
+static void wait_ended(struct call *call, const struct lock *lock, bool got)
+{
+    bool known = false;
+    call_returned(call);
+    call->object2 = shm_locked_part(lock->first, lock->last, lock->exclusive);
+    if (got)
+        call->release2 = remove_left(lock, &known);
+    if (!known)
+        call->flags |= SHM_TIMED_OUT;
+}
+
+/* After a first try that did not wait. */
+static void taken(const struct lock *lock)
+{
+    bool known;
+    (void)remove_left(lock, &known);
+    take(lock);
+}
+
+/* Tries first, then waits, as with both the result is the same; errno is what the last call left. */
+#define TAKE(fd, failed, try, wait)                                                                \
+    int old_errno = errno;                                                                         \
+    int status = try;                                                                              \
+    if (status == 0) {                                                                             \
+        taken(&lock);                                                                              \
+        return 0;                                                                                  \
+    }                                                                                              \
+    if (!(failed))                                                                                 \
+        return status;                                                                             \
+    errno = old_errno;                                                                             \
+    struct call call CALL = wait_begin(&lock, caller, fd);                                         \
+    status = wait;                                                                                 \
+    wait_ended(&call, &lock, status == 0);                                                         \
+    if (status == 0)                                                                               \
+        take(&lock);                                                                               \
+    return status
+
+/* A lock of another kind is given back before the new one is taken, and lost if that fails: flock(2). */
+static void convert(const struct lock *lock, const struct unwind_start *caller)
+{
+    const struct board_locks *at = locks_of(lock->object);
+    for (int i = 0; i < BOARD_LOCKS_OF && file_locks_held; i++) {
+        if (is_mine(&at->of[i], lock) && at->of[i].exclusive != lock->exclusive) {
+            give(lock, caller);
+            return;
+        }
+    }
+}
+
+static int flock_as(int fd, int operation, const struct unwind_start *caller)
+{
+    int what = operation & ~LOCK_NB;
+    bool waits = !(operation & LOCK_NB);
+    struct lock lock = {.last = UINT64_MAX, .fd = fd, .exclusive = what == LOCK_EX};
+    if ((what != LOCK_SH && what != LOCK_EX && what != LOCK_UN) || !is_wanted_now() ||
+        !find_object(&lock, fd, BY_FLOCK, what == LOCK_UN))
+        return REAL(flock)(fd, operation);
+    if (what == LOCK_UN) {
+        give(&lock, caller);
+        return REAL(flock)(fd, operation);
+    }
+    convert(&lock, caller);
+    TAKE(fd, waits && errno == EWOULDBLOCK, REAL(flock)(fd, operation | LOCK_NB),
+         REAL(flock)(fd, operation));
+}
+
+EXPORT int flock(int fd, int operation)
+{
+    struct unwind_start caller = CALLER();
+    return flock_as(fd, operation, &caller);
+}
+
+/* MARK: fcntl and lockf */
+
+static bool is_waiting(int command)
+{
+    return command == F_SETLKW || command == F_OFD_SETLKW;
+}
+
+bool file_locks_command(int command)
+{
+    return is_waiting(command) || command == F_SETLK || command == F_OFD_SETLK;
+}
+
+int file_locks_fcntl(fcntl_function *function, int fd, int command, void *argument,
+                     const struct unwind_start *caller)
+{
+    const struct flock *range = argument;
+    bool by_process = command == F_SETLK || command == F_SETLKW;
+    int try = by_process ? F_SETLK : F_OFD_SETLK;
+    struct lock lock = {.fd = by_process ? BOARD_BY_PROCESS : fd};
+    if (!range || !is_wanted_now() || !range_of(fd, range, &lock) ||
+        !find_object(&lock, fd, BY_FCNTL, range->l_type == F_UNLCK))
+        return function(fd, command, argument);
+    if (range->l_type == F_UNLCK) {
+        give(&lock, caller);
+        return function(fd, command, argument);
+    }
+    lock.exclusive = range->l_type == F_WRLCK;
+    weaken(&lock, caller);
+    if (is_waiting(command))
+        pthread_testcancel(); /* as the real function does first */
+    TAKE(fd, is_waiting(command) && (errno == EAGAIN || errno == EACCES),
+         function(fd, try, argument), function(fd, command, argument));
+}
+
+static int lockf_as(int fd, int command, off64_t size, const struct unwind_start *caller)
+{
+    static const struct {
+        short type;
+        int command;
+    } as[] = {[F_ULOCK] = {F_UNLCK, F_SETLK},
+              [F_LOCK] = {F_WRLCK, F_SETLKW},
+              [F_TLOCK] = {F_WRLCK, F_SETLK}};
+    struct flock range = {.l_whence = SEEK_CUR, .l_len = size};
+    if (command < 0 || command >= (int)(sizeof as / sizeof as[0]))
+        return REAL(lockf64)(fd, command, size);
+    range.l_type = as[command].type;
+    return file_locks_fcntl(REAL(fcntl64), fd, as[command].command, &range, caller);
+}
+
+EXPORT int lockf(int fd, int command, off_t size)
+{
+    struct unwind_start caller = CALLER();
+    return lockf_as(fd, command, size, &caller);
+}
+
+EXPORT int lockf64(int fd, int command, off64_t size)
+{
+    struct unwind_start caller = CALLER();
+    return lockf_as(fd, command, size, &caller);
+}
+
+/* MARK: Descriptors */
+
+void file_locks_opened(int fd)
+{
+    if (board && (unsigned)fd < SHM_DESCRIPTORS)
+        opened_in[fd] = inheritance;
+}
+
+/* Removes the mark of those locks that closes of this process alone do not give back. */
+static void no_longer_alone(int fd)
+{
+    for (size_t i = 0; file_locks_held && preload.area && i < BOARD_LOCKS * BOARD_LOCKS_OF; i++) {
+        struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
+        if (entry->pid == own_pid() && entry->fd != BOARD_BY_PROCESS && (fd < 0 || entry->fd == fd))
+            entry->alone = 0;
+    }
+}
+
+void file_locks_shared(int fd)
+{
+    if ((unsigned)fd < SHM_DESCRIPTORS && locked_by[fd])
+        locked_by[fd] = 0;
+    if (!is_alone(fd))
+        return;
+    opened_in[fd] = 0;
+    no_longer_alone(fd);
+}
+
+void file_locks_inherited(void)
+{
+    __atomic_fetch_add(&inheritance, 1, __ATOMIC_RELAXED);
+    no_longer_alone(-1);
+}
+
+void file_locks_closed(int fd, const struct unwind_start *caller)
+{
+    struct stat status;
+    struct lock lock = {.last = UINT64_MAX};
+    if (!is_wanted_now() || own_pid() != (uint32_t)getpid() || !stat_quietly(fd, &status))
+        return;
+    lock.fd = BOARD_BY_PROCESS;
+    lock.object = object_of(&status, BY_FCNTL);
+    give(&lock, caller);
+    /* Another descriptor may have the same description. */
+    if (!is_alone(fd))
+        return;
+    lock.fd = fd;
+    give(&lock, caller);
+    lock.object = object_of(&status, BY_FLOCK);
+    give(&lock, caller);
+}
+
+void file_locks_exit(const struct unwind_start *caller)
+{
+    for (size_t i = 0; file_locks_held && i < BOARD_LOCKS * BOARD_LOCKS_OF; i++) {
+        const struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
+        struct lock lock = {entry->object, entry->first, entry->last, entry->fd, entry->exclusive};
+        if (entry->pid == own_pid() && lock.object && entry->alone)
+            give(&lock, caller);
+    }
+}
+
+void file_locks_forget(void)
+{
+    file_locks_held = 0;
+    inheritance++;
+}
