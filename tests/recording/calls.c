@@ -61,7 +61,7 @@ static void locks(int fd)
     CHECK(again >= 0 && flock(fd, LOCK_EX) == 0 && flock(again, LOCK_SH | LOCK_NB) == -1);
     CHECK(errno == EWOULDBLOCK && flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(again, LOCK_SH) == 0);
     CHECK(flock(fd, LOCK_UN) == 0 && flock(fd, 0) == -1 && errno == EINVAL);
-    CHECK(flock(-1, LOCK_EX) == -1 && errno == EBADF);
+    CHECK(flock(-1, LOCK_EX) == -1 && errno == EBADF && lockf(fd, F_ULOCK, 0) == 0);
     CHECK(fcntl(fd, F_OFD_SETLKW, &lock) == 0 && fcntl(again, F_OFD_SETLK, &lock) == -1);
     CHECK(errno == EAGAIN && lock.l_start == 4 && lock.l_len == -4);
     lock.l_type = F_UNLCK;
