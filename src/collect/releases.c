@@ -53,7 +53,7 @@ struct release *release_add(struct collect *c, struct thread *thread,
     release->number = record->release;
     release->stack = record->stack;
     release->all = record->flags & SHM_ALL;
-    release->part = record->wait == SHM_FILE_LOCK ? record->object2 : 0;
+    release->part = record->object2;
     if (shm_is_shared_end(record->object) && record->flags & SHM_CLOSES) {
         /* Only if no other ended the wait: see find_shared. */
         release->closes = release->taken = true;
@@ -339,6 +339,34 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
         match_child(holder, wait);
 }
 
+/* Whether a signal that was sent can have ended a wait of the thread. */
+static bool ends_wait(const struct release *sent, uint64_t signals, const struct thread *thread)
+{
+    unsigned number = (unsigned)(sent->part >> 56);
+    uint64_t to = sent->part & UINT64_MAX >> 8;
+    if (number == 0 || number > 64 || !(signals & shm_signal_bit(number)))
+        return false;
+    if (to == 0)
+        return signals & SHM_SIGNALS_OF_PROCESS;
+    return to & SHM_SIGNAL_TID ? (to ^ SHM_SIGNAL_TID) == thread->tid : to == thread->handle;
+}
+
+/* Signals: the first since the wait began that can have ended it. One that was taken wakes no other thread. */
+static void match_signal(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    const struct thread *thread = thread_of(c, wait->serial);
+    uint32_t n = first_since(c, r->object, r->release, r->time);
+    for (int tries = 0; thread && tries < MAX_TRIES && n <= r->release && n != 0; tries++, n++) {
+        struct release *sent = release_at(c, r->object, n);
+        if (sent && sent->object == r->object && sent->time >= r->time && sent->time <= r->end &&
+            (r->wait == SHM_POLL || !sent->taken) && ends_wait(sent, r->object2, thread)) {
+            add_woken(c, sent, wait->serial, wait->number, wait->op);
+            return;
+        }
+    }
+}
+
 /* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
 static void match_left(struct collect *c, const struct ended_wait *wait)
 {
@@ -429,6 +457,9 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     } else if (r->flags & SHM_OWNER_DIED) {
         if (r->release2)
             add_joiner(c, thread_of(c, thread_serial(c, r->release2)), wait);
+    } else if (shm_is_signals(r->object)) {
+        if (!(r->flags & SHM_EXPIRED))
+            match_signal(c, wait);
     } else if (r->wait == SHM_FILE_LOCK) {
         if (!(r->flags & SHM_TIMED_OUT))
             match_file_lock(c, wait);

@@ -28,7 +28,7 @@ struct release {
     uint64_t serial; /* of the thread */
     uint32_t number;
     uint64_t stack;
-    uint64_t part; /* of a file lock: shm_locked_part */
+    uint64_t part; /* of a file lock or signal: the record's object2 */
     uint32_t skip; /* if taken: all releases from this one up to here are taken */
     bool closes;   /* by closing an end, which others may still have */
     bool all, taken, written;

@@ -46,6 +46,9 @@ uint32_t board_next_number(uint64_t object, uint64_t time);
 uint32_t board_number(uint64_t object);
 bool board_released_since(uint64_t object, uint64_t time);
 
+/* The object of the process's signals (signals.c); 0: they are not recorded. */
+uint64_t signals_object(void);
+
 /* MARK: Identities */
 
 /* Of an end, and of the end where what is written there can be read: the same of a pipe. 0: not known. */

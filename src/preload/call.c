@@ -33,6 +33,8 @@ static void record_descriptor(struct shm_record *record)
                                           __ATOMIC_ACQUIRE);
     if (shm_is_shared(record->object))
         record->release = board_number(record->object);
+    if (shm_is_signals(record->object))
+        record->object2 = self.signals;
     if (record->detail && record->detail <= SHM_DESCRIPTORS)
         record->generation =
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);

@@ -25,6 +25,7 @@ struct end {
     uint16_t waiters[END_WAITERS];
     uint64_t released;     /* time of its last release */
     struct board_ends ids; /* if other processes may have it, too; 0: none has */
+    uint64_t signals;      /* that can be read here: ids.own is not 0, and is no identity */
     struct end_set sets[END_SETS];
 };
 
@@ -42,6 +43,8 @@ static uint64_t shared_object(uint64_t id, enum side side)
 
 static uint64_t object_of(const struct end *end, enum side side)
 {
+    if (end->signals)
+        return signals_object();
     if (end->ids.own)
         return shared_object(end->ids.own, side);
     return SHM_DESCRIPTOR | (uint64_t)end->serial << 4 | (uint64_t)side;
@@ -164,6 +167,18 @@ static void made_two(const int fds[2])
     share_end(fds[1], second);
 }
 
+void descriptor_of_signals(int fd, uint64_t signals, bool changed)
+{
+    if (!board)
+        return;
+    if (!changed || !descriptor_end(fd))
+        made_one(fd, true);
+    if (descriptor_end(fd)) {
+        ends[descriptor_end(fd)].signals = signals | SHM_SIGNALS_OF_PROCESS;
+        ends[descriptor_end(fd)].ids = (struct board_ends){.own = 1, .endless = true};
+    }
+}
+
 unsigned descriptor_look(int fd)
 {
     bool settled;
@@ -193,7 +208,8 @@ static uint64_t shared_peer(struct end *end, enum side side)
 static uint64_t use_shared(struct end *end, enum side side, const struct unwind_start *caller)
 {
     uint64_t own = object_of(end, side);
-    uint64_t other = shared_peer(end, side == TO_READ ? TO_WRITE : TO_READ);
+    uint64_t other = end->signals ? 0 : shared_peer(end, side == TO_READ ? TO_WRITE : TO_READ);
+    self.signals = end->signals;
     board_waits(own, own);
     if (other)
         board_release(other, side == TO_READ ? SHM_WRITE : SHM_READ, 0, caller);
@@ -375,6 +391,7 @@ bool descriptor_ready(int fd, struct call *call)
     if (!index || !call->open || !was_released(&ends[index], self.slot->open_time))
         return false;
     self.slot->open_object = object_of(&ends[index], TO_READ);
+    self.signals = ends[index].signals;
     return true;
 }
 
@@ -415,6 +432,7 @@ static bool is_shared_event(const struct end *end, struct call *call)
     if (!end->ids.own || !call->open || !was_released(end, self.slot->open_time))
         return false;
     self.slot->open_object = object_of(end, TO_READ);
+    self.signals = end->signals;
     return true;
 }
 

@@ -77,6 +77,9 @@ ALWAYS uint64_t descriptor_writes(int fd, const struct unwind_start *caller)
     return end_writes(end, &start);
 }
 
+/* A descriptor was made to read these signals, or `changed`. */
+void descriptor_of_signals(int fd, uint64_t signals, bool changed);
+
 /* Called before shutdown(2), which wakes the threads that wait at the peer. */
 void descriptor_shut(int fd, const struct unwind_start *caller);
 

@@ -83,6 +83,7 @@ struct self {
     bool over;                         /* the thread has ended, or is not recorded */
     bool on_board;                     /* its word there is set */
     uint16_t word;                     /* ... which is this one; 0: none yet */
+    uint64_t signals;                  /* that may have ended its last wait for one: see shm.h */
     int64_t heap_recorded;             /* the slot's heap in the last record, */
     uint64_t heap_recorded_at;         /* ... and its time: the coarse clock */
     bool has_timer;

@@ -71,12 +71,13 @@ static inline bool shm_is_lock(unsigned wait)
 enum shm_kind {
     /*
      * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
-     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part (shm_locked_part);
+     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part (shm_locked_part), of a signal
+     * those that may have ended it;
      * release, release2: of a file lock the process that held it and did not give it back, 0: none; stack
      */
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition, of a file lock the
-                   * part. A thread is cancelled: the object is its pthread_t, `wait` SHM_JOIN */
+                   * part, of a signal shm_signal_sent. A thread is cancelled: the object is its pthread_t, `wait` SHM_JOIN */
     /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object that it runs, or 0; stack */
     SHM_CREATED,
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown */
@@ -254,6 +255,30 @@ static inline bool shm_is_descriptor(uint64_t object)
 
 #define SHM_LOCKED (UINT64_C(0xf5) << 56) /* | the identity << 4, of a file that is locked */
 
+#define SHM_SIGNALS                                                                                \
+    (UINT64_C(0xf4) << 56) /* | the identity << 4, of a process that signals are sent to */
+
+static inline bool shm_is_signals(uint64_t object)
+{
+    return object >> 56 == SHM_SIGNALS >> 56;
+}
+
+/* A set of signals. In place of one that the C library uses itself: one for the process may end the wait as well. */
+static inline uint64_t shm_signal_bit(unsigned number)
+{
+    return UINT64_C(1) << (number - 1);
+}
+
+#define SHM_SIGNALS_OF_PROCESS (UINT64_C(1) << 31)
+
+/* A signal << 56 | what it was sent to: 0, the process; a thread's TID and SHM_SIGNAL_TID, or its pthread_t. */
+#define SHM_SIGNAL_TID (UINT64_C(1) << 55)
+
+static inline uint64_t shm_signal_sent(unsigned number, uint64_t thread)
+{
+    return (uint64_t)number << 56 | (thread & UINT64_MAX >> 8);
+}
+
 /* Whether it is an end, of those. */
 static inline bool shm_is_shared_end(uint64_t object)
 {
@@ -291,7 +316,7 @@ static inline bool shm_is_shared(uint64_t object)
 {
     uint64_t what = object >> 56;
     return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
-           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56;
+           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56 || what == SHM_SIGNALS >> 56;
 }
 
 /*

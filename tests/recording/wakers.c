@@ -37,6 +37,7 @@
 #include <sys/poll.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -920,6 +921,148 @@ static void wake_lockf(void)
     CHECK(lockf(fds[1], F_ULOCK, 0) == 0);
 }
 
+/* MARK: Signals */
+
+static pid_t target; /* the process that waits */
+static pid_t waiter_tid;
+
+static sigset_t set_of(int number)
+{
+    sigset_t signals;
+    CHECK(sigemptyset(&signals) == 0 && sigaddset(&signals, number) == 0);
+    return signals;
+}
+
+static void make_blocked(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    CHECK(pthread_sigmask(SIG_BLOCK, &signals, NULL) == 0);
+}
+
+static void make_handled(void)
+{
+    struct sigaction action = {.sa_handler = ignore};
+    make_blocked();
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void wait_sigwait(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    int number;
+    CHECK(sigwait(&signals, &number) == 0 && number == SIGUSR1);
+}
+
+static void wait_sigwaitinfo(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    siginfo_t info;
+    CHECK(sigwaitinfo(&signals, &info) == SIGUSR1 && info.si_value.sival_int == 5);
+}
+
+static void wait_sigtimedwait(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    struct timespec time = {100, 0};
+    waiter_tid = (pid_t)syscall(SYS_gettid);
+    CHECK(sigtimedwait(&signals, NULL, &time) == SIGUSR1);
+}
+
+static void wait_sigsuspend(void)
+{
+    sigset_t none;
+    CHECK(sigemptyset(&none) == 0 && sigsuspend(&none) == -1 && errno == EINTR);
+}
+
+static void wait_pause(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &signals, NULL) == 0);
+    CHECK(pause() == -1 && errno == EINTR);
+}
+
+static void make_signalfd(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    make_pipe();
+    make_blocked();
+    CHECK((fds[0] = signalfd(-1, &signals, SFD_CLOEXEC)) >= 0);
+}
+
+/* A set has the signals of the process that has added the descriptor. */
+static void wait_signalfd_epoll(void)
+{
+    make_set_of(fds[0], EPOLLIN);
+    wait_epoll();
+}
+
+static void wait_signalfd(void)
+{
+    struct signalfd_siginfo info;
+    CHECK(read(fds[0], &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
+}
+
+/* A signal that others than the waiter would take is of no use to it. */
+static void wake_kill(void)
+{
+    CHECK(kill(target, SIGUSR1) == 0);
+}
+
+static void wake_sigqueue(void)
+{
+    CHECK(sigqueue(target, SIGUSR1, (union sigval){.sival_int = 5}) == 0);
+}
+
+static void wake_thread(void)
+{
+    CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+}
+
+static void wake_tgkill(void)
+{
+    CHECK(tgkill(target, waiter_tid, SIGUSR1) == 0);
+}
+
+/* A timer ends the wait, of this thread alone. */
+static void make_alarm(void)
+{
+    struct sigaction action = {.sa_handler = ignore};
+    sigset_t alarm = set_of(SIGALRM);
+    make_handled();
+    CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+}
+
+static void wait_alarm_but(int blocked)
+{
+    struct itimerval time = {.it_value.tv_usec = 80000};
+    sigset_t signals = set_of(blocked);
+    CHECK(setitimer(ITIMER_REAL, &time, NULL) == 0);
+    CHECK(sigsuspend(&signals) == -1 && errno == EINTR);
+}
+
+static void wait_alarm(void)
+{
+    wait_alarm_but(SIGWINCH);
+}
+
+static void wait_alarm_alone(void)
+{
+    wait_alarm_but(SIGUSR1);
+}
+
+static void wake_another_thread(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &signals, NULL) == 0);
+    CHECK(pthread_kill(pthread_self(), SIGUSR1) == 0);
+}
+
+/* One is blocked, the other has no handler. */
+static void wake_by_others(void)
+{
+    CHECK(kill(target, SIGUSR1) == 0 && kill(target, SIGWINCH) == 0);
+}
+
 /* MARK: Cases */
 
 static const struct {
@@ -976,6 +1119,19 @@ static const struct {
     {"description", make_description, wait_description, wake_description},
     {"description-closed", make_description, wait_description, wake_close},
     {"lockf", make_lockf, wait_lockf, wake_lockf},
+    {"sigwait", make_blocked, wait_sigwait, wake_kill},
+    {"sigqueue", make_blocked, wait_sigwaitinfo, wake_sigqueue},
+    {"sigwait-thread", make_blocked, wait_sigwait, wake_thread},
+    {"sigtimedwait", make_blocked, wait_sigtimedwait, wake_tgkill},
+    {"sigsuspend", make_handled, wait_sigsuspend, wake_kill},
+    {"sigsuspend-thread", make_handled, wait_sigsuspend, wake_thread},
+    {"pause", make_handled, wait_pause, wake_kill},
+    {"pause-thread", make_handled, wait_pause, wake_thread},
+    {"signalfd", make_signalfd, wait_signalfd, wake_kill},
+    {"signalfd-poll", make_signalfd, wait_poll, wake_kill},
+    {"signalfd-epoll", make_signalfd, wait_signalfd_epoll, wake_kill},
+    {"signal-to-another", make_alarm, wait_alarm, wake_another_thread},
+    {"signal-of-others", make_alarm, wait_alarm_alone, wake_by_others},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
     {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},
@@ -1090,7 +1246,7 @@ static int ended_well(pid_t pid)
 
 static int processes(void)
 {
-    pid_t pid = fork_waiter();
+    pid_t pid = target = fork_waiter();
     moment(50);
     if (set_id >= 0)
         CHECK(semop(set_id, &up_other, 1) == 0);
@@ -1202,6 +1358,7 @@ static int one_side(bool reads)
 
 int main(int argc, char **argv)
 {
+    target = getpid();
     bool forks = argc == 3 && strcmp(argv[1], "processes") == 0;
     argv += forks;
     if (argc == 2 && strcmp(argv[1], "others") == 0)

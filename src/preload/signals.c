@@ -1,0 +1,196 @@
+/*
+ * Wrappers for calls that wait for a signal or send one. Those of a process are one object, of its PID; a wait has the set of
+ * signals that may have ended it, a release the signal and what it was sent to (shm.h).
+ */
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "preload/descriptors.h"
+
+/* MARK: Sending */
+
+/* PIDs are of a namespace: see pid_namespaces(7). */
+static uint64_t object_of(pid_t pid)
+{
+    static uint64_t space;
+    struct stat status;
+    int old_errno = errno;
+    if (!space && stat("/proc/self/ns/pid", &status) == 0)
+        space = status.st_ino;
+    errno = old_errno;
+    return space ? SHM_SIGNALS | board_mix(space, (uint64_t)pid) << 4 : 0;
+}
+
+static bool is_wanted_now(void)
+{
+    return UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_SLEEP);
+}
+
+/* Called before a signal is sent to a process, or to one of its threads. */
+static void sends(pid_t pid, int number, uint64_t thread, const struct unwind_start *caller)
+{
+    uint64_t object = number > 0 && number <= 64 && pid > 0 && is_wanted_now() ? object_of(pid) : 0;
+    if (object)
+        board_release_of(object, SHM_SIGNAL, 0, shm_signal_sent((unsigned)number, thread), caller);
+}
+
+EXPORT int kill(pid_t pid, int number)
+{
+    struct unwind_start caller = CALLER();
+    sends(pid, number, 0, &caller);
+    return REAL(kill)(pid, number);
+}
+
+EXPORT int sigqueue(pid_t pid, int number, const union sigval value)
+{
+    struct unwind_start caller = CALLER();
+    sends(pid, number, 0, &caller);
+    return REAL(sigqueue)(pid, number, value);
+}
+
+EXPORT int tgkill(pid_t pid, pid_t tid, int number)
+{
+    struct unwind_start caller = CALLER();
+    sends(pid, number, SHM_SIGNAL_TID | (uint32_t)tid, &caller);
+    return REAL(tgkill)(pid, tid, number);
+}
+
+EXPORT int pthread_kill(pthread_t thread, int number)
+{
+    struct unwind_start caller = CALLER();
+    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : 0, number, (uint64_t)thread,
+          &caller);
+    return REAL(pthread_kill)(thread, number);
+}
+
+EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
+{
+    struct unwind_start caller = CALLER();
+    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : 0, number, (uint64_t)thread,
+          &caller);
+    return REAL(pthread_sigqueue)(thread, number, value);
+}
+
+/* MARK: Waiting */
+
+uint64_t signals_object(void)
+{
+    return is_wanted_now() ? object_of((pid_t)preload.area->header.claimed) : 0;
+}
+
+static uint64_t bits_of(const sigset_t *set)
+{
+    uint64_t bits;
+    /* The kernel's set is the first word. */
+    memcpy(&bits, set, sizeof bits);
+    return bits;
+}
+
+ALWAYS struct brief_call signal_begin(const struct unwind_start *caller)
+{
+    uint64_t object = signals_object();
+    self.signals = 0;
+    if (object)
+        board_waits(object, object);
+    return brief_begin(caller, SHM_GROUP_SLEEP, SHM_SIGNAL, object, 0);
+}
+
+/* A signal was taken by the call itself; 0: none was. */
+static void taken(int number)
+{
+    self.signals = number > 0 && number <= 64 ? shm_signal_bit((unsigned)number) : 0;
+    self.signals |= SHM_SIGNALS_OF_PROCESS;
+}
+
+static uint64_t handled(void)
+{
+    uint64_t bits = 0;
+    for (unsigned number = 1; number <= 64; number++) {
+        struct sigaction action;
+        if (sigaction((int)number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+            action.sa_handler != SIG_IGN)
+            bits |= shm_signal_bit(number);
+    }
+    return bits;
+}
+
+/*
+ * A handler was called for a signal that was not blocked. Which one is not known, so that those that may be are looked up
+ * if a recorded thread has sent one meanwhile. One for the process is handled by its first thread, if that can.
+ */
+static void handler_called(const struct brief_call *call, uint64_t blocked)
+{
+    const struct shm_thread *slot = self.slot;
+    int old_errno = errno;
+    if (!call->open || !self_has_slot() || !slot->open_object ||
+        !board_released_since(slot->open_object, slot->open_time))
+        return;
+    self.signals = handled() & ~blocked & ~SHM_SIGNALS_OF_PROCESS;
+    if (slot->tid == preload.area->header.claimed)
+        self.signals |= SHM_SIGNALS_OF_PROCESS;
+    errno = old_errno;
+}
+
+EXPORT int pause(void)
+{
+    struct unwind_start caller = CALLER();
+    sigset_t blocked;
+    struct brief_call call BRIEF = signal_begin(&caller);
+    (void)pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    int result = BRIEF_RETURNED(REAL(pause)());
+    handler_called(&call, bits_of(&blocked));
+    return result;
+}
+
+EXPORT int sigsuspend(const sigset_t *mask)
+{
+    struct unwind_start caller = CALLER();
+    struct brief_call call BRIEF = signal_begin(&caller);
+    int result = BRIEF_RETURNED(REAL(sigsuspend)(mask));
+    if (result == -1 && errno == EINTR)
+        handler_called(&call, bits_of(mask));
+    return result;
+}
+
+EXPORT int sigwait(const sigset_t *restrict set, int *restrict number)
+{
+    struct unwind_start caller = CALLER();
+    struct brief_call call BRIEF = signal_begin(&caller);
+    int status = BRIEF_RETURNED(REAL(sigwait)(set, number));
+    taken(status == 0 ? *number : 0);
+    return status;
+}
+
+EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+    struct unwind_start caller = CALLER();
+    struct brief_call call BRIEF = signal_begin(&caller);
+    int number = BRIEF_RETURNED(REAL(sigwaitinfo)(set, info));
+    taken(number);
+    return number;
+}
+
+EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                        const struct timespec *restrict time)
+{
+    struct unwind_start caller = CALLER();
+    uint64_t object = signals_object();
+    if (object)
+        board_waits(object, object);
+    struct call call CALL = call_begin(&caller, SHM_GROUP_SLEEP, SHM_SIGNAL, object, 0, 0);
+    int number = REAL(sigtimedwait)(set, info, time);
+    call_expired(&call, number < 0 && errno == EAGAIN);
+    taken(number);
+    return number;
+}
+
+/* MARK: A descriptor of signals */
+
+EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
+{
+    int made = REAL(signalfd)(fd, mask, flags);
+    if (made >= 0)
+        descriptor_of_signals(made, bits_of(mask), fd >= 0);
+    return made;
+}
