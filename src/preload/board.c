@@ -188,20 +188,21 @@ static bool words_of(const struct sockaddr_storage *address, uint64_t words[2])
 }
 
 /* The addresses of a connection, of the end's own side and of the other, are the other end's in turn. */
-static struct board_ends of_connection(int fd, bool *settled)
+static struct board_ends of_connection(int fd, int type, bool *settled)
 {
     struct sockaddr_storage own = {0}, other = {0};
     socklen_t size = sizeof own, other_size = sizeof other;
     uint64_t a[2], b[2];
     if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 ||
         getpeername(fd, (struct sockaddr *)&other, &other_size) != 0) {
-        *settled = false; /* not connected yet */
+        *settled = type == SOCK_DGRAM; /* not connected yet, or never */
         return (struct board_ends){0};
     }
     if (!words_of(&own, a) || !words_of(&other, b))
         return (struct board_ends){0};
     return (struct board_ends){.own = board_mix(board_mix(a[0], a[1]), board_mix(b[0], b[1])),
-                               .peer = board_mix(board_mix(b[0], b[1]), board_mix(a[0], a[1]))};
+                               .peer = board_mix(board_mix(b[0], b[1]), board_mix(a[0], a[1])),
+                               .endless = type == SOCK_DGRAM};
 }
 
 /* The peer of one that was not made by a recorded process is found out by the recorder, soon. */
@@ -209,11 +210,9 @@ static struct board_ends of_unix_socket(int fd, int type, const struct stat *sta
 {
     struct sockaddr_storage other;
     socklen_t size = sizeof other;
-    struct board_ends ends = {.own = of_inode(status)};
-    if (type == SOCK_DGRAM)
-        return (struct board_ends){0};
+    struct board_ends ends = {.own = of_inode(status), .endless = type == SOCK_DGRAM};
     if (getpeername(fd, (struct sockaddr *)&other, &size) != 0) {
-        *settled = false;
+        *settled = type == SOCK_DGRAM;
         return (struct board_ends){0};
     }
     ends.peer = board_peer(ends.own);
@@ -236,15 +235,38 @@ static struct board_ends of_socket(int fd, const struct stat *status, bool *sett
         return (struct board_ends){0};
     if (domain == AF_UNIX)
         return of_unix_socket(fd, type, status, settled);
-    if (type != SOCK_STREAM)
+    if (type != SOCK_STREAM && type != SOCK_DGRAM)
         return (struct board_ends){0};
-    return of_connection(fd, settled);
+    return of_connection(fd, type, settled);
 }
 
 static bool is_message_queue(int fd)
 {
     struct statfs system;
     return fstatfs(fd, &system) == 0 && system.f_type == QUEUES_MAGIC;
+}
+
+/* The kernel numbers eventfds: proc(5). */
+static struct board_ends of_eventfd(int fd)
+{
+    char path[64], text[512];
+    const char *number;
+    unsigned id;
+    uint64_t own;
+    ssize_t size = -1;
+    int info;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    info = REAL(open)(path, O_RDONLY | O_CLOEXEC);
+    if (info >= 0) {
+        size = REAL(read)(info, text, sizeof text - 1);
+        (void)REAL(close)(info);
+    }
+    text[size > 0 ? size : 0] = '\0';
+    number = strstr(text, "eventfd-id:");
+    if (!number || sscanf(number, "eventfd-id: %u", &id) != 1)
+        return (struct board_ends){0};
+    own = board_mix(BOARD_MAGIC, id);
+    return (struct board_ends){own, own, .endless = true};
 }
 
 struct board_ends board_identify(int fd, bool *settled)
@@ -260,6 +282,8 @@ struct board_ends board_identify(int fd, bool *settled)
             ends = of_socket(fd, &status, settled);
         else if (S_ISREG(status.st_mode) && is_message_queue(fd))
             ends = (struct board_ends){of_inode(&status), of_inode(&status), .endless = true};
+        else if ((status.st_mode & S_IFMT) == 0)
+            ends = of_eventfd(fd);
     }
     errno = old_errno;
     return ends;
@@ -291,11 +315,4 @@ void board_identify_pair(const int fds[2], struct board_ends *first, struct boar
     second->peer = first->own;
     board_publish(board, first->own, first->peer);
     board_publish(board, second->own, second->peer);
-}
-
-struct board_ends board_identify_new(void)
-{
-    uint64_t number = 1 + __atomic_fetch_add(&board->numbers, 1, __ATOMIC_RELAXED);
-    uint64_t own = board_mix(BOARD_MAGIC, number);
-    return (struct board_ends){own, own, .endless = true};
 }

@@ -60,9 +60,8 @@ struct board_ends {
 /* Finds them for a descriptor; *settled: they will not change. */
 struct board_ends board_identify(int fd, bool *settled);
 
-/* The two ends of a socket pair; an end without an inode of its own. */
+/* The two ends of a pipe or socket pair. */
 void board_identify_pair(const int fds[2], struct board_ends *first, struct board_ends *second);
-struct board_ends board_identify_new(void);
 
 /* The peer of a socket whose peer was not known; 0: it is not known yet. */
 uint64_t board_peer(uint64_t own);

@@ -133,6 +133,7 @@ void descriptor_new(int fd)
 static void made_one(int fd, bool is_alone)
 {
     unsigned index;
+    bool settled;
     if (fd < 0)
         return;
     descriptor_new(fd);
@@ -142,7 +143,7 @@ static void made_one(int fd, bool is_alone)
         return;
     ends[index].peer = (uint16_t)index;
     if (board_of_several)
-        ends[index].ids = board_identify_new();
+        ends[index].ids = board_identify(fd, &settled);
 }
 
 static void made_two(const int fds[2])
@@ -222,6 +223,12 @@ static void close_shared(struct end *end, const struct unwind_start *caller)
     uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
     if (other && other != object_of(end, TO_WRITE))
         board_release(other, SHM_READ, SHM_CLOSES, caller);
+}
+
+void descriptor_connected(int fd)
+{
+    if (board_of_several)
+        descriptor_new(fd);
 }
 
 void descriptor_half(int fd)

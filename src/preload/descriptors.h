@@ -96,6 +96,9 @@ bool descriptor_in_events(int set, const struct epoll_event *events, int count, 
 
 /* MARK: Connections */
 
+/* A socket has a peer now, perhaps another one. */
+void descriptor_connected(int fd);
+
 /* Registers one end of a connection, whose other end is not known yet; joins the two ends of one. */
 void descriptor_half(int fd);
 void descriptors_meet(int fd, int other);

@@ -150,10 +150,12 @@ EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
     WRITE_CALL(SHM_WRITE, REAL(send)(fd, data, size, flags));
 }
 
+/* What is sent to an address is not for the peer. */
 EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
                       socklen_t length)
 {
-    WRITE_CALL(SHM_WRITE, REAL(sendto)(fd, data, size, flags, to, length));
+    FD_CALL_OF(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller),
+               REAL(sendto)(fd, data, size, flags, to, length));
 }
 
 /* Descriptors that are passed to other processes, which may then have what this one opened. */
@@ -174,14 +176,17 @@ static void passes(const struct msghdr *message)
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     passes(message);
-    WRITE_CALL(SHM_WRITE, REAL(sendmsg)(fd, message, flags));
+    FD_CALL_OF(SHM_WRITE, message && message->msg_name ? 0 : descriptor_writes(fd, &caller),
+               REAL(sendmsg)(fd, message, flags));
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
     for (unsigned i = 0; messages && i < count; i++)
         passes(&messages[i].msg_hdr);
-    WRITE_CALL(SHM_WRITE, REAL(sendmmsg)(fd, messages, count, flags));
+    FD_CALL_OF(SHM_WRITE,
+               messages && count && messages->msg_hdr.msg_name ? 0 : descriptor_writes(fd, &caller),
+               REAL(sendmmsg)(fd, messages, count, flags));
 }
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t size)
@@ -227,6 +232,7 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
     bool own = connection_is_own(address, length);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CONNECT, 0, (uint32_t)fd + 1, 0);
     int status = RETURNED(REAL(connect)(fd, address, length));
+    descriptor_connected(fd);
     if (UNLIKELY(own) && (status == 0 || errno == EINPROGRESS))
         connection_made(fd, false);
     return status;

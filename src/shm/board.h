@@ -76,8 +76,8 @@ struct board_locks {
 
 struct shm_board {
     uint64_t magic;
-    uint32_t words;   /* that were given out */
-    uint32_t numbers; /* of ends without an inode of their own */
+    uint32_t words; /* that were given out */
+    uint32_t unused;
     uint64_t waits[BOARD_THREADS];
     struct board_object objects[SHM_OBJECTS];
     struct board_pair pairs[BOARD_PAIRS];

@@ -1063,6 +1063,100 @@ static void wake_by_others(void)
     CHECK(kill(target, SIGUSR1) == 0 && kill(target, SIGWINCH) == 0);
 }
 
+/* MARK: Datagrams, and what is passed on */
+
+static void make_datagrams(void)
+{
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == 0);
+}
+
+static struct sockaddr_in bound(int fd)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0);
+    CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+    return address;
+}
+
+/* Connected to each other, after they were used. */
+static void make_udp(void)
+{
+    struct sockaddr_in address[2];
+    char in;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        address[i] = bound(fds[i]);
+        CHECK(recv(fds[i], &in, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(connect(fds[i], (struct sockaddr *)&address[1 - i], sizeof address[0]) == 0);
+}
+
+static void make_udp_timed(void)
+{
+    struct timeval time = {0, 80000};
+    make_udp();
+    CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
+}
+
+static void wait_no_datagram(void)
+{
+    char in;
+    CHECK(recv(fds[0], &in, 1, 0) == -1 && errno == EAGAIN);
+}
+
+/* To a socket that is not the peer. */
+static void wake_elsewhere(void)
+{
+    struct sockaddr_in third = bound(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    struct iovec part = {&byte, 1};
+    struct msghdr parcel = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_name = &third, .msg_namelen = sizeof third};
+    CHECK(sendto(fds[1], &byte, 1, 0, (struct sockaddr *)&third, sizeof third) == 1);
+    CHECK(sendmsg(fds[1], &parcel, 0) == 1);
+}
+
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void make_channel(void)
+{
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0);
+}
+
+/* The descriptor is made by the waiter, and passed on to the waker. */
+static void wait_passed(void)
+{
+    union control control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct iovec part = {&byte, 1};
+    struct msghdr parcel = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    fds[0] = eventfd(0, EFD_CLOEXEC);
+    CHECK(fds[0] >= 0);
+    memcpy(CMSG_DATA(&control.header), fds, sizeof(int));
+    CHECK(sendmsg(other[0], &parcel, 0) == 1);
+    wait_eventfd();
+}
+
+static void wake_passed(void)
+{
+    union control control;
+    struct iovec part = {&byte, 1};
+    struct msghdr parcel = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    int passed;
+    CHECK(recvmsg(other[1], &parcel, 0) == 1 && parcel.msg_controllen != 0);
+    memcpy(&passed, CMSG_DATA(&control.header), sizeof passed);
+    CHECK(eventfd_write(passed, 1) == 0);
+}
+
 /* MARK: Cases */
 
 static const struct {
@@ -1132,6 +1226,10 @@ static const struct {
     {"signalfd-epoll", make_signalfd, wait_signalfd_epoll, wake_kill},
     {"signal-to-another", make_alarm, wait_alarm, wake_another_thread},
     {"signal-of-others", make_alarm, wait_alarm_alone, wake_by_others},
+    {"datagrams", make_datagrams, wait_recv, wake_send},
+    {"udp", make_udp, wait_recv, wake_send},
+    {"udp-elsewhere", make_udp_timed, wait_no_datagram, wake_elsewhere},
+    {"eventfd-passed", make_channel, wait_passed, wake_passed},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
     {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},

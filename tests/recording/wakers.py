@@ -108,12 +108,13 @@ CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pai
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
 futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-full
 flock flock-shared flock-weaker flock-closed description description-closed
-sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll
+sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll datagrams
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
 named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf
-sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
+sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
+datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
 
 
@@ -217,7 +218,8 @@ def _():
 
 for case in NOBODY:
     tests.append((f"{case}: nobody is said to have woken it", wakes_not(case)))
-tests.append(("signal-of-others: ... nor another process", wakes_not("processes", "signal-of-others", options=["--children"])))
+for case in "signal-of-others", "udp-elsewhere":
+    tests.append((f"{case}: ... nor another process", wakes_not("processes", case, options=["--children"])))
 
 
 @test("names: each wait names the file that its descriptor was then, or the socket's peer")
