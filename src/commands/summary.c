@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "commands/summary_processes.h"
 #include "report/overview.h"
 #include "report/tiles.h"
 #include "ui/analysis.h"
@@ -271,6 +272,25 @@ static void json_tiles(const struct request *request, struct json *json)
     json_close(json, ']');
 }
 
+static void json_processes(const struct request *request, struct json *json)
+{
+    struct summary_process *list;
+    size_t count = summary_processes(request->analysis.answers, &list);
+    json_open(json, "processes", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", list[i].name);
+        json_number(json, "pid", list[i].pid);
+        json_number(json, "threads", list[i].threads);
+        json_signed(json, "running_ns", list[i].running_ns);
+        json_signed(json, "ready_ns", list[i].ready_ns);
+        json_signed(json, "waiting_ns", list[i].waiting_ns);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    free(list);
+}
+
 static void show_json(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -288,6 +308,7 @@ static void show_json(const struct request *request)
     json_findings(request, &json);
     json_string(&json, "largest", overview_largest(request->analysis.answers, largest));
     json_activity(request, &json);
+    json_processes(request, &json);
     size_t count = trail_analysis_groups(request->analysis.answers, &groups);
     json_groups(request, &json, "groups", groups, count);
     json_waits(request, &json);
@@ -472,6 +493,30 @@ static void print_more(const struct request *request, size_t count)
         printf("... and %zu more; --limit=0 shows all\n", count - request->limit);
 }
 
+static void show_processes(const struct request *request)
+{
+    struct summary_process *list;
+    struct table table;
+    size_t count = summary_processes(request->analysis.answers, &list);
+    if (count == 0)
+        return;
+    title(request, "Processes");
+    table_begin(&table, "threads> running> ready> waiting> PID> process<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        char pid[32];
+        (void)snprintf(pid, sizeof pid, "%" PRIu64, list[i].pid);
+        table_number(&table, list[i].threads);
+        table_duration(&table, list[i].running_ns);
+        table_duration(&table, list[i].ready_ns);
+        table_duration(&table, list[i].waiting_ns);
+        table_word(&table, pid);
+        table_text(&table, list[i].name);
+    }
+    table_print(&table);
+    print_more(request, count);
+    free(list);
+}
+
 static void show_ready(const struct request *request)
 {
     const trail_wait_group *const *groups;
@@ -639,6 +684,7 @@ static int show(void *context)
     show_activity(request);
     show_findings(request);
     show_times(request);
+    show_processes(request);
     show_ready(request);
     show_waits(request);
     show_gc(request);

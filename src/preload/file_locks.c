@@ -212,7 +212,7 @@ static void give(const struct lock *lock, const struct unwind_start *caller)
     }
 }
 
-/* Of fcntl's locks, which are never given back while one is changed: what shared locks are let in by. */
+/* A lock of fcntl's that becomes shared: other shared ones need not wait any more. */
 static void weaken(const struct lock *lock, const struct unwind_start *caller)
 {
     const struct board_locks *at = locks_of(lock->object);
@@ -409,6 +409,8 @@ EXPORT int lockf64(int fd, int command, off64_t size)
 
 /* MARK: Descriptors */
 
+#define ALL_LOCKS ((size_t)BOARD_LOCKS * BOARD_LOCKS_OF)
+
 void file_locks_opened(int fd)
 {
     if (board && (unsigned)fd < SHM_DESCRIPTORS)
@@ -418,7 +420,7 @@ void file_locks_opened(int fd)
 /* Removes the mark of those locks that closes of this process alone do not give back. */
 static void no_longer_alone(int fd)
 {
-    for (size_t i = 0; file_locks_held && preload.area && i < BOARD_LOCKS * BOARD_LOCKS_OF; i++) {
+    for (size_t i = 0; file_locks_held && preload.area && i < ALL_LOCKS; i++) {
         struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
         if (entry->pid == own_pid() && entry->fd != BOARD_BY_PROCESS && (fd < 0 || entry->fd == fd))
             entry->alone = 0;
@@ -461,7 +463,7 @@ void file_locks_closed(int fd, const struct unwind_start *caller)
 
 void file_locks_exit(const struct unwind_start *caller)
 {
-    for (size_t i = 0; file_locks_held && i < BOARD_LOCKS * BOARD_LOCKS_OF; i++) {
+    for (size_t i = 0; file_locks_held && i < ALL_LOCKS; i++) {
         const struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
         struct lock lock = {entry->object, entry->first, entry->last, entry->fd, entry->exclusive};
         if (entry->pid == own_pid() && lock.object && entry->alone)

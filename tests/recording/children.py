@@ -215,7 +215,10 @@ def sleepers(count, *options):
         assert any("sleep 0.05" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
         # Only the program, or all in one, has a summary of its own.
         assert done.stderr.count("at once)") == 1, done.stderr
-        return rows, sorted(os.listdir(folder)), Trace(TRAIL, path, ENV)
+        trace = Trace(TRAIL, path, ENV)
+        summary = subprocess.run([TRAIL, "summary", "--json", path], capture_output=True, check=True, env=ENV, timeout=LIMIT)
+        trace.processes = json.loads(summary.stdout)["processes"]
+        return rows, sorted(os.listdir(folder)), trace
     finally:
         shutil.rmtree(folder)
 
@@ -244,6 +247,20 @@ def a_thread_has_its_tid_in_each_program_that_it_executes():
         done = subprocess.run([TRAIL, "threads", "--json", path], check=True, capture_output=True, env=ENV)
         tids = [thread["id"] for thread in json.loads(done.stdout)["threads"]]
     assert tids and max(tids) < TID_LIMIT, max(tids)
+
+
+@test
+def the_summary_of_one_trace_has_a_row_for_each_process():
+    rows, files, trace = sleepers(8)
+    pids = sorted(int(re.search(r" (\d+) +1 +[\d.]+ (ms|s) ", row)[1]) for row in rows)
+    assert sorted(p["pid"] for p in trace.processes) == pids, (trace.processes, rows)
+    assert all(p["threads"] == 1 and p["running_ns"] > 0 for p in trace.processes), trace.processes
+    asleep = [p for p in trace.processes if p["name"] == "sleep"]
+    # Each sleeps for 50 ms; the clock of sleep(1) is not the trace's.
+    assert len(asleep) == len(rows) - 1 and min(p["waiting_ns"] for p in asleep) >= 49_000_000, trace.processes
+    assert [p["name"] for p in trace.processes if p not in asleep] == ["sh"], trace.processes
+    running = [p["running_ns"] for p in trace.processes]
+    assert running == sorted(running, reverse=True), running
 
 
 @test

@@ -1,0 +1,102 @@
+#include "commands/summary_processes.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns the number before `end`, behind a parenthesis; false: there is none. *open: where that is. */
+static bool number_before(trail_string text, size_t end, size_t *open, uint64_t *number)
+{
+    size_t at = end;
+    uint64_t unit = 1;
+    *number = 0;
+    while (at > 0 && end - at < 10 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') {
+        *number += unit * (uint64_t)(text.data[--at] - '0');
+        unit *= 10;
+    }
+    if (at == end || at == 0 || text.data[at - 1] != '(')
+        return false;
+    *open = at - 1;
+    return true;
+}
+
+/* Finds the process that a thread is named after; false: it is named after none. */
+static bool process_of(trail_string thread, struct summary_process *process)
+{
+    for (size_t i = 0; i + 2 < thread.size; i++) {
+        size_t open;
+        if (memcmp(thread.data + i, "): ", 3) != 0 ||
+            !number_before(thread, i, &open, &process->pid))
+            continue;
+        process->label = (trail_string){thread.data, i + 1};
+        process->name = (trail_string){thread.data, open > 0 ? open - 1 : 0};
+        return true;
+    }
+    return false;
+}
+
+static void add_times(struct summary_process *process, const trail_times *times)
+{
+    process->running_ns += times->exec_ns;
+    process->ready_ns += times->sched_wait_ns - times->open_block_ns;
+    process->waiting_ns +=
+        trail_times_column(times, TRAIL_COLUMN_BLOCK) + times->syscall_ns + times->syscall_block_ns;
+}
+
+static int by_label(const void *a_, const void *b_)
+{
+    const trail_string a = ((const struct summary_process *)a_)->label;
+    const trail_string b = ((const struct summary_process *)b_)->label;
+    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int by_running(const void *a_, const void *b_)
+{
+    const struct summary_process *a = a_, *b = b_;
+    if (a->running_ns != b->running_ns)
+        return a->running_ns > b->running_ns ? -1 : 1;
+    return by_label(a, b);
+}
+
+/* Adds up neighbours with one label; returns how many are left. */
+static size_t add_up(struct summary_process *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct summary_process *last = kept > 0 ? &list[kept - 1] : NULL;
+        if (!last || by_label(last, &list[i]) != 0) {
+            list[kept++] = list[i];
+            continue;
+        }
+        last->threads += list[i].threads;
+        last->running_ns += list[i].running_ns;
+        last->ready_ns += list[i].ready_ns;
+        last->waiting_ns += list[i].waiting_ns;
+    }
+    return kept;
+}
+
+size_t summary_processes(const trail_analysis *answers, struct summary_process **list)
+{
+    const trail_group *groups;
+    size_t all = trail_analysis_groups(answers, &groups), count = 0;
+    *list = calloc(all + 1, sizeof **list);
+    for (size_t i = 0; *list && i < all; i++) {
+        struct summary_process process = {.threads = groups[i].count};
+        if (!process_of(trail_analysis_text(answers, groups[i].name), &process))
+            continue;
+        add_times(&process, &groups[i].times);
+        (*list)[count++] = process;
+    }
+    if (count > 0)
+        qsort(*list, count, sizeof **list, by_label);
+    count = add_up(*list, count);
+    if (count > 1) {
+        qsort(*list, count, sizeof **list, by_running);
+        return count;
+    }
+    free(*list);
+    *list = NULL;
+    return 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * The processes of a trace of `trail record --children`: each thread is named after its process as well, "sort (812): main".
+ */
+#ifndef TRAIL_COMMANDS_SUMMARY_PROCESSES_H
+#define TRAIL_COMMANDS_SUMMARY_PROCESSES_H
+
+#include <trail/analyze.h>
+
+struct summary_process {
+    trail_string label; /* "sort (812)" */
+    trail_string name;  /* "sort"; may be empty */
+    uint64_t pid;
+    uint64_t threads;
+    int64_t running_ns, ready_ns, waiting_ns;
+};
+
+/*
+ * Returns the number of processes and sets *list, which the caller frees, those that ran longest first. 0: the trace is of
+ * one process, or memory is out. The analysis has TRAIL_ANALYZE_GROUPS; the texts are its own.
+ */
+size_t summary_processes(const trail_analysis *answers, struct summary_process **list);
+
+#endif
