@@ -655,6 +655,11 @@ size_t area_text(struct area *area, uint32_t number, char *text)
     return size;
 }
 
+uint32_t area_fork(const struct area *area)
+{
+    return __atomic_load_n(&area->shared->header.fork, __ATOMIC_ACQUIRE);
+}
+
 uint32_t area_generation(const struct area *area, uint32_t fd)
 {
     return __atomic_load_n(&area->shared->generations[fd], __ATOMIC_ACQUIRE);

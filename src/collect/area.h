@@ -204,6 +204,9 @@ uint32_t area_add_stack(struct area *area, const uint64_t *pcs, size_t count);
 /* Copies the bytes of a text to text[SHM_TEXT_MAX]. Returns how many; 0: there is no such text. */
 size_t area_text(struct area *area, uint32_t number, char *text);
 
+/* Returns the number of the fork that made the process; 0: none is known. */
+uint32_t area_fork(const struct area *area);
+
 /* Returns how often the descriptor `fd`, below SHM_DESCRIPTORS, was closed. */
 uint32_t area_generation(const struct area *area, uint32_t fd);
 

@@ -237,6 +237,13 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
     case SHM_CREATED:
         take_created(c, thread, r);
         break;
+    case SHM_FORKED:
+        op = op_add(c, thread, OP_FORK, r->time);
+        if (op) {
+            op->object = r->object;
+            op->stack = r->stack;
+        }
+        break;
     case SHM_EXITED:
         op = op_add(c, thread, OP_EXIT, r->time);
         if (op)

@@ -36,6 +36,32 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
+/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not known yet. */
+static struct thread *forked_thread(const struct trace *t, uint64_t number)
+{
+    for (struct collect *c = t->programs; c && number; c = c->next_in_trace) {
+        if (c->options.process.pid && area_fork(c->area) == number)
+            return thread_with_tid(c, (uint64_t)c->options.process.pid);
+    }
+    return NULL;
+}
+
+/*
+ * Until the child's first record it waits: for the kernel to copy the process, and to be recorded. Go 1.22 cannot create what
+ * waits.
+ */
+static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+{
+    struct thread *child = forked_thread(c->trace, op->object);
+    state_run(c, thread, ns);
+    if (!child || child->of == c || child->g.state != G_NONE || c->trace->options.version < 23)
+        return;
+    EVENT(c, thread, ns, V2_GoCreateBlocked, child->serial, names_thread(child->of, child),
+          names_stack(c, op->stack, 0));
+    child->g.wait = SHM_KERNEL;
+    state_enter(child->of, child, G_WAITING, ns);
+}
+
 /* Writes the name of the thread that a join waits for; empty: not known. */
 static void joined_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
@@ -290,6 +316,9 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
     switch (op->kind) {
     case OP_START:
         do_start(c, thread, ns);
+        break;
+    case OP_FORK:
+        do_fork(c, thread, op, ns);
         break;
     case OP_CREATE:
         do_create(c, thread, op, ns);

@@ -29,6 +29,7 @@ struct wait_site;
 enum op_kind {
     OP_START,
     OP_CREATE,
+    OP_FORK,
     OP_BLOCK,
     OP_RELEASE,
     OP_WAKE,

@@ -38,6 +38,9 @@ static int open_area(const char *word)
     return fd >= 0 ? fd : handover_ask(pid, owned, asked);
 }
 
+/* The number of the fork that made this process, until its area has it; 0: none. */
+static uint32_t forked;
+
 /* Where an area was that was left: another may be mapped there; NULL: nowhere. */
 static void *left;
 
@@ -152,10 +155,27 @@ static void sum_heap(const struct shm_area *area)
     preload_heap_early = sum;
 }
 
+/* Numbers the fork, so that the child's first thread is known to have been created by this one. */
+static void record_fork(void)
+{
+    struct shm_record record = {.kind = SHM_FORKED};
+    struct unwind_start caller = CALLER();
+    self.fork = 0;
+    if (!board_of_several || !is_recorded(SHM_GROUP_THREADS) || !record_begin())
+        return;
+    self.fork = __atomic_add_fetch(&board->forks, 1, __ATOMIC_RELAXED);
+    record.object = self.fork;
+    record.stack = stack_of(&caller);
+    record.time = clock_now();
+    record_put(&record);
+    record_end();
+}
+
 static void before_fork(void)
 {
     struct shm_area *area = preload.area;
     file_locks_inherited();
+    record_fork();
     if (!area || !area->header.children)
         return;
     /* The parent may end before its child has decided whether it is recorded: the recorder must not end then. */
@@ -168,6 +188,7 @@ static void after_fork(void)
 {
     struct shm_area *parents = mapped;
     bool children = parents && parents->header.children;
+    uint32_t number = self.fork;
     /* Not unmapped: a signal handler may have forked during a call. */
     preload.area = NULL;
     mapped = NULL;
@@ -175,6 +196,7 @@ static void after_fork(void)
     file_locks_forget();
     if (!children)
         return;
+    forked = number;
     (void)preload_attach(getenv(SHM_VARIABLE));
     /* Pairs with the load in area_is_forking. */
     (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
@@ -195,6 +217,8 @@ bool preload_attach(const char *word)
     preload.stack_size = usual_stack_size();
     left = NULL;
     board_join(word, area->header.board, area->header.children);
+    area->header.fork = forked;
+    forked = 0;
     preload.area = area;
     preload.recording = ++recordings;
     __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);

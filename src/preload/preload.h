@@ -81,6 +81,7 @@ struct self {
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* and the kernel clears its pointer at a switch */
     bool over;                         /* the thread has ended, or is not recorded */
+    uint32_t fork;                     /* the number of its last fork: a child has it, too */
     bool on_board;                     /* its word there is set */
     uint16_t word;                     /* ... which is this one; 0: none yet */
     uint64_t signals;                  /* that may have ended its last wait for one: see shm.h */

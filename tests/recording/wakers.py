@@ -173,6 +173,20 @@ for case in "child", "any-child":
             assert any(" ends" in e.text for e in later) and not any("runs" in e.text for e in later), [e.text for e in later]
 
 
+@test("a process's first thread is created by the thread that forked it, where it did")
+@tried
+def _():
+    output = []
+    events = events_of(record(program(), "child", options=["--children"], output=output))
+    (made,) = [e for e in events if re.search(r"\bG 1000000001 created\b", e.text)]
+    parent = [e for e in events if "blocks: " in e.text and "wait_here" in e.functions()]
+    assert made.g == parent[0].g and made.m == parent[0].m != int(output[0]), made.text
+    assert "parent_of" in made.functions(), made.stack
+    # It goes on by itself, in its own process.
+    first = [e for e in events if re.search(r"\bG 1000000001 .*runs", e.text)][0]
+    assert first.m == int(output[0]) and first.time >= made.time, first.text
+
+
 def between(script):
     """Two programs that a shell has started: the one that reads is woken by the one that writes."""
     if FOREIGN:
