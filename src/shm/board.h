@@ -1,6 +1,7 @@
 /*
  * The board: memory that all processes of a recording share, for what one of them waits for and another ends: pipes and
- * sockets. An end has an identity that both sides can compute (SHM_SHARED, shm.h).
+ * sockets, locks in shared memory, queues, locks of files, signals. Each has an identity that both sides can compute
+ * (SHM_SHARED and what follows it, shm.h).
  *
  *     objects[hash of the object] - waiters: which threads have waited there - waits[thread]: what it waits for now
  *
