@@ -71,9 +71,9 @@ static inline bool shm_is_lock(unsigned wait)
 enum shm_kind {
     /*
      * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
-     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part (shm_locked_part), of a signal
-     * those that may have ended it;
-     * release, release2: of a file lock the process that held it and did not give it back, 0: none; stack
+     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part
+     * (shm_locked_part), of a signal those that may have ended it; release, release2: of a file lock the process that
+     * held it and did not give it back, 0: none; stack
      */
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition, of a file lock the
