@@ -162,11 +162,11 @@ def waits_for_groups_of_goroutines_are_no_lock():
 
 @test
 def of_a_c_program_the_kind_of_a_wait_says_whether_it_is_for_a_lock():
-    for wait in ("mutex m", "rwlock to read m", "rwlock to write m", "spin lock m", "OpenMP lock m", "OpenMP critical m", "futex m"):
+    for wait in ("mutex m", "rwlock to read m", "rwlock to write m", "spin lock m", "OpenMP lock m", "OpenMP critical m", "futex m", "file lock m"):
         trace = hand_over("sync", WORK_STACK, wait=wait)
         assert wait.split(" m")[0].split(" to ")[0] in trace.findings(31 * MS)["lock-serialises"]["text"], wait
         assert trace.summary(31 * MS)["activity"]["idle_lock_ns"] > 10 * MS, wait
-    for wait in ("once m", "semaphore m", "barrier m", "join worker", "OpenMP ordered m", "OpenMP barrier", "OpenMP tasks"):
+    for wait in ("once m", "semaphore m", "barrier m", "join worker", "OpenMP ordered m", "OpenMP barrier", "OpenMP tasks", "signal", "child process 7"):
         trace = hand_over("sync", WORK_STACK, wait=wait)
         equal(trace.findings(31 * MS), {}, wait)
         equal(trace.summary(31 * MS)["activity"]["idle_lock_ns"], 0, wait)

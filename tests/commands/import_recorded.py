@@ -21,7 +21,7 @@ from tap import Skip, main, test
 CC = sys.argv[3:]
 PROGRAM = os.path.join(WORK, "program")
 RELAYS, LOCKS = 20, 10
-# The kernel's events have the IDs of the first PID namespace (PROC_PID_INIT_INO in its proc_ns.h), programs print those of their own.
+# The IDs in the events of the kernel are those of the first PID namespace (its inode is PROC_PID_INIT_INO), programs print their own.
 IN_CONTAINER = os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC
 
 
