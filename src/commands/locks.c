@@ -10,13 +10,13 @@
 #include "ui/lock_name.h"
 #include "ui/table.h"
 
-/* Places printed per lock; --stacks prints all. */
-enum { PLACES = 5 };
+/* Places printed per lock; --stacks prints all. Locks and chains printed, unless --limit is given. */
+enum { PLACES = 5, ROWS = 10 };
 
 struct request {
     struct analysis analysis;
     struct goroutine_filter filter;
-    size_t limit;
+    size_t limit; /* SIZE_MAX: all; 0: not given */
     bool stacks;
 };
 
@@ -50,6 +50,13 @@ static int parse_request(struct request *request, int argc, char **argv)
     analysis->options.what = TRAIL_ANALYZE_LOCKS;
     analysis->options.locks.filter = goroutine_filter_of(&request->filter, analysis);
     return analysis_words(analysis, &options);
+}
+
+/* Returns how many of `count` are shown. JSON has all, unless --limit is given. */
+static size_t shown_of(const struct request *request, size_t count)
+{
+    size_t limit = request->limit ? request->limit : request->analysis.json ? SIZE_MAX : ROWS;
+    return count < limit ? count : limit;
 }
 
 /* MARK: JSON */
@@ -152,6 +159,20 @@ static void json_chain(const struct request *request, struct json *json,
     json_close(json, '}');
 }
 
+/* What there is, also where not all locks are shown. */
+static void json_totals(struct json *json, const trail_lock *const *locks, size_t count)
+{
+    uint64_t open = 0;
+    int64_t open_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        open += locks[i]->open;
+        open_ns = (int64_t)((uint64_t)open_ns + (uint64_t)locks[i]->open_ns);
+    }
+    json_number(json, "all", count);
+    json_number(json, "unfinished", open);
+    json_signed(json, "unfinished_ns", open_ns);
+}
+
 static void show_json(const struct request *request)
 {
     struct json json = json_on_stdout();
@@ -161,12 +182,13 @@ static void show_json(const struct request *request)
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     json_open(&json, NULL, '{');
     json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_totals(&json, locks, count);
     json_open(&json, "locks", '[');
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < shown_of(request, count); i++)
         json_lock(request, &json, locks[i]);
     json_close(&json, ']');
     json_open(&json, "chains", '[');
-    for (size_t i = 0; i < chain_count; i++)
+    for (size_t i = 0; i < shown_of(request, chain_count); i++)
         json_chain(request, &json, &chains[i]);
     json_close(&json, ']');
     json_close(&json, '}');
@@ -311,7 +333,7 @@ static void show_chains(const struct request *request)
     size_t count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     if (count > 0)
         printf("\nLongest chains, of which each waits for the next:\n");
-    for (size_t i = 0; i < count && i < request->limit; i++)
+    for (size_t i = 0; i < shown_of(request, count); i++)
         show_chain(request, &chains[i]);
 }
 
@@ -331,7 +353,7 @@ static int show(void *context)
         printf("nobody waited for a lock\n");
         return EXIT_GOOD;
     }
-    size_t shown = count < request->limit ? count : request->limit;
+    size_t shown = shown_of(request, count);
     show_table(request, locks, shown);
     if (shown < count)
         printf("... and %zu more\n", count - shown);
@@ -343,7 +365,7 @@ static int show(void *context)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .limit = 10};
+    struct request request = {.analysis = {.command = command}};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     goroutine_filter_free(&request.filter);

@@ -211,16 +211,18 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-static void *read_all(void *model)
+static void *read_all(void *context)
 {
-    while (model_read(model))
+    const struct served *served = context;
+    while (model_read(served->model))
         ;
+    runs_ahead(served->runs);
     return NULL;
 }
 
 static int start_reading(struct served *served)
 {
-    int reason = pthread_create(&served->reader, NULL, read_all, served->model);
+    int reason = pthread_create(&served->reader, NULL, read_all, served);
     served->reads = reason == 0;
     if (!served->reads)
         print_message("cannot start a thread: %s", strerror(reason));

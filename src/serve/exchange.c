@@ -26,7 +26,12 @@ void exchange_refuse(struct exchange *exchange, unsigned status, const char *for
 
 const char *parameter_text(const struct exchange *exchange, const char *name)
 {
-    return http_query(exchange->request, name);
+    if (exchange->request)
+        return http_query(exchange->request, name);
+    for (const char *const *own = exchange->own; *own; own += 2)
+        if (strcmp(own[0], name) == 0)
+            return own[1];
+    return NULL;
 }
 
 /* Accepts digits with an optional -, and nothing else. */

@@ -14,7 +14,9 @@
 #include "serve/http.h"
 
 struct exchange {
-    const struct http_request *request;
+    const struct http_request
+        *request;           /* NULL: it is the server's own, with the parameters `own` */
+    const char *const *own; /* names and values in turn, and NULL */
     struct out *out;
     const char *type; /* of the answer; NULL: JSON */
     unsigned status;  /* HTTP status of the refusal; 0: not refused */

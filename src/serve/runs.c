@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "serve/answers.h"
 #include "serve/command_line.h"
 
 enum {
@@ -23,34 +24,28 @@ enum {
     SQL_SECONDS = 60,
     POLL_MS = 100, /* interval for checking whether the client is still connected */
     MOST_QUERY = 16 << 10,
-    KEPT = 16,        /* number of cached answers */
-    DIFF_DAMAGED = 4, /* exit status of trail diff for a damaged trace; its output is usable */
+    LESS_PRIORITY = 10, /* niceness of what is computed ahead */
+    DIFF_DAMAGED = 4,   /* exit status of trail diff for a damaged trace; its output is usable */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
-#define MOST_KEPT   ((size_t)4 << 20) /* bytes of a cached answer */
+
+/* Smaller traces are analysed in about a tenth of a second: nothing is computed ahead. */
+#define AHEAD_BYTES (INT64_C(16) << 20)
 
 /* MARK: Runs */
-
-struct kept {
-    char *key;
-    char *data;
-    size_t size;
-    uint64_t used; /* runs.clock at the last use */
-};
 
 struct runs {
     const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: there is none */
     struct command_passed passed;
-    pthread_mutex_t lock; /* protects everything below */
-    pthread_cond_t freed;
-    unsigned running;
+    pthread_mutex_t lock;   /* protects everything below */
+    pthread_cond_t changed; /* a run has ended, or `stop` */
+    unsigned running;       /* that clients wait for */
     bool stop;
     bool has_sql;
-    uint64_t clock;
-    struct kept kept[KEPT];
+    struct answers answers;
     pthread_t probe;
     bool probing;
 };
@@ -181,33 +176,45 @@ static bool run_child(struct runs *runs, const struct http_request *request, str
     return started;
 }
 
-/* Waits for a free slot. Returns false if the server stops or the client has gone. */
+/* Gives up the lock until a run has ended, or for a moment. */
+static void wait_for_change(struct runs *runs)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += POLL_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(&runs->changed, &runs->lock, &until);
+}
+
+/* Called with the lock held. */
+static bool is_pointless(const struct runs *runs, const struct http_request *request)
+{
+    return runs->stop || (request && http_is_gone(request));
+}
+
+/*
+ * Waits for a free slot. Returns false if the server stops or the client has gone. A run that no client waits
+ * for takes no slot: clients need not wait for it.
+ */
 static bool begin(struct runs *runs, const struct http_request *request)
 {
-    bool gone = false;
     (void)pthread_mutex_lock(&runs->lock);
-    while (runs->running >= AT_A_TIME && !runs->stop && !gone) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += POLL_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        (void)pthread_cond_timedwait(&runs->freed, &runs->lock, &until);
-        gone = http_is_gone(request);
-    }
-    bool good = !runs->stop && !gone;
-    runs->running += good;
+    while (runs->running >= AT_A_TIME && !is_pointless(runs, request))
+        wait_for_change(runs);
+    bool good = !is_pointless(runs, request);
+    runs->running += good && request;
     (void)pthread_mutex_unlock(&runs->lock);
     return good;
 }
 
-static void end(struct runs *runs)
+static void end(struct runs *runs, const struct http_request *request)
 {
     (void)pthread_mutex_lock(&runs->lock);
-    runs->running--;
-    (void)pthread_cond_signal(&runs->freed);
+    runs->running -= request != NULL;
+    (void)pthread_cond_broadcast(&runs->changed);
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
@@ -248,33 +255,40 @@ static char *make_key(const struct words *words, const char *path, const char *o
     return key;
 }
 
-static bool put_kept(struct runs *runs, const char *key, struct out *out)
+enum found { FOUND, NOT_FOUND, POINTLESS };
+
+/*
+ * Answers from the cache, where necessary after the run for the same key that is under way. NOT_FOUND: the
+ * caller computes it and calls keep; *answer may be NULL. Takes ownership of the key.
+ */
+static enum found look_up(struct runs *runs, struct exchange *exchange, char *key,
+                          struct answer **answer)
 {
-    bool found = false;
+    enum found found = FOUND;
     (void)pthread_mutex_lock(&runs->lock);
-    for (size_t i = 0; i < KEPT && !found; i++) {
-        struct kept *kept = &runs->kept[i];
-        if (!kept->key || strcmp(kept->key, key) != 0)
-            continue;
-        kept->used = ++runs->clock;
-        out_bytes(out, kept->data, kept->size);
-        found = true;
+    while ((*answer = answers_find(&runs->answers, key)) && !(*answer)->data &&
+           !is_pointless(runs, exchange->request))
+        wait_for_change(runs);
+    if (!*answer) {
+        found = NOT_FOUND;
+        *answer = answers_begin(&runs->answers, key);
+        key = NULL;
+    } else if ((*answer)->data) {
+        out_bytes(exchange->out, (*answer)->data, (*answer)->size);
+    } else {
+        found = POINTLESS;
     }
     (void)pthread_mutex_unlock(&runs->lock);
+    free(key);
     return found;
 }
 
-/* Replaces the least recently used entry. Takes ownership of key and data. */
-static void keep(struct runs *runs, char *key, char *data, size_t size)
+/* Takes ownership of the data; NULL: there is no answer. */
+static void keep(struct runs *runs, struct answer *answer, char *data, size_t size)
 {
     (void)pthread_mutex_lock(&runs->lock);
-    struct kept *oldest = &runs->kept[0];
-    for (size_t i = 1; i < KEPT; i++)
-        if (runs->kept[i].used < oldest->used)
-            oldest = &runs->kept[i];
-    free(oldest->key);
-    free(oldest->data);
-    *oldest = (struct kept){key, data, size, ++runs->clock};
+    answers_end(&runs->answers, answer, data, size);
+    (void)pthread_cond_broadcast(&runs->changed);
     (void)pthread_mutex_unlock(&runs->lock);
 }
 
@@ -294,37 +308,46 @@ static bool check_output(struct exchange *exchange, const struct output *output)
     return exchange->status == 0;
 }
 
+/* Runs a command. Returns its output, which the caller frees; NULL: the request was refused. */
+static char *compute(struct runs *runs, struct exchange *exchange, struct words *words, int seconds,
+                     size_t *size)
+{
+    struct output output = {0};
+    if (!begin(runs, exchange->request)) {
+        exchange_refuse(exchange, 503, "the server ends");
+        return NULL;
+    }
+    if (!run_child(runs, exchange->request, words, &output, seconds))
+        exchange_refuse(exchange, 500, "%s cannot be started", runs->program);
+    end(runs, exchange->request);
+    if (exchange->status != 0 || !check_output(exchange, &output)) {
+        free(output.data);
+        return NULL;
+    }
+    *size = output.size;
+    return output.data;
+}
+
 /* Runs a command, or answers from the cache. `other`: a second file that it reads, or NULL. */
 static void run(struct runs *runs, struct exchange *exchange, struct words *words, const char *path,
                 const char *other, int seconds)
 {
-    struct output output = {0};
+    struct answer *answer = NULL;
+    size_t size = 0;
     char *key = words->failed ? NULL : make_key(words, path, other);
     if (!key) {
         exchange_refuse(exchange, 500, "no memory");
         return;
     }
-    if (put_kept(runs, key, exchange->out)) {
-        free(key);
-        return;
-    }
-    if (!begin(runs, exchange->request)) {
+    enum found found = look_up(runs, exchange, key, &answer);
+    if (found == POINTLESS)
         exchange_refuse(exchange, 503, "the server ends");
-        free(key);
+    if (found != NOT_FOUND)
         return;
-    }
-    if (!run_child(runs, exchange->request, words, &output, seconds))
-        exchange_refuse(exchange, 500, "%s cannot be started", runs->program);
-    end(runs);
-    if (exchange->status == 0 && check_output(exchange, &output)) {
-        out_bytes(exchange->out, output.data, output.size);
-        if (output.size <= MOST_KEPT) {
-            keep(runs, key, output.data, output.size);
-            return;
-        }
-    }
-    free(key);
-    free(output.data);
+    char *data = compute(runs, exchange, words, seconds, &size);
+    if (data)
+        out_bytes(exchange->out, data, size);
+    keep(runs, answer, data, size);
 }
 
 /* Gets the trace's file. If it is not complete, refuses the request and returns false. */
@@ -396,6 +419,43 @@ void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char 
     words_free(&words);
 }
 
+/* MARK: Ahead */
+
+static bool discard(void *context, const void *data, size_t size)
+{
+    (void)context;
+    (void)data;
+    (void)size;
+    return true;
+}
+
+/*
+ * What the panels of the page ask first, as names and values of parameters. The summary comes last: the page
+ * asks for it itself as soon as the trace has been read.
+ */
+static const char *const ahead[][5] = {
+    {"command", "locks", "limit", "500"},
+    {"command", "latency"},
+    {"command", "mmu"},
+    {"command", "summary"},
+};
+
+/* On Linux each thread has a niceness, and its children inherit it. */
+void runs_ahead(struct runs *runs)
+{
+    if (intake_size(runs->intake) < AHEAD_BYTES)
+        return;
+    (void)!nice(LESS_PRIORITY);
+    for (size_t i = 0; i < sizeof ahead / sizeof *ahead && !is_stopped(runs); i++) {
+        struct out nowhere;
+        struct exchange exchange = {.own = ahead[i], .out = &nowhere};
+        if (!out_init(&nowhere, discard, NULL))
+            return;
+        runs_answer_command(runs, &exchange);
+        out_drop(&nowhere);
+    }
+}
+
 /* MARK: Life */
 
 bool runs_can_run(const struct runs *runs)
@@ -449,7 +509,7 @@ struct runs *runs_open(const char *program, const struct intake *intake, const s
     runs->other = other;
     runs->passed = *passed;
     (void)pthread_mutex_init(&runs->lock, NULL);
-    (void)pthread_cond_init(&runs->freed, NULL);
+    (void)pthread_cond_init(&runs->changed, NULL);
     runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;
     return runs;
 }
@@ -460,7 +520,7 @@ void runs_stop(struct runs *runs)
         return;
     (void)pthread_mutex_lock(&runs->lock);
     runs->stop = true;
-    (void)pthread_cond_broadcast(&runs->freed);
+    (void)pthread_cond_broadcast(&runs->changed);
     (void)pthread_mutex_unlock(&runs->lock);
     if (runs->probing)
         (void)pthread_join(runs->probe, NULL);
@@ -471,11 +531,8 @@ void runs_close(struct runs *runs)
 {
     if (!runs)
         return;
-    for (size_t i = 0; i < KEPT; i++) {
-        free(runs->kept[i].key);
-        free(runs->kept[i].data);
-    }
-    (void)pthread_cond_destroy(&runs->freed);
+    answers_free(&runs->answers);
+    (void)pthread_cond_destroy(&runs->changed);
     (void)pthread_mutex_destroy(&runs->lock);
     free(runs);
 }

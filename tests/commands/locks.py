@@ -85,6 +85,15 @@ def a_wait_for_a_child_process_is_for_no_lock():
 
 
 @test
+def a_limit_leaves_the_totals_as_they_are():
+    whole, first = answer("locks", HAND), answer("locks", "--limit=1", HAND)
+    equal(first["locks"], whole["locks"][:1])
+    for found in (whole, first):
+        equal((found["all"], found["unfinished"], found["unfinished_ns"]), (5, 1, 89))
+    equal(len(answer("locks", "--limit=0", HAND)["locks"]), 5)
+
+
+@test
 def who_waited_where_and_who_held_it_where():
     locks = by_name(answer("locks", HAND))
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])

@@ -485,7 +485,7 @@ COMMANDS = {
     "procs": {},
     "profile": {"type": "sched"},
     "latency": {"limit": "2"},
-    "locks": {"channels": "1"},
+    "locks": {"limit": "3", "channels": "1"},
     "regions": {"name": "grow"},
     "tasks": {"limit": "1"},
     "gc": {},

@@ -18,15 +18,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "serve/runs.h"
 
 /* The limits that runs.h has in words. */
-enum { AT_A_TIME = 2, RUN_SECONDS = 120, SQL_SECONDS = 60, KEPT = 16 };
+enum { AT_A_TIME = 2, RUN_SECONDS = 120, SQL_SECONDS = 60, KEPT = 32 };
 #define MOST_OUTPUT ((size_t)64 << 20)
-#define KEPT_MOST   ((size_t)4 << 20)
+#define KEPT_MOST   ((size_t)32 << 20)
+#define AHEAD_BYTES (INT64_C(16) << 20)
 
 /* MARK: The child */
 
@@ -48,9 +50,15 @@ static int descriptor(const char *name)
     return number ? atoi(number) : -1;
 }
 
+/* Whether it has a lower priority than the server. */
+static bool is_behind(void)
+{
+    return getpriority(PRIO_PROCESS, 0) > getpriority(PRIO_PROCESS, (id_t)getppid());
+}
+
 /*
- * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1 waits
- * for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes to write. A query of
+ * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1, or none,
+ * waits for a byte of TEST_GO and answers, with a space more if its priority is low; 2 waits until it is killed; others are of bytes to write. A query of
  * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written.
  */
 static int child(int count, char **args)
@@ -67,12 +75,14 @@ static int child(int count, char **args)
     }
     if (strncmp(args[count - 1], " end=", 5) == 0)
         return child_that_ends(args[count - 1] + 1);
+    if (left == 0 && strcmp(args[1], "sql") != 0)
+        left = 1;
     if (left == 0)
         return 0; /* the probe for DuckDB */
     if (write(events, "b", 1) != 1)
         return 9;
     if (left == 1 && read(go, &byte, 1) == 1)
-        return write(1, "{}", 2) == 2 ? 0 : 9;
+        return write(1, "{} ", is_behind() ? 3 : 2) > 0 ? 0 : 9;
     if (left == 2)
         for (;;)
             (void)pause();
@@ -92,6 +102,7 @@ static int events[2], go[2]; /* pipes that the children inherit */
 static int64_t clock_ms;     /* atomic: CLOCK_MONOTONIC */
 static unsigned looks;       /* atomic: how often it was read */
 static bool gone;            /* atomic: the client */
+static int64_t trace_size;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what stands in for another */
 int __real_clock_gettime(clockid_t id, struct timespec *now);
@@ -125,26 +136,39 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 bool http_is_gone(const struct http_request *request)
 {
-    (void)request;
-    return __atomic_load_n(&gone, __ATOMIC_SEQ_CST);
+    const bool *its = request->connection;
+    return __atomic_load_n(&gone, __ATOMIC_SEQ_CST) || __atomic_load_n(its, __ATOMIC_SEQ_CST);
 }
 
-/* `path` of a request is "NAME=VALUE": one parameter besides the command. */
+/* `path` of a request is "COMMAND/NAME=VALUE", or "NAME=VALUE" for gc: one parameter at most. */
+static const char *parameter_of(const struct http_request *request)
+{
+    const char *slash = strchr(request->path, '/');
+    return slash ? slash + 1 : request->path;
+}
+
 const char *http_query(const struct http_request *request, const char *name)
 {
+    static _Thread_local char command[32];
+    const char *parameter = parameter_of(request);
     size_t size = strlen(name);
-    if (strcmp(name, "command") == 0)
+    if (strcmp(name, "command") == 0 && parameter == request->path)
         return "gc";
-    return strncmp(request->path, name, size) == 0 && request->path[size] == '='
-               ? request->path + size + 1
-               : NULL;
+    if (strcmp(name, "command") == 0) {
+        (void)snprintf(command, sizeof command, "%.*s", (int)(parameter - request->path - 1),
+                       request->path);
+        return command;
+    }
+    return strncmp(parameter, name, size) == 0 && parameter[size] == '=' ? parameter + size + 1
+                                                                         : NULL;
 }
 
 void http_each_query(const struct http_request *request,
                      bool (*each)(void *context, const char *name), void *context)
 {
     char name[32];
-    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(request->path, "="), request->path);
+    const char *parameter = parameter_of(request);
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(parameter, "="), parameter);
     if (each(context, "command") && *name)
         (void)each(context, name);
 }
@@ -155,6 +179,12 @@ bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
     (void)intake;
     (void)snprintf(path, INTAKE_PATH, "/dev/null");
     return true;
+}
+
+int64_t intake_size(const struct intake *intake)
+{
+    (void)intake;
+    return trace_size;
 }
 
 /* MARK: Asking */
@@ -168,6 +198,7 @@ struct asked {
     pthread_t thread;
     bool sql;
     bool done; /* atomic */
+    bool gone; /* atomic: its client */
 };
 
 static bool count(void *context, const void *data, size_t size)
@@ -200,6 +231,7 @@ static void ask(struct asked *asked, struct runs *runs, const char *parameter)
     asked->runs = runs;
     asked->sql = strncmp(parameter, "query", 5) == 0;
     asked->request.path = parameter;
+    asked->request.connection = &asked->gone;
     asked->exchange.request = &asked->request;
     asked->exchange.out = &asked->out;
     assert_int_equal(pthread_create(&asked->thread, NULL, answer, asked), 0);
@@ -309,9 +341,14 @@ static void what_has_been_answered_is_not_run_again(void **state)
     let_go(1);
     expect_run(runs, "limit=1", 2);
     expect_kept(runs, "limit=1", 2);
-    (void)snprintf(exchange, sizeof exchange, "limit=%zu", KEPT_MOST);
-    expect_run(runs, exchange, KEPT_MOST);
-    expect_kept(runs, exchange, KEPT_MOST);
+    (void)snprintf(exchange, sizeof exchange, "limit=%zu", KEPT_MOST - 2);
+    expect_run(runs, exchange, KEPT_MOST - 2);
+    expect_kept(runs, exchange, KEPT_MOST - 2);
+    expect_kept(runs, "limit=1", 2);
+    /* The sum is limited: the one that was used longest ago goes first. */
+    expect_run(runs, "limit=3", 3);
+    expect_kept(runs, "limit=1", 2);
+    expect_run(runs, exchange, KEPT_MOST - 2);
     (void)snprintf(exchange, sizeof exchange, "limit=%zu", KEPT_MOST + 1);
     expect_run(runs, exchange, KEPT_MOST + 1);
     expect_run(runs, exchange, KEPT_MOST + 1);
@@ -423,6 +460,103 @@ static void runs_end_with_the_server(void **state)
     close_runs(runs);
 }
 
+/* The second waits for the run of the first, and runs itself if that is ended. */
+static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked first, second;
+    ask(&first, runs, "limit=1");
+    expect_events(1, 0);
+    ask(&second, runs, "limit=1");
+    expect_events(0, 1);
+    let_go(1);
+    expect_answer(&first, 2);
+    expect_answer(&second, 2);
+    ask(&first, runs, "limit=01");
+    expect_events(1, 0);
+    ask(&second, runs, "limit=01");
+    expect_events(0, 1);
+    __atomic_store_n(&first.gone, true, __ATOMIC_SEQ_CST);
+    expect_refusal(&first, "nobody waits for it");
+    expect_events(1, 0);
+    let_go(1);
+    expect_answer(&second, 2);
+    close_runs(runs);
+}
+
+/* MARK: Ahead */
+
+static void *run_ahead(void *runs)
+{
+    runs_ahead(runs);
+    return NULL;
+}
+
+/* Begins with the locks, of which the child has no reason to wait: the latencies are under way then. */
+static pthread_t begin_ahead(struct runs *runs)
+{
+    pthread_t thread;
+    trace_size = AHEAD_BYTES;
+    assert_int_equal(pthread_create(&thread, NULL, run_ahead, runs), 0);
+    expect_events(2, 0);
+    return thread;
+}
+
+static void what_the_panels_ask_first_is_computed_ahead(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    struct asked asked[AT_A_TIME + 1];
+    int nice = getpriority(PRIO_PROCESS, 0);
+    size_t size = nice < 19 ? 3 : 2;
+    pthread_t thread = begin_ahead(runs);
+    expect_kept(runs, "locks/limit=500", 500);
+    /* Clients do not wait for it, unless they ask for the same. */
+    ask(&asked[0], runs, "limit=2");
+    ask(&asked[1], runs, "limit=02");
+    expect_events(AT_A_TIME, 0);
+    ask(&asked[2], runs, "latency/");
+    expect_events(0, 1);
+    __atomic_store_n(&asked[0].gone, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&asked[1].gone, true, __ATOMIC_SEQ_CST);
+    finish(&asked[0]);
+    finish(&asked[1]);
+    let_go(1);
+    expect_answer(&asked[2], size);
+    let_go(2);
+    expect_events(2, 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_kept(runs, "latency/", size);
+    expect_kept(runs, "mmu/", size);
+    expect_kept(runs, "summary/", size);
+    close_runs(runs);
+}
+
+static void nothing_is_computed_ahead_of_a_small_trace(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    trace_size = AHEAD_BYTES - 1;
+    runs_ahead(runs);
+    expect_run(runs, "locks/limit=500", 500);
+    close_runs(runs);
+}
+
+static void what_is_computed_ahead_ends_with_the_server(void **state)
+{
+    (void)state;
+    struct runs *runs = open_runs();
+    pthread_t thread = begin_ahead(runs);
+    struct asked asked;
+    ask(&asked, runs, "latency/");
+    expect_events(0, 1);
+    runs_stop(runs);
+    expect_refusal(&asked, "the server ends");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_runs(runs);
+}
+
 static void expect_wrong(struct runs *runs, const char *query, unsigned status, const char *why)
 {
     struct asked asked;
@@ -521,6 +655,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_answer_may_have_64_megabytes),
         cmocka_unit_test(a_run_for_which_nobody_waits_is_ended),
         cmocka_unit_test(runs_end_with_the_server),
+        cmocka_unit_test(a_run_that_is_under_way_answers_all_that_ask_for_the_same),
+        cmocka_unit_test(what_the_panels_ask_first_is_computed_ahead),
+        cmocka_unit_test(nothing_is_computed_ahead_of_a_small_trace),
+        cmocka_unit_test(what_is_computed_ahead_ends_with_the_server),
         cmocka_unit_test(the_status_of_a_run_says_whether_it_is_an_answer),
         cmocka_unit_test(a_parameter_that_the_command_lacks_is_refused),
         cmocka_unit_test(long_errors_are_cut_short),

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
 import { type Finding, Findings } from "./findings";
+import { First } from "./first";
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
@@ -150,8 +151,7 @@ export function GoroutinesPanel() {
         <div>
             <About />
             {isMany && (
-                <p class="about">
-                    The first {count(of.goroutines.length)} of {count(of.all)}{" "}
+                <First shown={of.goroutines.length} all={of.all} limit={limit}>
                     <Choice
                         label="by"
                         value={sort.value}
@@ -159,18 +159,8 @@ export function GoroutinesPanel() {
                         onChoose={(name) => {
                             sort.value = name;
                         }}
-                    />{" "}
-                    {of.goroutines.length < of.all && (
-                        <button
-                            type="button"
-                            onClick={() => {
-                                limit.value *= 2;
-                            }}
-                        >
-                            Twice as many
-                        </button>
-                    )}
-                </p>
+                    />
+                </First>
             )}
             <Table
                 key={by}

@@ -6,6 +6,7 @@
 import { useSignal } from "@preact/signals";
 import type { Frame } from "./api";
 import { type Finding, Findings } from "./findings";
+import { First } from "./first";
 import { count, duration, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
@@ -83,9 +84,8 @@ function leadsTo(row: LockRow): Wait | undefined {
     return row.longest_unfinished ?? row.longest;
 }
 
-function StillOpen(props: { rows: LockRow[] }) {
-    const many = props.rows.reduce((sum, row) => sum + row.unfinished, 0);
-    const ns = props.rows.reduce((sum, row) => sum + row.unfinished_ns, 0);
+function StillOpen(props: { many: number; ns: number }) {
+    const { many, ns } = props;
     const summary = useRun<{ origin_ns: number; findings: Finding[] }>("summary", () => ({})).value;
     const found = summary.value?.findings.filter((one) => open.has(one.kind)) ?? [];
     if (many === 0 && found.length === 0) return null;
@@ -104,8 +104,20 @@ function StillOpen(props: { rows: LockRow[] }) {
     );
 }
 
+interface Answer {
+    origin_ns: number;
+    all: number;
+    unfinished: number;
+    unfinished_ns: number;
+    locks: LockRow[];
+}
+
+/* The locks that are requested first; their answer is computed ahead (runs.c). */
+const FIRST = 500;
+
 export function LocksPanel() {
-    const answer = useRun<{ origin_ns: number; locks: LockRow[] }>("locks", () => ({})).value;
+    const limit = useSignal(FIRST);
+    const answer = useRun<Answer>("locks", () => ({ limit: limit.value })).value;
     const of = answer.value;
     const chosen = useSignal("");
     if (!of?.locks) return <Waiting answer={answer} />;
@@ -113,7 +125,12 @@ export function LocksPanel() {
     return (
         <div>
             <About />
-            <StillOpen rows={of.locks} />
+            <StillOpen many={of.unfinished} ns={of.unfinished_ns} />
+            {of.locks.length < of.all && (
+                <First shown={of.locks.length} all={of.all} limit={limit}>
+                    by the time waited
+                </First>
+            )}
             <Table
                 name="locks"
                 columns={columns}
