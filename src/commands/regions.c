@@ -9,6 +9,7 @@
 #include "ui/empty.h"
 #include "ui/follow_up.h"
 #include "ui/groups.h"
+#include "ui/lengths.h"
 #include "ui/nearest.h"
 #include "ui/values.h"
 
@@ -19,7 +20,12 @@ struct request {
     struct groups_view view;
     const char *name;
     struct id_list goroutines, tasks;
+    struct lengths lengths;
     bool members;
+    const trail_region *regions;
+    size_t count;
+    /* Of JSON, by region: its number among those of its name that began in the trace, as trail why has it; 0: none. */
+    uint64_t *numbers;
 };
 
 static const struct option rows[] = {
@@ -27,6 +33,7 @@ static const struct option rows[] = {
     {'g', "goroutine", "N,...", "the regions of these goroutines, one by one", TAKE(OPT_GOROUTINE)},
     {'t', "task", "N,...", "the regions of these tasks, one by one", TAKE(OPT_TASK)},
     {'m', "members", NULL, "all regions, one by one", TO_FLAG(struct request, members)},
+    LENGTHS_ROWS(struct request, lengths),
     GROUPS_ROWS(struct request, view),
     ANALYSIS_ROWS,
     {0},
@@ -56,12 +63,14 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (wrong != EXIT_GOOD)
         return wrong;
     bool some = request->members || request->name || request->goroutines.count > 0 ||
-                request->tasks.count > 0;
+                request->tasks.count > 0 || lengths_given(&request->lengths);
     request->members = request->analysis.json ? !request->view.json : some;
     wrong = groups_check(&request->view, request->members);
     *what = request->members ? TRAIL_ANALYZE_REGIONS : TRAIL_ANALYZE_REGION_GROUPS;
     if (!request->members)
         *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
+    if (request->analysis.json)
+        *what |= TRAIL_ANALYZE_REGIONS;
     return wrong ? wrong : analysis_words(&request->analysis, &options);
 }
 
@@ -86,39 +95,166 @@ static bool is_wanted(const struct request *request, const trail_region *region)
 }
 
 /* Prints that nothing matches, with the nearest name. */
-static int print_none(const struct request *request, const trail_region *regions, size_t count)
+static int print_none(const struct request *request)
 {
     struct nearest nearest = {.word = request->name};
     if (!request->name || request->goroutines.count > 0 || request->tasks.count > 0)
         return usage_error(request->analysis.command, "no such region in the trace");
-    for (size_t i = 0; i < count; i++)
-        nearest_offer(&nearest, trail_analysis_text(request->analysis.answers, regions[i].name));
+    for (size_t i = 0; i < request->count; i++)
+        nearest_offer(&nearest,
+                      trail_analysis_text(request->analysis.answers, request->regions[i].name));
     return usage_error(request->analysis.command, "no region '%s'%s", request->name,
                        nearest_hint(&nearest));
 }
 
+/* MARK: Numbers and medians */
+
+static bool is_complete(const trail_region *region)
+{
+    return region->has_start && region->has_end;
+}
+
+/* One more than the greatest name. */
+static size_t name_bound(const struct request *request)
+{
+    size_t bound = 0;
+    for (size_t i = 0; i < request->count; i++)
+        if (request->regions[i].name >= bound)
+            bound = (size_t)request->regions[i].name + 1;
+    return bound;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const trail_region *r = *(const trail_region *const *)a;
+    const trail_region *s = *(const trail_region *const *)b;
+    if (r->start_ns != s->start_ns)
+        return r->start_ns < s->start_ns ? -1 : 1;
+    return r < s ? -1 : r > s;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const trail_region *r = *(const trail_region *const *)a;
+    const trail_region *s = *(const trail_region *const *)b;
+    if (r->times.total_ns != s->times.total_ns)
+        return r->times.total_ns < s->times.total_ns ? 1 : -1;
+    return r < s ? -1 : r > s;
+}
+
+/* Returns all regions in an order, which the caller frees; NULL on out of memory. */
+static const trail_region **in_order(const struct request *request,
+                                     int (*order)(const void *a, const void *b))
+{
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    for (size_t i = 0; list && i < request->count; i++)
+        list[i] = &request->regions[i];
+    if (list) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort(list, request->count, sizeof *list, order);
+    return list;
+}
+
+/* Returns false on out of memory. */
+static bool number_regions(struct request *request)
+{
+    uint64_t *counts = calloc(name_bound(request) + 1, sizeof *counts);
+    const trail_region **list = in_order(request, by_start);
+    request->numbers = calloc(request->count + 1, sizeof *request->numbers);
+    bool good = counts && list && request->numbers;
+    for (size_t i = 0; good && i < request->count; i++)
+        if (list[i]->has_start)
+            request->numbers[list[i] - request->regions] = ++counts[list[i]->name];
+    free(list);
+    free(counts);
+    return good;
+}
+
+struct median {
+    uint64_t complete, longer;
+    const trail_region *region; /* NULL: none is complete */
+};
+
+/*
+ * Returns the median of the complete regions of each name, by name, of an even number the shorter of the two;
+ * the caller frees it. NULL on out of memory.
+ */
+static struct median *find_medians(const struct request *request)
+{
+    struct median *medians = calloc(name_bound(request) + 1, sizeof *medians);
+    const trail_region **list = in_order(request, by_length);
+    for (size_t i = 0; medians && list && i < request->count; i++)
+        medians[list[i]->name].complete += is_complete(list[i]);
+    for (size_t i = 0; medians && list && i < request->count; i++) {
+        struct median *median = &medians[list[i]->name];
+        if (is_complete(list[i]) && median->longer++ == median->complete / 2)
+            median->region = list[i];
+    }
+    if (!list) {
+        free(medians);
+        medians = NULL;
+    }
+    free(list);
+    return medians;
+}
+
 /* MARK: Output */
 
-static void json_regions(const struct request *request, const trail_region *const *list,
-                         size_t count)
+static void json_region(const struct request *request, struct json *json, const char *key,
+                        const trail_region *region)
 {
+    json_open(json, key, '{');
+    json_signed(json, "goroutine", region->goroutine);
+    json_number(json, "task", region->task);
+    json_text(json, "name", trail_analysis_text(request->analysis.answers, region->name));
+    json_number(json, "number", request->numbers[region - request->regions]);
+    json_signed(json, "start_ns", region->start_ns);
+    json_signed(json, "end_ns", region->end_ns);
+    analysis_json_times(&request->analysis, json, &region->times);
+    json_close(json, '}');
+}
+
+static void json_regions(const struct request *request, const trail_region *const *list,
+                         size_t wanted)
+{
+    struct json json = json_on_stdout();
+    size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_number(&json, "all", wanted);
+    json_open(&json, "regions", '[');
+    for (size_t i = 0; i < wanted && i < limit; i++)
+        json_region(request, &json, NULL, list[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+/* The groups, each with its median. Returns EXIT_GOOD or, on out of memory, EXIT_INOUT. */
+static int json_groups(struct request *request, const trail_group *groups, size_t count)
+{
+    struct median *medians = find_medians(request);
+    if (!medians)
+        return EXIT_INOUT;
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
     json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
-    json_open(&json, "regions", '[');
+    json_open(&json, "groups", '[');
     for (size_t i = 0; i < count; i++) {
+        const trail_region *median = medians[groups[i].name].region;
         json_open(&json, NULL, '{');
-        json_signed(&json, "goroutine", list[i]->goroutine);
-        json_number(&json, "task", list[i]->task);
-        json_text(&json, "name", trail_analysis_text(request->analysis.answers, list[i]->name));
-        json_signed(&json, "start_ns", list[i]->start_ns);
-        json_signed(&json, "end_ns", list[i]->end_ns);
-        analysis_json_times(&request->analysis, &json, &list[i]->times);
+        analysis_json_group(&request->analysis, &json, &groups[i]);
+        if (median)
+            json_region(request, &json, "median", median);
+        else
+            json_null(&json, "median");
         json_close(&json, '}');
     }
     json_close(&json, ']');
     json_close(&json, '}');
     putchar('\n');
+    free(medians);
+    return EXIT_GOOD;
 }
 
 static void show_members(const struct request *request, const trail_region *const *list,
@@ -185,46 +321,51 @@ static int by_column(const void *a, const void *b, void *column)
     return r->start_ns < s->start_ns ? -1 : r->start_ns > s->start_ns;
 }
 
-static int show_regions(struct request *request)
+static void show_list(const struct request *request, const trail_region *const *list, size_t wanted)
 {
-    const trail_region *regions;
-    size_t count = trail_analysis_regions(request->analysis.answers, &regions), wanted = 0;
-    bool some = request->name || request->goroutines.count > 0 || request->tasks.count > 0;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_region **list = calloc(count + 1, sizeof *list);
-    if (!list)
-        return EXIT_INOUT;
-    for (size_t i = 0; i < count; i++)
-        if (is_wanted(request, &regions[i]))
-            list[wanted++] = &regions[i];
-    int code = EXIT_GOOD;
     size_t shown = groups_shown(&request->view, wanted);
-    if (some && wanted == 0) {
-        code = print_none(request, regions, count);
-    } else if (request->analysis.json) {
+    if (request->analysis.json) {
         json_regions(request, list, wanted);
     } else if (wanted == 0) {
-        fputs(EMPTY_REGIONS, stdout);
+        fputs(request->count > 0 ? "no region took so long\n" : EMPTY_REGIONS, stdout);
     } else {
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
         show_members(request, list, shown);
         groups_print_more(shown, wanted);
         if (shown > 0)
             show_first(request, list[0]);
     }
-    free(list);
-    return code;
 }
 
-static int show_all_groups(const struct request *request)
+static int show_regions(struct request *request)
+{
+    bool found = !request->name && request->goroutines.count == 0 && request->tasks.count == 0;
+    bool in_sequence = request->analysis.json && !request->view.sorted && !request->view.limit;
+    size_t wanted = 0;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    if (!list)
+        return EXIT_INOUT;
+    for (size_t i = 0; i < request->count; i++) {
+        const trail_region *region = &request->regions[i];
+        bool is = is_wanted(request, region);
+        found = found || is;
+        if (is && lengths_have(&request->lengths, region->times.total_ns))
+            list[wanted++] = region;
+    }
+    if (!in_sequence) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
+    if (found)
+        show_list(request, list, wanted);
+    free(list);
+    return found ? EXIT_GOOD : print_none(request);
+}
+
+static int show_all_groups(struct request *request)
 {
     const trail_group *groups;
     size_t count = trail_analysis_region_groups(request->analysis.answers, &groups);
-    if (request->analysis.json) {
-        groups_json(&request->view, groups, count);
-        return EXIT_GOOD;
-    }
+    if (request->analysis.json)
+        return json_groups(request, groups, count);
     if (count == 0)
         fputs(EMPTY_REGIONS, stdout);
     int code = groups_show(&request->view, groups, count);
@@ -242,6 +383,9 @@ static int show_all_groups(const struct request *request)
 static int show(void *context)
 {
     struct request *request = context;
+    request->count = trail_analysis_regions(request->analysis.answers, &request->regions);
+    if (request->analysis.json && !number_regions(request))
+        return EXIT_INOUT;
     return request->members ? show_regions(request) : show_all_groups(request);
 }
 
@@ -256,6 +400,7 @@ static int run(const struct command *command, int argc, char **argv)
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);
     free(request.tasks.ids);
+    free(request.numbers);
     return code;
 }
 

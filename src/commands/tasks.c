@@ -12,19 +12,21 @@
 #include "ui/empty.h"
 #include "ui/facts.h"
 #include "ui/follow_up.h"
+#include "ui/lengths.h"
 #include "ui/nearest.h"
 #include "ui/spark.h"
 #include "ui/table.h"
 #include "ui/values.h"
 
-enum { OPT_TASK = 1 };
+enum { OPT_TASK = 1, ROWS = 30 };
 
 struct request {
     struct analysis analysis;
     const char *name;
     struct id_list ids;
-    bool members, histogram;
-    size_t limit;
+    struct lengths lengths;
+    bool members, groups, histogram;
+    size_t limit; /* SIZE_MAX: all; 0: not given */
     const trail_task *tasks;
     size_t count;
 };
@@ -34,6 +36,9 @@ static const struct option rows[] = {
     {'t', "task", "N,...", "these tasks, with their logs and children", TAKE(OPT_TASK)},
     {'m', "members", NULL, "all tasks, one by one, longest first",
      TO_FLAG(struct request, members)},
+    LENGTHS_ROWS(struct request, lengths),
+    {0, "groups", NULL, "with --json: by type, instead of one by one",
+     TO_FLAG(struct request, groups)},
     {'n', "limit", "N", "at most N rows (default 30; 0: all)", TO_LIMIT(struct request, limit),
      .expects = "a number"},
     {0, "histogram", NULL, "a histogram of how long the tasks of each type took",
@@ -57,6 +62,8 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     request->analysis.options.what = TRAIL_ANALYZE_TASKS;
+    request->members = request->members || request->name || request->ids.count > 0 ||
+                       lengths_given(&request->lengths);
     if (request->ids.count > 0 || request->analysis.json)
         request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
     return analysis_words(&request->analysis, &options);
@@ -113,12 +120,49 @@ static int print_none(const struct request *request)
                        nearest_hint(&nearest));
 }
 
+static int by_duration(const void *a, const void *b, void *request)
+{
+    const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
+    int64_t x = duration(request, t), y = duration(request, u);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return t->id < u->id ? -1 : t->id > u->id;
+}
+
+/* Those that are wanted, of any of these durations. */
+struct task_list {
+    const trail_task **items;
+    size_t count, shown;
+};
+
+/* Longest first; JSON by ID, unless it is limited. Returns false on out of memory. The caller frees the items. */
+static bool list_wanted(struct request *request, struct task_list *list)
+{
+    bool json = request->analysis.json;
+    size_t limit = request->limit ? request->limit : json ? SIZE_MAX : ROWS;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    list->items = calloc(request->count + 1, sizeof *list->items);
+    if (!list->items)
+        return false;
+    for (size_t i = 0; i < request->count; i++) {
+        const trail_task *task = &request->tasks[i];
+        if (is_wanted(request, task) && lengths_have(&request->lengths, duration(request, task)))
+            list->items[list->count++] = task;
+    }
+    if (!json || request->limit || request->groups)
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort_r(list->items, list->count, sizeof *list->items, by_duration, request);
+    list->shown = list->count < limit ? list->count : limit;
+    return true;
+}
+
 /* MARK: JSON */
 
-static void json_task(const struct request *request, struct json *json, const trail_task *task)
+static void json_task(const struct request *request, struct json *json, const char *key,
+                      const trail_task *task)
 {
     const trail_analysis *answers = request->analysis.answers;
-    json_open(json, NULL, '{');
+    json_open(json, key, '{');
     json_number(json, "id", task->id);
     json_text(json, "name", trail_analysis_text(answers, task->name));
     if (task->has_parent)
@@ -150,18 +194,23 @@ static void json_task(const struct request *request, struct json *json, const tr
     json_close(json, '}');
 }
 
-static void json_tasks(const struct request *request)
+static int json_tasks(struct request *request)
 {
+    struct task_list list = {0};
+    if (!list_wanted(request, &list))
+        return EXIT_INOUT;
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
     json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_number(&json, "all", list.count);
     json_open(&json, "tasks", '[');
-    for (size_t i = 0; i < request->count; i++)
-        if (is_wanted(request, &request->tasks[i]))
-            json_task(request, &json, &request->tasks[i]);
+    for (size_t i = 0; i < list.shown; i++)
+        json_task(request, &json, NULL, list.items[i]);
     json_close(&json, ']');
     json_close(&json, '}');
     putchar('\n');
+    free(list.items);
+    return EXIT_GOOD;
 }
 
 /* MARK: By type */
@@ -177,6 +226,8 @@ struct type {
     uint64_t count, incomplete, regions, logs;
     trail_histogram took;
     const trail_task *longest;     /* among complete tasks; NULL: none */
+    const trail_task *median;      /* the same; of an even number, the shorter of the two */
+    uint64_t longer;               /* complete tasks that were seen before the median */
     struct spark_pieces under_way; /* of tasks with a begin or an end */
 };
 
@@ -298,23 +349,81 @@ static void print_histograms(const struct request *request, const struct type *t
     }
 }
 
-static int show_types(const struct request *request)
+static void json_type(const struct request *request, struct json *json, const struct type *type)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "name", trail_analysis_text(request->analysis.answers, type->name));
+    json_number(json, "count", type->count);
+    json_number(json, "incomplete", type->incomplete);
+    json_number(json, "regions", type->regions);
+    json_number(json, "logs", type->logs);
+    json_signed(json, "total_ns", type->took.sum_ns);
+    analysis_json_histogram(json, "took", &type->took);
+    if (type->median)
+        json_task(request, json, "median", type->median);
+    else
+        json_null(json, "median");
+    json_close(json, '}');
+}
+
+/* Returns false on out of memory. */
+static bool find_medians(struct request *request, struct types *types)
+{
+    struct task_list list = {0};
+    if (!list_wanted(request, &list))
+        return false;
+    for (size_t i = 0; i < list.count; i++) {
+        struct type *type = is_complete(list.items[i]) ? type_of(types, list.items[i]->name) : NULL;
+        if (type && type->longer++ == type->took.count / 2)
+            type->median = list.items[i];
+    }
+    free(list.items);
+    return true;
+}
+
+static bool json_types(struct request *request, struct types *types)
+{
+    if (!find_medians(request, types))
+        return false;
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    json_open(&json, "groups", '[');
+    for (size_t i = 0; i < types->count; i++)
+        json_type(request, &json, &types->list[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putchar('\n');
+    return true;
+}
+
+static void print_all_types(const struct request *request, const struct types *types)
+{
+    size_t limit = request->limit ? request->limit : ROWS;
+    size_t shown = types->count < limit ? types->count : limit;
+    if (types->count == 0)
+        return;
+    if (request->histogram) {
+        print_histograms(request, types->list, shown);
+        return;
+    }
+    print_types(request, types->list, shown);
+    print_over_time(request, types->list, shown);
+    print_longest(request, types->list[0].longest);
+}
+
+static int show_types(struct request *request)
 {
     struct types types = {0};
     bool good = true;
     for (size_t i = has_background(request) ? 1 : 0; good && i < request->count; i++)
         good = add_task(request, &types, &request->tasks[i]);
-    if (good && types.count > 0) {
+    if (good && types.count > 0)
         qsort(types.list, types.count, sizeof *types.list, by_sum);
-        size_t shown = types.count < request->limit ? types.count : request->limit;
-        if (request->histogram) {
-            print_histograms(request, types.list, shown);
-        } else {
-            print_types(request, types.list, shown);
-            print_over_time(request, types.list, shown);
-            print_longest(request, types.list[0].longest);
-        }
-    }
+    if (good && request->analysis.json)
+        good = json_types(request, &types);
+    else if (good)
+        print_all_types(request, &types);
     for (size_t i = 0; i < types.count; i++)
         trail_histogram_free(&types.list[i].took);
     free(types.list);
@@ -322,15 +431,6 @@ static int show_types(const struct request *request)
 }
 
 /* MARK: One by one */
-
-static int by_duration(const void *a, const void *b, void *request)
-{
-    const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
-    int64_t x = duration(request, t), y = duration(request, u);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return t->id < u->id ? -1 : t->id > u->id;
-}
 
 static void put_task(const struct request *request, struct table *table, const trail_task *task)
 {
@@ -409,32 +509,29 @@ static void print_commands(const struct request *request, const trail_task *task
 
 static int show_tasks(struct request *request)
 {
-    size_t wanted = 0;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_task **list = calloc(request->count + 1, sizeof *list);
-    if (!list)
+    struct task_list list = {0};
+    if (!list_wanted(request, &list))
         return EXIT_INOUT;
-    for (size_t i = 0; i < request->count; i++)
-        if (is_wanted(request, &request->tasks[i]))
-            list[wanted++] = &request->tasks[i];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    qsort_r(list, wanted, sizeof *list, by_duration, request);
-    size_t shown = wanted < request->limit ? wanted : request->limit;
+    if (list.count == 0) {
+        printf("no task took so long\n");
+        free(list.items);
+        return EXIT_GOOD;
+    }
     struct table table;
     table_begin_with(&table, &request->analysis.vocabulary, TASK_TITLES);
-    for (size_t i = 0; i < shown; i++)
-        put_task(request, &table, list[i]);
+    for (size_t i = 0; i < list.shown; i++)
+        put_task(request, &table, list.items[i]);
     table_print(&table);
-    if (shown < wanted)
-        printf("... and %zu more; --limit=0 shows all\n", wanted - shown);
-    for (size_t i = 0; i < shown && request->ids.count > 0; i++) {
-        print_logs(request, list[i]);
-        print_children(request, list[i]);
-        print_commands(request, list[i]);
+    if (list.shown < list.count)
+        printf("... and %zu more; --limit=0 shows all\n", list.count - list.shown);
+    for (size_t i = 0; i < list.shown && request->ids.count > 0; i++) {
+        print_logs(request, list.items[i]);
+        print_children(request, list.items[i]);
+        print_commands(request, list.items[i]);
     }
-    if (shown > 0 && request->ids.count == 0)
-        print_longest(request, list[0]);
-    free(list);
+    if (list.shown > 0 && request->ids.count == 0)
+        print_longest(request, list.items[0]);
+    free(list.items);
     return EXIT_GOOD;
 }
 
@@ -447,21 +544,18 @@ static int show(void *context)
         found = is_wanted(request, &request->tasks[i]);
     if (!found)
         return print_none(request);
-    if (request->analysis.json) {
-        json_tasks(request);
-        return EXIT_GOOD;
-    }
+    if (request->analysis.json)
+        return request->groups && !request->members ? show_types(request) : json_tasks(request);
     if (request->count == has_background(request) && request->ids.count == 0) {
         fputs(EMPTY_TASKS, stdout);
         return EXIT_GOOD;
     }
-    return request->members || request->name || request->ids.count > 0 ? show_tasks(request)
-                                                                       : show_types(request);
+    return request->members ? show_tasks(request) : show_types(request);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .limit = 30};
+    struct request request = {.analysis = {.command = command}};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.ids.ids);

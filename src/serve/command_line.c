@@ -26,7 +26,7 @@ struct parameter {
     enum form form;
 };
 
-enum { MOST_PARAMETERS = 10 };
+enum { MOST_PARAMETERS = 12 };
 
 struct allowed {
     const char *command;

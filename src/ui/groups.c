@@ -158,7 +158,7 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
     return EXIT_GOOD;
 }
 
-void groups_json(const struct groups_view *view, const trail_group *groups, size_t count)
+static void groups_json(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');

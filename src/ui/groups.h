@@ -61,7 +61,6 @@ int groups_show_goroutines(const struct groups_view *view);
 
 /* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
-void groups_json(const struct groups_view *view, const trail_group *groups, size_t count);
 
 /* The cells of exec, ready, syscall, no P, blocked and for: titles for table_begin_with. */
 #define GROUPS_TIMES "exec> ready> syscall> {no_slot}> blocked> for<"

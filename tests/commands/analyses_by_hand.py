@@ -4,6 +4,7 @@
 usage: analyses_by_hand.py TRAIL SOURCE_ROOT
 """
 
+import collections
 import gzip
 import json
 import os
@@ -13,7 +14,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
+from command import DATA, EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
 
 COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
@@ -182,6 +183,64 @@ def tasks_have_parents_children_logs_and_those_who_took_part():
     )
     equal((eight["parent"], eight["start_ns"], eight["end_ns"]), (7, 1113, 0))
     assert not eight["complete"] and eight["children"] == []
+
+
+def length(of):
+    return of["end_ns"] - of["start_ns"]
+
+
+def groups_are_those_of(path, command, is_complete):
+    """The sums and the median of each name are those of its members; limits and durations select among them."""
+    members = answer(command, path)[command]
+    groups = answer(command, "--groups", path)["groups"]
+    equal({g["name"]: g["count"] for g in groups}, collections.Counter(m["name"] for m in members))
+    for group in groups:
+        its = sorted((m for m in members if m["name"] == group["name"]), key=length, reverse=True)
+        complete = [m for m in its if is_complete(m)]
+        # Of an even number, the shorter of the two.
+        equal(group["median"], complete[len(complete) // 2] if complete else None)
+        if not group["name"] or len(complete) < len(its):
+            continue
+        of = f"--name={group['name']}"
+        some = answer(command, of, "--limit=2", path)
+        equal((some["all"], some[command]), (len(its), its[:2]))
+        equal(len(answer(command, of, "--limit=0", path)[command]), len(its))
+        middle = length(group["median"])
+        for option, holds in ("longer", lambda ns: ns >= middle), ("shorter", lambda ns: ns < middle):
+            got = answer(command, of, f"--{option}={middle}ns", path)
+            equal(sorted(map(length, got[command])), sorted(ns for ns in map(length, its) if holds(ns)), option)
+    return groups
+
+
+@test
+def tasks_of_a_type_have_a_median():
+    path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    for group in groups_are_those_of(path, "tasks", lambda task: task["complete"]):
+        its = [t for t in answer("tasks", path)["tasks"] if t["name"] == group["name"]]
+        took = [length(t) for t in its if t["complete"]]
+        equal((group["incomplete"], group["total_ns"], group["took"]["max_ns"]), (len(its) - len(took), sum(took), max(took)))
+    (group,) = answer("tasks", "--groups", trace("times-1.26"))["groups"][:1]
+    equal((group["name"], group["median"]["id"], group["count"]), ("request", 7, 1))
+    assert "no task took so long" in good_text("tasks", "--longer=1h", path)
+
+
+@test
+def regions_of_a_name_have_a_median_and_the_numbers_that_why_knows_them_by():
+    path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    groups_are_those_of(path, "regions", lambda region: region["start_ns"] and region["end_ns"])
+    for region in answer("regions", path)["regions"]:
+        why = answer("why", f"--region={region['name']}#{region['number']}", path)
+        equal((why["begin_ns"], why["end_ns"]), (region["start_ns"], region["end_ns"]), region)
+    assert "no region took so long" in good_text("regions", "--longer=1h", path)
+    # One that began before the trace has none, and is no median. The second lasts from 1112 to 1117.
+    with open(os.path.join(DATA, "times-1.26.txt")) as f:
+        begin, end = "UserRegionBegin dt=5 task=7 name_string=3 stack=3\n", "UserRegionEnd dt=5 task=7 name_string=3 stack=3\n"
+        text = f.read().replace("UserRegionBegin", "UserLog").replace("UserLog dt=5 task=7 name_string=3", "UserLog dt=5 task=7 key_string=3 value_string=3")
+    late = assembled("unbegun", text.replace(end, end + begin.replace("dt=5", "dt=2") + end))
+    regions = [r for r in answer("regions", late)["regions"] if r["name"]]
+    equal([(r["start_ns"], r["end_ns"], r["number"]) for r in regions], [(0, 1110, 0), (1112, 1117, 1)])
+    (group,) = [g for g in answer("regions", "--groups", late)["groups"] if g["name"]]
+    equal((group["count"], group["median"]), (2, regions[1]))
 
 
 @test

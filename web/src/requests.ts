@@ -29,6 +29,8 @@ export interface Region {
     goroutine: number;
     task: number;
     name: string;
+    /* Among those of its name, by begin; 0: it began before the trace. */
+    number: number;
     start_ns: number;
     end_ns: number;
     total_ns: number;
@@ -53,12 +55,16 @@ export function waitsIn(of: Region): Wait[] {
     return (of.waits ?? reasons()).filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
 }
 
-export interface Answers {
+/* The trace, as far as times are concerned. */
+export interface Origin {
     origin_ns: number;
-    tasks: Task[];
-    regions: Region[];
     /* The end of the trace, since the first event. */
     end: number;
+}
+
+export interface Answers extends Origin {
+    tasks: Task[];
+    regions: Region[];
 }
 
 /* Begin and end are in ns since the first event. */
@@ -77,73 +83,95 @@ export interface Member extends Range {
 export interface Group {
     key: string;
     title: string;
-    /* Slowest first. */
+    count: number;
+    /* From, to, count: how long they took. */
+    buckets: readonly (readonly [number, number, number])[];
+    /* The one in the middle of those that are complete; of an even number, the faster of the two. */
+    median?: Member;
+    longest: number;
+    /* Slowest first; of very many, some of them. */
     members: Member[];
 }
 
 export const lengthOf = (of: Range) => of.to - of.from;
 
 /* Where something began and ended that may have begun before the trace, or not ended in it. */
-export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Answers): Range {
+export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Origin): Range {
     const { origin_ns, end } = answers;
     const from = of.start_ns > 0 ? Math.max(0, of.start_ns - origin_ns) : 0;
     return { from, to: Math.max(from, of.end_ns > 0 ? of.end_ns - origin_ns : end) };
 }
 
-/*
- * Regions are numbered by name, in the order of the answer. Those without a name are goroutines that were created in a
- * task: they are part of that, and no members of their own.
- */
-function regionMembers(answers: Answers): Member[] {
-    const seen = new Map<string, number>();
-    const named = answers.regions.filter(({ name }) => name !== "");
-    return named.map((region) => {
-        const number = (seen.get(region.name) ?? 0) + 1;
-        seen.set(region.name, number);
-        return {
-            ...rangeOf(region, answers),
-            why: `region=${region.name}#${number}`,
-            title: `region ${region.name}#${number}`,
-            name: region.name,
-            complete: region.start_ns > 0 && region.end_ns > 0,
-            region,
-        };
-    });
+export function memberOfRegion(region: Region, answers: Origin): Member {
+    const { name, number } = region;
+    return {
+        ...rangeOf(region, answers),
+        why: `region=${name}#${number}`,
+        title: `region ${name}#${number}`,
+        name,
+        complete: region.start_ns > 0 && region.end_ns > 0,
+        region,
+    };
 }
 
-function taskMembers(answers: Answers): Member[] {
-    return answers.tasks.map((task) => ({
+export function memberOfTask(task: Task, answers: Origin): Member {
+    return {
         ...rangeOf(task, answers),
         why: `task=${task.id}`,
         title: `task ${task.id}`,
         name: task.name,
         complete: task.complete,
         task,
-    }));
-}
-
-/* By name, tasks before regions; the groups that took most time in all first. */
-export function groupsOf(answers: Answers): Group[] {
-    const byName = (of: string, members: Member[]) => {
-        const groups = new Map<string, Group>();
-        for (const member of members) {
-            const key = `${of} ${member.name}`;
-            const group = groups.get(key) ?? { key, title: key, members: [] };
-            group.members.push(member);
-            groups.set(key, group);
-        }
-        const total = (group: Group) => group.members.reduce((ns, one) => ns + lengthOf(one), 0);
-        for (const group of groups.values())
-            group.members.sort((a, b) => lengthOf(b) - lengthOf(a));
-        return [...groups.values()].sort((a, b) => total(b) - total(a));
     };
-    return [...byName("task", taskMembers(answers)), ...byName("region", regionMembers(answers))];
 }
 
-/* The one in the middle of those that are complete; of an even number, the faster of the two. */
-export function medianOf(group: Group): Member | undefined {
-    const complete = group.members.filter((member) => member.complete);
-    return complete[Math.floor(complete.length / 2)];
+export function slowestFirst(members: Member[]): Member[] {
+    return members.sort((a, b) => lengthOf(b) - lengthOf(a));
+}
+
+function groupOf(key: string, members: Member[]): Group {
+    slowestFirst(members);
+    const complete = members.filter((member) => member.complete);
+    const lengths = members.map(lengthOf);
+    return {
+        key,
+        title: key,
+        count: members.length,
+        buckets: lengths.map((ns) => [ns, ns + 1, 1] as const),
+        median: complete[Math.floor(complete.length / 2)],
+        longest: lengths[0],
+        members,
+    };
+}
+
+function byName(of: string, members: Member[]): Group[] {
+    const names = new Map<string, Member[]>();
+    for (const member of members) {
+        const others = names.get(member.name);
+        if (others) others.push(member);
+        else names.set(member.name, [member]);
+    }
+    const total = (group: Group) => group.members.reduce((ns, one) => ns + lengthOf(one), 0);
+    const groups = [...names].map(([name, its]) => groupOf(`${of} ${name}`, its));
+    return groups.sort((a, b) => total(b) - total(a));
+}
+
+/*
+ * By name, tasks before regions; the groups that took most time in all first. Regions without a name are goroutines that
+ * were created in a task: they are part of that, and no members of their own.
+ */
+export function groupsOf(answers: Answers): Group[] {
+    const regions = answers.regions.filter(({ name }) => name !== "");
+    return [
+        ...byName(
+            "task",
+            answers.tasks.map((task) => memberOfTask(task, answers)),
+        ),
+        ...byName(
+            "region",
+            regions.map((region) => memberOfRegion(region, answers)),
+        ),
+    ];
 }
 
 /* The regions that belong to a member: those of its task, or those of the goroutine during its region. */

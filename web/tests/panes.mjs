@@ -569,6 +569,65 @@ test("a task over time beside the median one: what took part, where the time wen
     });
 });
 
+test("of very many tasks and regions the slowest of a name are requested, with the median of all", async () => {
+    const path = generated("requests", "--size=17700K");
+    const { tasks, origin_ns } = runJson("tasks", path);
+    const { regions } = runJson("regions", path);
+    ok(tasks.length + regions.length > 20000, `${tasks.length} and ${regions.length}`);
+    await serving(path, async (open, ask) => {
+        const { end } = await ask("status");
+        const length = ({ start_ns, end_ns }) =>
+            (end_ns ? end_ns - origin_ns : end) - (start_ns ? start_ns - origin_ns : 0);
+        const slowestOf = (all, name) =>
+            all.filter((one) => one.name === name).sort((a, b) => length(b) - length(a));
+        const page = await open("#tab=requests");
+        const choice = page.getByLabel("Those of");
+        const shownText = () => page.locator(".panel").textContent();
+        for (const [command, all, isComplete] of [
+            ["task", tasks, ({ complete }) => complete],
+            ["region", regions, ({ start_ns, end_ns }) => start_ns && end_ns],
+        ]) {
+            const [{ name }] = all.filter((one) => one.name);
+            const slowest = slowestOf(all, name);
+            const complete = slowest.filter(isComplete);
+            const median = complete[Math.floor(complete.length / 2)];
+            await choice.selectOption(`${command} ${name}`);
+            const table = `${command} ${name}`;
+            await page.getByRole("table", { name: table }).waitFor();
+            equal(
+                (await tableOf(page, table)).slice(0, 20).map((row) => Number(row.duration)),
+                slowest.slice(0, 20).map(length),
+                `the slowest of ${table}`,
+            );
+            equal(
+                Number((await tableOf(page, table))[0]["to the median"]),
+                length(slowest[0]) / length(median),
+                "to the median of all",
+            );
+            const text = await shownText();
+            ok(text.includes(`${slowest.length.toLocaleString("en")}; median`), text.slice(0, 400));
+            /* The fastest, which are not among the slowest, come with the bar. */
+            await page.locator(".histogram button:not(:disabled)").first().click();
+            const fastest = await until("those of the bar", async () => {
+                const rows = await tableOf(page, table);
+                return rows.length < slowest.length && rows.map((row) => Number(row.duration));
+            });
+            ok(fastest.includes(length(complete.at(-1))), `${fastest} without the fastest`);
+            await page.getByRole("button", { name: "All", exact: true }).click();
+        }
+        /* A link to a task that no table shows yet. */
+        const far = tasks.at(-1);
+        const other = await open(`#tab=requests&why=task%3D${far.id}`);
+        await other.locator(".waterfall").first().waitFor();
+        ok(
+            (await other.textContent(".request h2")).startsWith(`task ${far.id} ${far.name}`),
+            await other.textContent(".request h2"),
+        );
+        const bars = await other.locator(".waterfall").first().locator(".region").count();
+        equal(bars, regions.filter(({ task }) => task === far.id).length, "its regions");
+    });
+});
+
 test("tasks that have not ended are shown to the end of the trace", async () => {
     const path = example("shop-c-stuck");
     const { tasks } = runJson("tasks", path);
