@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/match.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/groups.h"
@@ -17,7 +18,7 @@ enum { OPT_GOROUTINE = 1 };
 struct request {
     struct analysis analysis;
     struct groups_view view;
-    const char *name;
+    const char *name, *match;
     trail_name wanted; /* the name, once it is found in the trace */
     struct id_list ids;
     bool members;
@@ -27,6 +28,9 @@ static const struct option rows[] = {
     {0, "name", "FUNCTION", "the goroutines with this start function, one by one",
      TO_TEXT(struct request, name)},
     {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
+    {0, "match", "WORDS",
+     "those whose start function or number contains all these words,\nand no -word; one by one",
+     TO_TEXT(struct request, match)},
     {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
     {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
     GROUPS_ROWS(struct request, view),
@@ -53,7 +57,7 @@ static int parse_request(struct request *request, int argc, char **argv)
         options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (wrong != EXIT_GOOD)
         return wrong;
-    bool some = request->members || request->name || request->ids.count > 0;
+    bool some = request->members || request->name || request->match || request->ids.count > 0;
     bool json = request->analysis.json;
     request->members = json ? !request->view.json : some;
     wrong = groups_check(&request->view, request->members);
@@ -123,6 +127,9 @@ static int find_wanted(struct request *request, const trail_goroutine *g, size_t
 static bool is_wanted(const struct request *request, const trail_goroutine *g)
 {
     if (request->name && g->name != request->wanted)
+        return false;
+    if (request->match &&
+        !match_words(analysis_text(&request->analysis, g->name), g->id, request->match))
         return false;
     for (size_t i = 0; i < request->ids.count; i++)
         if (request->ids.ids[i] == g->id)

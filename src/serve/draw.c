@@ -1,9 +1,9 @@
 #include "serve/draw.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/json.h"
+#include "base/match.h"
 
 enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
 
@@ -11,15 +11,6 @@ enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
 
 const char *const state_words[TRAIL_SPAN_STATES + 1] = {"none",    "runnable", "running", "waiting",
                                                         "syscall", "blocked",  NULL};
-
-bool has_part(trail_string text, const char *part)
-{
-    size_t size = strlen(part);
-    for (size_t i = 0; i + size <= text.size; i++)
-        if (strncasecmp(text.data + i, part, size) == 0)
-            return true;
-    return false;
-}
 
 static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t name)
 {
@@ -63,7 +54,7 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     for (size_t i = 0; i < count; i++) {
         trail_lane lane;
         trail_name name = trail_lanes_name(lanes, kind, i);
-        if (part && !has_part(trail_lanes_text(lanes, name), part))
+        if (part && !match_part(trail_lanes_text(lanes, name), part))
             continue;
         if (matching++ < first || put >= most)
             continue;

@@ -47,7 +47,4 @@ void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack);
 /* Writes the members that say what a span waits for, each after a comma. */
 void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait);
 
-/* Whether the text contains `part`, ignoring the case of ASCII letters. */
-bool has_part(trail_string text, const char *part);
-
 #endif

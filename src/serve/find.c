@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/match.h"
 #include "serve/draw.h"
 
 /* Maximum number of spans examined to find where functions occur. */
@@ -31,7 +32,7 @@ static bool has_text(struct search *s, trail_name name)
         return false;
     memset(s->has + old, 0, s->has_capacity - old);
     if (s->has[name] == 0)
-        s->has[name] = has_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
+        s->has[name] = match_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
     return s->has[name] == 1;
 }
 

@@ -2,13 +2,13 @@
  * Answers of the API that go through spans: totals of a time range, its longest spans, and spans similar
  * to one. They examine many spans, so they let other requests run in between.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "base/heap.h"
 #include "base/json.h"
+#include "base/match.h"
 #include "base/text.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
@@ -180,29 +180,15 @@ static void put_selection(struct out *out, struct selection *s)
     out_char(out, '}');
 }
 
-/*
- * Whether a lane's name and number contain all words of `filter`, and none of those written "-word":
- * the filter of the page (web/src/lanes.ts). NULL matches every lane.
- */
+/* Whether the filter matches the lane. NULL matches every lane. */
 static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                          const char *filter)
 {
-    char number[24], word[256];
     trail_lane row;
     if (!filter)
         return true;
     trail_lanes_get(lanes, kind, lane, &row);
-    trail_string name = trail_lanes_text(lanes, row.name);
-    (void)snprintf(number, sizeof number, "%" PRId64, row.id);
-    for (const char *at = filter + strspn(filter, " "); *at; at += strspn(at, " ")) {
-        size_t size = strcspn(at, " ");
-        bool without = at[0] == '-' && size > 1;
-        (void)snprintf(word, sizeof word, "%.*s", (int)(size - without), at + without);
-        if ((has_part(name, word) || has_part(c_string(number), word)) == without)
-            return false;
-        at += size;
-    }
-    return true;
+    return match_words(trail_lanes_text(lanes, row.name), row.id, filter);
 }
 
 /*

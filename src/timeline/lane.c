@@ -176,6 +176,32 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
     return true;
 }
 
+static void trim_row(uint8_t **row, uint16_t size, uint16_t *room, size_t *bytes)
+{
+    uint8_t *trimmed = size > 0 && size < *room ? realloc(*row, size) : NULL;
+    if (!trimmed)
+        return;
+    *bytes -= (size_t)(*room - size);
+    *row = trimmed;
+    *room = size;
+}
+
+void lane_trim(struct lane *lane, size_t *bytes)
+{
+    if (lane->chunk_count == 0)
+        return;
+    struct lane_chunk *chunk = last_chunk(lane);
+    trim_row(&chunk->times, lane->times_size, &lane->times_room, bytes);
+    trim_row(&chunk->details, lane->details_size, &lane->details_room, bytes);
+    size_t spare = lane->chunk_capacity - lane->chunk_count;
+    struct lane_chunk *chunks = reallocarray(lane->chunks, lane->chunk_count, sizeof *chunks);
+    if (!chunks)
+        return;
+    *bytes -= spare * sizeof *chunks;
+    lane->chunks = chunks;
+    lane->chunk_capacity = lane->chunk_count;
+}
+
 void lane_free(struct lane *lane)
 {
     for (uint32_t i = 0; i < lane->chunk_count; i++) {

@@ -16,7 +16,7 @@
 
 #include <trail/lanes.h>
 
-enum { LANE_CHUNK = 128 };
+enum { LANE_CHUNK = 256 };
 
 struct lane_span {
     int64_t begin_ns;
@@ -52,6 +52,9 @@ struct lane {
 /* Appends a span; its time must not be less than that of the last. Adds the bytes it takes to
  * *bytes. */
 bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes);
+
+/* Frees memory that a lane needs only to grow; it can still grow. Subtracts it from *bytes. */
+void lane_trim(struct lane *lane, size_t *bytes);
 void lane_free(struct lane *lane);
 
 static inline uint64_t lane_count(const struct lane *lane)

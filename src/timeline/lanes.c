@@ -150,7 +150,10 @@ static void on_leave(void *writer, struct timeline_goroutine *g, int64_t now, tr
 
 static void on_gone(void *writer, struct timeline_goroutine *g, int64_t now)
 {
-    add(writer, TRAIL_LANE_GOROUTINE, g->writer, now, TRAIL_SPAN_NONE, (struct lane_span){0});
+    struct trail_lanes *lanes = writer;
+    add(lanes, TRAIL_LANE_GOROUTINE, g->writer, now, TRAIL_SPAN_NONE, (struct lane_span){0});
+    if (g->writer != 0)
+        lane_trim(&lanes->lists[TRAIL_LANE_GOROUTINE].items[g->writer - 1], &lanes->bytes);
 }
 
 /* MARK: Ps and threads */

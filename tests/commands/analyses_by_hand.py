@@ -185,6 +185,22 @@ def tasks_have_parents_children_logs_and_those_who_took_part():
     assert not eight["complete"] and eight["children"] == []
 
 
+@test
+def goroutines_are_found_by_words():
+    path = os.path.join(ROOT, "examples", "traces", "load-go1.23.trace")
+    every = answer("goroutines", path)["goroutines"]
+    for words, holds in {
+        "Main 1": lambda text: "main" in text and "1" in text,
+        "-main": lambda text: "main" not in text,
+        "main -1 -x": lambda text: "main" in text and "1" not in text and "x" not in text,
+        " nothing-like-this ": lambda text: False,
+    }.items():
+        expected = [g["id"] for g in every if holds(f"{g['name']} {g['id']}".lower())]
+        found = answer("goroutines", f"--match={words}", path)
+        equal((found["all"], [g["id"] for g in found["goroutines"]]), (len(expected), expected), words)
+        assert 0 < len(expected) < len(every) or "nothing" in words, words
+
+
 def length(of):
     return of["end_ns"] - of["start_ns"]
 

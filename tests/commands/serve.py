@@ -480,7 +480,7 @@ def the_sums_of_a_selection_are_those_of_its_lanes():
 
 COMMANDS = {
     "summary": {},
-    "goroutines": {"members": "1", "limit": "3"},
+    "goroutines": {"match": "MAIN -1", "members": "1", "limit": "3"},
     "threads": {"from": "1000000", "to": "2000000"},
     "procs": {},
     "profile": {"type": "sched"},

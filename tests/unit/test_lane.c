@@ -36,7 +36,7 @@ static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i, size_
     return lane_add(lane, &span, bytes);
 }
 
-/* Spans of very different lengths, some of none. */
+/* Spans of very different lengths, some of none; now and then trimmed. */
 static void make(struct lane *lane, struct truth *truth)
 {
     size_t bytes = 0;
@@ -46,6 +46,8 @@ static void make(struct lane *lane, struct truth *truth)
         truth->begin[i] = ns;
         truth->state[i] = (unsigned)draw(TRAIL_SPAN_STATES);
         assert_true(add(lane, ns, truth->state[i], (uint32_t)i, &bytes));
+        if (draw(20) == 0)
+            lane_trim(lane, &bytes);
         ns += (int64_t)draw(UINT64_C(1) << draw(20));
     }
     truth->begin[truth->count] = ns;
@@ -231,6 +233,27 @@ static void test_what_a_span_carries(void **state)
     lane_free(&lane);
 }
 
+/* Two spans are in a second chunk, whose rows have the size of the first. */
+static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
+{
+    struct lane lane = {0};
+    size_t bytes = 0;
+    (void)state;
+    lane_trim(&lane, &bytes);
+    assert_int_equal(bytes, 0);
+    for (uint32_t i = 0; i < LANE_CHUNK + 2; i++)
+        assert_true(add(&lane, i * 10, TRAIL_SPAN_WAITING, i, &bytes));
+    size_t rooms = (size_t)lane.times_room + lane.details_room;
+    size_t sizes = (size_t)lane.times_size + lane.details_size, before = bytes;
+    lane_trim(&lane, &bytes);
+    assert_true(rooms > 10 * sizes);
+    assert_true(before - bytes >= rooms - sizes);
+    before = bytes;
+    lane_trim(&lane, &bytes);
+    assert_int_equal(bytes, before);
+    lane_free(&lane);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_spans_come_one_by_one_from_anywhere),
         cmocka_unit_test(test_a_cursor_outlives_what_is_added),
         cmocka_unit_test(test_what_a_span_carries),
+        cmocka_unit_test(test_a_trimmed_lane_takes_what_its_spans_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,24 +177,6 @@ export function keepTasks(): void {
 
 /* MARK: Order */
 
-type Compare = (a: Lane, b: Lane) => number;
-
-/* Ascending. */
-function up(of: (lane: Lane) => number): Compare {
-    return (a, b) => {
-        const [x, y] = [of(a), of(b)];
-        return x < y ? -1 : x > y ? 1 : 0;
-    };
-}
-
-function down(of: (lane: Lane) => number): Compare {
-    return up((lane) => -of(lane));
-}
-
-function byText(of: (lane: Lane) => string): Compare {
-    return (a, b) => of(a).localeCompare(of(b)) || a.lane - b.lane;
-}
-
 function waited(lane: Lane): number {
     const reason = sortReason.value;
     return reason === null || kind.value !== "goroutine"
@@ -205,22 +187,41 @@ function waited(lane: Lane): number {
 /* Sorts after all names: for lanes that never wait. */
 const NEVER = "\uffff";
 
-const orders: Record<Sort, Compare> = {
-    appearance: up((lane) => lane.lane),
-    id: up((lane) => lane.id),
-    name: byText((lane) => lane.name),
-    begin: up((lane) => lane.begin),
-    "first-wait": up((lane) => lane.firstWait),
-    total: down((lane) => lane.end - lane.begin),
-    runnable: down((lane) => lane.ns[1]),
-    running: down((lane) => lane.ns[2]),
-    waiting: down(waited),
-    mostly: byText((lane) => waitsOf(lane)?.mostly || NEVER),
-    syscall: down((lane) => lane.ns[4] + lane.ns[5]),
+/* What lanes are sorted by, ascending; equals by appearance. */
+const orders: Record<Sort, (lane: Lane) => number | string> = {
+    appearance: (lane) => lane.lane,
+    id: (lane) => lane.id,
+    name: (lane) => lane.name,
+    begin: (lane) => lane.begin,
+    "first-wait": (lane) => lane.firstWait,
+    total: (lane) => lane.begin - lane.end,
+    runnable: (lane) => -lane.ns[1],
+    running: (lane) => -lane.ns[2],
+    waiting: (lane) => -waited(lane),
+    mostly: (lane) => waitsOf(lane)?.mostly || NEVER,
+    syscall: (lane) => -lane.ns[4] - lane.ns[5],
 };
+
+/* Numbers for texts, in the order of the texts. There are far fewer different ones than lanes. */
+function ranks(texts: string[]): number[] {
+    const sorted = [...new Set(texts)].sort((a, b) => a.localeCompare(b));
+    const rank = new Map(sorted.map((text, i) => [text, i]));
+    return texts.map((text) => rank.get(text) as number);
+}
+
+/* Each key is computed once, and numbers are compared: a million lanes take a third of a second. */
+function inOrder(of: Lane[], by: Sort): Lane[] {
+    const values = of.map(orders[by]);
+    const numbers = typeof values[0] === "string" ? ranks(values as string[]) : values;
+    const keys = Float64Array.from(numbers as number[]);
+    const places = new Uint32Array(of.length).map((_, i) => i);
+    places.sort((a, b) => keys[a] - keys[b] || a - b);
+    return Array.from(places, (i) => of[i]);
+}
 
 /* Whether the lane's name or id contains all words, and none of those given as "-word". */
 export function matches(lane: Lane, words: string[]): boolean {
+    if (words.length === 0) return true;
     const text = `${lane.name} ${lane.id}`.toLowerCase();
     return words.every((word) =>
         word.startsWith("-") && word.length > 1
@@ -301,15 +302,14 @@ export function stateHeight(row: Row & { type: "lane" }): number {
 export const layout = computed<Layout>(() => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const pins = new Set(pinned.value);
-    const sorted = lanes.value
-        .filter((lane) => pins.has(lane.lane) || matches(lane, words))
-        .sort(orders[sort.value]);
+    const shown = lanes.value.filter((lane) => pins.has(lane.lane) || matches(lane, words));
+    const sorted = sort.value === "appearance" ? shown : inOrder(shown, sort.value);
     const maker = new LayoutMaker(laneHeight(sorted.length));
     for (const number of pinned.value) {
         const lane = lanes.value[number];
         if (lane) maker.addLane(lane, true);
     }
-    const rest = sorted.filter((lane) => !pins.has(lane.lane));
+    const rest = pins.size > 0 ? sorted.filter((lane) => !pins.has(lane.lane)) : sorted;
     if (kind.value !== "goroutine" || group.value === "none") {
         for (const lane of rest) maker.addLane(lane, false);
         return maker.finish();

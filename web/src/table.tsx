@@ -2,7 +2,7 @@
  * A table that can be sorted by column, filtered, and saved as CSV, with columns whose widths can be changed. Rows may have
  * an action.
  */
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { count, duration } from "./format";
 import { type Item, isMenuKey, openMenu } from "./menu";
@@ -151,6 +151,8 @@ export function Table<T>(props: {
     onRow?: (row: T) => void;
     /* Shows the critical path of a row: each row then has a button for it. */
     onWhy?: (row: T) => void;
+    /* Called with the words of the filter, if they select the rows; otherwise the table does that. */
+    onWords?: (words: string) => void;
     /* Whether a row is marked as one that needs attention. */
     mark?: (row: T) => boolean;
     empty: string;
@@ -160,7 +162,9 @@ export function Table<T>(props: {
     const words = useSignal("");
     const shown = useSignal(STEP);
     const widths: Widths = useSignal(null);
-    const wanted = words.value.toLowerCase();
+    const wanted = props.onWords ? "" : words.value.toLowerCase();
+    const { onWords } = props;
+    useSignalEffect(() => onWords?.(words.value));
     const rows = props.rows.filter(
         (row) =>
             !wanted ||
@@ -181,7 +185,7 @@ export function Table<T>(props: {
             );
         });
     }
-    if (props.rows.length === 0) return <p class="empty">{props.empty}</p>;
+    if (props.rows.length === 0 && !words.value) return <p class="empty">{props.empty}</p>;
     const openMenuOf = (event: MouseEvent | KeyboardEvent, row: T) => {
         const run = props.onRow && (() => props.onRow?.(row));
         const why = props.onWhy && (() => props.onWhy?.(row));

@@ -831,6 +831,29 @@ test("of very many goroutines the table has the first by a column, and says of h
         await until("twice as many", async () =>
             (await about.textContent()).startsWith(`The first 20,000 of ${wanted}`),
         );
+        /* Of all, not of the first: by number, of which the longest match fewest. */
+        const last = goroutines.at(-1);
+        const filter = page.getByLabel("Filter the rows of goroutines");
+        for (const words of [`${last.id}`, `${last.id} -${last.name}`, "nobody of this name"]) {
+            const [word, without] = words.split(" -");
+            const found = goroutines.filter(
+                ({ id, name }) =>
+                    `${name} ${id}`.includes(word) && !(without && name.includes(without)),
+            );
+            await filter.fill(words);
+            await until(`the table has ${words}`, async () => {
+                const rows = await rowsOf(page, "goroutines");
+                const ids = rows.map(({ goroutine }) => Number(goroutine));
+                return (
+                    JSON.stringify(ids.sort((a, b) => a - b)) ===
+                    JSON.stringify(found.map(({ id }) => id).slice(0, 200))
+                );
+            });
+        }
+        await filter.fill("");
+        await until("all again", async () =>
+            (await about.textContent()).startsWith(`The first 20,000 of ${wanted}`),
+        );
     });
 });
 
