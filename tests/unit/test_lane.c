@@ -242,7 +242,7 @@ static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
     lane_trim(&lane, &bytes);
     assert_int_equal(bytes, 0);
     for (uint32_t i = 0; i < LANE_CHUNK + 2; i++)
-        assert_true(add(&lane, i * 10, TRAIL_SPAN_WAITING, i, &bytes));
+        assert_true(add(&lane, (int64_t)i * 10, TRAIL_SPAN_WAITING, i, &bytes));
     size_t rooms = (size_t)lane.times_room + lane.details_room;
     size_t sizes = (size_t)lane.times_size + lane.details_size, before = bytes;
     lane_trim(&lane, &bytes);
