@@ -4,10 +4,12 @@
 usage: words.py TRAIL SOURCE_ROOT records|records-not THREAD_POOL CC...
 """
 
+import atexit
 import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from tap import Skip, main, test
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
 WORK = tempfile.mkdtemp(prefix="trail-words-")
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
 
 # Three threads wait for a mutex that the main thread holds, until they all are in line.

@@ -2,14 +2,17 @@
 
 usage: annotations.py TRAIL PROGRAM (annotated.c). Prints TAP.
 """
+import atexit
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 trail, program = sys.argv[1:3]
 work = pathlib.Path(tempfile.mkdtemp(prefix="trail-annotations-"))
+atexit.register(shutil.rmtree, work, ignore_errors=True)
 count = 0
 
 
