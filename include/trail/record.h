@@ -19,8 +19,7 @@
  * Signals: annotations and trail_cpu_sample may be called in a signal handler if the thread has an
  * M or has annotated before, and the signal did not interrupt a call that takes a trail_error,
  * trail_stats_get or trail_advance. A call that interrupts the writing of an event is dropped and
- * counted (trail_stats.reentrant). A handler must return to a call that it interrupted: one that
- * ends the thread or jumps out of the call (pthread_exit, siglongjmp) may leave a lock behind.
+ * counted (trail_stats.reentrant).
  *
  * Fork: the child does not write to the parent's trace; it may start its own.
  *
@@ -59,7 +58,6 @@ struct trail_writer_ {
     uint8_t *at, *end;
     uint64_t last_ticks;
     struct trail_buffer_ *buffer;
-    struct trail_buffer_ *own; /* its first buffer, which it takes without a lock; NULL: none */
 };
 
 #define TRAIL_RECENT_STRINGS_  16
@@ -148,16 +146,17 @@ typedef struct trail_m {
     uint64_t closed_;                 /* the newest whose statuses are complete for it */
     struct trail_writer_ writers_[2]; /* v2: by generation & 1 */
     struct trail_writer_ strings_[2];
+    struct trail_writer_ experiment_[2];
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
     uint64_t stw_session_;
-    const trail_p *stw_p_;          /* format 7 */
+    const trail_p *stw_p_; /* format 7 */
+    struct trail_m *next_, *prev_;
     struct trail_own_thread_ *own_; /* set for threads without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
-    uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
     uint32_t lock_;
-    uint32_t in_use_;
+    uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
     uint64_t spare_[3];
 } trail_m;
 
@@ -324,8 +323,7 @@ typedef struct trail_options {
     int format; /* N of `go 1.N trace`: 7, 11, 19, 21 (v1), 22, 23, 26 (v2); 0: 23 */
     /*
      * Bytes of all unread chunks together; 0: 64 MiB; at least 256 KiB. A thread that writes has up
-     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB in each of two
-     * generations.
+     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB.
      */
     size_t memory;
     trail_when_full when_full;
@@ -459,9 +457,6 @@ typedef struct trail_stats {
     uint64_t wait_ns;         /* time that they waited, together */
     uint64_t longest_wait_ns; /* of one event */
     uint64_t left_out[TRAIL_LEFT_OUT_COUNT]; /* not_expressible, by what it was */
-    uint64_t lock_waits;   /* calls that waited for a lock of the library, not for the reader */
-    uint64_t lock_wait_ns; /* time that they waited, together */
-    uint64_t longest_lock_wait_ns; /* of one wait */
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */

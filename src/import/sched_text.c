@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/idmap.h"
 #include "import/forms.h"
 #include "import/lines.h"
 #include "import/scan.h"
@@ -27,10 +28,11 @@ struct reader {
     bool has_event;
     bool skip_stack; /* that of an event which is not used */
     /*
-     * perf in a container puts the container's IDs in front of an event whose fields have the host's: then only
-     * the model, which has the latter, knows which thread runs on a CPU.
+     * perf in a container puts the container's IDs in front of an event whose fields have the host's. Once that is seen:
+     * the host's ID by the container's, as switches show it. The model knows the thread of a CPU where none has yet.
      */
     bool is_in_container;
+    struct idmap host_ids; /* IDs as pointers */
     struct stack_builder stack;
     bool failed; /* memory is out */
 };
@@ -210,6 +212,16 @@ static bool take_perf_lost(struct reader *reader, const struct header *header)
     return true;
 }
 
+/* The host's ID of the thread in front of an event. */
+static int32_t tid_of(const struct reader *reader, const struct header *header)
+{
+    uintptr_t id;
+    if (!reader->is_in_container || header->tid <= 0)
+        return header->tid;
+    id = (uintptr_t)idmap_find(&reader->host_ids, (uint64_t)header->tid);
+    return id ? (int32_t)id : IMPORT_TID_OF_CPU;
+}
+
 /* The thread that leaves its CPU is the one in whose context the event is: its IDs are one, or of two namespaces. */
 static void compare_ids(struct reader *reader, const struct header *header,
                         const struct import_event *event)
@@ -217,6 +229,8 @@ static void compare_ids(struct reader *reader, const struct header *header,
     if (event->kind == IMPORT_SWITCH && header->tid > 0 && event->tid != header->tid) {
         reader->is_in_container = true;
         reader->stats->container_ids++;
+        reader->failed |=
+            !idmap_put(&reader->host_ids, (uint64_t)header->tid, (void *)(uintptr_t)event->tid);
     }
 }
 
@@ -224,9 +238,9 @@ static void take_event(struct reader *reader, const struct header *header)
 {
     struct import_event event = {.time_ns = header->time_ns,
                                  .cpu = header->cpu,
-                                 .tid = reader->is_in_container ? IMPORT_TID_OF_CPU : header->tid,
+                                 .tid = tid_of(reader, header),
                                  .in_interrupt = header->in_interrupt};
-    if (event.tid > 0 && !is_word(header->comm, "<...>"))
+    if (event.tid > 0 && event.tid == header->tid && !is_word(header->comm, "<...>"))
         import_thread_name(&reader->model->threads, header->tid, header->comm);
     reader->skip_stack = true;
     switch (sched_parse(reader->model, header->name, header->fields, &event)) {
@@ -373,6 +387,7 @@ int import_sched_text(trail_source *source, struct import_model *model, trail_er
     put_event(&reader);
     lines_free(&reader.lines);
     stack_builder_free(&reader.stack);
+    idmap_free(&reader.host_ids);
     if (reader.lines.failed)
         return -1;
     return reader.failed ? error_set(err, TRAIL_NO_MEMORY, "out of memory") : 0;

@@ -12,7 +12,6 @@
 #include "tracer/pause.h"
 #include "tracer/read.h"
 #include "tracer/regions.h"
-#include "tracer/roster.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
 #include "tracer/states.h"
@@ -83,8 +82,7 @@ bool set_generation(uint64_t from, uint64_t to)
 
 void wait_for_sections(void)
 {
-    const trail_m *m;
-    for (uint32_t at = 0; (m = roster_next(&at)) != NULL;) {
+    for (trail_m *m = tracer.ms; m; m = m->next_) {
         /* Pairs with the store in section_leave. */
         for (unsigned spins = 0; __atomic_load_n(&m->busy_, __ATOMIC_ACQUIRE); spins++) {
             if (spins > 100)
@@ -112,7 +110,7 @@ void session_fail(void)
 {
     if (tracer.failed)
         return;
-    __atomic_store_n(&tracer.failed, true, __ATOMIC_RELAXED);
+    tracer.failed = true;
     __atomic_store_n(&tracer.generation, 0, __ATOMIC_RELEASE);
     set_tracing(false);
     if (tracer.queued >= tracer.limit)
@@ -227,22 +225,6 @@ static bool has_failed(void)
     return failed;
 }
 
-/* Calls count while no trace is on, too. */
-static void reset_stats(void)
-{
-    uint64_t *stats = (uint64_t *)&tracer.stats;
-    for (size_t i = 0; i < sizeof tracer.stats / sizeof *stats; i++)
-        __atomic_store_n(&stats[i], 0, __ATOMIC_RELAXED);
-}
-
-static void prepare_tables(void)
-{
-    for (int i = 0; i < (tracer.v2 ? 2 : 1); i++) {
-        table_prepare(&tracer.stacks[i]);
-        table_prepare(&tracer.strings[i]);
-    }
-}
-
 bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err)
 {
     trail_options options = given ? *given : (trail_options){0};
@@ -250,22 +232,20 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         options.format = 23;
     if (!check_options(&options, err))
         return false;
-    roster_prepare();
-    /* Ps are initialized and finished meanwhile. */
-    pthread_mutex_lock(&tracer.ps_lock);
+    /* Threads begin and end meanwhile, and Ps are initialized. */
+    pthread_mutex_lock(&tracer.threads);
     apply_options(&options);
     tracer.first_generation = ++tracer.last_generation;
-    pthread_mutex_unlock(&tracer.ps_lock);
+    pthread_mutex_unlock(&tracer.threads);
     tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
     stack_forget_unloaded();
     clock_calibrate(&tracer.clock);
-    reset_stats();
+    tracer.stats = (trail_stats){0};
     misuse_reset();
     regions_reset();
     tracer.error = (trail_error){0};
-    __atomic_store_n(&tracer.failed, false, __ATOMIC_RELAXED);
-    tracer.urgent = false;
+    tracer.failed = tracer.urgent = false;
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
     tracer.stopped_worlds = 0;
@@ -274,7 +254,6 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.generation_reserve = RESERVE_GENERATION;
     if (!queue_reserve(tracer.generation_reserve))
         session_lacks_memory();
-    prepare_tables();
     (void)queue_open(tracer.last_generation);
     /* Nothing is read before the start is over, so what it writes may exceed the limit. */
     queue_urgent(true);

@@ -5,14 +5,13 @@
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
-#include "tracer/lock.h"
 #include "tracer/memory.h"
 #include "tracer/states.h"
 
 /* MARK: Ps */
 
 /*
- * Inner Ps that trail_p_fini has released, newest first; guarded by ps_lock. Their memory
+ * Inner Ps that trail_p_fini has released, newest first; guarded by tracer.threads. Their memory
  * stays: a goroutine may still name one as the P on which it was last.
  */
 static trail_p *free_ps;
@@ -58,30 +57,18 @@ void proc_register(trail_p *p, trail_p *outer, int32_t id)
 {
     *p = (trail_p){.id = id, .state_ = TRAIL_P_IDLE_, .inner_ = p, .outer_ = outer};
     p->check_ = trail_check_(p);
-    p->next_ = __atomic_load_n(&tracer.ps, __ATOMIC_RELAXED);
-    /* Pairs with the load in procs_first. */
-    while (!__atomic_compare_exchange_n(&tracer.ps, &p->next_, p, true, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED))
-        ;
-}
-
-/* Others may become the newest meanwhile. */
-static void remove_p(const trail_p *p)
-{
-    trail_p *at = procs_first();
-    if (at == p && __atomic_compare_exchange_n(&tracer.ps, &at, p->next_, false, __ATOMIC_ACQUIRE,
-                                               __ATOMIC_ACQUIRE))
-        return;
-    while (at && at->next_ != p)
-        at = at->next_;
-    if (at)
-        at->next_ = p->next_;
+    p->next_ = tracer.ps;
+    tracer.ps = p;
 }
 
 /* Removes it from the list, and hands over what was written in it. */
 static void proc_retire(trail_p *p)
 {
-    remove_p(p);
+    trail_p **link = &tracer.ps;
+    while (*link && *link != p)
+        link = &(*link)->next_;
+    if (*link)
+        *link = p->next_;
     if (!tracer.v2)
         v1_flush(&p->writer_);
     p->retired_session_ = tracer.first_generation;
@@ -94,7 +81,7 @@ static const char *p_refused(const trail_p *outer, int32_t id)
 {
     if (id < 0 || id > TRAIL_MAX_PROC)
         return "the ID is below 0 or above TRAIL_MAX_PROC";
-    for (const trail_p *at = procs_first(); at; at = at->next_) {
+    for (const trail_p *at = tracer.ps; at; at = at->next_) {
         if (at->outer_ == outer)
             return "the P was initialized already";
         if (at->id == id)
@@ -109,7 +96,7 @@ static const char *p_refused(const trail_p *outer, int32_t id)
  */
 static bool replace_lost_p(const trail_p *outer)
 {
-    trail_p *p = procs_first();
+    trail_p *p = tracer.ps;
     while (p && p->outer_ != outer)
         p = p->next_;
     if (!p || outer->check_ == trail_check_(outer) || p->m_)
@@ -125,7 +112,7 @@ void trail_p_init(trail_p *outer, int32_t id)
     const char *refused;
     trail_p *p = NULL;
     tracer_init();
-    lock_mutex(&tracer.ps_lock);
+    pthread_mutex_lock(&tracer.threads);
     (void)replace_lost_p(outer);
     refused = p_refused(outer, id);
     if (refused)
@@ -138,7 +125,7 @@ void trail_p_init(trail_p *outer, int32_t id)
     } else if (outer->check_ != trail_check_(outer)) {
         *outer = (trail_p){.id = id};
     }
-    pthread_mutex_unlock(&tracer.ps_lock);
+    pthread_mutex_unlock(&tracer.threads);
 }
 
 static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what)
@@ -164,14 +151,14 @@ void trail_p_fini(trail_p *outer)
     trail_p *p = trail_inner_p_(outer);
     if (!p)
         return;
-    lock_mutex(&tracer.ps_lock);
+    pthread_mutex_lock(&tracer.threads);
     if (p->m_ && p->m_->p == p) {
         misuse(current_m, "trail_p_fini", "a thread holds the P");
         release_proc(p->m_, p);
     }
     proc_retire(p);
     outer->check_ = 0;
-    pthread_mutex_unlock(&tracer.ps_lock);
+    pthread_mutex_unlock(&tracer.threads);
 }
 
 static void hold_proc(trail_m *m, trail_p *p)

@@ -396,7 +396,7 @@ static void *pump(void *arg)
             close(to.fd);
         if (mine != epoch) {
             if (held)
-                buffer_unmap(held);
+                memory_unmap(held, held->size);
         } else if (!delivered) {
             stream.error = failure;
             consumer_failed();

@@ -8,7 +8,6 @@
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
-#include "tracer/lock.h"
 #include "tracer/tsan.h"
 
 /* MARK: Status events */
@@ -222,7 +221,7 @@ void states_announce(trail_m *m, uint64_t generation)
         V2(m, generation, ProcsChange, procs, 0);
     if (goal && generation == tracer.first_generation)
         V2(m, generation, HeapGoal, goal);
-    lock_mutex(&tracer.gc);
+    pthread_mutex_lock(&tracer.gc);
     if (tracer.gc_active && tracer.gc_announced < generation &&
         (tracer.gc_recorded || generation == tracer.first_generation)) {
         uint64_t seq = tracer.gc_sequence++;
@@ -312,18 +311,21 @@ void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
 
 void states_write_early(trail_m *m, uint64_t generation)
 {
+    states_lock(m);
     if (m->generation_ < generation || m->generation_ == NO_GENERATION)
         introduce_context(m, generation, v2_writer(m, generation), false);
+    states_unlock(m);
 }
 
 void states_lock(trail_m *m)
 {
-    lock_word(&m->lock_);
+    while (__atomic_exchange_n(&m->lock_, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
 }
 
 void states_unlock(trail_m *m)
 {
-    unlock_word(&m->lock_);
+    __atomic_store_n(&m->lock_, 0, __ATOMIC_RELEASE);
 }
 
 /* MARK: Ending a generation */
@@ -350,7 +352,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 static trail_p *idle_proc(uint64_t generation, bool *has)
 {
     trail_p *idle = NULL;
-    for (trail_p *p = procs_first(); p; p = p->next_) {
+    for (trail_p *p = tracer.ps; p; p = p->next_) {
         trail_state_ word = state_load_before(&p->state_);
         bool certain = state_in_session(word) || recording();
         *has |= word >> STATE_BITS >= generation ||

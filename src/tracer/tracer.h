@@ -23,10 +23,9 @@
  * claims those that no other did (generation.c, docs/models/status.pml).
  *
  * Locks, in the order in which they may be taken: control (start, stop, advance, one at a time),
- * ps_lock (the list of Ps), trail_m.lock_ (closing a generation for it, and its end), walk, no_proc
- * and others of event calls, lock (buffers and pending generations). A writing thread takes `lock`
- * once per buffer, and no other lock in the common events; nor does a thread that begins or ends
- * (roster.h).
+ * threads (the list of Ms), trail_m.lock_ (closing a generation for it), walk, no_proc and others of
+ * event calls, lock (buffers and pending generations). A writing thread takes `lock` once per
+ * buffer, and no other lock in the common events.
  */
 #ifndef TRAIL_TRACER_TRACER_H
 #define TRAIL_TRACER_TRACER_H
@@ -51,16 +50,13 @@
 #define BUFFER_MIN     4096  /* the smallest, where pages are not larger */
 #define BUFFER_CLASSES 5
 
-/* Whose memory a buffer is: the queue's, or a writer's own, which is free or not. */
-enum owner { OWNER_QUEUE, OWNER_WRITER, OWNER_WRITER_FREE };
-
 struct trail_buffer_ {
     struct trail_buffer_ *next;
     uint64_t generation;
     uint32_t used;      /* bytes of data in a full buffer */
     uint32_t length_at; /* v2: offset of the open batch's size; 0: no batch is open */
     uint32_t size;      /* with this header */
-    uint32_t owner;     /* atomic: enum owner */
+    uint32_t unused;
     uint8_t data[];
 };
 
@@ -146,9 +142,10 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     uint64_t last_generation; /* the newest that was begun, even if it is over */
     bool active; /* a session is on, or has failed and is not complete; also under lock */
     pthread_mutex_t control;
-    pthread_mutex_t ps_lock;
+    pthread_mutex_t threads;
     pthread_key_t thread_exits; /* its destructor handles threads that exit without trail_m_exit */
-    trail_p *ps;                /* atomic: anyone may add one; the rest is guarded by ps_lock */
+    trail_m *ms;                /* guarded by threads */
+    trail_p *ps;                /* guarded by threads */
 
     /* v1: events of threads without a P (§2.3). */
     pthread_mutex_t no_proc;
@@ -176,7 +173,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     struct pending pending[MAX_PENDING];
     size_t first_pending, pendings;
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
-    bool failed;       /* atomic: the trace ended by itself, for want of memory */
+    bool failed;       /* the trace ended by itself, for want of memory */
     trail_stats stats; /* rare events, counted with atomics */
 
     trail_error error; /* of the trace; guarded by lock */
@@ -228,21 +225,11 @@ void tracer_watch_exit(void);
 /* MARK: Buffers and what is pending (queue.c) */
 
 /*
- * Returns a buffer for the writer and `generation`: its own if that is free, else one of the queue,
- * after what the options prescribe when memory is used up. NULL: the event is lost. `filled` is the
- * size of the buffer that the writer has filled, 0: none; there is room for at least `need` bytes.
+ * Returns a buffer for `generation`, after what the options prescribe when memory is used up. NULL:
+ * the event is lost. `filled` is the size of the buffer that the writer has filled, 0: none; there
+ * is room for at least `need` bytes.
  */
-struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t generation,
-                                   size_t filled, size_t need);
-
-/* Gives a writer a buffer of its own, in BUFFER_MIN bytes that stay. */
-void writer_own(struct trail_writer_ *writer, void *memory);
-
-/* In the child of a fork: empties the writer. */
-void writer_after_fork(struct trail_writer_ *writer);
-
-/* Frees a buffer that is neither pending nor in a list: returns its memory. */
-void buffer_unmap(struct trail_buffer_ *buffer);
+struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t need);
 
 /* Buffers that the end of any generation needs: samples, statuses, the first batch of the next. */
 #define RESERVE_GENERATION 8
@@ -291,10 +278,10 @@ void v2_session_end(void);
 /* Ends the generation and begins the next. control is held. */
 void v2_advance(void);
 
-/* Holds all other threads outside of sections, or lets them go on. */
+/* Holds all other threads outside of sections, or lets them go on. `threads` is held. */
 void hold_threads(bool hold);
 
-/* Waits until every M was seen outside a section once. */
+/* Waits until every M was seen outside a section once. `threads` is held. */
 void wait_for_sections(void);
 
 /* MARK: Threads (thread.c) */
@@ -305,23 +292,13 @@ bool thread_is_in_call(void);
 /* Whether its M is being set up or removed. */
 bool thread_is_changing(void);
 void threads_after_fork(void);
-/* Returns a P of the library's that is always idle. ps_lock is held. */
+/* Returns a P of the library's that is always idle. `threads` is held. */
 trail_p *threads_spare_proc(void);
-
-/* MARK: Ps (proc.c) */
-
 /*
- * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list.
- * Takes no lock.
+ * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list
+ * (proc.c). `threads` is held.
  */
 void proc_register(trail_p *p, trail_p *outer, int32_t id);
-
-/* Returns the newest P, from which next_ leads to all others. ps_lock is held. */
-static inline trail_p *procs_first(void)
-{
-    /* Pairs with the exchange in proc_register. */
-    return __atomic_load_n(&tracer.ps, __ATOMIC_ACQUIRE);
-}
 
 /* Increments a counter. */
 static inline void count(uint64_t *counter)

@@ -128,6 +128,17 @@ def perf_in_a_container_has_two_ids_for_a_thread():
 
 
 @test
+def perf_in_a_container_need_not_show_what_runs_on_a_cpu():
+    # As it records no switch of the idle task there; a switch before has shown the host's ID.
+    path, _ = imported(perf(
+        ("main", 2, 0, T + 10, switch("main", 100, "S", "swapper/0", 0)),
+        ("worker", 3, 1, T + 20, switch("worker", 101, "S", "swapper/1", 0)),
+        ("main", 2, 0, T + 100, wake("waking", "worker", 101, 1)),
+    ))  # fmt: skip
+    equal([s[3] for s in states(path)[101] if s[:2] == ("Waiting", T + 20)], [100])
+
+
+@test
 def the_trace_speaks_of_threads_and_names_its_maker():
     path, _ = imported(perf(*STORY))
     info = answer("info", path)
