@@ -97,11 +97,12 @@ void collect_ended_before(struct collect *c, uint64_t time)
 void collect_end(struct collect *c, const struct area *next)
 {
     uint64_t claimed = next ? area_claimed_at(next) : 0;
-    /* It had left, and the next program claimed its area before that was noticed. */
-    if (c->ended && claimed)
-        collect_ended_before(c, claimed);
-    if (c->ended)
+    if (c->ended) {
+        /* It had left, and the next program claimed its area before that was noticed. */
+        if (claimed)
+            collect_ended_before(c, claimed);
         return;
+    }
     end_program(c, claimed);
     end_threads(c, next ? OP_EXECUTES : 0);
 }
